@@ -47,6 +47,10 @@ def build(ctx: ExecutionContext) -> dict[str, Executor]:
         from executors.stores.lakefs.executor import LakefsExecutor
 
         found.append(LakefsExecutor(ctx))
+    if ctx.estate.hdfs:
+        from executors.stores.hdfs.executor import HdfsExecutor
+
+        found.append(HdfsExecutor(ctx))
     twice = sorted(name for name, number in Counter(executor.name for executor in found).items() if number > 1)
     if twice:
         raise ValueError(f"two executors are called {', '.join(twice)}; uninstall the package that brings one of them")

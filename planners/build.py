@@ -59,6 +59,7 @@ from planners.schedule.weekly_budget import spread, told
 from planners.step_drafts import CopyDraft, Draft
 from planners.steps import write_steps
 from planners.stores.glacier.vaults import whole_deletions
+from planners.stores.hdfs.steps import whole_deletions_in_hdfs
 from planners.stores.lakefs.repositories import lakefs_copies
 from planners.stores.lakefs.steps import lowered_retention
 from planners.stores.s3.archive_gaps import spare_archives
@@ -146,13 +147,12 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     found = replace(found, items=spared, gaps=tuple(sorted(all_gaps, key=lambda g: g.id)))
     plan_id = _plan_id(inputs)
     written = write_steps(found.items, plan_id)
-    at_once = inputs.retention is Retention.IMMEDIATE
     gaps = tuple(
         _waived(g, inputs.waivers or {}, as_of)
         for g in distinct_gaps(
             [
                 *found.gaps,
-                *(running_writers(inputs.estate) if at_once else ()),
+                *running_writers(inputs.estate, inputs.retention),
                 *unguarded(written, inputs.estate),
                 *beyond_engine(written, inputs.estate.spark.profile),
                 *echoes(written, inputs.world),
@@ -160,7 +160,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
         ).values()
     )
     items, tasks = with_tasks(written, gaps)
-    stopped = writers_stopped(inputs.estate) if at_once else ()
+    stopped = writers_stopped(inputs.estate, inputs.retention)
     drafts = order(items, _used_key_sets(items), stopped, _suppressed(inputs, items, plan_id), tasks)
     dated = {r: _dated(inputs, drafts, items, as_of, due, r) for r in Retention}
     steps = tuple(_step(d, dated[inputs.retention].by_step[d.id], inputs.estate) for d in drafts)
@@ -183,6 +183,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
             *whole_deletions(items),
             *whole_objects(items),
             *cut_topics(items),
+            *whole_deletions_in_hdfs(items),
             *idle_holds(inputs.estate.holds, requests, as_of, until),
             *(Override(kind="not_keys", reason=item.told) for item in world.not_keys),
         ),

@@ -19,10 +19,12 @@ from pii_tracer.lake.inventory import (
     TopicState,
     VaultState,
 )
+from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Copy, Precondition
+from planners.copies.scan_evidence import HdfsRead
 from planners.locate.key_location import Carriage
 from planners.stores.lakefs.object_retention import LettingGo
 
@@ -72,7 +74,8 @@ class CopyDraft:
 
     place: of a table in S3: the versions in its folder. lapse: when a topic's own retention, or a bucket's lifecycle,
     has removed the person. lapsing: what of an archive it removes in time, where the rest stays longer. letting_go:
-    what is done about a lakeFS repository. no_rebuild: why no recorded statement may write the table again.
+    what is done about a lakeFS repository. hdfs: a place in HDFS; reads: its files that steps write again or delete.
+    no_rebuild: why no recorded statement may write the table again.
     """
 
     copy: Copy
@@ -82,6 +85,8 @@ class CopyDraft:
     topic: TopicState | None = None
     lakefs: LakefsState | None = None
     letting_go: LettingGo | None = None
+    hdfs: HdfsPlace | None = None
+    reads: tuple[HdfsRead, ...] = ()
     vault: VaultState | None = None
     backup: Backup | None = None
     lapse: datetime | None = None

@@ -14,6 +14,7 @@ from planners.formats.registry import planner_of
 from planners.keys import key_tables
 from planners.step_drafts import CopyDraft, Draft
 from planners.stores.glacier import vaults
+from planners.stores.hdfs import steps as hdfs_steps
 from planners.stores.lakefs import steps as lakefs_steps
 from planners.stores.s3 import archives, table_version_steps
 from planners.stores.s3.lifecycle_expiry import REF_SLACK
@@ -47,6 +48,8 @@ def _own(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -> tuple
         return topics.topic_steps(item, item.topic, plan_id)
     if item.lakefs is not None and item.letting_go is not None:
         return lakefs_steps.lakefs_steps(item, item.lakefs, item.letting_go, plan_id)
+    if item.hdfs is not None:
+        return hdfs_steps.hdfs_steps(item, item.hdfs, plan_id)
     if item.vault is not None:
         return vaults.vault_steps(item, item.vault)
     if item.objects is not None and item.lapse is not None:
@@ -77,7 +80,7 @@ def _sized(item: CopyDraft, drafts: Sequence[Draft]) -> tuple[Draft, ...]:
     found = item.copy.found
     if item.objects is not None or item.vault is not None:
         return tuple(replace(d, files=_objects(d), bytes=_object_bytes(d)) for d in drafts)
-    if item.state is None or found is None:
+    if (item.state is None and item.hdfs is None) or found is None:
         return tuple(drafts)
     return tuple(replace(d, files=found.files_with_person, bytes=found.bytes, rows=found.rows) for d in drafts)
 
@@ -127,6 +130,8 @@ def preconditions(item: CopyDraft) -> tuple[Precondition, ...]:
         return topics.preconditions(item.topic, item.copy.strategy)
     if item.lakefs is not None:
         return lakefs_steps.preconditions(item.lakefs)
+    if item.hdfs is not None:
+        return hdfs_steps.preconditions(item.hdfs)
     state = item.state
     if state is None:
         return ()

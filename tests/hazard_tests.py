@@ -139,6 +139,10 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "S7": (
         "tests/executors/stores/s3/test_s3_guards.py::test_unfinished_uploads_outlive_every_version_until_they_are_aborted",
     ),
+    "S9": (
+        "tests/hdfs/test_run.py::test_a_file_written_again_keeps_its_rights_and_stays_in_the_snapshot_alone",
+        "tests/hdfs/test_whole_path.py::test_the_person_leaves_every_place_and_nobody_else_does",
+    ),
     "K1": (
         "tests/executors/streams/kafka/test_kafka.py::test_a_tombstone_alone_leaves_every_value_on_disk",
         "tests/executors/streams/kafka/test_kafka.py::test_the_person_leaves_a_compacted_topic_wholly_and_alone",

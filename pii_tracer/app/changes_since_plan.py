@@ -15,7 +15,7 @@ from pii_tracer.lake.stores.s3.object_versions import region_of
 from pii_tracer.lake.stores.s3.replicas import replicas_of
 from pii_tracer.lake.stores.s3.store import store_errors
 from pii_tracer.model.datasets import CopyKind, DatasetId, Strategy
-from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.model.locations import names_place, object_prefix, object_uri
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.value_forms import Patterns
@@ -65,15 +65,20 @@ def lone_files(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> I
 def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
     """What discovery cannot tell now and could at planning: a catalog that no longer answers, files beyond a table's
     folder. Values of the persons are masked in it."""
-    told = {(str(gap.kind), str(gap.dataset or gap.evidence)) for gap in plan.gaps}
+    told = {
+        (str(gap.kind), str(gap.dataset or gap.evidence)) for gap in plan.gaps if not (gap.waiver and gap.waiver.task)
+    }
     left_out = {gap.dataset for gap in plan.gaps if gap.kind == GapKind.LEFT_OUT}
     remote = {place.dataset for place in inventory.remote}  # looked at in their own right
+    in_hdfs = {place.location.dataset for place in inventory.hdfs}  # so are these
     read = {copy.dataset for copy in plan.copies} | {item.dataset for item in plan.examined}
     for gap in inventory.gaps:
         evidence = patterns.mask(gap.evidence)
         if gap.kind in SEEN or (str(gap.kind), str(gap.dataset or evidence)) in told:
             continue
         if gap.dataset in left_out or (gap.kind == GapKind.REMOTE_TABLE and gap.dataset in remote):
+            continue
+        if gap.kind in HDFS_PLACES and gap.dataset in in_hdfs:
             continue
         if gap.kind == GapKind.UNREADABLE and gap.dataset in read:
             continue  # what of its bytes cannot be read is told by the look at them

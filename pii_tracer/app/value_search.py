@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from pii_tracer.app import hdfs_places
 from pii_tracer.app.changes_since_plan import SEEN
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.s3_places import look_at
@@ -21,8 +22,8 @@ from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ExitCode, ScanError, UsageError
-from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import S3Location, is_s3, s3_location
+from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
+from pii_tracer.model.locations import HdfsLocation, S3Location, hdfs_location, is_hdfs, is_s3, s3_location
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import Patterns, build_patterns
@@ -30,10 +31,10 @@ from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.verdicts import ByteVerdict, Residue
 from planners.copies.match_keys import is_short_number
 
-Place = Path | S3Location
+Place = Path | S3Location | HdfsLocation
 
 
-_WITHIN = (SEEN | {GapKind.FORMAT_MISMATCH, GapKind.HIDDEN_DATA, GapKind.UNNAMEABLE_TABLE}) - {
+_WITHIN = (SEEN | HDFS_PLACES | {GapKind.FORMAT_MISMATCH, GapKind.HIDDEN_DATA, GapKind.UNNAMEABLE_TABLE}) - {
     GapKind.MISSING_FILES,
     GapKind.MISSING_TABLE,
 }
@@ -152,7 +153,7 @@ def search(
     told each place before it is searched.
 
     Raises:
-        UsageError: a place lies in S3, and there is no estate file.
+        UsageError: a place lies in S3 or HDFS, and there is no estate file.
     """
     patterns = build_patterns(keys, file_keys(estate.parquet_encryption if estate else None, base))
     found = []
@@ -165,21 +166,27 @@ def search(
 
 
 def place_of(text: str) -> Place:
-    """A place as the command line names it: `s3://bucket/prefix`, or a folder or file of this machine.
+    """A place as the command line names it: `s3://bucket/prefix`, `hdfs://host:port/path`, or one of this machine.
 
     Raises:
         UsageError, EstateError: it is neither.
     """
     if is_s3(text):
         return s3_location(text)
+    if is_hdfs(text):
+        return hdfs_location(text)
     path = Path(text)
     if not path.exists():
-        raise UsageError("the place to search does not exist", where=text, todo="name a folder, a file or s3://…")
+        raise UsageError(
+            "the place to search does not exist", where=text, todo="name a folder, a file, s3://… or hdfs://…"
+        )
     return path
 
 
 def places_of(estate: Estate, base: Path) -> Wanted:
-    """Where an estate has data: its roots, its archives, and everything in S3 that its catalogs lead to."""
+    """Where an estate has data: its roots, its archives, everything in S3 that its catalogs lead to, and all places in
+    HDFS, snapshots and trash among them.
+    """
     inventory = discover(estate, base)
     remote = [place.location for place in inventory.remote]
     # an archive's prefix need not end at a folder: the folder that it lies in has all of it
@@ -193,7 +200,8 @@ def places_of(estate: Estate, base: Path) -> Wanted:
     others = [*topics, *repositories, *(vault.name for vault in estate.vaults), *(b.name for b in estate.backups)]
     beyond = [f"{gap.kind}: {gap.reason} ({gap.evidence})" for gap in gaps]
     beyond += [f"{name}: not searched: it is searched with a plan only" for name in others]
-    return Wanted(_outermost([*roots, *remote]), tuple(beyond))
+    in_hdfs = [place.location for place in inventory.hdfs]
+    return Wanted(_outermost([*roots, *remote, *in_hdfs]), tuple(beyond))
 
 
 def _outermost(places: Sequence[Place]) -> tuple[Place, ...]:
@@ -201,7 +209,13 @@ def _outermost(places: Sequence[Place]) -> tuple[Place, ...]:
     folders = sorted({place.resolve() for place in places if isinstance(place, Path)})
     kept: list[Place] = [p for p in folders if not any(p != other and p.is_relative_to(other) for other in folders)]
     remote = sorted({place for place in places if isinstance(place, S3Location)}, key=str)
-    return (*kept, *(p for p in remote if not any(p != other and other.holds(p) for other in remote)))
+    in_hdfs = sorted({place for place in places if isinstance(place, HdfsLocation)}, key=str)
+    return (
+        *kept,
+        *(p for p in remote if not any(p != other and other.holds(p) for other in remote)),
+        # what is searched at a folder is all that lies in it, with the snapshots of what lies in it
+        *(p for p in in_hdfs if not any(p != other and other.holds(p) for other in in_hdfs)),
+    )
 
 
 def _look(place: Place, patterns: Patterns, estate: Estate | None, searchers: Searchers) -> ByteVerdict:
@@ -210,6 +224,10 @@ def _look(place: Place, patterns: Patterns, estate: Estate | None, searchers: Se
         if estate is None:
             raise UsageError("S3 is reached as an estate file says", where=name, todo="name it with `--estate`")
         return look_at(estate, place, name, patterns, searchers, alone=True)
+    if isinstance(place, HdfsLocation):
+        if estate is None:
+            raise UsageError("HDFS is reached as an estate file says", where=name, todo="name it with `--estate`")
+        return hdfs_places.look_at(estate, place, name, patterns, alone=True)
     try:
         scanned = scan_tree(place, patterns, searchers=searchers).files
     except ScanError as error:

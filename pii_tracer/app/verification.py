@@ -30,7 +30,7 @@ from pii_tracer.model.datasets import (
     KeySet,
 )
 from pii_tracer.model.errors import EstateError, ScanError
-from pii_tracer.model.locations import S3Location, object_prefix, s3_place
+from pii_tracer.model.locations import S3Location, is_hdfs, object_prefix, s3_place
 from pii_tracer.model.other_numbers import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.file_fingerprints import fingerprint
@@ -62,8 +62,9 @@ from pii_tracer.verify.verdicts import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pii_tracer.lake.inventory import ObjectVersion, RemotePlace
+    from pii_tracer.lake.inventory import Inventory, ObjectVersion, RemotePlace
     from pii_tracer.lake.stores.s3.object_versions import S3Client, VersionBytes
+    from pii_tracer.verify.stores.hdfs.hdfs_files import HdfsLook
     from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook
     from pii_tracer.verify.streams.kafka.topic_records import TopicLook
 
@@ -120,6 +121,8 @@ class Verification:
                 baseline = self._topic(copy).baseline
             elif in_lakefs(copy.location):
                 baseline = self._repository(copy).baseline
+            elif is_hdfs(copy.location):
+                baseline = self._hdfs(copy).baseline
             else:
                 baseline = Verifier(self.spark(), self.keys).baseline(copy)
             if baseline:
@@ -149,6 +152,11 @@ class Verification:
                 before = self.baselines.get(copy.id)
                 others = compare(before, shown.baseline) if before else None
                 return CopyVerdict(copy_id=copy.id, bytes=shown.bytes, rows=shown.rows, bystanders=others)
+            if is_hdfs(copy.location):
+                found = self._hdfs(copy)
+                before = self.baselines.get(copy.id)
+                others = compare(before, found.baseline) if before and found.baseline else None
+                return CopyVerdict(copy_id=copy.id, bytes=found.bytes, rows=found.rows, bystanders=others)
             if copy.kind is CopyKind.TABLE_HISTORY:
                 # only the branch or tag; its bytes lie in the table's folder and belong to the table's verdict
                 return CopyVerdict(copy_id=copy.id, rows=Verifier(self.spark(), self.keys).rows(copy))
@@ -201,6 +209,11 @@ class Verification:
         from pii_tracer.app.lakefs_objects import look
 
         return look(self.estate, self.base, copy, self.patterns, self.plan.plan_id)
+
+    def _hdfs(self, copy: Copy) -> HdfsLook:
+        from pii_tracer.app.hdfs_places import look
+
+        return look(self.estate, copy, self._patterns(copy))
 
     def _objects(self, copy: Copy) -> ByteVerdict:
         with self.bucket(copy):
@@ -275,6 +288,10 @@ class Verification:
             return True
         if vault_inventories.in_vault(copy):
             return vault_inventories.changed(self.plan, copy, verdict.bytes)
+        if is_hdfs(copy.location):
+            from pii_tracer.app import hdfs_places
+
+            return hdfs_places.changed(self.estate, copy, verdict.bytes, self.patterns)
         if place := copy.s3_table:
             from pii_tracer.app import s3_places
 
@@ -320,7 +337,15 @@ class Verification:
         for name, file in lone_files(self.plan, inventory, self.patterns):
             found = scan_tree(file, self.patterns, searchers=self.searchers).files if file.exists() else ()
             verdicts.append(look_past(name, str(file.parent), found))
+        verdicts += self._in_hdfs(inventory)
         return (*verdicts, *self._in_s3(new), *self._stored(), *unseen(self.plan, inventory, self.patterns))
+
+    def _in_hdfs(self, inventory: Inventory) -> Iterator[ByteVerdict]:
+        """What was examined in HDFS, and places there that have come since."""
+        if inventory.hdfs:
+            from pii_tracer.app.hdfs_places import elsewhere
+
+            yield from elsewhere(self.estate, self.plan, inventory, self.patterns)
 
     def _stored(self) -> Iterator[ByteVerdict]:
         """Archives that were empty at planning, and replicas that came since."""

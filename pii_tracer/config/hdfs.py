@@ -11,16 +11,28 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
 
 
+class Deletable(Frozen):
+    """A snapshot, or a folder of a job, that may be deleted with everybody in it. path: `/lake/.snapshot/s1` or
+    `/lake/out/_temporary`. owner: who agreed; reason: why nobody needs it. Reviewers see both.
+    """
+
+    path: str = Field(pattern=r"^/[^\x00]+$")
+    owner: str = Field(min_length=1)
+    reason: str = Field(min_length=1)
+
+
 class NameNode(Frozen):
     """A NameNode. Kerberos and TLS are not supported: HDFS takes the user's name on trust.
 
     namenode: as places in it are written, `hdfs://host:port`. webhdfs: its address, `http://host:port`. user: whom HDFS
-    takes the requests for; only a superuser sees everybody's trash and every snapshot.
+    takes the requests for; only a superuser sees everybody's trash and every snapshot. deletable: what its owners
+    agreed to lose.
     """
 
     namenode: str = Field(pattern=r"(?i)^hdfs://[a-z0-9][a-z0-9._-]*(:[0-9]{1,5})?$")
     webhdfs: str
     user: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9._-]*$")
+    deletable: tuple[Deletable, ...] = ()
 
     @field_validator("webhdfs")
     @classmethod

@@ -18,7 +18,7 @@ from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.datasets import PLAIN, Column, DatasetId, Format, Frozen
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import S3Location, is_s3, object_uri
+from pii_tracer.model.locations import S3Location, is_hdfs, is_s3, object_uri
 
 ENCODING = "csv.encoding"
 """In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
@@ -116,8 +116,7 @@ class TableState(Frozen):
     loose: nobody knows the order of its columns, which INSERT goes by: a folder of JSON, or one whose files disagree.
     mixed: columns of a folder of JSON in or below which one line has an object or a list and another something else,
     which Spark takes for text as long as there are both.
-    outside: data files beyond the table's folder that it reads, sorted (Iceberg: `add_files`, `snapshot`; Delta: a
-    shallow clone's).
+    outside: data files beyond its folder that it reads, sorted (Iceberg: `add_files`, `snapshot`; Delta: a clone's).
     """
 
     dataset: DatasetId
@@ -158,6 +157,11 @@ class TableState(Frozen):
     def remote(self) -> bool:
         """Whether it lies in a store of objects: its files are objects, and what is deleted may stay as versions."""
         return is_s3(self.location)
+
+    @property
+    def in_hdfs(self) -> bool:
+        """Whether it is a bare folder in HDFS: each file is written again by itself."""
+        return self.format in PLAIN and is_hdfs(self.location)
 
     @property
     def in_objects(self) -> bool:

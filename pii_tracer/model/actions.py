@@ -45,6 +45,10 @@ class Action(OpenVocabulary):
     LAKEFS_SET_RULES: ClassVar[Action] = word("lakefs_set_rules")
     LAKEFS_AWAIT_COLLECTION: ClassVar[Action] = word("lakefs_await_collection")
     LAKEFS_RESTORE_RULES: ClassVar[Action] = word("lakefs_restore_rules")
+    # HDFS
+    HDFS_REWRITE: ClassVar[Action] = word("hdfs_rewrite")
+    HDFS_DELETE_FILES: ClassVar[Action] = word("hdfs_delete_files")
+    HDFS_DELETE_SNAPSHOT: ClassVar[Action] = word("hdfs_delete_snapshot")
     # data keys
     KEY_AWAIT_CACHES: ClassVar[Action] = word("key_await_caches")
     KEY_TRY_TO_READ: ClassVar[Action] = word("key_try_to_read")

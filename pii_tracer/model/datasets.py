@@ -121,6 +121,7 @@ class Strategy(StrEnum):
     REWRITE_TOPIC = "rewrite_topic"
     DELETE_PREFIX = "delete_prefix"
     REWRITE_BRANCHES = "rewrite_branches"
+    DELETE_KEPT = "delete_kept"
     LET_LAPSE = "let_lapse"
     CLEAR_MENTIONS = "clear_mentions"
     MASK_COLUMNS = "mask_columns"

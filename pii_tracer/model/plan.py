@@ -178,7 +178,8 @@ LAPSES = " lapses"
 class Precondition(Frozen):
     """A fact of the world the plan relies on: `kind` names the check, `expected` the planned value.
 
-    Kinds: snapshot, refs, columns, clones, sharing, object_versions, replication, topic, lakefs, writers_stopped.
+    Kinds: snapshot, refs, columns, clones, sharing, object_versions, replication, topic, lakefs, hdfs,
+    writers_stopped.
     hard: a difference stops the run; a soft one is reported.
     """
 

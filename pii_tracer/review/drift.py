@@ -16,6 +16,7 @@ from pii_tracer.lake.inventory import (
     TopicState,
     one_line,
 )
+from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.plan import (
     LAPSES,
@@ -49,6 +50,7 @@ class World:
     stopped: Mapping[str, bool] = field(default_factory=dict)
     topics: Mapping[str, TopicState] = field(default_factory=dict)
     lakefs: Mapping[str, LakefsState] = field(default_factory=dict)
+    hdfs: Mapping[str, HdfsPlace] = field(default_factory=dict)
 
     @classmethod
     def of(cls, inventory: Inventory, stopped: Mapping[str, bool] | None = None) -> World:
@@ -64,6 +66,7 @@ class World:
             stopped=dict(stopped or {}),
             topics={t.location: t for t in inventory.topics},
             lakefs={r.location: r for r in inventory.lakefs},
+            hdfs={str(place.location): place for place in inventory.hdfs},
         )
 
 
@@ -117,6 +120,9 @@ def _found(precondition: Precondition, world: World) -> str:
     if precondition.kind == "lakefs":
         repository = world.lakefs.get(target)
         return MISSING if repository is None else repository.fingerprint()
+    if precondition.kind == "hdfs":
+        place = world.hdfs.get(target)
+        return MISSING if place is None else place.fingerprint()
     table = world.tables.get(target)
     if table is None:
         return MISSING

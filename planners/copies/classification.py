@@ -39,6 +39,7 @@ from planners.copies.dependent_objects import (
     with_history,
 )
 from planners.copies.executor_support import astray, no_rebuild, unsupported
+from planners.copies.row_numbers import numbered_columns
 from planners.copies.scan_evidence import Evidence
 from planners.copies.shallow_clones import clones_taken_along
 from planners.formats.registry import planner_of
@@ -71,6 +72,8 @@ from planners.locate.subject_survey import Survey, World, title
 from planners.locate.tenant_keys import keys_of_several
 from planners.step_drafts import CopyDraft, slug
 from planners.stores.glacier.vaults import vaults
+from planners.stores.hdfs.copies import folder_copy, kept_copies
+from planners.stores.hdfs.places import folder_states
 from planners.stores.s3.archive_gaps import taken_along
 from planners.streams.streaming_checkpoints import streaming_state
 from planners.unique_ids import distinct_items
@@ -115,10 +118,12 @@ def recognise(found: Survey, world: World) -> Recognised:
     by_location = {state.location: state for state in world.inventory.tables}
     dark = unseen(found, world.graph)
     found = said(found, dark)
-    for state in world.inventory.tables:
+    for state in (*world.inventory.tables, *folder_states(world.inventory, world.hdfs)):
         result = _table(found, world, state, by_location)
         for part in result:
-            if isinstance(part, CopyDraft):
+            if isinstance(part, CopyDraft) and state.in_hdfs:
+                items.append(folder_copy(part, world))
+            elif isinstance(part, CopyDraft):
                 (in_objects if is_in_objects(part) else items).append(part)
             elif isinstance(part, Gap):
                 gaps.append(part)
@@ -133,6 +138,10 @@ def recognise(found: Survey, world: World) -> Recognised:
             gaps.append(told)
         else:
             examined.append(told)
+    kept = kept_copies(found, world)
+    items += kept.items
+    gaps += kept.gaps
+    examined += kept.examined
     items += archives(world, [*items, *origins], in_objects) + vaults(world, known)
     taken, broken = clones_taken_along(items, origins, world)
     items, origins = items + taken, [o for o in origins if o.copy.location not in {t.copy.location for t in taken}]
@@ -304,7 +313,7 @@ def _copy(
         | ({"region": place.region} if place else {})
         | ({TEXTS: list(state.mixed)} if state.mixed else {})
         | ({"encoding": state.properties[ENCODING]} if ENCODING in state.properties else {})
-        | ({NUMBERED: numbered} if (numbered := _numbered(found, carriage)) else {}),
+        | ({NUMBERED: numbered} if (numbered := numbered_columns(found, carriage)) else {}),
     )
     upstream = carriage.hops[-1] if why else (carriage.hops[-2] if len(carriage.hops) > 1 else None)
     return CopyDraft(
@@ -332,21 +341,6 @@ def _origin(
     item = _copy(found, world, state, carriage, why, seen)
     match = None if carriage.mixed or not carriage.terms else match_by(found, state, carriage)
     return replace(item, copy=item.copy.model_copy(update={"match": match}))
-
-
-def _numbered(found: Survey, carriage: Carriage) -> dict[str, list[str]]:
-    """Columns that hold keys of the persons' rows and nothing else, with the key sets that mean the persons there.
-
-    Rows and persons are counted from one in most shops: order 512301 is not customer 512301.
-    """
-    row_keys = found.subject.row_keys
-    means = sorted(s.name for s in found.key_sets.values() if s.origin in row_keys) if row_keys else []
-    columns = {}
-    for name, known in carriage.columns.items() if means else ():
-        plain = known.traces and not (known.lost or known.ended or any(t.access for t in known.traces))
-        if plain and all(trace.origin in row_keys for trace in known.traces):
-            columns[name] = means
-    return columns
 
 
 def match_of(found: Survey, state: TableState, by_location: Mapping[str, TableState]) -> Match | None:

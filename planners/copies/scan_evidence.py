@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.lake.inventory import TableState
 
 PATH = "file path"
 """`Hit.where` of a value in a file's name, or in that of a folder above it."""
@@ -254,12 +255,28 @@ class RemoteEvidence:
 
 
 @dataclass(frozen=True)
+class HdfsRead:
+    """A file in HDFS as it was read. checksum: HDFS's own. holds: a value of the persons was seen in it."""
+
+    path: str
+    size: int
+    modified: int
+    file_id: int
+    checksum: str
+    holds: bool
+
+
+@dataclass(frozen=True)
 class HdfsEvidence:
     """What reading every file of a place in HDFS showed.
 
     holders: files with an unmistakable value of the persons; places: columns, or kinds of place, in which it stands.
     in_digits: files with nothing but digits of a short number; short: whether one was looked for at all. unread: what
-    could not be searched, with the reason; beyond: files that metadata names outside of every place.
+    could not be searched, with the reason; beyond: files that metadata names outside of every place. strong: key sets
+    of such values. telling: files whose paths hold one. named: paths that metadata in here names. touched: files with
+    any value, and all data files of a folder, each as it was read. bytes: of those with a value.
+
+    state, evidence: of a bare folder whose files steps can write again; stuck: why they cannot.
     """
 
     files: int
@@ -269,3 +286,11 @@ class HdfsEvidence:
     short: bool = False
     unread: tuple[str, ...] = ()
     beyond: int = 0
+    strong: frozenset[str] = frozenset()
+    telling: int = 0
+    named: frozenset[str] = frozenset()
+    touched: tuple[HdfsRead, ...] = ()
+    bytes: int = 0
+    state: TableState | None = None
+    evidence: Evidence | None = None
+    stuck: str | None = None

@@ -24,7 +24,7 @@ from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.shared_rows import refused, several_persons
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import CopyDraft, slug
-from planners.stores.hdfs.places import hdfs_gap
+from planners.stores.hdfs.places import hdfs_gaps
 
 
 def _no_way(state: TableState, item: CopyDraft) -> str:
@@ -247,7 +247,8 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
     """What discovery could not tell, and the scan did not settle. copies: datasets whose folders will be swept."""
     settled = {s.dataset for s in world.inventory.tables if _clean(world.evidence.get(s.location))}
     remote = {str(place.location): place for place in world.inventory.remote}
-    gaps = []
+    there = [g for g in world.inventory.gaps if g.kind in HDFS_PLACES]
+    gaps = hdfs_gaps(there, world.masked, world.inventory, world.hdfs) if there else []
     for g in world.inventory.gaps:
         kind, reason = g.kind, g.reason
         if kind == GapKind.REMOTE_TABLE and g.evidence in remote:
@@ -256,8 +257,6 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
                 gaps.append(remote_gap(g, place, found))
             continue
         if kind in HDFS_PLACES:
-            shown = g.model_copy(update={"evidence": world.masked.get(g.evidence, g.evidence)})
-            gaps.append(hdfs_gap(shown, world.hdfs.get(g.evidence)))
             continue
         if kind == GapKind.STRANGE_FILES and g.dataset not in copies:
             continue

@@ -1,21 +1,25 @@
-"""Jobs that may write while old files are removed at once."""
+"""Jobs that may write while old data is removed at once."""
 
 from __future__ import annotations
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap, Precondition
+from planners.schedule.step_dates import Retention
 from planners.step_drafts import slug
 
 
-def writers_stopped(estate: Estate) -> tuple[Precondition, ...]:
-    """What an immediate plan needs first: log clean-up and sweeps at once are safe only without writers,
-    and the estate file says whether they are stopped."""
+def writers_stopped(estate: Estate, retention: Retention) -> tuple[Precondition, ...]:
+    """Log clean-up and sweeps at once are safe only without writers; the estate file says whether they are stopped."""
+    if retention is Retention.RETAIN:
+        return ()
     return tuple(Precondition(kind="writers_stopped", target=writer.job, expected="true") for writer in estate.writers)
 
 
-def running_writers(estate: Estate) -> tuple[Gap, ...]:
-    """A gap of an immediate plan for each writer that nobody said to have stopped."""
+def running_writers(estate: Estate, retention: Retention) -> tuple[Gap, ...]:
+    """A gap for each writer that nobody stopped, where old data is removed at once."""
+    if retention is Retention.RETAIN:
+        return ()
     return tuple(
         Gap(
             id=f"gap-writer_running-{slug(writer.job)}",

@@ -135,7 +135,7 @@ def _mask_parts(items: Mapping[str, CopyDraft], held: Held) -> None:
 def _endangered(items: Mapping[str, CopyDraft], held: Held, world: World) -> dict[str, str]:
     """Copies that were to be masked and cannot be touched; all others that cannot be are blocked."""
     held.blocked.clear()
-    for rule in (_files_of_held, _folders_around, _rebuilt_from_held):
+    for rule in (_files_of_held, _folders_around, _rebuilt_from_held, _kept_of_held):
         for copy_id, why in rule(tuple(items.values()), held, world):
             if copy_id not in held.exempt:
                 held.blocked.setdefault(copy_id, why)
@@ -291,6 +291,15 @@ def _rebuilt_from_held(items: Sequence[CopyDraft], held: Held, world: World) -> 
         for dataset in sorted(inputs_of(item, world) & kept.keys()):
             name = kept[dataset].copy.id.removeprefix("c-")
             yield item.copy.id, f"it would be rebuilt from {name}, which is held: the person would come back"
+
+
+def _kept_of_held(items: Sequence[CopyDraft], held: Held, world: World) -> Why:
+    """Snapshots, trash and what jobs left in HDFS may hold what a hold keeps of a place there."""
+    names = {i.copy.dataset.namespace: i.copy.id for i in items if i.copy.id in held.stays and i.hdfs is not None}
+    for item in items:
+        if item.copy.strategy is Strategy.DELETE_KEPT and item.copy.dataset.namespace in names:
+            name = names[item.copy.dataset.namespace].removeprefix("c-")
+            yield item.copy.id, f"it may have what is held of {name}"
 
 
 def _blocked_gap(item: CopyDraft, why: str) -> Gap:

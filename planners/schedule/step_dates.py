@@ -141,7 +141,7 @@ def _ready(draft: Draft, finished: Mapping[str, datetime], as_of: datetime) -> t
     return (finished[before], before) if before else (as_of, None)
 
 
-_OTHER_DATA = frozenset({"s3", "vault", "kafka", "lakefs"})
+_OTHER_DATA = frozenset({"s3", "vault", "kafka", "lakefs", "hdfs"})
 """Executors that change what is no table."""
 
 _RESTORES = frozenset({Action.S3_RESTORE, Action.VAULT_RETRIEVE})

@@ -14,6 +14,7 @@ from typing import Any
 from pii_tracer.common.graphs import Circle, in_order
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
+from pii_tracer.lake.stores.hdfs.places import HdfsKind
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind
 from pii_tracer.model.errors import PlanError
@@ -32,6 +33,7 @@ _OTHER_ROWS = frozenset(
         Action.KAFKA_REWRITE_TOPIC,
         Action.KAFKA_DELETE_PREFIX,
         Action.LAKEFS_REWRITE,
+        Action.HDFS_REWRITE,
     }
 )
 """What is done to the records of topics and the objects of repositories."""
@@ -210,6 +212,16 @@ def bytes_after_everything_of_the_copy(items: Sequence[CopyDraft]) -> Pairs:
                 yield history.drafts[-1].id, table.drafts[-2].id
 
 
+def snapshots_of_hdfs_last(items: Sequence[CopyDraft]) -> Pairs:
+    """A snapshot is all that is left where a rewrite goes wrong: it goes when all else in HDFS was verified."""
+    mine = [item for item in items if item.hdfs is not None and item.drafts]
+    for item in mine:
+        if item.hdfs and item.hdfs.kind is HdfsKind.SNAPSHOT:
+            for other in mine:
+                if other.hdfs and other.hdfs.kind is not HdfsKind.SNAPSHOT:
+                    yield item.drafts[0].id, other.drafts[-1].id
+
+
 RULES = (
     upstream_first,
     rebuild_after_inputs,
@@ -220,6 +232,7 @@ RULES = (
     bytes_after_everything_of_the_copy,
     unreadable_after_keys,
     backups_after_what_is_in_them,
+    snapshots_of_hdfs_last,
 )
 
 

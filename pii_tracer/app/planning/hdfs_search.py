@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import mmap
-import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
+from pii_tracer.app.hdfs_places import fetch
+from pii_tracer.app.planning.folder_search import evidence_of
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.plain_files.hdfs_folder import look_at_folder
 from pii_tracer.lake.inventory import Inventory
-from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.hdfs.discovery import places_in_hdfs
-from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind
+from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
@@ -20,79 +22,101 @@ from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.referenced_files import named_files
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.scan_evidence import HdfsEvidence
+from planners.copies.scan_evidence import PATH, HdfsEvidence, HdfsRead
 
-_CHUNK = 16 * 1024 * 1024
-_OPEN = "somebody writes it: end its writer (`hdfs debug recoverLease -path …` where that is gone), then plan again"
-_OTHER = "it was written, or replaced, while it was read: plan again when nothing writes there"
+
+@dataclass(frozen=True)
+class _Looked:
+    """One file. beyond: how many files it names that lie in no place of the estate; named: paths of the others."""
+
+    scan: FileScan
+    read: HdfsRead | None = None
+    beyond: int = 0
+    named: frozenset[str] = frozenset()
 
 
 def search_hdfs(
     inventory: Inventory, estate: Estate, patterns: Patterns, short: bool, say: Callable[[str], None]
 ) -> dict[str, HdfsEvidence]:
     """Search every place in HDFS. short: whether a short number is looked for."""
-    wanted = places_in_hdfs(estate)
+    wanted, names = places_in_hdfs(estate), _names(estate)
     found = {}
     for place in inventory.hdfs:
         say(f"looking for the persons in {patterns.mask(str(place.location))}: {len(place.files):,} files")
-        kept = place.kind is HdfsKind.SNAPSHOT  # nothing in it is ever written
-        look = partial(_look, client_at(estate, place.location), patterns, wanted, kept)
-        found[str(place.location)] = _told(list(several(look, place.files)), short, patterns)
+        client = client_at(estate, place.location)
+        looked = list(several(partial(_look, client, patterns, wanted, place.kind), place.files))
+        told = _told(looked, short, patterns)
+        if place.kind is HdfsKind.FOLDER and not told.unread:
+            told = _with_state(told, looked, client, place, names.get(place.location), patterns)
+        found[str(place.location)] = told
     return found
 
 
+def _names(estate: Estate) -> dict[HdfsLocation, str]:
+    """By place in HDFS, the name of the table that is declared there."""
+    declared = (table for catalog in estate.catalogs.values() for table in catalog.tables)
+    return {hdfs_location(table.location): table.name for table in declared if is_hdfs(table.location)}
+
+
+def _with_state(
+    told: HdfsEvidence,
+    looked: Sequence[_Looked],
+    client: WebHdfs,
+    place: HdfsPlace,
+    table: str | None,
+    patterns: Patterns,
+) -> HdfsEvidence:
+    """What a bare folder showed, as of a table of this machine, where its files can be written again."""
+    bare = look_at_folder(client, place, table)
+    if isinstance(bare, str):
+        return replace(told, stuck=patterns.mask(bare))
+    scans = [one.scan.model_copy(update={"path": _below(place, one.scan.path)}) for one in looked]
+    data = tuple(one.read for one in looked if one.read and (one.read.holds or one.read.path in bare.files))
+    return replace(told, state=bare.state, evidence=evidence_of(scans, patterns), touched=data)
+
+
+def _below(place: HdfsPlace, path: str) -> str:
+    return path.removeprefix(f"{place.location.path.lstrip('/')}/")
+
+
 def _look(
-    client: WebHdfs, patterns: Patterns, wanted: Sequence[HdfsLocation], kept: bool, file: HdfsFile
-) -> tuple[FileScan, int]:
-    """One file, and how many files it names that lie in no place of the estate."""
+    client: WebHdfs, patterns: Patterns, wanted: Sequence[HdfsLocation], kind: HdfsKind, file: HdfsFile
+) -> _Looked:
+    """One file; nothing in a snapshot is ever written."""
     name = file.path.lstrip("/")
     if name.endswith("/"):
-        return scan_bytes(name, b"", patterns), 0
+        return _Looked(scan_bytes(name, b"", patterns))
+    kept = kind is HdfsKind.SNAPSHOT
     try:
-        data = _fetch(client, file, kept)
+        data = fetch(client, file, kept)
+        scan = scan_bytes(name, data, patterns)
+        checksum = client.checksum(file.path) if not kept and (scan.hits or kind is HdfsKind.FOLDER) else ""
     except (EstateError, OSError) as error:
         why = error.what if isinstance(error, EstateError) else f"it cannot be kept for reading: {error.strerror}"
         scan = scan_bytes(name, b"", patterns)
-        return scan.model_copy(update={"unread": (why,)}), 0
-    scan = scan_bytes(name, data, patterns)
+        return _Looked(scan.model_copy(update={"unread": (why,)}))
+    read = HdfsRead(*file, checksum=checksum, holds=bool(scan.hits))
     try:
-        return scan, sum(not _covered(client, one, wanted) for one in set(named_files(name, data)))
+        named = set(named_files(name, data))
     except Exception as error:  # decoders of many families
         why = f"which files it names cannot be told ({type(error).__name__})"
-        return scan.model_copy(update={"unread": (*scan.unread, why)}), 0
+        return _Looked(scan.model_copy(update={"unread": (*scan.unread, why)}), read)
+    places = {one: _in_estate(client, one, wanted) for one in named}
+    return _Looked(scan, read, list(places.values()).count(None), frozenset(p.path for p in places.values() if p))
 
 
-def _fetch(client: WebHdfs, file: HdfsFile, kept: bool) -> memoryview:
-    """The bytes of a file, in a file without a name here.
-
-    Raises:
-        EstateError: refused, gone, another one than was listed, or open for writing.
-    """
-    if not kept and client.is_open(file.path):
-        raise EstateError(_OPEN)
-    with tempfile.TemporaryFile() as held:
-        for first in range(0, file.size, _CHUNK):
-            held.write(client.read(file.path, first, min(_CHUNK, file.size - first)))
-        now = client.status(file.path)
-        if (now.file_id, now.size, now.modified) != (file.file_id, file.size, file.modified):
-            raise EstateError(_OTHER)
-        if held.tell() != file.size:
-            raise StoreError("its bytes broke off", "Cut", where=client.name)
-        held.flush()
-        return memoryview(mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ)) if file.size else memoryview(b"")
-
-
-def _covered(client: WebHdfs, name: str, wanted: Sequence[HdfsLocation]) -> bool:
-    """Whether a file that metadata names lies in a place of the estate in HDFS. A path alone is one of its own."""
+def _in_estate(client: WebHdfs, name: str, wanted: Sequence[HdfsLocation]) -> HdfsLocation | None:
+    """A file that metadata names, where it lies in a place of the estate in HDFS. A path alone is one of its own."""
     text = f"{client.name}{name}" if name.startswith("/") else name
     try:
-        return is_hdfs(text) and any(place.holds(hdfs_location(text)) for place in wanted)
+        location = hdfs_location(text) if is_hdfs(text) else None
     except EstateError:
-        return False
+        return None
+    return location if location and any(place.holds(location) for place in wanted) else None
 
 
-def _told(looked: Sequence[tuple[FileScan, int]], short: bool, patterns: Patterns) -> HdfsEvidence:
-    scans = [scan for scan, _ in looked]
+def _told(looked: Sequence[_Looked], short: bool, patterns: Patterns) -> HdfsEvidence:
+    scans = [one.scan for one in looked]
     return HdfsEvidence(
         files=sum(not scan.path.endswith("/") for scan in scans),
         holders=sum(bool(scan.strong) for scan in scans),
@@ -100,5 +124,10 @@ def _told(looked: Sequence[tuple[FileScan, int]], short: bool, patterns: Pattern
         in_digits=sum(bool(scan.weak and not scan.strong) for scan in scans),
         short=short,
         unread=tuple(f"/{scan.path}: {patterns.mask(why)}" for scan in scans for why in scan.unread),
-        beyond=sum(beyond for _, beyond in looked),
+        beyond=sum(one.beyond for one in looked),
+        strong=frozenset(hit.key_set for scan in scans for hit in scan.strong),
+        telling=sum(any(hit.where == PATH for hit in scan.strong) for scan in scans),
+        named=frozenset(chain.from_iterable(one.named for one in looked)),
+        touched=tuple(one.read for one in looked if one.read and one.read.holds),
+        bytes=sum(scan.size for scan in scans if scan.hits),
     )

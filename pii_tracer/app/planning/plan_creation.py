@@ -20,7 +20,7 @@ from pii_tracer.app.planning.lineage_text_search import telling_jobs
 from pii_tracer.app.planning.other_numbers import other_numbers
 from pii_tracer.app.planning.person_counts import count_persons
 from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
-from pii_tracer.app.planning.short_number_columns import key_digits
+from pii_tracer.app.planning.short_number_columns import key_digits, unread_digits
 from pii_tracer.app.planning.subject_sources import (
     dataset_of,
     further_tables,
@@ -243,7 +243,10 @@ def make_plan(
     evidence = {**scan_estate(inventory, patterns, readings, say, searchers, numbers), **searched.tables}
     surveys = confirmed(surveys, evidence, inventory, paths, partial(numbers.at, patterns), say)
     evidence = count_persons(evidence, surveys, inventory, paths, readings, say)
+    hdfs = search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say)
+    folders = {place: seen.evidence for place, seen in hdfs.items() if seen.evidence}
     digits = key_digits(evidence, surveys, graph, inventory, paths, readings, say)
+    digits |= unread_digits(folders, surveys, graph, [seen.state for seen in hdfs.values() if seen.state])
     topics = _read_topics(estate, base, inventory, surveys, say)
     sealed = key.seal(key_sets)
     keys = key_facts(estate, surveys, inventory, paths, say)
@@ -260,7 +263,7 @@ def make_plan(
             world=World(
                 graph=graph,
                 inventory=known,
-                evidence=evidence,
+                evidence=evidence | folders,
                 is_dev=paths.is_dev,
                 topics=topics,
                 lakefs=_read_repositories(estate, base, inventory, surveys, say),
@@ -277,7 +280,7 @@ def make_plan(
                 not_keys=numbers.columns,
                 untaken=numbers.gaps,
                 remote=searched.places,
-                hdfs=search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say),
+                hdfs=hdfs,
             ),
             digests=Digests(
                 graph=graph.digest(),

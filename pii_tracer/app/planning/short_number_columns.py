@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache, partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.careful_reading import Readings
@@ -85,6 +86,20 @@ def key_digits(
                 judge = partial(_judged, _Place(survey, state, paths, say, known), state, digits, paths, names)
                 told = readings.table(state, judge, _unjudged(digits))
                 found[state.location] = (*found.get(state.location, ()), *told)
+    return found
+
+
+def unread_digits(
+    evidence: Mapping[str, Evidence], surveys: Sequence[Survey], graph: LineageGraph, states: Iterable[TableState]
+) -> dict[str, tuple[KeyDigits, ...]]:
+    """The same of tables whose values nobody compares (folders in HDFS): whatever no lineage explains."""
+    found: dict[str, tuple[KeyDigits, ...]] = {}
+    for survey, state in product(surveys, states):
+        carriage = survey.carriages.get(state.dataset)
+        if carriage and not (carriage.found_in or _none(carriage)):
+            continue
+        if digits := unexplained(survey, graph, carriage, evidence.get(state.location)):
+            found[state.location] = (*found.get(state.location, ()), *_unjudged(digits))
     return found
 
 

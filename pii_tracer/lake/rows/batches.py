@@ -12,10 +12,12 @@ from pii_tracer.lake.stores.s3.s3_path import S3Path
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+
 Batches = Iterator["pa.RecordBatch"]
 
 
-def parquet_batches(path: Path | S3Path, columns: Sequence[str]) -> Batches:
+def parquet_batches(path: Path | S3Path | HdfsPath, columns: Sequence[str]) -> Batches:
     """The rows of a Parquet file, a batch at a time, with those of some columns that it has."""
     import pyarrow.parquet as pq
 

@@ -54,13 +54,13 @@ class PlainFilesPlanner(FormatPlanner):
         )
 
     def no_rebuild(self, state: TableState) -> str | None:
-        if not state.in_objects and state.format not in _WITHOUT_SCHEMA:
+        if not (state.in_objects or state.in_hdfs) and state.format not in _WITHOUT_SCHEMA:
             return None
-        where = " in S3" if state.in_objects else ""
+        where = " in S3" if state.in_objects else " in HDFS" if state.in_hdfs else ""
         return f"rebuilding a bare {state.format} folder{where} is not supported yet: run its job after the erasure"
 
     def no_clearing(self, state: TableState) -> str | None:
-        return None
+        return "a bare folder in HDFS" if state.in_hdfs else None
 
     def missing_column(self, state: TableState) -> str:
         why = f": another delimiter than a comma, or no header ({_NO_HEADER})" if state.format is Format.CSV else ""

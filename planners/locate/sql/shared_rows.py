@@ -120,6 +120,6 @@ def spare_stored(items: Sequence[CopyDraft]) -> tuple[tuple[CopyDraft, ...], lis
 
 def _stored(item: CopyDraft) -> bool:
     whole = item.objects is not None and item.objects.delete_whole is not None
-    kept = (item.objects, item.vault, item.topic, item.lakefs)
+    kept = (item.objects, item.vault, item.topic, item.lakefs, item.hdfs)
     going = whole or item.copy.strategy in (Strategy.DELETE_ARCHIVES, Strategy.LET_LAPSE)
     return not going and any(part is not None for part in kept)

@@ -1,13 +1,84 @@
-"""Places in HDFS: what reading their files showed, in the gap's words. Nothing there is erased yet."""
+"""Places in HDFS: which of them steps erase, and the gaps of the others, with what reading their files showed."""
 
 from __future__ import annotations
 
-from pii_tracer.lake.inventory import InventoryGap
+from collections.abc import Iterable, Iterator, Mapping
+
+from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
+from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import HdfsEvidence
 from planners.step_drafts import slug
 
 _SHOWN = 5
+
+
+def untreated(place: HdfsPlace, seen: HdfsEvidence | None, named: frozenset[str] = frozenset()) -> str | None:
+    """Why no step erases the person in a place; None where steps do, or nobody is in it.
+
+    named: files that metadata anywhere in HDFS names.
+    """
+    if seen is None:
+        return "it was not looked into"
+    if seen.telling:
+        return "names in it hold a value of the person, and a plan would list them: give them others, or delete them"
+    if place.kind is HdfsKind.SNAPSHOT and seen.strong:
+        return None if place.agreed else "once its owner agrees, name it under `hdfs[].deletable`"
+    if seen.unread or seen.beyond or (seen.in_digits and not seen.strong and seen.state is None):
+        return "what is in it is not known for certain"
+    if not (seen.strong or seen.in_digits):
+        return None
+    if place.encrypted or place.striped:
+        return "no step writes or deletes such files"
+    if place.kind is HdfsKind.FOLDER:
+        return _stuck(place, seen, named)
+    if place.kind is HdfsKind.TEMPORARY and not place.agreed:
+        return "once nothing writes there and its owner agrees, name it under `hdfs[].deletable`"
+    return "" if place.kind is HdfsKind.TABLE else None
+
+
+def _stuck(place: HdfsPlace, seen: HdfsEvidence, named: frozenset[str]) -> str | None:
+    if seen.state is None:
+        return f"no step writes its files again: {seen.stuck}"
+    if any(file.path in named for file in place.files):
+        return "a table's metadata names files in it, and to write them again would break the table"
+    return None
+
+
+def treated(inventory: Inventory, seen: Mapping[str, HdfsEvidence]) -> Iterator[tuple[HdfsPlace, HdfsEvidence]]:
+    """The places that steps erase, or in which nobody is."""
+    named = frozenset[str]().union(*(one.named for one in seen.values()))
+    for place in inventory.hdfs:
+        found = seen.get(str(place.location))
+        if found is not None and untreated(place, found, named) is None:
+            yield place, found
+
+
+def folder_states(inventory: Inventory, seen: Mapping[str, HdfsEvidence]) -> tuple[TableState, ...]:
+    """Bare folders whose files steps can write again, as tables."""
+    return tuple(found.state for _, found in treated(inventory, seen) if found.state is not None)
+
+
+def hdfs_gaps(
+    gaps: Iterable[InventoryGap], shown: Mapping[str, str], inventory: Inventory, seen: Mapping[str, HdfsEvidence]
+) -> list[Gap]:
+    """The gaps of places that no step erases. shown: by place, how it may be shown."""
+    places = {str(place.location): place for place in inventory.hdfs}
+    done = {str(place.location) for place, _ in treated(inventory, seen)}
+    named = frozenset[str]().union(*(one.named for one in seen.values()))
+    found = []
+    for gap in gaps:
+        if gap.evidence in done:
+            continue
+        why = untreated(places[gap.evidence], seen.get(gap.evidence), named)
+        told = gap.model_copy(
+            update={
+                "evidence": shown.get(gap.evidence, gap.evidence),
+                "reason": "; ".join(filter(None, (gap.reason, why))),
+            }
+        )
+        found.append(hdfs_gap(told, seen.get(gap.evidence)))
+    return found
 
 
 def hdfs_gap(gap: InventoryGap, seen: HdfsEvidence | None) -> Gap:

@@ -45,8 +45,10 @@ class PlainFiles(TableFormat):
 
     def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
         from pii_tracer.lake.formats.plain_files import rows
+        from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 
-        return tuple(file.path for file in rows.folder_files(state, paths))
+        # a folder in HDFS is no table of the inventory
+        return tuple(f.path for f in rows.folder_files(state, paths) if not isinstance(f.path, HdfsPath))
 
     def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
         from pii_tracer.lake.formats.plain_files import rows

@@ -21,7 +21,8 @@ from pii_tracer.lake.spark_types import (
     padded_columns,
     spark_columns,
 )
-from pii_tracer.lake.stores.s3.s3_path import S3Path, opened
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.scan.decode.compression import unpack
@@ -50,6 +51,9 @@ _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _NAME = re.compile(r"^[^\W\d][\w .:/()#-]{0,127}$")
 
 
+AnyFile = Path | S3Path | HdfsPath
+
+
 @dataclass(frozen=True)
 class StoredFile:
     """One data file: where it is, and how it is encoded. `codec` is that of the whole file, None inside Parquet etc.
@@ -57,15 +61,15 @@ class StoredFile:
     encoding: of the text in CSV, where the estate file declares it; UTF-8 otherwise.
     """
 
-    path: Path | S3Path
+    path: AnyFile
     format: Format
     codec: str | None
     encoding: str | None = None
 
     @property
     def source(self) -> Path | BinaryIO:
-        """For readers that take either, and little of a large file: an object is fetched as it is read."""
-        return self.path.seekable() if isinstance(self.path, S3Path) else self.path
+        """For readers that take either, and little of a large file: what lies elsewhere is fetched as it is read."""
+        return self.path if isinstance(self.path, Path) else self.path.seekable()
 
 
 @dataclass(frozen=True)
@@ -81,19 +85,19 @@ def data_file(path: Path) -> DataFile | None:
     return DataFile(path, *kind) if kind else None
 
 
-def stored_file(path: S3Path) -> StoredFile | None:
-    """As `data_file`, of an object. Raises `OSError` when S3 refuses."""
+def stored_file(path: S3Path | HdfsPath) -> StoredFile | None:
+    """As `data_file`, of an object or a file in HDFS. Raises `OSError` when S3 refuses, `StoreError` when HDFS does."""
     kind = _kind(path)
     return StoredFile(path, *kind) if kind else None
 
 
-def _kind(path: Path | S3Path) -> tuple[Format, str | None] | None:
+def _kind(path: AnyFile) -> tuple[Format, str | None] | None:
     suffixes = [s.lower() for s in path.suffixes]
     codec = _COMPRESSED.get(suffixes[-1]) if suffixes else None
     suffix = suffixes[-2] if codec and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix], codec
-    with opened(path) as stream:
+    with path.open("rb") if isinstance(path, Path) else path.seekable() as stream:
         start = stream.read(4)
     return next(((kind, None) for magic, kind in _MAGIC if start.startswith(magic)), None)
 
@@ -119,14 +123,14 @@ def objects_below(folder: S3Path, listed: Iterable[tuple[str, int, int]]) -> tup
     return files, others
 
 
-def parts_below(folder: Path | S3Path, path: Path | S3Path) -> tuple[str, ...]:
+def parts_below(folder: AnyFile, path: AnyFile) -> tuple[str, ...]:
     """The names of the folders between a folder and what lies in it, and its own."""
     if isinstance(path, Path) and isinstance(folder, Path):
         return path.relative_to(folder).parts
     return tuple(str(path).removeprefix(f"{folder}/").split("/"))
 
 
-def partition_values(folder: Path | S3Path, path: Path | S3Path) -> dict[str, str | None]:
+def partition_values(folder: AnyFile, path: AnyFile) -> dict[str, str | None]:
     """`k=v` folders between a folder and a file, unescaped; None for Hive's default partition."""
     found: dict[str, str | None] = {}
     for part in parts_below(folder, path)[:-1]:
@@ -289,7 +293,7 @@ def decompressed(file: StoredFile) -> Iterator[IO[bytes]]:
             unpacked = unpack(file.path.name, memoryview(stream.read()))
         yield io.BytesIO(unpacked[2] if unpacked else b"")
         return
-    source = file.path.open("rb") if isinstance(file.path, S3Path) else str(file.path)
+    source = str(file.path) if isinstance(file.path, Path) else file.path.open("rb")
     with pa.input_stream(source, compression=file.codec) as stream:
         yield stream
 

@@ -15,6 +15,7 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.plain_files.alike_files import kind_of_both, spelled, unreadable
 from pii_tracer.lake.formats.plain_files.column_order import table_order
 from pii_tracer.lake.formats.plain_files.data_file import (
+    AnyFile,
     DataFile,
     StoredFile,
     codec_of,
@@ -31,7 +32,6 @@ from pii_tracer.lake.formats.plain_files.json_types import Shape
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.spark_types import partition_type
-from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.streaming_checkpoints import SINK_LOG
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
@@ -105,12 +105,12 @@ class Told:
     apart: str | None
 
 
-def told_by(folder: Path | S3Path, files: Sequence[StoredFile]) -> Told:
-    """What data files of one format tell, here or in S3.
+def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
+    """What data files of one format tell, here, in S3 or in HDFS.
 
     Raises:
         EstateError: a file cannot be read; it names the file.
-        OSError: S3 refuses.
+        OSError: S3 refuses. StoreError: HDFS does.
     """
     partitions = _partition_columns(folder, files)
     names = {c.name for c in partitions}
@@ -215,7 +215,7 @@ def _by_spark(file: StoredFile) -> bool:
     return spark_schema(pq.read_metadata(file.source)) is not None
 
 
-def _partition_columns(folder: Path | S3Path, files: Sequence[StoredFile]) -> tuple[Column, ...]:
+def _partition_columns(folder: AnyFile, files: Sequence[StoredFile]) -> tuple[Column, ...]:
     values: dict[str, list[str]] = {}
     for file in files:
         for name, value in partition_values(folder, file.path).items():

@@ -1,7 +1,7 @@
 """Walks an estate's places in HDFS: tables, bare folders, and where HDFS keeps what was deleted.
 
-Nothing here is erased by this version: every place is a gap of its own, which blocks. What cannot be listed is a gap,
-too. Snapshots are looked for at every folder on the way to a place and in it, trash in every user's home.
+Every place is a gap of its own, until planning has read it and has a step for it. What cannot be listed is a gap, too.
+Snapshots are looked for at every folder on the way to a place and in it, trash in every user's home.
 """
 
 from __future__ import annotations
@@ -35,15 +35,11 @@ _OWN = frozenset({HdfsKind.TRASH, HdfsKind.TEMPORARY, HdfsKind.SNAPSHOT})
 
 _UNTREATED = {
     HdfsKind.TABLE: (GapKind.HDFS_PLACE, "a table lies in HDFS and is not erased by this version: erase the person"
-                     " there with its own engine, empty the trash and delete the snapshots, then plan again"),
-    HdfsKind.FOLDER: (GapKind.HDFS_PLACE, "files lie in HDFS and are not erased by this version: write them again"
-                      " without the person, empty the trash and delete the snapshots, then plan again"),
-    HdfsKind.SNAPSHOT: (GapKind.HDFS_SNAPSHOT, "a snapshot keeps the bytes of what is deleted, and is not deleted by"
-                        " this version: once its owner agrees, `hdfs dfs -deleteSnapshot`, then plan again"),
-    HdfsKind.TRASH: (GapKind.HDFS_TRASH, "a user's trash keeps what is deleted, and is not emptied by this version:"
-                     " `hdfs dfs -rm -r -skipTrash` of what is in it, then plan again"),
-    HdfsKind.TEMPORARY: (GapKind.HDFS_TEMPORARY, "a job left files of its own, or is running: once nothing writes,"
-                         " `hdfs dfs -rm -r -skipTrash`, then plan again"),
+                     " there with its own engine, then plan again"),
+    HdfsKind.FOLDER: (GapKind.HDFS_PLACE, "files lie in HDFS"),
+    HdfsKind.SNAPSHOT: (GapKind.HDFS_SNAPSHOT, "a snapshot keeps the bytes of what is deleted"),
+    HdfsKind.TRASH: (GapKind.HDFS_TRASH, "a user's trash keeps what is deleted"),
+    HdfsKind.TEMPORARY: (GapKind.HDFS_TEMPORARY, "a job left files of its own, or is running"),
 }  # fmt: skip
 
 
@@ -65,9 +61,40 @@ def discover_hdfs(estate: Estate) -> tuple[tuple[HdfsPlace, ...], tuple[Inventor
         for place in mine:
             walk.root(place.path)
         walk.trash()
-        places += walk.places()
+        agreed = _agreed(estate, mine[0])
+        places += (place.model_copy(update={"agreed": agreed.get(place.location.path)}) for place in walk.places())
         gaps += walk.gaps
     return tuple(places), (*gaps, *map(gap_of, places))
+
+
+def places_now(estate: Estate, location: HdfsLocation) -> tuple[tuple[HdfsPlace, ...], tuple[InventoryGap, ...]]:
+    """A place as it is now, with the places in it, and what could not be listed.
+
+    Raises:
+        Absent: it is gone.
+        StoreError: it is no folder, or the NameNode does not answer, or refuses to show the place itself.
+    """
+    walk = _Walk(client_at(estate, location), location.name_node)
+    found = walk.client.status(location.path)
+    if found.kind != "DIRECTORY":
+        raise StoreError("it is no folder", "NoFolder", where=str(location), todo="name the folder that it lies in")
+    if is_snapshot(location):
+        walk.found[location.path] = _Found(HdfsKind.SNAPSHOT, mark=found.mark)
+        walk.within(location.path, location.path)
+    else:
+        walk.within(location.path)
+    return tuple(walk.places()), tuple(walk.gaps)
+
+
+def is_snapshot(location: HdfsLocation) -> bool:
+    """Whether a place is a snapshot of a folder."""
+    return location.path.rpartition("/")[0].endswith(f"/{SNAPSHOTS}")
+
+
+def _agreed(estate: Estate, place: HdfsLocation) -> dict[str, str]:
+    """By path, who agreed that what lies there may be deleted, and why."""
+    mine = (name_node for name_node in estate.hdfs if name_node.root.holds(place))
+    return {one.path.rstrip("/"): f"{one.owner}: {one.reason}" for name_node in mine for one in name_node.deletable}
 
 
 def gap_of(place: HdfsPlace) -> InventoryGap:
@@ -87,6 +114,7 @@ class _Found:
     files: list[HdfsFile] = field(default_factory=list)
     encrypted: bool = False
     striped: bool = False
+    mark: str = ""
 
     def take(self, path: str, entry: Status) -> None:
         self.files.append(HdfsFile(path, entry.size, entry.modified, entry.file_id))
@@ -115,6 +143,7 @@ class _Walk:
                     files=tuple(sorted(one.files)),
                     encrypted=one.encrypted,
                     striped=one.striped,
+                    mark=one.mark,
                 )
 
     def root(self, path: str) -> None:
@@ -128,7 +157,7 @@ class _Walk:
         for folder in _above(path):
             self._snapshots(folder)
             self._trash_at(folder)  # an encryption zone has a trash of its own
-        self._walk(path)
+        self.within(path)
 
     def trash(self) -> None:
         """The trash of every user, and what snapshots keep of it."""
@@ -156,7 +185,7 @@ class _Walk:
         except StoreError as error:
             self._refused(error, path)
             return
-        self._walk(path)
+        self.within(path)
 
     def _snapshots(self, folder: str) -> None:
         path = joined(folder, SNAPSHOTS)
@@ -164,20 +193,20 @@ class _Walk:
             return
         self.seen.add(path)
         try:
-            names = [entry.name for entry in self.client.entries(path)]
+            found = list(self.client.entries(path))
         except Absent:
             return
         except StoreError as error:
             if error.code != _NO_SNAPSHOTS:
                 self._refused(error, path)
             return
-        for name in names:
-            place = joined(path, name)
-            self.found[place] = _Found(HdfsKind.SNAPSHOT)
-            self._walk(place, place)
+        for entry in found:
+            place = joined(path, entry.name)
+            self.found[place] = _Found(HdfsKind.SNAPSHOT, mark=entry.mark)
+            self.within(place, place)
 
-    def _walk(self, folder: str, owner: str | None = None) -> None:
-        """owner: the place that the folder is a part of, unless it is one of its own."""
+    def within(self, folder: str, owner: str | None = None) -> None:
+        """Everything from a folder on. owner: the place that it is a part of, unless it is one of its own."""
         waiting = [(folder, owner)]
         while waiting:
             path, above = waiting.pop()

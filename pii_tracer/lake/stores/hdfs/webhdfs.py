@@ -62,6 +62,21 @@ class Status(NamedTuple):
         return f'"{self.file_id:x}-{self.modified:x}-{self.size:x}"'
 
 
+class Rights(NamedTuple):
+    """What stands beside a file's bytes. permission: octal. listed: it has an access list or attributes of its own.
+
+    policy: of its storage, 0 where its folder decides. block_size: in bytes.
+    """
+
+    owner: str
+    group: str
+    permission: str
+    replication: int
+    block_size: int
+    policy: int
+    listed: bool
+
+
 def client_at(estate: Estate, place: HdfsLocation) -> WebHdfs:
     """What reaches the NameNode of a place.
 
@@ -134,11 +149,50 @@ class WebHdfs:
         place = self._place(what, "GET", path, "OPEN", offset=first, length=at_most)
         return self._asked(what, path, "GET", place, limit=at_most)
 
-    def create(self, path: str, data: bytes) -> None:
-        """Write a new file, and the folders that it lies in. Raises Changed: something stands there."""
-        what = "a file cannot be written"
-        place = self._place(what, "PUT", path, "CREATE", overwrite="false")
+    def checksum(self, path: str) -> str:
+        """What HDFS's DataNodes make of a file's bytes: the same bytes in the same blocks, the same text."""
+        what = "its checksum is not told"
+        data = self._asked(what, path, "GET", self._place(what, "GET", path, "GETFILECHECKSUM"))
+        try:
+            told = json.loads(data)["FileChecksum"]
+            return f"{told['algorithm']}:{told['bytes']}"
+        except (ValueError, KeyError, TypeError):
+            raise self._odd(path) from None
+
+    def rights(self, path: str) -> Rights:
+        """Whose a file is, and how it is kept. Raises Absent: nothing stands there."""
+        what = "its rights cannot be looked at"
+        told = self._told(what, path, "GETFILESTATUS", "FileStatus")
+        names = self._told(what, path, "LISTXATTRS", "XAttrNames")
+        try:
+            return Rights(
+                owner=str(told["owner"]),
+                group=str(told["group"]),
+                permission=str(told["permission"]),
+                replication=int(told["replication"]),
+                block_size=int(told["blockSize"]),
+                policy=int(told["storagePolicy"]),
+                listed=bool(told.get("aclBit", False)) or bool(json.loads(names)),
+            )
+        except (ValueError, KeyError, TypeError):
+            raise self._odd(path) from None
+
+    def create(self, path: str, data: bytes, like: Rights | None = None) -> None:
+        """Write a new file, and the folders that it lies in; with the rights of another where one is given.
+
+        Raises:
+            Changed: something stands there.
+        """
+        what, options = "a file cannot be written", dict[str, Any]()
+        if like is not None:
+            options = {"permission": like.permission, "replication": like.replication, "blocksize": like.block_size}
+        place = self._place(what, "PUT", path, "CREATE", overwrite="false", **options)
         self._asked(what, path, "PUT", place, body=data)
+        if like is not None:
+            mine = self.rights(path)
+            if (mine.owner, mine.group) != (like.owner, like.group):
+                url = self._url(path, "SETOWNER", owner=like.owner, group=like.group)
+                self._asked("a file cannot be given to its owner", path, "PUT", url)
 
     def rename(self, path: str, to: str, *, overwrite: bool) -> None:
         """Give a file another path, in one go. Raises Changed: something stands there and is not to be written over."""
@@ -148,6 +202,11 @@ class WebHdfs:
     def delete(self, path: str) -> None:
         """Delete a file for good: it does not go to the trash. A snapshot that has it keeps its bytes."""
         self._asked("a file cannot be deleted", path, "DELETE", self._url(path, "DELETE", recursive="false"))
+
+    def delete_snapshot(self, folder: str, name: str) -> None:
+        """Delete a snapshot of a folder, and the bytes that only it has."""
+        url = self._url(folder, "DELETESNAPSHOT", snapshotname=name)
+        self._asked("a snapshot cannot be deleted", folder, "DELETE", url)
 
     def _told(self, what: str, path: str, operation: str, part: str, **query: Any) -> Any:
         data = self._asked(what, path, "GET", self._url(path, operation, **query))

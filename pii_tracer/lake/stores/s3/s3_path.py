@@ -25,7 +25,7 @@ from pii_tracer.model.locations import S3Location, local_path, location_of
 LARGEST = 1024 * 1024 * 1024
 """A commit or a part of a checkpoint of more bytes is not taken into memory."""
 
-_PART = 256 * 1024
+PART = 256 * 1024
 """Bytes that are fetched at once of a file of which little is needed: a footer of Parquet, as a rule."""
 
 
@@ -149,7 +149,7 @@ class S3Path:
             asked = which | {"Range": f"bytes={first}-{last}"}
             return bytes(_asked(lambda: self.client.get_object(**asked)["Body"].read(), self.location))
 
-        return io.BufferedReader(_Ranges(part, head["ContentLength"]), _PART)
+        return io.BufferedReader(Ranges(part, head["ContentLength"]), PART)
 
     def is_file(self) -> bool:
         """Whether there is an object of this name. Raises `OSError` when S3 refuses."""
@@ -219,7 +219,7 @@ def opened(place: AnyPlace) -> BinaryIO:
     return place.seekable() if isinstance(place, S3Path) else place.open("rb")
 
 
-class _Ranges(io.RawIOBase):
+class Ranges(io.RawIOBase):
     """A file of which parts are fetched. part: gives the bytes from one offset to another, this one included."""
 
     def __init__(self, part: Callable[[int, int], bytes], size: int) -> None:
@@ -252,7 +252,7 @@ class _Ranges(io.RawIOBase):
             return 0
         data = self._part(self._at, self._at + wanted - 1)
         if len(data) != wanted:
-            raise OSError("S3 gave another number of bytes than it was asked for")
+            raise OSError("a store gave another number of bytes than it was asked for")
         buffer[:wanted] = data
         self._at += wanted
         return wanted

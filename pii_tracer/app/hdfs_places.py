@@ -1,0 +1,133 @@
+"""Places in HDFS as planning and verification read them, as they are at that moment."""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from collections.abc import Iterable, Iterator
+
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.stores.base import Absent, StoreError
+from pii_tracer.lake.stores.hdfs.discovery import places_now
+from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
+from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import HdfsLocation, hdfs_location
+from pii_tracer.model.plan import Copy, ErasurePlan
+from pii_tracer.scan.folder_scan import scan_bytes
+from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.known_columns import key_columns
+from pii_tracer.scan.value_forms import Patterns
+from pii_tracer.verify.byte_search import look_past
+from pii_tracer.verify.stores.hdfs.hdfs_files import HdfsLook, ReadFile, judge_place
+from pii_tracer.verify.verdicts import SINCE, ByteVerdict
+
+_CHUNK = 16 * 1024 * 1024
+_OPEN = "somebody writes it: end its writer (`hdfs debug recoverLease -path …` where that is gone), then plan again"
+_OTHER = "it was written, or replaced, while it was read: plan again when nothing writes there"
+
+
+def fetch(client: WebHdfs, file: HdfsFile, kept: bool) -> memoryview:
+    """The bytes of a file, in a file without a name here. kept: in a snapshot, where nothing is ever written.
+
+    Raises:
+        EstateError: refused, gone, another one than was listed, or open for writing.
+    """
+    if not kept and client.is_open(file.path):
+        raise EstateError(_OPEN)
+    with tempfile.TemporaryFile() as held:
+        for first in range(0, file.size, _CHUNK):
+            held.write(client.read(file.path, first, min(_CHUNK, file.size - first)))
+        now = client.status(file.path)
+        if (now.file_id, now.size, now.modified) != (file.file_id, file.size, file.modified):
+            raise EstateError(_OTHER)
+        if held.tell() != file.size:
+            raise StoreError("its bytes broke off", "Cut", where=client.name)
+        held.flush()
+        return memoryview(mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ)) if file.size else memoryview(b"")
+
+
+def look(estate: Estate, copy: Copy, patterns: Patterns) -> HdfsLook:
+    """Read a copy in HDFS, all of it; a place that is gone holds nobody.
+
+    Raises:
+        EstateError: the NameNode does not answer, or the estate file does not declare it any more.
+        ScanError: rows of a file cannot be read.
+    """
+    location = hdfs_location(copy.location)
+    try:
+        places, gaps = places_now(estate, location)
+    except Absent:
+        places, gaps = (), ()
+    mine = [place for place in places if place.location == location]
+    unlisted = tuple(f"{patterns.mask(gap.evidence)}: {gap.reason}" for gap in gaps)
+    whole = patterns.comparing(key_columns(copy.places))
+    return judge_place(copy, _read(client_at(estate, location), mine, location, whole), unlisted, whole)
+
+
+def changed(estate: Estate, copy: Copy, verdict: ByteVerdict, patterns: Patterns) -> bool:
+    """Whether other files lie there than the verdict is about: they are read again.
+
+    Raises:
+        EstateError: as `look`.
+    """
+    seen = {(file.path, file.sha256) for file in verdict.files}
+    return {(file.path, file.sha256) for file in look(estate, copy, patterns).bytes.files} != seen
+
+
+def look_at(
+    estate: Estate, location: HdfsLocation, name: str, patterns: Patterns, *, alone: bool = False
+) -> ByteVerdict:
+    """Everything in a place that is no copy, with all places in it (see `look_past`)."""
+    root = patterns.mask(str(location))
+    try:
+        places, gaps = places_now(estate, location)
+        found = look_past(name, root, _scans(estate, location, places, patterns), alone=alone)
+    except EstateError as error:
+        return ByteVerdict(copy_id=name, root=root, files=(), unverified=(f"{root}: not searched: {error.what}",))
+    unlisted = (f"{patterns.mask(gap.evidence)}: {gap.reason}" for gap in gaps)
+    return found.model_copy(update={"unverified": (*found.unverified, *unlisted)})
+
+
+def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
+    """Places that are no copies of a plan and of which no gap tells: examined ones, and those that have come since,
+    new snapshots and new trash among them.
+    """
+    copies = {copy.dataset for copy in plan.copies}
+    told = {gap.dataset for gap in plan.gaps}
+    examined = {item.dataset for item in plan.examined}
+    for place in inventory.hdfs:
+        dataset = place.location.dataset
+        if dataset in copies or (dataset in told and dataset not in examined):
+            continue
+        shown = patterns.mask(str(place.location))
+        name = f"(no copy) {shown}" if dataset in examined else f"{SINCE}{shown}"
+        yield look_past(name, shown, _scans(estate, place.location, [place], patterns))
+
+
+def _scans(
+    estate: Estate, location: HdfsLocation, places: Iterable[HdfsPlace], patterns: Patterns
+) -> Iterator[FileScan]:
+    return (file.scan for file in _read(client_at(estate, location), places, None, patterns))
+
+
+def _read(
+    client: WebHdfs, places: Iterable[HdfsPlace], root: HdfsLocation | None, patterns: Patterns
+) -> Iterator[ReadFile]:
+    """Every file of some places. root: what their names are told from; from the root of HDFS without one."""
+    for place in places:
+        for file in place.files:
+            name = file.path.removeprefix(f"{root.path.rstrip('/')}/" if root else "/")
+            try:
+                if file.path.endswith("/"):  # an empty folder: its name may tell of somebody
+                    yield ReadFile(scan_bytes(name, b"", patterns), None)
+                    continue
+                data = fetch(client, file, place.kind is HdfsKind.SNAPSHOT)
+                yield ReadFile(scan_bytes(name, data, patterns), data)
+            except (EstateError, OSError) as error:
+                why = (
+                    error.what if isinstance(error, EstateError) else f"it cannot be kept for reading: {error.strerror}"
+                )
+                unread = scan_bytes(name, b"", patterns).model_copy(update={"unread": (why,), "sha256": ""})
+                yield ReadFile(unread, None)

@@ -1,0 +1,56 @@
+"""Verification of places in HDFS: every file that lies there now, decoded and searched, and its rows counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pii_tracer.model.datasets import Strategy
+from pii_tracer.model.plan import Copy
+from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.value_forms import Patterns
+from pii_tracer.verify.byte_search import judge
+from pii_tracer.verify.object_rows import Rows, counted, state_of
+from pii_tracer.verify.verdicts import Baseline, ByteVerdict, RowVerdict, StateRows
+
+CURRENT = "current"
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """A file that was read. data: its bytes, where they could be had."""
+
+    scan: FileScan
+    data: memoryview | None
+
+
+@dataclass(frozen=True)
+class HdfsLook:
+    """What one reading of a place showed. rows, baseline: of a folder whose rows the plan deletes by keys."""
+
+    bytes: ByteVerdict
+    rows: RowVerdict | None = None
+    baseline: Baseline | None = None
+
+
+def judge_place(copy: Copy, files: Iterable[ReadFile], unlisted: tuple[str, ...], patterns: Patterns) -> HdfsLook:
+    """The verdict on a place. unlisted: what of it could not be listed.
+
+    Raises:
+        ScanError: the rows of a file cannot be read.
+    """
+    scans: list[FileScan] = []
+    rows: list[Rows] = []
+    by_rows = copy.match is not None and copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT)
+    for file in files:
+        scans.append(file.scan)
+        if by_rows and file.data is not None and len(file.data):
+            rows.append(counted(copy, file.scan.path, file.data, patterns))
+    verdict = judge(copy, copy.location, tuple(scans), frozenset(copy.other_keys))
+    unverified = (*verdict.unverified, *unlisted)
+    verdict = verdict.model_copy(update={"unverified": unverified, "compared": patterns.key_columns.labels})
+    if not by_rows:
+        return HdfsLook(verdict)
+    persons = StateRows(state=CURRENT, rows=sum(one.persons for one in rows))
+    baseline = Baseline(copy_id=copy.id, states=(state_of(CURRENT, rows),))
+    return HdfsLook(verdict, RowVerdict(copy_id=copy.id, states=(persons,)), baseline)
