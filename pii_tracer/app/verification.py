@@ -36,7 +36,8 @@ from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.hits import Reading
-from pii_tracer.scan.scan_ledger import LedgerSearchers, ScanLedger
+from pii_tracer.scan.known_bytes import LedgerSearchers
+from pii_tracer.scan.scan_ledger import ScanLedger
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import (
     look_past,

@@ -1,0 +1,121 @@
+"""Tables of the words in some bytes: what a table does not hold surely does not stand there.
+
+Words are taken at every second or fourth place, so that a table is made fast. A pattern, wherever it stands, covers
+all words at such places within it. Case is left out as in the sieve (`pii_tracer.scan.pattern_prefilter`): by setting
+the bit that tells `a` from `A`. Two words may share a place in a table, which lets through more and never less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Marks = npt.NDArray[np.bool_]
+Hashes = npt.NDArray[np.uint64]
+
+LEAST_BITS = 6
+"""Of the logarithm of a table's size."""
+_SPARSE = 8
+"""A table of which fewer than one place in so many is taken is made smaller."""
+_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Width:
+    """A width of words. size, step: of a word, and from one to the next, in bytes; most: bits, of the largest table."""
+
+    size: int
+    step: int
+    most: int
+    kind: Any
+    fold: Any
+    mixer: Any
+
+    @property
+    def covered(self) -> int:
+        """A pattern of so many bytes or more holds a whole word, wherever it stands."""
+        return self.size + self.step - 1
+
+    def hashes(self, words: npt.NDArray[Any]) -> Hashes:
+        """Of which the highest bits tell a word's place in a table."""
+        mixed = (words | self.fold) * self.mixer
+        return np.asarray(mixed.astype(np.uint64) << np.uint64(64 - 8 * self.size))
+
+
+SHORT = Width(4, 2, 20, np.uint32, np.uint32(0x20202020), np.uint32(0x9E3779B1))
+LONG = Width(8, 4, 27, np.uint64, np.uint64(0x2020202020202020), np.uint64(0x9E3779B97F4A7C15))
+
+
+def new_marks(bits: int) -> Marks:
+    """An empty table of `2**bits` places."""
+    return np.zeros(1 << max(LEAST_BITS, bits), np.bool_)
+
+
+def mark(marks: Marks, hashes: Hashes) -> None:
+    """Take the places of some words."""
+    marks[hashes >> np.uint64(65 - len(marks).bit_length())] = True
+
+
+def mark_words(marks: Marks, data: bytes | memoryview, width: Width) -> None:
+    """Take the places of the words in some bytes."""
+    shift = width.kind(8 * width.size + 1 - len(marks).bit_length())
+    for first in range(0, width.size, width.step):
+        count = (len(data) - first) // width.size
+        words = np.frombuffer(data, width.kind, count, first) if count > 0 else ()
+        for start in range(0, len(words), _BLOCK):
+            mixed = words[start : start + _BLOCK] | width.fold
+            mixed *= width.mixer
+            mixed >>= shift
+            marks[mixed] = True
+
+
+def packed(marks: Marks) -> bytes:
+    """A table in bits, made smaller where it is sparse: halves of it fold together."""
+    while len(marks) > 1 << LEAST_BITS and _SPARSE * np.count_nonzero(marks) < len(marks):
+        marks = marks[0::2] | marks[1::2]
+    return np.packbits(marks).tobytes()
+
+
+def held(table: bytes, hashes: Hashes) -> Marks:
+    """Whether each word's place in a table is taken."""
+    bits = (8 * len(table)).bit_length() - 1
+    places = hashes >> np.uint64(64 - bits)
+    octets = np.frombuffer(table, np.uint8)[(places >> np.uint64(3)).astype(np.intp)]
+    return np.asarray(octets & (np.uint8(128) >> (places & np.uint64(7)).astype(np.uint8)), np.bool_)
+
+
+class PatternWords:
+    """The words of some patterns, for each way in which one may lie over the places at which words are taken."""
+
+    def __init__(self, patterns: Sequence[bytes], width: Width) -> None:
+        """patterns: those that are too short for a word count as held everywhere."""
+        self._always = np.array([len(pattern) < width.covered for pattern in patterns], np.bool_)
+        words: list[npt.NDArray[Any]] = []
+        self._owners, starts, count = [], [], 0
+        for number, pattern in enumerate(patterns):
+            for first in range(width.step) if len(pattern) >= width.covered else ():
+                spots = range(first, len(pattern) - width.size + 1, width.step)
+                here = [np.frombuffer(pattern, width.kind, 1, spot) for spot in spots]
+                self._owners.append(number)
+                starts.append(count)
+                words += here
+                count += len(here)
+        self._starts = np.array(starts, np.intp)
+        self._hashes = width.hashes(np.concatenate(words)) if words else np.empty(0, np.uint64)
+        self._of = np.array(self._owners, np.intp)
+
+    def may_stand(self, table: bytes) -> Marks:
+        """Whether each pattern may stand in the bytes that the table was made of."""
+        result: Marks = self._always.copy()
+        if len(self._starts):
+            result[self._of[np.logical_and.reduceat(held(table, self._hashes), self._starts)]] = True
+        return result
+
+
+def fold(patterns: Iterable[bytes]) -> list[bytes]:
+    """Patterns without case, each once."""
+    return sorted({bytes(byte | 32 for byte in pattern) for pattern in patterns})
