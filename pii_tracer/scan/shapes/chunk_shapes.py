@@ -15,7 +15,7 @@ from pii_tracer.model.number_keys import EXACT
 from pii_tracer.scan.decode.arrow import day_texts, is_never_searched
 from pii_tracer.scan.forms import line_wraps
 from pii_tracer.scan.shapes.sought_values import FIRST, LAST, WITHIN, Kind, Shape, border, number_hashes
-from pii_tracer.scan.shapes.word_tables import LONG, SHORT, mark, mark_words, new_marks, packed
+from pii_tracer.scan.shapes.word_tables import LONG, SHORT, mark, mark_digits, mark_words, new_marks, packed
 
 Numbers = npt.NDArray[np.int64]
 Place = tuple[int, int]
@@ -32,12 +32,14 @@ class TextShape:
         """stored: bytes of the chunk in its file; the tables have up to a quarter of them."""
         bits = max(_LEAST_TABLE, (stored - 1).bit_length())
         self._short, self._long = (new_marks(min(width.most, bits)) for width in (SHORT, LONG))
+        self._digits = new_marks(min(LONG.most, bits))
         self._ends = new_marks(min(SHORT.most, bits))
 
     def add(self, piece: bytes | memoryview) -> None:
         """Note what stands in a piece of which no text goes on in another."""
         mark_words(self._short, piece, SHORT)
         mark_words(self._long, piece, LONG)
+        mark_digits(self._digits, piece)
         before, left, right, behind = line_wraps.signs_at_ends(piece)
         if len(left):
             mark(self._ends, border(WITHIN, before, left, right, behind))
@@ -46,7 +48,7 @@ class TextShape:
 
     def shape(self) -> Shape:
         """The shape of what was noted."""
-        return Shape(Kind.TEXT, tuple(map(packed, (self._short, self._long, self._ends))))
+        return Shape(Kind.TEXT, tuple(map(packed, (self._short, self._long, self._digits, self._ends))))
 
 
 class ColumnShape(Protocol):

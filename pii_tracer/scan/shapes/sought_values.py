@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.scan.shapes.word_tables import LONG, SHORT, Hashes, PatternWords, fold, held
+from pii_tracer.scan.shapes.word_tables import LONG, SHORT, Hashes, PatternDigits, PatternWords, fold, held
 
 _MOST_PATTERN_BYTES = 1 << 20
 """Patterns of more bytes, those of dozens of persons, are not asked for: they fit everywhere."""
@@ -35,8 +35,8 @@ class Kind(StrEnum):
 class Shape:
     """What a column chunk can hold.
 
-    tables: of a text its words of four and of eight bytes, and what stands around ends of lines; of numbers the whole
-    ones. low, high: the least and the greatest whole number.
+    tables: of a text its words of four and of eight bytes, its runs of digits, and what stands around ends of lines; of
+    numbers the whole ones. low, high: the least and the greatest whole number.
     """
 
     kind: Kind
@@ -68,9 +68,10 @@ class Sought:
     def _in_text(self, shape: Shape) -> bool:
         if self._fits_everywhere:
             return True
-        short, long, ends = shape.tables
-        words, wide = self._words
-        return bool((words.may_stand(short) & wide.may_stand(long)).any() or held(ends, self._around_ends).any())
+        if held(shape.tables[-1], self._around_ends).any():
+            return True
+        short, long, digits = (asked.may_stand(table) for asked, table in zip(self._words, shape.tables, strict=False))
+        return bool((short & long & digits).any())
 
     @cached_property
     def _fits_everywhere(self) -> bool:
@@ -78,9 +79,9 @@ class Sought:
         return self._tiny or min(sizes, default=0) < SHORT.covered or sum(sizes) > _MOST_PATTERN_BYTES
 
     @cached_property
-    def _words(self) -> tuple[PatternWords, PatternWords]:
+    def _words(self) -> tuple[PatternWords, PatternWords, PatternDigits]:
         folded = fold(self._patterns)
-        return PatternWords(folded, SHORT), PatternWords(folded, LONG)
+        return PatternWords(folded, SHORT), PatternWords(folded, LONG), PatternDigits(folded)
 
     @cached_property
     def _around_ends(self) -> Hashes:

@@ -50,6 +50,11 @@ SHORT = Width(4, 2, 20, np.uint32, np.uint32(0x20202020), np.uint32(0x9E3779B1))
 LONG = Width(8, 4, 27, np.uint64, np.uint64(0x2020202020202020), np.uint64(0x9E3779B97F4A7C15))
 
 
+DIGITS = 7
+_RUN = 8
+_WITHOUT_LAST, _HALVES, _OF_DIGITS = map(np.uint64, (0x00FFFFFFFFFFFFFF, 0x00F0F0F0F0F0F0F0, 0x0030303030303030))
+
+
 def new_marks(bits: int) -> Marks:
     """An empty table of `2**bits` places."""
     return np.zeros(1 << max(LEAST_BITS, bits), np.bool_)
@@ -71,6 +76,30 @@ def mark_words(marks: Marks, data: bytes | memoryview, width: Width) -> None:
             mixed *= width.mixer
             mixed >>= shift
             marks[mixed] = True
+
+
+def mark_digits(marks: Marks, data: bytes | memoryview) -> None:
+    """Take the places of all runs of `DIGITS` digits, at any place: numbers differ where their words do not.
+
+    A run covers just one aligned word of four bytes.
+    """
+    for start in range(0, len(data) - _RUN, 4 * _BLOCK):
+        words = np.frombuffer(data, np.uint32, min(_BLOCK, (len(data) - start) // 4), start)
+        found = np.flatnonzero((words & np.uint32(0xF0F0F0F0)) == np.uint32(0x30303030))
+        if len(found):
+            starts = (start + 4 * found[:, None] + np.arange(-3, 1)).ravel()
+            every = np.ndarray((len(data) - _RUN + 1,), np.uint64, data, 0, (1,))
+            runs = every[starts[(starts >= 0) & (starts < len(every))]] & _WITHOUT_LAST
+            mark(marks, runs[(runs & _HALVES) == _OF_DIGITS] * LONG.mixer)
+    if len(data) >= DIGITS:
+        tail = bytes(data[-DIGITS:])
+        if all(byte & 0xF0 == 0x30 for byte in tail):
+            mark(marks, digit_runs([tail]))
+
+
+def digit_runs(runs: Iterable[bytes]) -> Hashes:
+    """Of runs of so many digits."""
+    return np.array([int.from_bytes(run, "little") for run in runs], np.uint64) * LONG.mixer
 
 
 def packed(marks: Marks) -> bytes:
@@ -113,6 +142,28 @@ class PatternWords:
         result: Marks = self._always.copy()
         if len(self._starts):
             result[self._of[np.logical_and.reduceat(held(table, self._hashes), self._starts)]] = True
+        return result
+
+
+class PatternDigits:
+    """The runs of digits in some patterns. A byte that is a digit when case is left out may have been none."""
+
+    def __init__(self, patterns: Sequence[bytes]) -> None:
+        runs, self._owners = [], []
+        for number, pattern in enumerate(patterns):
+            for start in range(len(pattern) - DIGITS + 1):
+                run = pattern[start : start + DIGITS]
+                if run.isdigit():
+                    runs.append(run)
+                    self._owners.append(number)
+        self._count = len(patterns)
+        self._hashes = digit_runs(runs)
+
+    def may_stand(self, table: bytes) -> Marks:
+        """As `PatternWords.may_stand`."""
+        result = np.ones(self._count, np.bool_)
+        if len(self._hashes):
+            result[np.array(self._owners, np.intp)[~held(table, self._hashes)]] = False
         return result
 
 
