@@ -63,7 +63,9 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
     silent = {c for c in chunks if role is Role.DATA and c not in left and c.is_silent(data, collector, shapes)}
     left -= _read_anyway(chunks, left | silent)
     unread = silent | left
-    loud = {c for c in chunks if c not in silent and not (c in left and c.is_text) and c.holds_more(data, collector)}
+    # a dictionary page of numbers is looked at whatever the shape of the rows
+    open_ = [c for c in chunks if c not in silent and not (c in left and c.is_text)]
+    loud = {chunk for chunk in open_ if chunk.holds_more(data, collector)}
     coded = _coded(chunks) if role is Role.DATA else ()
     noting = shapes is not None and shapes.noting
     with pq.ParquetFile(buffer, metadata=meta, read_dictionary=coded, pre_buffer=False) as file:
@@ -75,9 +77,10 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
         if role is Role.ENGINE:  # its rows tell what the bounds are of
             search_footer(file, collector, role)
     if shapes is not None:
-        shapes.decoded, shapes.left = len(chunks) - len(left), frozenset(chunk.place for chunk in left)
+        shapes.left = frozenset(chunk.place for chunk in left - loud)
+        shapes.decoded = len(chunks) - len(shapes.left)
     for group in sorted({chunk.group for chunk in loud}):
-        _dictionaries(data, group, [c for c in chunks if c.group == group and c not in unread], collector)
+        _dictionaries(data, group, [c for c in open_ if c.group == group], collector)
     known = [c for c in chunks if c.packed or c in silent]
     bodies = sorted((b for c in known for b in c.searched(collector.patterns.overlap)), key=lambda body: body.start)
     packed, read = ([p for c in chunks if c.packed is is_packed for p in c.bodies] for is_packed in (True, False))

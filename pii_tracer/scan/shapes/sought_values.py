@@ -52,7 +52,7 @@ class Sought:
         """patterns: all that text is searched for. lined: those that are looked for over ends of lines. ints: numbers.
         tiny: whether there are numbers that no pattern stands for.
         """
-        self._patterns, self._lined, self._ints = tuple(patterns), tuple(lined), tuple(ints)
+        self.patterns, self._lined, self._ints = tuple(patterns), tuple(lined), tuple(ints)
         self._tiny = tiny
 
     def fits(self, shape: Shape) -> bool:
@@ -75,12 +75,12 @@ class Sought:
 
     @cached_property
     def _fits_everywhere(self) -> bool:
-        sizes = list(map(len, self._patterns))
+        sizes = list(map(len, self.patterns))
         return self._tiny or min(sizes, default=0) < SHORT.covered or sum(sizes) > _MOST_PATTERN_BYTES
 
     @cached_property
     def _words(self) -> tuple[PatternWords, PatternWords, PatternDigits]:
-        folded = fold(self._patterns)
+        folded = fold(self.patterns)
         return PatternWords(folded, SHORT), PatternWords(folded, LONG), PatternDigits(folded)
 
     @cached_property

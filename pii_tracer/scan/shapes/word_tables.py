@@ -123,25 +123,24 @@ class PatternWords:
     def __init__(self, patterns: Sequence[bytes], width: Width) -> None:
         """patterns: those that are too short for a word count as held everywhere."""
         self._always = np.array([len(pattern) < width.covered for pattern in patterns], np.bool_)
-        words: list[npt.NDArray[Any]] = []
-        self._owners, starts, count = [], [], 0
+        spots: list[int] = []
+        owners, starts, begin = [], [], 0
         for number, pattern in enumerate(patterns):
             for first in range(width.step) if len(pattern) >= width.covered else ():
-                spots = range(first, len(pattern) - width.size + 1, width.step)
-                here = [np.frombuffer(pattern, width.kind, 1, spot) for spot in spots]
-                self._owners.append(number)
-                starts.append(count)
-                words += here
-                count += len(here)
-        self._starts = np.array(starts, np.intp)
-        self._hashes = width.hashes(np.concatenate(words)) if words else np.empty(0, np.uint64)
-        self._of = np.array(self._owners, np.intp)
+                owners.append(number)
+                starts.append(len(spots))
+                spots += range(begin + first, begin + len(pattern) - width.size + 1, width.step)
+            begin += len(pattern)
+        joined = b"".join(patterns) + bytes(width.size)
+        every: npt.NDArray[Any] = np.ndarray((begin + 1,), width.kind, joined, 0, (1,))
+        self._hashes = width.hashes(every[np.array(spots, np.intp)])
+        self._starts, self._owners = np.array(starts, np.intp), np.array(owners, np.intp)
 
     def may_stand(self, table: bytes) -> Marks:
         """Whether each pattern may stand in the bytes that the table was made of."""
         result: Marks = self._always.copy()
         if len(self._starts):
-            result[self._of[np.logical_and.reduceat(held(table, self._hashes), self._starts)]] = True
+            result[self._owners[np.logical_and.reduceat(held(table, self._hashes), self._starts)]] = True
         return result
 
 
