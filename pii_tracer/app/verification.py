@@ -131,7 +131,7 @@ class Verification:
         self._take_reading()  # of what is no copy
         verdict = self._looked(copy)
         reading = self._take_reading()
-        return verdict.model_copy(update={"reading": reading}) if reading.before else verdict
+        return verdict.model_copy(update={"reading": reading}) if not reading.is_whole else verdict
 
     def _looked(self, copy: Copy) -> CopyVerdict:
         try:

@@ -171,10 +171,9 @@ def drawn_file(draw: Random, value: str, version: str) -> memoryview:
         columns[f"list{n}"] = pa.array([[cell, None] for cell in cells] * 2)
         columns[f"struct{n}"] = pa.array([{"a": cell, "b": 1.5} for cell in cells] * 2)
     most = max(map(len, columns.values()))
-    numbers = drawn_cells.number(draw, value)
-    columns["number"] = numbers.take(pa.array([n % len(numbers) for n in range(most)]))
+    columns["number"] = drawn_cells.number(draw, value)
     table = pa.table(
-        {name: pa.array((list(column.to_pylist()) * most)[:most], column.type) for name, column in columns.items()}
+        {name: column.take(pa.array([n % len(column) for n in range(most)])) for name, column in columns.items()}
     )
     plain = draw.random() < 0.5
     encoded = draw.choice(("PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"))

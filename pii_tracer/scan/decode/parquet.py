@@ -81,7 +81,7 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
         shapes.decoded = len(chunks) - len(shapes.left)
     for group in sorted({chunk.group for chunk in loud}):
         _dictionaries(data, group, [c for c in open_ if c.group == group], collector)
-    known = [c for c in chunks if c.packed or c in silent]
+    known = [c for c in chunks if c.packed or c in silent or (c in left and c.is_text)]
     bodies = sorted((b for c in known for b in c.searched(collector.patterns.overlap)), key=lambda body: body.start)
     packed, read = ([p for c in chunks if c.packed is is_packed for p in c.bodies] for is_packed in (True, False))
     apart = columns_apart(data, collector, role, ((c.path, c.extent) for c in chunks if c.pages is not None))
@@ -161,12 +161,14 @@ class _Chunk:
             return False
         label, made = label_of(self.path), TextShape(len(self.extent)) if noting else None
         # what a page says are its levels could be anything
-        levels = (data[page.body.start : page.body.start + page.levels] for page in self.pages)
+        levels = [data[page.body.start : page.body.start + page.levels] for page in self.pages]
         quiet = not patterns.has_tiny and all(map(patterns.quiet, levels))
+        for piece in levels if made is not None and not self.packed else ():  # what is not packed is raw bytes, too
+            made.add(piece)
         try:
             for page in self.pages:
-                of_texts = made is not None and (page.is_dictionary or not page.coded)
-                if quiet or of_texts:
+                of_texts = page.is_dictionary or not page.coded or not self.packed
+                if quiet or (made is not None and of_texts):
                     content = plain(data, page, self.codec)
                     quiet = quiet and patterns.quiet(content, label)
                     if made is not None and of_texts:
