@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from pii_tracer.scan.folder_scan import _scan
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.shapes.chunk_shapes import Place, read, whole_numbers, written
+from pii_tracer.scan.shapes import word_tables
+from pii_tracer.scan.shapes.chunk_shapes import Place, TextShape, read, whole_numbers, written
 from pii_tracer.scan.shapes.file_shapes import FileShapes
+from pii_tracer.scan.shapes.word_tables import LONG, SHORT, PatternDigits, PatternWords, fold
 from pii_tracer.scan.value_forms import Patterns
 from tests.scan import drawn_cells
 
@@ -200,6 +202,26 @@ def test_drawn_cells_show_the_same_with_shapes(draw: Random, version: str) -> No
     same_with_shapes(
         data, drawn_cells.patterns_of(person, other) if draw.random() < 0.5 else drawn_cells.patterns_of(person)
     )
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    data=st.binary(max_size=40) | st.text("0123456789", max_size=40).map(str.encode),
+    block=st.sampled_from([1, 2, 1 << 16]),
+    where=st.integers(0, 40),
+    size=st.integers(1, 40),
+)
+def test_all_pieces_of_some_bytes_are_in_their_tables(data: bytes, block: int, where: int, size: int) -> None:
+    """Whatever the piece, its length, its place and how the bytes are divided to be looked at."""
+    piece = data[where : where + size]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(word_tables, "_BLOCK", block)
+        text = TextShape(1)
+        text.add(data)
+    tables = text.shape().tables
+    assert PatternWords(fold([piece]), SHORT).may_stand(tables[0]).all()
+    assert PatternWords(fold([piece]), LONG).may_stand(tables[1]).all()
+    assert PatternDigits([piece]).may_stand(tables[2]).all()
 
 
 @settings(max_examples=300, deadline=None)

@@ -163,8 +163,9 @@ class _Chunk:
         # what a page says are its levels could be anything
         levels = [data[page.body.start : page.body.start + page.levels] for page in self.pages]
         quiet = not patterns.has_tiny and all(map(patterns.quiet, levels))
-        for piece in levels if made is not None and not self.packed else ():  # what is not packed is raw bytes, too
-            made.add(piece)
+        if made is not None and not self.packed:  # they are searched as raw bytes, too
+            for piece in levels:
+                made.add(piece)
         try:
             for page in self.pages:
                 of_texts = page.is_dictionary or not page.coded or not self.packed

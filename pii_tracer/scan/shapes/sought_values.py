@@ -70,8 +70,9 @@ class Sought:
             return True
         if held(shape.tables[-1], self._around_ends).any():
             return True
-        short, long, digits = (asked.may_stand(table) for asked, table in zip(self._words, shape.tables, strict=False))
-        return bool((short & long & digits).any())
+        short, long, digits = self._words
+        possible = short.may_stand(shape.tables[0]) & long.may_stand(shape.tables[1])
+        return bool((possible & digits.may_stand(shape.tables[2])).any())
 
     @cached_property
     def _fits_everywhere(self) -> bool:

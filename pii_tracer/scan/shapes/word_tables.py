@@ -83,7 +83,7 @@ def mark_digits(marks: Marks, data: bytes | memoryview) -> None:
 
     A run covers just one aligned word of four bytes.
     """
-    for start in range(0, len(data) - _RUN, 4 * _BLOCK):
+    for start in range(0, len(data) - 3, 4 * _BLOCK) if len(data) >= _RUN else ():
         words = np.frombuffer(data, np.uint32, min(_BLOCK, (len(data) - start) // 4), start)
         found = np.flatnonzero((words & np.uint32(0xF0F0F0F0)) == np.uint32(0x30303030))
         if len(found):
@@ -99,13 +99,14 @@ def mark_digits(marks: Marks, data: bytes | memoryview) -> None:
 
 def digit_runs(runs: Iterable[bytes]) -> Hashes:
     """Of runs of so many digits."""
-    return np.array([int.from_bytes(run, "little") for run in runs], np.uint64) * LONG.mixer
+    return np.asarray(np.array([int.from_bytes(run, "little") for run in runs], np.uint64) * LONG.mixer)
 
 
 def packed(marks: Marks) -> bytes:
-    """A table in bits, made smaller where it is sparse: halves of it fold together."""
-    while len(marks) > 1 << LEAST_BITS and _SPARSE * np.count_nonzero(marks) < len(marks):
-        marks = marks[0::2] | marks[1::2]
+    """A table in bits, made smaller where it is sparse: neighbours fold together."""
+    wanted = max(1 << LEAST_BITS, _SPARSE * int(np.count_nonzero(marks)))
+    if wanted < len(marks):
+        marks = marks.reshape(1 << (wanted - 1).bit_length(), -1).any(axis=1)
     return np.packbits(marks).tobytes()
 
 
