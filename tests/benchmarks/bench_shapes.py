@@ -11,6 +11,7 @@ from __future__ import annotations
 import resource
 import tempfile
 import time
+from collections.abc import Collection
 from datetime import datetime, timezone
 from pathlib import Path
 from random import Random
@@ -21,15 +22,17 @@ import pyarrow.parquet as pq
 
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.decode.arrow import search_leaf
-from pii_tracer.scan.folder_scan import scan_tree
+from pii_tracer.scan.folder_scan import FileLook, scan_tree, walk_files
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Reading, TreeScan
-from pii_tracer.scan.known_bytes import LedgerSearchers
+from pii_tracer.scan.known_bytes import KeptShapes, LedgerSearchers
 from pii_tracer.scan.scan_ledger import ScanLedger
 from pii_tracer.scan.search_workers import THREADS
-from pii_tracer.scan.shapes.chunk_shapes import TextShape, column_shape
+from pii_tracer.scan.shapes.chunk_shapes import Place, TextShape, column_shape
 from pii_tracer.scan.shapes.sought_values import Shape
 from pii_tracer.scan.value_forms import Patterns
+from sample_lineage.build import main as build_estate
+from sample_lineage.people import PERSON, SECOND_PERSON, populate
 from tests.scan import drawn_cells
 
 PAIRS = 1_000_000
@@ -223,8 +226,43 @@ def draw_pairs(count: int, seed: int = 7) -> tuple[int, int]:
     return pairs, found
 
 
+def column_bytes(file: Path, places: Collection[Place] | None = None) -> int:
+    """Bytes of column chunks in a file, of some or of all."""
+    meta = pq.ParquetFile(file).metadata
+    every = [(group, index) for group in range(meta.num_row_groups) for index in range(meta.num_columns)]
+    wanted = every if places is None else places
+    return sum(meta.row_group(group).column(index).total_compressed_size for group, index in wanted)
+
+
+def estate_share(estate: Path, ledger: ScanLedger) -> str:
+    """How much of the sample estate's column chunks a second customer's search leaves out."""
+    users = {user.user_id: user for user in populate(datetime.now(timezone.utc)).users}
+    for customer in (PERSON, SECOND_PERSON):
+        user, kept = users[customer], KeptShapes(ledger)
+        patterns = patterns_of([str(user.user_id), user.pan, user.phone])
+        whole = left = chunks = 0
+        for name, file in walk_files(estate):
+            scan = FileLook(estate, keeper=kept)((name, file), patterns)
+            if scan.decoded_as == "parquet":
+                places = kept.left.get(scan.sha256, frozenset())
+                whole, left, chunks = (
+                    whole + column_bytes(file),
+                    left + column_bytes(file, places),
+                    chunks + len(places),
+                )
+    return (
+        f"sample estate: {chunks} of {chunks + kept.reading.chunks} column chunks left out for the second customer,"
+        f" {left / whole:.0%} of their bytes"
+    )
+
+
 def main() -> None:
     """Print the lines that docs/benchmarks.md shows."""
+    with tempfile.TemporaryDirectory() as base:
+        built = Path(base) / "estate"
+        build_estate([str(built)])
+        ledger = ScanLedger(Path(base) / "ledger.sqlite", b"k" * 32, lambda: datetime.now(timezone.utc), print)
+        print(estate_share(built, ledger))
     began = time.perf_counter()
     pairs, with_person = draw_pairs(PAIRS)
     print(

@@ -157,6 +157,17 @@ def test_no_pattern_of_a_search_is_left_out(person: tuple[str, bool], codec: str
     same_with_shapes(file_of(pa.table(cells), compression=codec, use_dictionary=codec == "none"), patterns)
 
 
+@pytest.mark.parametrize("value", [HER[0], "José O'Neil", "P-5510212345"])
+def test_a_value_over_ends_of_lines_is_not_left_out(value: str) -> None:
+    """Broken at each place, in the ways that the search knows, at the beginning of a cell, in its midst, at its end."""
+    patterns = drawn_cells.patterns_of((value, False))
+    ends, around = ("\n", "\r\n", "=\n", "\\\n", "\n > "), (("", ""), ("so ", " on"))
+    texts = [a + value[:n] + end + value[n:] + b for n in range(1, len(value)) for end in ends for a, b in around]
+    data = file_of(pa.table({f"c{n}": ["other", text, "cell"] for n, text in enumerate(texts)}))
+    same_with_shapes(data, patterns)
+    assert len({hit.column for hit in scanned(data, patterns).hits}) > len(texts) / 2
+
+
 def as_text(pattern: bytes) -> str | None:
     try:
         return pattern.decode()

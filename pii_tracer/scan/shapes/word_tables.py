@@ -106,7 +106,7 @@ def packed(marks: Marks) -> bytes:
     """A table in bits, made smaller where it is sparse: neighbours fold together."""
     wanted = max(1 << LEAST_BITS, _SPARSE * int(np.count_nonzero(marks)))
     if wanted < len(marks):
-        marks = marks.reshape(1 << (wanted - 1).bit_length(), -1).any(axis=1)
+        marks = np.asarray(marks.reshape(1 << (wanted - 1).bit_length(), -1).any(axis=1))
     return np.packbits(marks).tobytes()
 
 
