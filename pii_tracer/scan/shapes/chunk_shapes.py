@@ -15,7 +15,17 @@ from pii_tracer.model.number_keys import EXACT
 from pii_tracer.scan.decode.arrow import day_texts, is_never_searched
 from pii_tracer.scan.forms import line_wraps
 from pii_tracer.scan.shapes.sought_values import FIRST, LAST, WITHIN, Kind, Shape, border, number_hashes
-from pii_tracer.scan.shapes.word_tables import LONG, SHORT, mark, mark_digits, mark_words, new_marks, packed
+from pii_tracer.scan.shapes.word_tables import (
+    LONG,
+    SHORT,
+    SPARSE,
+    SPARSER,
+    mark,
+    mark_digits,
+    mark_words,
+    new_marks,
+    packed,
+)
 
 Numbers = npt.NDArray[np.int64]
 Place = tuple[int, int]
@@ -48,7 +58,9 @@ class TextShape:
 
     def shape(self) -> Shape:
         """The shape of what was noted."""
-        return Shape(Kind.TEXT, tuple(map(packed, (self._short, self._long, self._digits, self._ends))))
+        # a short pattern has few words, of which none should be there by chance
+        short, digits, ends = (packed(marks, SPARSER) for marks in (self._short, self._digits, self._ends))
+        return Shape(Kind.TEXT, (short, packed(self._long, SPARSE), digits, ends))
 
 
 class ColumnShape(Protocol):
@@ -77,7 +89,7 @@ class _Numbers:
             mark(self._marks, number_hashes(found))
 
     def shape(self) -> Shape | None:
-        return Shape(Kind.NUMBERS, (packed(self._marks),), self._low, self._high) if self._clear else None
+        return Shape(Kind.NUMBERS, (packed(self._marks, SPARSE),), self._low, self._high) if self._clear else None
 
 
 class _Dates:

@@ -17,9 +17,9 @@ import numpy.typing as npt
 Marks = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]
 
-LEAST_BITS = 6
+LEAST_BITS = 10
 """Of the logarithm of a table's size."""
-_SPARSE = 8
+SPARSE, SPARSER = 8, 32
 """A table of which fewer than one place in so many is taken is made smaller."""
 _BLOCK = 1 << 16
 
@@ -102,9 +102,9 @@ def digit_runs(runs: Iterable[bytes]) -> Hashes:
     return np.asarray(np.array([int.from_bytes(run, "little") for run in runs], np.uint64) * LONG.mixer)
 
 
-def packed(marks: Marks) -> bytes:
+def packed(marks: Marks, sparse: int) -> bytes:
     """A table in bits, made smaller where it is sparse: neighbours fold together."""
-    wanted = max(1 << LEAST_BITS, _SPARSE * int(np.count_nonzero(marks)))
+    wanted = max(1 << LEAST_BITS, sparse * int(np.count_nonzero(marks)))
     if wanted < len(marks):
         marks = np.asarray(marks.reshape(1 << (wanted - 1).bit_length(), -1).any(axis=1))
     return np.packbits(marks).tobytes()
