@@ -19,7 +19,7 @@ Hashes = npt.NDArray[np.uint64]
 
 LEAST_BITS = 10
 """Of the logarithm of a table's size."""
-SPARSE, SPARSER = 8, 32
+SPARSE, SPARSER = 8, 16
 """A table of which fewer than one place in so many is taken is made smaller."""
 _BLOCK = 1 << 16
 
@@ -105,8 +105,8 @@ def digit_runs(runs: Iterable[bytes]) -> Hashes:
 def packed(marks: Marks, sparse: int) -> bytes:
     """A table in bits, made smaller where it is sparse: neighbours fold together."""
     wanted = max(1 << LEAST_BITS, sparse * int(np.count_nonzero(marks)))
-    if wanted < len(marks):
-        marks = np.asarray(marks.reshape(1 << (wanted - 1).bit_length(), -1).any(axis=1))
+    while wanted < len(marks):
+        marks = marks[0::2] | marks[1::2]
     return np.packbits(marks).tobytes()
 
 
