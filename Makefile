@@ -17,7 +17,7 @@ SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-requests bench-shred bench-storage bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-requests bench-shapes bench-shred bench-storage bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -120,6 +120,9 @@ bench-plan: setup ## plans for an estate of ten thousand tables: time and memory
 
 bench-requests: setup ## a list of a million requests taken into the store
 	$(BIN)/python -m tests.benchmarks.bench_requests
+
+bench-shapes: setup ## a second person on a lake that did not change, and what shapes of columns leave out
+	$(BIN)/python -m tests.benchmarks.bench_shapes
 
 bench-shred: setup ## encrypted columns against plain ones
 	$(BIN)/python -m tests.benchmarks.bench_shred

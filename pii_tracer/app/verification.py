@@ -36,7 +36,8 @@ from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.hits import Reading
-from pii_tracer.scan.scan_ledger import LedgerSearchers, ScanLedger
+from pii_tracer.scan.known_bytes import LedgerSearchers
+from pii_tracer.scan.scan_ledger import ScanLedger
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import (
     look_past,
@@ -134,7 +135,7 @@ class Verification:
         self._take_reading()  # of what is no copy
         verdict = self._looked(copy)
         reading = self._take_reading()
-        return verdict.model_copy(update={"reading": reading}) if reading.before else verdict
+        return verdict.model_copy(update={"reading": reading}) if not reading.is_whole else verdict
 
     def _looked(self, copy: Copy) -> CopyVerdict:
         try:

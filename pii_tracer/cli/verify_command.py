@@ -78,6 +78,11 @@ def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: st
             f"{' ' + str(found.plan.totals.exempt) + ' kept by a hold ·' if found.plan.totals.exempt else ''}"
             f" residue {len(found.verdict.residue)} · unverified {len(found.verdict.unverified)}"
         )
+        if found.reading.left:
+            click.echo(
+                f"not decoded by their shape: {found.reading.left} column chunks in {found.reading.shaped} files,"
+                f" {found.reading.drawn} of them decoded all the same as a sample · decoded: {found.reading.chunks}"
+            )
         if found.reading.oldest:
             click.echo(
                 f"read now: {found.reading.now} files, {found.reading.again} of them as a sample · same bytes as when"

@@ -169,7 +169,6 @@ class LineageGapKind(StrEnum):
 
 HDFS_PLACES = frozenset({GapKind.HDFS_PLACE, GapKind.HDFS_SNAPSHOT, GapKind.HDFS_TRASH, GapKind.HDFS_TEMPORARY})
 """Kinds about a place in HDFS that was found, whose evidence is the place."""
-HDFS_KINDS = HDFS_PLACES | {GapKind.HDFS_UNREAD}
 
 
 def known_kind(name: object) -> GapKind:

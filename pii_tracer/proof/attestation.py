@@ -201,7 +201,7 @@ def _predicate(
 ) -> dict[str, Any]:
     plan = proven.loaded.plan
     at, scope_digest = iso(proven.scanned_at), lines_digest(scope)
-    reading = {READING: proven.reading.model_dump(mode="json")} if proven.reading.before else {}
+    reading = {READING: proven.reading.model_dump(mode="json")} if not proven.reading.is_whole else {}
     return {
         "requests": [{"id": r.id, "subject": r.subject, "law": r.law} for r in proven.requests],
         "plan": {"id": plan.plan_id, "digest": proven.loaded.digest, "subjects_digest": plan.subjects_digest},

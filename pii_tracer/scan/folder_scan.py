@@ -16,6 +16,7 @@ from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, TreeScan
 from pii_tracer.scan.longer_cells import WINDOW
 from pii_tracer.scan.search_workers import THREADS, Searchers, Stamp
+from pii_tracer.scan.shapes.file_shapes import ShapeKeeper, ShapingCollector
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 
@@ -26,14 +27,15 @@ _BLOCK = 1024 * 1024
 
 @dataclass(frozen=True)
 class FileLook:
-    """How a file below `root` is searched (`pii_tracer.scan.search_workers.Look`)."""
+    """How a file below `root` is searched (`pii_tracer.scan.search_workers.Look`). keeper: of shapes of columns."""
 
     root: Path
     at_once: int = os.cpu_count() or 1
+    keeper: ShapeKeeper | None = None
 
     def __call__(self, thing: File, patterns: Patterns) -> FileScan:
         """Search the file. One that cannot be read is unread, never clean."""
-        return scan_file(self.root, *thing, patterns)
+        return scan_file(self.root, *thing, patterns, self.keeper)
 
     def stamp(self, thing: File) -> Stamp:
         """Size in bytes, and when it was written; a size below nothing where that cannot be told."""
@@ -114,8 +116,8 @@ def file_digest(path: Path) -> tuple[str, int]:
     return digest.hexdigest(), size
 
 
-def scan_file(root: Path, name: str, path: Path, patterns: Patterns) -> FileScan:
-    """Scan one file. A file that cannot be read is unread, never clean."""
+def scan_file(root: Path, name: str, path: Path, patterns: Patterns, keeper: ShapeKeeper | None = None) -> FileScan:
+    """Scan one file. A file that cannot be read is unread, never clean. keeper: of what is known of its columns."""
     context = f"{root.resolve().as_posix()}/{name}"
     try:
         mode = path.lstat().st_mode
@@ -126,10 +128,10 @@ def scan_file(root: Path, name: str, path: Path, patterns: Patterns) -> FileScan
         with path.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             if size <= 4 * WINDOW:
-                return _scan(name, context, memoryview(stream.read()), patterns)
+                return _scan(name, context, memoryview(stream.read()), patterns, keeper)
             # a read-only map: a large file does not fill the memory; it goes when its last reader lets go
             mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-            return _scan(name, context, memoryview(mapped), patterns)
+            return _scan(name, context, memoryview(mapped), patterns, keeper)
     except OSError as error:
         return _unread(name, patterns, f"cannot be read: {error.strerror or type(error).__name__}")
 
@@ -139,12 +141,13 @@ def scan_bytes(name: str, data: bytes | memoryview, patterns: Patterns) -> FileS
     return _scan(name, name, memoryview(data), patterns)
 
 
-def _scan(name: str, context: str, data: memoryview, patterns: Patterns) -> FileScan:
+def _scan(name: str, context: str, data: memoryview, patterns: Patterns, keeper: ShapeKeeper | None = None) -> FileScan:
     digest = hashlib.sha256(data).hexdigest()
-    collector = Collector(patterns)
+    shapes = keeper.shapes_of(data, digest, patterns) if keeper is not None else None
+    collector = Collector(patterns) if shapes is None else ShapingCollector(patterns, shapes)
     path_hits(name, collector)
     decoded = search(context, data, collector)
-    return FileScan(
+    scan = FileScan(
         path=patterns.mask(name),
         size=len(data),
         sha256=digest,
@@ -153,6 +156,9 @@ def _scan(name: str, context: str, data: memoryview, patterns: Patterns) -> File
         left=collector.left.hits(),
         unread=collector.reasons,
     )
+    if keeper is not None and shapes is not None:
+        keeper.keep(shapes, scan)
+    return scan
 
 
 def name_tells(name: str, patterns: Patterns) -> bool:

@@ -109,12 +109,19 @@ class Reading(Frozen):
 
     now: so many were decoded. before: so many were not, since an earlier search saw the same bytes. again: so many of
     those decoded were known, and were read again as a sample. oldest: when the first of those not decoded was searched.
+    shaped: so many of `now` were decoded but for column chunks in whose shape none of the values fits. chunks: column
+    chunks that were decoded where shapes are kept. left: so many were not. drawn: of these, so many were decoded all
+    the same, as a sample.
     """
 
     now: int = 0
     before: int = 0
     again: int = 0
     oldest: datetime | None = None
+    shaped: int = 0
+    chunks: int = 0
+    left: int = 0
+    drawn: int = 0
 
     def and_(self, other: Reading) -> Reading:
         """Both together."""
@@ -124,7 +131,16 @@ class Reading(Frozen):
             before=self.before + other.before,
             again=self.again + other.again,
             oldest=min(times, default=None),
+            shaped=self.shaped + other.shaped,
+            chunks=self.chunks + other.chunks,
+            left=self.left + other.left,
+            drawn=self.drawn + other.drawn,
         )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything was decoded."""
+        return not (self.before or self.left)
 
 
 class TreeScan(Frozen):

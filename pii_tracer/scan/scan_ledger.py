@@ -5,6 +5,10 @@ same values, key columns and scanner, and for nothing else: each of these is par
 key of the estate. An entry carries an HMAC of its own. Who does not have the key can remove entries, which costs time,
 and cannot make one. Entries are independent of each other, so that no chain is needed.
 
+Beside them stand the shapes of column chunks (`pii_tracer.scan.shapes`), which hold for the same bytes and scanner, and
+for any values. They are sealed with a key that is made of the estate's and of the file's own bytes: nobody opens the
+shapes of a file that is gone.
+
 Never kept: what could not be read, and encrypted files, whose keys may be gone the next time.
 """
 
@@ -13,35 +17,33 @@ from __future__ import annotations
 import hmac
 import json
 import os
-import random
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
-from pii_tracer.common.parallel_map import several
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 from pii_tracer.model.canonical_json import iso, parse_time
-from pii_tracer.model.errors import ScanError
-from pii_tracer.scan.hits import FileScan, Reading
+from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.key_boundaries import KeyColumns
 from pii_tracer.scan.scanner_version import scanner_version
-from pii_tracer.scan.search_workers import Look, Searchers
 from pii_tracer.scan.value_forms import Patterns
-
-T = TypeVar("T")
 
 KEPT = timedelta(days=90)
 """An entry that is older is forgotten."""
-READ_AGAIN = 50
-"""Of so many files that are not decoded one is, chosen by chance, and at least one of each place."""
-_PART = 1_000
-_TABLE = "CREATE TABLE IF NOT EXISTS scans (name BLOB PRIMARY KEY, at TEXT, scan TEXT, mac BLOB) WITHOUT ROWID"
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS scans (name BLOB PRIMARY KEY, at TEXT, scan TEXT, mac BLOB) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS shapes (name BLOB PRIMARY KEY, at TEXT, sealed BLOB)",
+)
+_NONCE = 12
+_END = 1 << 16
+"""So many bytes at the end of a file are part of the key to its shapes."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,10 @@ class ScanLedger:
         """The name of the entry about the bytes of a file. search: as `search_name`."""
         return self._mac("name", place, digest, search)
 
+    def folder_name(self, place: str, search: str) -> bytes:
+        """The name of the entry which says that the folder of a place has entries of a search."""
+        return self._mac("folder", place.partition("\0")[0], search)
+
     def of(self, names: Sequence[bytes]) -> dict[bytes, Entry]:
         """The entries of these names that are there and whole."""
         if not names or not self.file.exists():
@@ -100,7 +106,37 @@ class ScanLedger:
             try:
                 with closing(self._opened()) as store, store:
                     store.executemany("INSERT OR REPLACE INTO scans VALUES (?, ?, ?, ?)", rows)
-                    store.execute("DELETE FROM scans WHERE at < ?", (iso(self._now() - KEPT),))
+                    for table in ("scans", "shapes"):
+                        store.execute(f"DELETE FROM {table} WHERE at < ?", (iso(self._now() - KEPT),))  # noqa: S608
+            except (sqlite3.Error, OSError):
+                self._empty("it cannot be written")
+
+    def shapes(self, data: memoryview, digest: str) -> bytes | None:
+        """What was kept of the column chunks of a file (`pii_tracer.scan.shapes`). digest: SHA-256 of its bytes."""
+        if not self.file.exists():
+            return None
+        name, seal = self._seal(data, digest)
+        with self._lock:
+            try:
+                with closing(self._opened()) as store:
+                    row = store.execute("SELECT at, sealed FROM shapes WHERE name = ?", (name,)).fetchone()
+                if row is None:
+                    return None
+                at, sealed = str(row[0]), bytes(row[1])
+                content = seal.decrypt(sealed[:_NONCE], sealed[_NONCE:], name + at.encode())
+                return content if parse_time(at) >= self._now() - KEPT else None
+            except (sqlite3.Error, OSError, ValueError, TypeError, InvalidTag):
+                self._empty("it is damaged, or somebody else wrote in it")
+                return None
+
+    def keep_shapes(self, data: memoryview, digest: str, content: bytes) -> None:
+        """Write down what is known of the column chunks of a file. A disk that is full costs that only."""
+        (name, seal), at, nonce = self._seal(data, digest), iso(self._now()), os.urandom(_NONCE)
+        sealed = nonce + seal.encrypt(nonce, content, name + at.encode())
+        with self._lock:
+            try:
+                with closing(self._opened()) as store, store:
+                    store.execute("INSERT OR REPLACE INTO shapes VALUES (?, ?, ?)", (name, at, sealed))
             except (sqlite3.Error, OSError):
                 self._empty("it cannot be written")
 
@@ -114,13 +150,21 @@ class ScanLedger:
         if not self.file.exists():
             os.close(os.open(self.file, os.O_WRONLY | os.O_CREAT, 0o600))
         store = sqlite3.connect(self.file, timeout=30)
-        store.execute(_TABLE)
+        store.execute("PRAGMA synchronous = OFF")  # what a power cut damages is made anew
+        for table in _TABLES:
+            store.execute(table)
         return store
 
     def _entry(self, name: bytes, at: str, scan: str, mac: bytes) -> Entry:
         if not hmac.compare_digest(bytes(mac), self._mac("scan", name.hex(), at, scan)):
             raise ValueError("an entry of another hand")
         return Entry(FileScan.model_validate_json(scan), parse_time(at))
+
+    def _seal(self, data: memoryview, digest: str) -> tuple[bytes, AESGCM]:
+        """The name of a file's shapes, and what they are sealed with: nobody opens them without the file."""
+        end = sha256(data[-_END:]).hexdigest()
+        name, key = (self._mac(what, digest, end, scanner_version()) for what in ("shapes", "key of shapes"))
+        return name, AESGCM(key)
 
     def _mac(self, *parts: str) -> bytes:
         return hmac.new(self._secret, "\0".join(parts).encode("utf-8", "surrogatepass"), sha256).digest()
@@ -134,87 +178,3 @@ class ScanLedger:
 
 def _written(item: tuple[bytes, FileScan]) -> tuple[bytes, str]:
     return item[0], item[1].model_dump_json(exclude_defaults=True)
-
-
-@dataclass
-class LedgerSearchers:
-    """Searches what the ledger does not know, and a sample of what it knows (see `Searchers`).
-
-    ledger: None where everything is to be read. inner: who decodes and searches. reading: what was read, what was not.
-    """
-
-    ledger: ScanLedger | None
-    inner: Searchers
-    reading: Reading = field(default_factory=Reading)
-    draw: random.Random = field(default_factory=random.SystemRandom)
-
-    def search(self, look: Look[T], things: Iterable[T], patterns: Patterns) -> Iterator[tuple[T, FileScan]]:
-        """As `Searchers.search`.
-
-        Raises:
-            ScanError: a file of the sample does not hold what the ledger says.
-        """
-        if self.ledger is None or patterns.file_keys is not None:
-            for thing, scan in self.inner.search(look, things, patterns):
-                self.reading = self.reading.and_(Reading(now=1))
-                yield thing, scan
-            return
-        # with the patterns' key columns, and without: what is clean without them is clean with them
-        searches = [self.ledger.search_name(patterns, columns=columns) for columns in (True, False)]
-        waiting = iter(things)
-        while part := list(islice(waiting, _PART)):
-            yield from self._part(self.ledger, look, part, patterns, searches)
-
-    def take_reading(self) -> Reading:
-        """What was read since this was last asked."""
-        taken, self.reading = self.reading, Reading()
-        return taken
-
-    def _part(
-        self, ledger: ScanLedger, look: Look[T], things: Sequence[T], patterns: Patterns, searches: Sequence[str]
-    ) -> Iterator[tuple[T, FileScan]]:
-        digests = several(look.digest, things, look.at_once)
-        names = [_names(ledger, look.place(t), d, searches) for t, d in zip(things, digests, strict=True)]
-        entries = ledger.of([name for both in names for name in both])
-        known = {n: entry for n, both in enumerate(names) if (entry := _known(both, entries)) is not None}
-        again = set(self.draw.sample(sorted(known), -(-len(known) // READ_AGAIN)))
-        left = [n for n in range(len(things)) if n not in known or n in again]
-        found = self.inner.search(look, [things[n] for n in left], patterns)
-        new: list[tuple[bytes, FileScan]] = []
-        for number, thing in enumerate(things):
-            if number in known and number not in again:
-                yield thing, known[number].scan
-                continue
-            scan = next(found)[1]
-            if number in known and scan != known[number].scan:
-                ledger.distrust()
-                raise _disagreement(scan)
-            if scan.sha256 and not scan.unread:  # under the digest of the bytes that were searched
-                new += [(name, scan) for name in _names(ledger, look.place(thing), scan.sha256, searches[:1])]
-            yield thing, scan
-        ledger.keep(new)
-        times = [entry.at for number, entry in known.items() if number not in again]
-        here = Reading(now=len(left), before=len(times), again=len(again), oldest=min(times, default=None))
-        self.reading = self.reading.and_(here)
-
-
-def _names(ledger: ScanLedger, place: str | None, digest: str | None, searches: Sequence[str]) -> tuple[bytes, ...]:
-    """The names of a file's entries, one for each search; none where nothing may be remembered."""
-    if place is None or digest is None:
-        return ()
-    return tuple(ledger.name(place, digest, search) for search in searches)
-
-
-def _disagreement(scan: FileScan) -> ScanError:
-    return ScanError(
-        "a file that was read again does not hold what the scan ledger says of it",
-        where=scan.path,
-        todo="the ledger was emptied: run the command again, and everything is read",
-    )
-
-
-def _known(names: Sequence[bytes], entries: dict[bytes, Entry]) -> Entry | None:
-    exact, plain = (entries.get(name) for name in names) if names else (None, None)
-    if exact is not None:
-        return exact
-    return plain if plain is not None and not plain.scan.hits else None

@@ -31,6 +31,7 @@ from pii_tracer.scan.key_boundaries import (
 )
 from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.pattern_prefilter import Places, Sieve
+from pii_tracer.scan.shapes.sought_values import Sought
 
 PLAIN = frozenset({Form.TEXT, Form.URL, Form.JSON, Form.ESCAPED})
 """Forms in which the end of a value can be seen in the text."""
@@ -92,13 +93,15 @@ class Patterns:
         self._tiny = Automaton(tables.bounded | tables.tiny)
         self._looks = Automaton(tables.looks)
         self._written = frozenset(tables.folded)
-        lined = (p for table in (tables.folded, tables.exact) for p, terms in table.items() if terms[0][1] in _LINED)
+        lined = [p for table in (tables.folded, tables.exact) for p, terms in table.items() if terms[0][1] in _LINED]
         self._borders = line_wraps.Borders(lined)
         self.has_tiny = bool(tables.tiny)
         self.ints = {value: tuple(names) for value, names in tables.ints.items()}
         self.cells = {value: tuple(names) for value, names in tables.cells.items()}
         self._cut = _cut_values(self.cells, self._weak)
-        self._sieve = Sieve([*tables.folded, *tables.exact, *tables.bounded, *tables.anchors])
+        searched = [*tables.folded, *tables.exact, *tables.bounded, *tables.anchors]
+        self._sieve = Sieve(searched)
+        self.sought = Sought(searched, lined, self.ints, tiny=self.has_tiny)
         self._reach = max(map(escape_views.reach, tables.looks), default=0)
         self._anchors = Anchors(tables.anchors, self._reach)
         self.overlap = max(self._folded.longest, self._exact.longest, self._bounded.longest, self._reach) + 1

@@ -227,7 +227,9 @@ class CopyVerdict(Frozen):
 
     @property
     def files_decoded(self) -> int:
-        """Files that were decoded for this verdict; the others have the bytes of an earlier search."""
+        """Files that were decoded for this verdict; the others have the bytes of an earlier search. `reading` counts
+        the column chunks of these that were not.
+        """
         return (len(self.bytes.files) if self.bytes else 0) - (self.reading.before if self.reading else 0)
 
     @property

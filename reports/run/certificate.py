@@ -42,6 +42,7 @@ class Certificate:
     rows were compared, before against after. attestation: digest of the envelope. signer: id of the key that signed
     it. stamped_at: the time stamp authority's time, where there is one and it was verified. known: files of the scope
     with the bytes of an earlier search, which were not decoded again; known_since: when the first of them was searched.
+    chunks_left: column chunks of Parquet that were not decoded, since none of the values fits in their shape.
     """
 
     persons: tuple[tuple[str, str, str], ...]
@@ -54,6 +55,7 @@ class Certificate:
     files: int
     known: int
     known_since: datetime | None
+    chunks_left: int
     compared: int
     scope: str
     at: datetime
@@ -115,6 +117,7 @@ def certificate(
             files=said["scope"]["files"],
             known=reading.get("before", 0),
             known_since=parse_time(reading["oldest"]) if reading.get("oldest") else None,
+            chunks_left=reading.get("left", 0),
             compared=said["others"]["compared"],
             scope=said["scope"]["digest"],
             at=parse_time(said["scope"]["at"]),

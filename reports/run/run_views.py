@@ -179,6 +179,7 @@ class ByteCheck(Frozen):
     unread: files that could not be decoded; any entry keeps the run from being complete.
     known: files of these that were not decoded again, since their bytes were searched before; known_since: when the
     first of them was.
+    shaped: files of these that were decoded but for column chunks in whose shape no value fits; chunks_left: how many.
     """
 
     formats: tuple[FormatCheck, ...]
@@ -188,6 +189,8 @@ class ByteCheck(Frozen):
     unread: tuple[str, ...] = ()
     known: int = 0
     known_since: datetime | None = None
+    shaped: int = 0
+    chunks_left: int = 0
 
     @property
     def files(self) -> int:

@@ -108,6 +108,16 @@ def test_it_says_which_files_were_not_decoded_again_and_the_certificate_too(tmp_
     assert "searched, but for 1 file with the same bytes (SHA-256) as when that was done, on 21 Nov 2026" in words
 
 
+def test_it_says_which_column_chunks_were_not_decoded_and_the_certificate_too(tmp_path: Path) -> None:
+    reading = Reading(now=2, shaped=1, chunks=3, left=4, drawn=1)
+    envelope = made(tmp_path, replace(proven(tmp_path), reading=reading))
+    assert check(envelope, tmp_path) == []
+    statement = dsse.unseal(envelope, [KEY.public_key()]).statement
+    assert statement["predicate"]["scope"]["reading"] == reading.model_dump(mode="json")
+    words = render_certificate(certificate(statement, b"", "k"))
+    assert "searched, but for 4 column chunks of Parquet in whose shape, written down when the same bytes" in words
+
+
 def test_a_whole_attestation_holds_and_says_what_it_cannot_prove(tmp_path: Path) -> None:
     envelope = made(tmp_path)
     assert check(envelope, tmp_path) == []

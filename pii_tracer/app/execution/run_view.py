@@ -298,6 +298,8 @@ def _bytes(verdict: RunVerdict, names: Mapping[str, str]) -> ByteCheck | None:
         unread=verdict.unverified,
         known=verdict.reading.before,
         known_since=verdict.reading.oldest,
+        shaped=verdict.reading.shaped,
+        chunks_left=verdict.reading.left,
     )
 
 

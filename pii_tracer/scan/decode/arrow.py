@@ -85,20 +85,29 @@ def _leaves(array: Any, label: str) -> Iterator[tuple[str, Any]]:
 def search_leaf(array: Any, collector: Collector, where: str, label: str) -> None:
     """One array of scalars."""
     kind = array.type
-    if pa.types.is_null(kind) or pa.types.is_boolean(kind) or len(array) == 0:
+    if is_never_searched(kind) or len(array) == 0:
         return
     if _is_text(kind):
         _search_texts(_large(array), collector, where, label)
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         _search_numbers(array, collector, where, label)
     elif pa.types.is_date(kind):
-        for value in pc.cast(pc.unique(array), pa.string()).to_pylist():
+        for value in day_texts(array):
             collector.leaf(value, where, label)
-    elif pa.types.is_temporal(kind):
-        return  # an instant is no identifier, and its number is not its text
     else:
         for value in array.to_pylist():
             collector.cell(value, where, label)
+
+
+def is_never_searched(kind: pa.DataType) -> bool:
+    """Whether nothing of the type stands for a person: an instant is no identifier, and its number is not its text."""
+    instant = pa.types.is_temporal(kind) and not pa.types.is_date(kind)
+    return instant or pa.types.is_null(kind) or pa.types.is_boolean(kind)
+
+
+def day_texts(array: Any) -> list[str | None]:
+    """The days in an array as the texts that are searched, each once."""
+    return list(pc.cast(pc.unique(array), pa.string()).to_pylist())
 
 
 def _is_text(kind: pa.DataType) -> bool:

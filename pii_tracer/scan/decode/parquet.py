@@ -8,6 +8,7 @@ can hold more.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ from pii_tracer.scan.decode.parquet_footer import (
 from pii_tracer.scan.decode.parquet_pages import Page, PageError, numbers, pages, plain
 from pii_tracer.scan.decode.table_metadata import Role
 from pii_tracer.scan.hit_collector import Collector
+from pii_tracer.scan.shapes.chunk_shapes import Place, TextShape
+from pii_tracer.scan.shapes.file_shapes import FileShapes, shapes_in
 
 ROWS = 65_536
 NUMBER_DICTIONARY = "dictionary page of numbers"
@@ -55,18 +58,30 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
             return
         positions = holds_positions(file)
     chunks = tuple(_chunks(data, meta))
-    silent = {chunk for chunk in chunks if role is Role.DATA and chunk.is_silent(data, collector)}
-    loud = {chunk for chunk in chunks if chunk not in silent and chunk.holds_more(data, collector)}
+    shapes = shapes_in(collector, data) if role is Role.DATA and not positions else None
+    left = {chunk for chunk in chunks if shapes is not None and chunk.pages and shapes.leaves_out(chunk.place)}
+    silent = {c for c in chunks if role is Role.DATA and c not in left and c.is_silent(data, collector, shapes)}
+    left -= _read_anyway(chunks, left | silent)
+    unread = silent | left
+    # a dictionary page of numbers is looked at whatever the shape of the rows
+    open_ = [c for c in chunks if c not in silent and not (c in left and c.is_text)]
+    loud = {chunk for chunk in open_ if chunk.holds_more(data, collector)}
     coded = _coded(chunks) if role is Role.DATA else ()
+    noting = shapes is not None and shapes.noting
     with pq.ParquetFile(buffer, metadata=meta, read_dictionary=coded, pre_buffer=False) as file:
-        for groups, columns in _to_read(meta, {(chunk.group, chunk.index) for chunk in silent}):
+        for groups, columns in _to_read(meta, {chunk.place for chunk in unread}, apart=noting):
             batches = file.iter_batches(ROWS, groups, columns, use_threads=False)
+            if shapes is not None and noting:
+                batches = shapes.watched(batches, _alone(chunks, groups[0]))
             search_rows(batches, collector, role, where, positions=positions)
         if role is Role.ENGINE:  # its rows tell what the bounds are of
             search_footer(file, collector, role)
+    if shapes is not None:
+        shapes.left = frozenset(chunk.place for chunk in left - loud)
+        shapes.decoded = len(chunks) - len(shapes.left)
     for group in sorted({chunk.group for chunk in loud}):
-        _dictionaries(data, group, [c for c in chunks if c.group == group and c not in silent], collector)
-    known = [c for c in chunks if c.packed or c in silent]
+        _dictionaries(data, group, [c for c in open_ if c.group == group], collector)
+    known = [c for c in chunks if c.packed or c in silent or (c in left and c.is_text)]
     bodies = sorted((b for c in known for b in c.searched(collector.patterns.overlap)), key=lambda body: body.start)
     packed, read = ([p for c in chunks if c.packed is is_packed for p in c.bodies] for is_packed in (True, False))
     apart = columns_apart(data, collector, role, ((c.path, c.extent) for c in chunks if c.pages is not None))
@@ -104,6 +119,11 @@ class _Chunk:
         """Whether its pages are compressed."""
         return self.codec != "UNCOMPRESSED"
 
+    @property
+    def place(self) -> Place:
+        """Its row group and its column."""
+        return self.group, self.index
+
     def searched(self, overlap: int) -> Iterator[range]:
         """Where its pages' contents lie, which need no further search.
 
@@ -123,29 +143,42 @@ class _Chunk:
         """Its dictionary page."""
         return next((page for page in self.pages or () if page.is_dictionary), None)
 
-    def is_silent(self, data: memoryview, collector: Collector) -> bool:
+    def is_silent(self, data: memoryview, collector: Collector, shapes: FileShapes | None) -> bool:
         """Whether its pages, searched as they stand, hold none of the patterns: then no reader has to take them apart.
 
-        A superset of what is in its texts: lengths and levels are searched with them.
+        A superset of what is in its texts: lengths and levels are searched with them. shapes: where its shape is
+        written down when it is not known.
         """
         patterns = collector.patterns
+        noting = shapes is not None and shapes.noting
         if (
             not self.is_text
             or not self.named
             or not self.pages
-            or patterns.has_tiny
+            or (patterns.has_tiny and not noting)
             or not all(page.stands for page in self.pages)
         ):
             return False
-        label = label_of(self.path)
+        label, made = label_of(self.path), TextShape(len(self.extent)) if noting else None
         # what a page says are its levels could be anything
-        levels = (data[page.body.start : page.body.start + page.levels] for page in self.pages)
+        levels = [data[page.body.start : page.body.start + page.levels] for page in self.pages]
+        quiet = not patterns.has_tiny and all(map(patterns.quiet, levels))
+        if made is not None and not self.packed:  # they are searched as raw bytes, too
+            for piece in levels:
+                made.add(piece)
         try:
-            return all(map(patterns.quiet, levels)) and all(
-                patterns.quiet(plain(data, page, self.codec), label) for page in self.pages
-            )
+            for page in self.pages:
+                of_texts = page.is_dictionary or not page.coded or not self.packed
+                if quiet or (made is not None and of_texts):
+                    content = plain(data, page, self.codec)
+                    quiet = quiet and patterns.quiet(content, label)
+                    if made is not None and of_texts:
+                        made.add(content)
         except PageError:
             return False
+        if shapes is not None and made is not None:
+            shapes.made[self.place] = made.shape()
+        return quiet
 
     def holds_more(self, data: memoryview, collector: Collector) -> bool:
         """Whether its dictionary may hold something, used by a row or not."""
@@ -206,10 +239,23 @@ def _chunks(data: memoryview, meta: pq.FileMetaData) -> Iterator[_Chunk]:
             yield _Chunk(group, index, path, column.physical_type, kind.length, scale, codec, named, extent, found)
 
 
-def _to_read(meta: pq.FileMetaData, silent: Collection[tuple[int, int]]) -> Iterator[tuple[list[int], list[str]]]:
+def _read_anyway(chunks: Iterable[_Chunk], unread: Collection[_Chunk]) -> set[_Chunk]:
+    """Chunks that are read with others of their column, which are not among those that need not be."""
+    read = {(chunk.group, _root(chunk.path)) for chunk in chunks if chunk not in unread}
+    return {chunk for chunk in unread if (chunk.group, _root(chunk.path)) in read}
+
+
+def _alone(chunks: Iterable[_Chunk], group: int) -> dict[str, tuple[Place, int]]:
+    """Of the columns of a row group that are no text and not nested: the places of their chunks, and their bytes."""
+    here = [c for c in chunks if c.group == group]
+    names = Counter(_root(c.path) for c in here)
+    return {c.path: (c.place, len(c.extent)) for c in here if c.pages and not c.is_text and names[c.path] == 1}
+
+
+def _to_read(meta: pq.FileMetaData, silent: Collection[Place], *, apart: bool) -> Iterator[tuple[list[int], list[str]]]:
     """Row groups and the paths of the columns in them that are not silent; neighbours with the same are read at once.
 
-    A column of several leaves is read whole: a map without its keys is none.
+    A column of several leaves is read whole: a map without its keys is none. apart: each row group is read alone.
     """
     paths = [meta.schema.column(index).path for index in range(meta.num_columns)]
 
@@ -218,8 +264,9 @@ def _to_read(meta: pq.FileMetaData, silent: Collection[tuple[int, int]]) -> Iter
         return [path for path in paths if _root(path) in roots]
 
     for wanted, groups in itertools.groupby(range(meta.num_row_groups), columns):
+        together = list(groups)
         if wanted:
-            yield list(groups), wanted
+            yield from (([group], wanted) for group in together) if apart else ((together, wanted),)
 
 
 def _root(path: str) -> str:

@@ -54,8 +54,7 @@ class Borders:
         if len(text) < 3 or not self._reach or (isinstance(text, bytes) and b"\n" not in text):
             return
         whole = np.frombuffer(text, np.uint8)
-        breaks = np.flatnonzero(whole[1:-1] == 10) + 1
-        breaks = breaks[whole.take(breaks + 1) >= 9]
+        breaks = _breaks(whole)
         count = len(breaks)
         if not count:
             return
@@ -66,9 +65,7 @@ class Borders:
         if not len(few):
             return
         breaks, ends, starts = breaks[few], ends[few], starts[few]
-        left, right = last[few] | _FOLD, first[few] | _FOLD
-        before = whole[np.maximum(ends - 1, 0)] | _FOLD
-        behind = whole[np.minimum(starts + 1, len(whole) - 1)] | _FOLD
+        before, left, right, behind = _beside(whole, ends, starts)
         known = self._known[self._within(before, left, right, behind)]
         known |= self._known[self._first(left, right, behind)] | self._known[self._last(before, left, right)]
         if _CROWDED * np.count_nonzero(known) > count > _CROWDED:
@@ -99,6 +96,29 @@ class Borders:
         for sign in signs:
             words = words << np.uint32(8) | sign
         return np.asarray((words * np.uint32(0x9E3779B1)) >> np.uint32(32 - self._bits), np.uint32)
+
+
+def signs_at_ends(text: bytes | memoryview) -> tuple[Bytes, Bytes, Bytes, Bytes]:
+    """What stands around each end of a line in a text, folded: two bytes before it and two behind.
+
+    `Borders` looks only where four of these, or the last three or first three, are those of a pattern.
+    """
+    whole = np.frombuffer(text, np.uint8)
+    breaks = _breaks(whole) if len(whole) >= 3 else np.empty(0, np.int64)
+    ends, starts = _ends(whole, breaks), _starts(whole, breaks)
+    few = np.flatnonzero((whole.take(ends) >= 32) & (whole.take(starts) >= 32))
+    return _beside(whole, ends[few], starts[few])
+
+
+def _breaks(whole: Bytes) -> Places:
+    """Ends of lines within a text; lengths of binary formats look like them, too."""
+    breaks = np.flatnonzero(whole[1:-1] == 10) + 1
+    return np.asarray(breaks[whole.take(breaks + 1) >= 9], np.int64)
+
+
+def _beside(whole: Bytes, ends: Places, starts: Places) -> tuple[Bytes, Bytes, Bytes, Bytes]:
+    before, behind = whole.take(np.maximum(ends - 1, 0)), whole.take(np.minimum(starts + 1, len(whole) - 1))
+    return before | _FOLD, whole.take(ends) | _FOLD, whole.take(starts) | _FOLD, behind | _FOLD
 
 
 def _two(first: Bytes, second: Bytes) -> npt.NDArray[np.intp]:

@@ -1,0 +1,204 @@
+"""Searches only what earlier searches do not tell: files that the ledger does not know, column chunks that may hold a
+value by their shape, and a sample of the others.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TypeVar
+
+from pii_tracer.common.parallel_map import several
+from pii_tracer.model.errors import ScanError
+from pii_tracer.scan.folder_scan import FileLook
+from pii_tracer.scan.hits import FileScan, Reading
+from pii_tracer.scan.scan_ledger import Entry, ScanLedger
+from pii_tracer.scan.search_workers import THREADS, Look, Searchers, Threads
+from pii_tracer.scan.shapes.chunk_shapes import Place, read, written
+from pii_tracer.scan.shapes.file_shapes import FileShapes
+from pii_tracer.scan.shapes.sought_values import Shape
+from pii_tracer.scan.value_forms import Patterns
+
+T = TypeVar("T")
+
+READ_AGAIN = 50
+"""Of so many files that are not decoded one is, chosen by chance, and at least one of each place; so of the column
+chunks that are left out."""
+_PART = 1_000
+
+
+@dataclass
+class KeptShapes:
+    """The shapes in a ledger, for the files of one place (`pii_tracer.scan.shapes.file_shapes.ShapeKeeper`).
+
+    whole: SHA-256 of files that are decoded whatever is known of them; again: so of some of their column chunks. left:
+    what was left out, by the file's SHA-256.
+    """
+
+    ledger: ScanLedger
+    whole: Collection[str] = ()
+    again: Mapping[str, Collection[Place]] = field(default_factory=dict)
+    left: dict[str, frozenset[Place]] = field(default_factory=dict)
+    reading: Reading = field(default_factory=Reading)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def shapes_of(self, data: memoryview, digest: str, patterns: Patterns) -> FileShapes:
+        """As `ShapeKeeper.shapes_of`."""
+        return FileShapes(data, patterns.sought, lambda: self._known(data, digest), self.again.get(digest, ()))
+
+    def keep(self, shapes: FileShapes, scan: FileScan) -> None:
+        """As `ShapeKeeper.keep`. Of a file that was not read to its end nothing is kept."""
+        if shapes.made and not scan.unread:
+            self.ledger.keep_shapes(shapes.data, scan.sha256, written(shapes.made))
+        here = Reading(shaped=bool(shapes.left), chunks=shapes.decoded, left=len(shapes.left))
+        with self._lock:
+            self.reading = self.reading.and_(here)
+            if shapes.left:
+                self.left[scan.sha256] = shapes.left
+
+    def _known(self, data: memoryview, digest: str) -> dict[Place, Shape] | None:
+        content = self.ledger.shapes(data, digest) if digest not in self.whole else None
+        return read(content) if content is not None else None
+
+
+@dataclass
+class LedgerSearchers:
+    """Searches what the ledger does not know, and a sample of what it knows (see `Searchers`).
+
+    ledger: None where everything is to be read; shapes are only kept where this process searches files. inner: who
+    decodes and searches. reading: what was read, what was not.
+    """
+
+    ledger: ScanLedger | None
+    inner: Searchers
+    reading: Reading = field(default_factory=Reading)
+    draw: random.Random = field(default_factory=random.SystemRandom)
+
+    def search(self, look: Look[T], things: Iterable[T], patterns: Patterns) -> Iterator[tuple[T, FileScan]]:
+        """As `Searchers.search`.
+
+        Raises:
+            ScanError: a file of the sample does not hold what the ledger says.
+        """
+        if self.ledger is None or patterns.file_keys is not None:
+            for thing, scan in self.inner.search(look, things, patterns):
+                self.reading = self.reading.and_(Reading(now=1))
+                yield thing, scan
+            return
+        # with the patterns' key columns, and without: what is clean without them is clean with them
+        searches = [self.ledger.search_name(patterns, columns=columns) for columns in (True, False)]
+        waiting, begun = iter(things), None
+        while part := list(islice(waiting, _PART)):
+            begun = _begun(self.ledger, look, part[0], searches) if begun is None else begun
+            digests = several(look.digest, part, look.at_once) if begun else [None] * len(part)
+            yield from self._part(self.ledger, look, list(zip(part, digests, strict=True)), patterns, searches)
+
+    def take_reading(self) -> Reading:
+        """What was read since this was last asked."""
+        taken, self.reading = self.reading, Reading()
+        return taken
+
+    def _part(
+        self,
+        ledger: ScanLedger,
+        look: Look[T],
+        part: Sequence[tuple[T, str | None]],
+        patterns: Patterns,
+        searches: Sequence[str],
+    ) -> Iterator[tuple[T, FileScan]]:
+        things = [thing for thing, _ in part]
+        names = [_names(ledger, look.place(thing), digest, searches) for thing, digest in part]
+        entries = ledger.of([name for both in names for name in both])
+        known = {n: entry for n, both in enumerate(names) if (entry := _known(both, entries)) is not None}
+        again = set(self.draw.sample(sorted(known), -(-len(known) // READ_AGAIN)))
+        left = [n for n in range(len(things)) if n not in known or n in again]
+        kept = KeptShapes(ledger, whole={known[n].scan.sha256 for n in again})
+        found = self.inner.search(self._shaped(look, kept), [things[n] for n in left], patterns)
+        new: list[tuple[bytes, FileScan]] = []
+        shaped: list[tuple[T, FileScan]] = []
+        for number, thing in enumerate(things):
+            if number in known and number not in again:
+                yield thing, known[number].scan
+                continue
+            scan = next(found)[1]
+            if number in known and scan != known[number].scan:
+                ledger.distrust()
+                raise _disagreement(scan)
+            if scan.sha256 and not scan.unread:  # under the digest of the bytes that were searched
+                new += [(name, scan) for name in _names(ledger, look.place(thing), scan.sha256, searches[:1])]
+            if scan.sha256 in kept.left:
+                shaped.append((thing, scan))
+            yield thing, scan
+        drawn = self._look_again(ledger, look, shaped, kept.left, patterns)
+        if new and (place := look.place(things[0])) is not None:
+            new.append((ledger.folder_name(place, searches[0]), _NOTHING))
+        ledger.keep(new)
+        times = [entry.at for number, entry in known.items() if number not in again]
+        here = Reading(now=len(left), before=len(times), again=len(again), oldest=min(times, default=None), drawn=drawn)
+        self.reading = self.reading.and_(here).and_(kept.reading)
+
+    def _shaped(self, look: Look[T], kept: KeptShapes) -> Look[T]:
+        """The same look, which keeps shapes, where this process searches files."""
+        if not (isinstance(look, FileLook) and isinstance(self.inner, Threads)):
+            return look
+        return replace(look, keeper=kept)
+
+    def _look_again(
+        self,
+        ledger: ScanLedger,
+        look: Look[T],
+        shaped: Sequence[tuple[T, FileScan]],
+        left: Mapping[str, frozenset[Place]],
+        patterns: Patterns,
+    ) -> int:
+        """Decode a sample of the column chunks that were left out; returns how many.
+
+        Raises:
+            ScanError: one of them shows something.
+        """
+        chunks = [(n, place) for n, (_, scan) in enumerate(shaped) for place in sorted(left[scan.sha256])]
+        drawn = self.draw.sample(chunks, -(-len(chunks) // READ_AGAIN))
+        files = sorted({n for n, _ in drawn})
+        places = {shaped[n][1].sha256: [place for m, place in drawn if m == n] for n in files}
+        kept = KeptShapes(ledger, again=places)
+        scans = THREADS.search(self._shaped(look, kept), [shaped[n][0] for n in files], patterns)
+        for n, (_, scan) in zip(files, scans, strict=True):
+            # a file that somebody wrote meanwhile is another
+            if scan.sha256 == shaped[n][1].sha256 and scan != shaped[n][1]:
+                ledger.distrust()
+                raise _disagreement(scan)
+        return len(drawn)
+
+
+_NOTHING = FileScan(path="", size=0, sha256="", decoded_as="")
+
+
+def _begun(ledger: ScanLedger, look: Look[T], thing: T, searches: Sequence[str]) -> bool:
+    """Whether the folder has entries of these searches: else no file has to be read for its digest alone."""
+    place = look.place(thing)
+    return place is not None and bool(ledger.of([ledger.folder_name(place, search) for search in searches]))
+
+
+def _names(ledger: ScanLedger, place: str | None, digest: str | None, searches: Sequence[str]) -> tuple[bytes, ...]:
+    """The names of a file's entries, one for each search; none where nothing may be remembered."""
+    if place is None or digest is None:
+        return ()
+    return tuple(ledger.name(place, digest, search) for search in searches)
+
+
+def _disagreement(scan: FileScan) -> ScanError:
+    return ScanError(
+        "a file that was read again does not hold what the scan ledger says of it",
+        where=scan.path,
+        todo="the ledger was emptied: run the command again, and everything is read",
+    )
+
+
+def _known(names: Sequence[bytes], entries: dict[bytes, Entry]) -> Entry | None:
+    exact, plain = (entries.get(name) for name in names) if names else (None, None)
+    if exact is not None:
+        return exact
+    return plain if plain is not None and not plain.scan.hits else None
