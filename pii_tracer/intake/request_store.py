@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.config.laws import Ground
 from pii_tracer.intake.requests import Change, Receipt, RequestState, Stored
 from pii_tracer.intake.schema import NewerSchema, migrate
 from pii_tracer.model.canonical_json import parse_time
@@ -22,7 +23,7 @@ from pii_tracer.review.sealed_person_values import EstateKey
 
 FILE = "requests.sqlite"
 """In the state folder."""
-_COLUMNS = "id, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats"
+_COLUMNS = "id, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats, ground, noticed"
 _STORED = f"SELECT {_COLUMNS}, (SELECT count(*) FROM receipts WHERE request = requests.id) FROM requests"  # noqa: S608
 
 
@@ -195,7 +196,8 @@ def of_plan(connection: sqlite3.Connection, plan: str) -> list[Stored]:
 
 
 def _stored(row: tuple[Any, ...]) -> Stored:
-    name, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats, receipts = row
+    name, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats, *more = row
+    ground, noticed, receipts = more
     return Stored(
         id=name,
         kind=kind,
@@ -210,5 +212,7 @@ def _stored(row: tuple[Any, ...]) -> Stored:
         holds=tuple(holds.split(",")) if holds else (),
         proof=proof,
         repeats=repeats,
+        ground=Ground(ground),
+        noticed=parse_time(noticed) if noticed else None,
         receipts=receipts,
     )

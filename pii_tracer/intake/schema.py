@@ -29,6 +29,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     ),
     ("CREATE TABLE work_items (id TEXT PRIMARY KEY, list TEXT NOT NULL, outcome TEXT NOT NULL) WITHOUT ROWID",),
+    (
+        "ALTER TABLE requests ADD COLUMN ground TEXT NOT NULL DEFAULT 'request'",
+        "ALTER TABLE requests ADD COLUMN noticed TEXT",
+        "ALTER TABLE receipts ADD COLUMN ground TEXT NOT NULL DEFAULT 'request'",
+        "ALTER TABLE receipts ADD COLUMN noticed TEXT",
+    ),
 )
 """By number, from 1. One that was released is never changed: what comes later is a further one."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pii_tracer.config.laws import Ground
 from pii_tracer.intake.request_store import RequestStore, of_plan, one, request_of
 from pii_tracer.intake.requests import OPEN, RequestState, Stored
 from pii_tracer.intake.row_rules import tells
@@ -184,18 +185,18 @@ def erased(store: RequestStore, proofs: Mapping[str, str], due: Due, at: datetim
             connection.execute("UPDATE requests SET sealed = NULL WHERE id = ?", (name,))
 
 
-_Late = tuple[str | None, str, int, str, datetime, str]
+_Late = tuple[str | None, str, int, str, datetime, str, str, str | None]
 
 
 def _late(connection: sqlite3.Connection, request: Stored) -> list[_Late]:
     if request.begun is None:
         return []
     query = (
-        "SELECT id, file, line, law, received, verified FROM receipts WHERE request = ? AND received > ?"
-        " ORDER BY received, file, line"
+        "SELECT id, file, line, law, received, verified, ground, noticed FROM receipts"
+        " WHERE request = ? AND received > ? ORDER BY received, file, line"
     )
     rows = connection.execute(query, (request.id, iso(request.begun)))
-    return [(i, file, line, law, parse_time(at), how) for i, file, line, law, at, how in rows]
+    return [(*row[:4], parse_time(row[4]), *row[5:]) for row in rows]
 
 
 def _again(
@@ -203,11 +204,12 @@ def _again(
 ) -> None:
     name = request_name(*late[0][:3])
     dated = min(late, key=lambda r: due(r[3], r[4]))
+    asked = next((r for r in late if r[6] == Ground.REQUEST), dated)
     person, sealed = connection.execute("SELECT person, sealed FROM requests WHERE id = ?", (request.id,)).fetchone()
     sealed = store.key.seal_value(store.key.open_value(sealed, request.id), name)
     connection.execute(
-        "INSERT INTO requests (id, person, kind, sealed, law, received, due, verified, state, repeats)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received', ?)",
+        "INSERT INTO requests (id, person, kind, sealed, law, received, due, verified, state, repeats,"
+        " ground, noticed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received', ?, ?, ?)",
         (
             name,
             person,
@@ -218,6 +220,7 @@ def _again(
             iso(due(dated[3], dated[4])),
             dated[5],
             request.id,
+            *asked[6:],
         ),
     )
     for _, file, line, *_rest in late:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from pii_tracer.config.laws import Ground
 from pii_tracer.intake.requests import OPEN, Incoming, NotTaken, RequestState, Taken
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.review.sealed_person_values import EstateKey
@@ -72,6 +73,8 @@ class Intake:
         if due < known_due:
             change = "UPDATE requests SET law = ?, received = ?, due = ?, verified = ? WHERE id = ?"
             connection.execute(change, (row.law, received, due, row.verified, request))
+        if row.ground is Ground.REQUEST:  # who asks for it is not told of it first
+            connection.execute("UPDATE requests SET ground = ?, noticed = NULL WHERE id = ?", (row.ground, request))
         return Taken.JOINED
 
     def _begin(self, connection: sqlite3.Connection, row: Incoming, person: str, received: str, due: str) -> Taken:
@@ -80,17 +83,24 @@ class Intake:
         before = connection.execute(query, (person,)).fetchone()
         sealed = self.key.seal_value(row.key, name)
         connection.execute(
-            "INSERT INTO requests (id, person, kind, sealed, law, received, due, verified, state, repeats)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received', ?)",
-            (name, person, row.kind, sealed, row.law, received, due, row.verified, before[0] if before else None),
+            "INSERT INTO requests (id, person, kind, sealed, law, received, due, verified, state, repeats,"
+            " ground, noticed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received', ?, ?, ?)",
+            (
+                *(name, person, row.kind, sealed, row.law, received, due, row.verified),
+                *(before[0] if before else None, row.ground, _text(row.noticed)),
+            ),
         )
         self._receipt(connection, row, received, name)
         return Taken.REPEATED if before else Taken.ADDED
 
     def _receipt(self, connection: sqlite3.Connection, row: Incoming, received: str, request: str) -> None:
         connection.execute(
-            "INSERT INTO receipts (file, line, request, id, law, received, verified) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self.file, row.line, request, row.id, row.law, received, row.verified),
+            "INSERT INTO receipts (file, line, request, id, law, received, verified, ground, noticed)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(self.file, row.line, request, row.id, row.law, received, row.verified),
+                *(row.ground, _text(row.noticed)),
+            ),
         )
 
 
@@ -98,6 +108,10 @@ def request_name(name: str | None, file: str, line: int) -> str:
     """The id of a request that a receipt begins: its own, or one made of the file's keyed digest and the line, in
     letters alone: a number in it could be somebody's key."""
     return name or "r-" + f"{file[:16]}{line:x}".translate(_LETTERS)
+
+
+def _text(moment: datetime | None) -> str | None:
+    return iso(moment) if moment else None
 
 
 def _is_there(connection: sqlite3.Connection, name: str, same: tuple[str, str, str]) -> bool:

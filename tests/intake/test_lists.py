@@ -67,7 +67,7 @@ def test_a_person_who_asks_again_has_one_request_with_both_receipts(settings: Se
         ("REQ-5,   ,GDPR,{day},user", "`key` is empty"),
         ("REQ-5, 4417700102,GDPR,{day},user", "space"),
         ("REQ-5,44177\u200b00102,GDPR,{day},user", "cannot be seen"),
-        ("REQ-5,4417700102,LGPD,{day},user", "`law` is not known"),
+        ("REQ-5,4417700102,LEX,{day},user", "`law` is not known"),
         ("REQ-5,4417700102,GDPR,2026-11-19,user", "time zone"),
         ("REQ-5,4417700102,GDPR,20261119,user", "time zone"),
         ("REQ-5,4417700102,GDPR,{tomorrow},user", "future"),
@@ -224,8 +224,11 @@ def test_a_store_of_the_first_schema_is_brought_to_the_newest(settings: Settings
     path = settings.state / request_store.FILE
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE work_items")
+        for table in ("requests", "receipts"):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN ground")
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN noticed")
         connection.execute("PRAGMA user_version = 1")
-    assert [one.state.value for one in opened(settings).requests()] == ["received"]
+    assert [(one.state.value, one.ground.value) for one in opened(settings).requests()] == [("received", "request")]
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         assert connection.execute("SELECT count(*) FROM work_items").fetchone() == (0,)

@@ -9,8 +9,9 @@ from datetime import datetime, timezone
 from itertools import chain, islice
 from pathlib import Path
 
-from pii_tracer.app.intake.stores import due_date, store_of
+from pii_tracer.app.intake.stores import due_by, store_of
 from pii_tracer.app.settings import Settings
+from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.list_files import Form, Row, feed, rows
 from pii_tracer.intake.request_store import transaction
 from pii_tracer.intake.requests import NotTaken, Taken
@@ -73,15 +74,14 @@ def add_requests(
         RequestError: the file or the store cannot be read; or the file was changed meanwhile.
         ConfigError: estate file or request file cannot be read.
     """
-    from planners.schedule.legal_deadlines import LAWS
-
-    subjects = frozenset(subject.name for subject in settings.estate().subjects)
-    rules = Rules(given or {}, subjects, frozenset(LAWS), now or datetime.now(timezone.utc))
+    estate = settings.estate()
+    laws = laws_of(estate.laws)
+    rules = Rules(given or {}, frozenset(s.name for s in estate.subjects), laws, now or datetime.now(timezone.utc))
     store = store_of(settings)
     digest = store.key.file_digest()
     feed(file, digest)
     before = _seen(file)
-    intake, count = Intake(store.key, digest.hexdigest()[:32], due_date), _Count()
+    intake, count = Intake(store.key, digest.hexdigest()[:32], due_by(laws)), _Count()
     found = rows(file, form or Form())
     with store.connected() as connection:
         for first in found:

@@ -1,12 +1,14 @@
-"""The request store of a state folder, and what the laws of requests say."""
+"""The request store of a state folder, and when its requests are due."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
 from pathlib import Path
 
 from pii_tracer.app.settings import Settings
+from pii_tracer.config.laws import Law
 from pii_tracer.intake.request_store import FILE, RequestStore
+from pii_tracer.intake.taking_in import Due
 
 
 def store_of(settings: Settings) -> RequestStore:
@@ -26,9 +28,8 @@ def existing_store(settings: Settings) -> RequestStore | None:
     return RequestStore(path, settings.key()) if path.exists() else None
 
 
-def due_date(law: str, received: datetime) -> datetime:
+def due_by(laws: Mapping[str, Law]) -> Due:
     """When a request must be done, by its law; to the second, in UTC."""
     from planners.schedule.erasure_requests import in_utc
-    from planners.schedule.legal_deadlines import LAWS, deadline
 
-    return in_utc(deadline(LAWS[law], received))
+    return lambda law, received: in_utc(laws[law].at(received).deadline.after(received))
