@@ -22,6 +22,7 @@ from pii_tracer.config.lease import LeasePlace
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.maintenance import MaintenanceJob
 from pii_tracer.config.proof import AttestationKey, DeletionLogSettings, TimestampAuthority
+from pii_tracer.config.request_store import RequestStoreUrl
 from pii_tracer.config.s3_inventory import InventoryReports
 from pii_tracer.config.strict_yaml import load_yaml
 from pii_tracer.config.subjects import Subject
@@ -207,6 +208,7 @@ class Estate(Frozen):
     holds: tuple[Hold, ...] = ()
     laws: tuple[Law, ...] = ()
     lease: LeasePlace | None = None
+    request_store: RequestStoreUrl | None = None
     scan_ledger: bool = True
 
     @model_validator(mode="after")

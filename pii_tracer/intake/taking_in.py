@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 from pii_tracer.config.laws import Ground
+from pii_tracer.intake.databases.base import Connection
 from pii_tracer.intake.requests import OPEN, Incoming, NotTaken, RequestState, Taken
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.review.sealed_person_values import EstateKey
@@ -26,7 +26,7 @@ class Intake:
     file: str
     due: Due
 
-    def take(self, connection: sqlite3.Connection, row: Incoming) -> Taken:
+    def take(self, connection: Connection, row: Incoming) -> Taken:
         """Take one row, in the caller's transaction.
 
         A row that was taken is known by file and line, by its id, or by person, law and time of receipt.
@@ -49,7 +49,7 @@ class Intake:
             return self._join(connection, row, received, due, *found)
         return self._begin(connection, row, person, received, due)
 
-    def _came_before(self, connection: sqlite3.Connection, same: tuple[str, str, str], *, is_open: bool) -> bool:
+    def _came_before(self, connection: Connection, same: tuple[str, str, str], *, is_open: bool) -> bool:
         """Whether the person asked under this law at this very time. Raises `NotTaken` where that came to nothing: who
         was left in peace is not erased because of an old line, and who asks again is not passed over."""
         query = (
@@ -67,7 +67,7 @@ class Intake:
         return False
 
     def _join(
-        self, connection: sqlite3.Connection, row: Incoming, received: str, due: str, request: str, known_due: str
+        self, connection: Connection, row: Incoming, received: str, due: str, request: str, known_due: str
     ) -> Taken:
         self._receipt(connection, row, received, request)
         if due < known_due:
@@ -77,7 +77,7 @@ class Intake:
             connection.execute("UPDATE requests SET ground = ?, noticed = NULL WHERE id = ?", (row.ground, request))
         return Taken.JOINED
 
-    def _begin(self, connection: sqlite3.Connection, row: Incoming, person: str, received: str, due: str) -> Taken:
+    def _begin(self, connection: Connection, row: Incoming, person: str, received: str, due: str) -> Taken:
         name = request_name(row.id, self.file, row.line)
         query = "SELECT id FROM requests WHERE person = ? AND state = 'erased' ORDER BY received DESC, id DESC LIMIT 1"
         before = connection.execute(query, (person,)).fetchone()
@@ -93,7 +93,7 @@ class Intake:
         self._receipt(connection, row, received, name)
         return Taken.REPEATED if before else Taken.ADDED
 
-    def _receipt(self, connection: sqlite3.Connection, row: Incoming, received: str, request: str) -> None:
+    def _receipt(self, connection: Connection, row: Incoming, received: str, request: str) -> None:
         connection.execute(
             "INSERT INTO receipts (file, line, request, id, law, received, verified, ground, noticed)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -114,7 +114,7 @@ def _text(moment: datetime | None) -> str | None:
     return iso(moment) if moment else None
 
 
-def _is_there(connection: sqlite3.Connection, name: str, same: tuple[str, str, str]) -> bool:
+def _is_there(connection: Connection, name: str, same: tuple[str, str, str]) -> bool:
     """Whether a receipt with this id is there. Raises `NotTaken` where it is another person's, law's or time's."""
     query = "SELECT r.person, e.law, e.received FROM receipts e JOIN requests r ON r.id = e.request WHERE e.id = ?"
     found = connection.execute(query, (name,)).fetchone()

@@ -57,12 +57,12 @@ def archive(file: Path, lists: Mapping[str, Sequence[tuple[str, ...]]], header: 
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Settings:
-    return made(tmp_path, USERS)
+def shop(tmp_path: Path, database: str | None) -> Settings:
+    return made(tmp_path, USERS, database)
 
 
-def made(base: Path, users: Mapping[str, Sequence[Any]]) -> Settings:
-    found = place(base, IDENTIFIERS)
+def made(base: Path, users: Mapping[str, Sequence[Any]], database: str | None = None) -> Settings:
+    found = place(base, IDENTIFIERS, database)
     kinds = [("user_id", pa.int64()), ("mail", pa.string()), ("phone", pa.string())]
     write_deltalake(base / "w" / "users", pa.table(dict(users), schema=pa.schema(kinds)), mode="overwrite")
     return found

@@ -31,8 +31,8 @@ HEAD = "id,key,law,received,subject,ground,noticed\n"
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return lake(tmp_path, CLUB)
+def settings(tmp_path: Path, database: str | None) -> Settings:
+    return lake(tmp_path, CLUB, database)
 
 
 def idle(name: str, key: int, noticed: str, law: str = "CLUB") -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -15,10 +14,11 @@ from pii_tracer.app.intake.stores import due_by, existing_store, store_of
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
+from pii_tracer.intake.databases.base import Connection
+from pii_tracer.intake.databases.sqlite import FILE
 from pii_tracer.intake.drop.answers import Outcome, Status, answers, outcome_of, record, withdrawn_with
 from pii_tracer.intake.drop.list_archive import REMOVED, WorkItem, lists_in, work_items
 from pii_tracer.intake.drop.standard_forms import CATEGORIES, FORMS, digest_of
-from pii_tracer.intake.request_store import FILE, transaction
 from pii_tracer.intake.requests import Incoming, NotTaken, RequestState
 from pii_tracer.intake.state_changes import Said, end
 from pii_tracer.intake.taking_in import Due, Intake
@@ -116,7 +116,7 @@ def add_drop(
     items = work_items(file, found)
     with store.connected() as connection:
         while batch := list(islice(items, ROWS_AT_ONCE)):
-            with transaction(connection):
+            with connection.transaction():
                 for item in batch:
                     _take(connection, taker, item, count, tell)
     _withdraw(store, count.withdrawn, now)
@@ -209,7 +209,7 @@ class _Taker:
         return Intake(self.key, digest.hexdigest()[:32], self.due)
 
 
-def _take(connection: sqlite3.Connection, taker: _Taker, item: WorkItem, count: _Count, tell: Tell) -> None:
+def _take(connection: Connection, taker: _Taker, item: WorkItem, count: _Count, tell: Tell) -> None:
     if item.wrong:
         _refuse(item, item.wrong, count, tell)
         return

@@ -29,7 +29,7 @@ def refuse_stored(settings: Settings, requests: Sequence[Request]) -> None:
     if known:
         raise UsageError(
             f"the request {known[0]} is in the request store",
-            where=str(store.path) if store else None,
+            where=store.where if store else None,
             todo="plan it by `pii-tracer plan --requests`",
         )
 

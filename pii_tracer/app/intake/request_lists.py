@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -12,8 +11,8 @@ from pathlib import Path
 from pii_tracer.app.intake.stores import due_by, store_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
+from pii_tracer.intake.databases.base import Connection
 from pii_tracer.intake.list_files import Form, Row, feed, rows
-from pii_tracer.intake.request_store import transaction
 from pii_tracer.intake.requests import NotTaken, Taken
 from pii_tracer.intake.row_rules import Rules
 from pii_tracer.intake.taking_in import Intake
@@ -85,7 +84,7 @@ def add_requests(
     found = rows(file, form or Form())
     with store.connected() as connection:
         for first in found:
-            with transaction(connection):
+            with connection.transaction():
                 _take(connection, chain((first,), islice(found, ROWS_AT_ONCE - 1)), rules, intake, count, tell)
     if _seen(file) != before:
         raise RequestError(
@@ -97,9 +96,7 @@ def add_requests(
     return Added(file=str(file), **taken, refused=count.refused, refusals=tuple(count.refusals))
 
 
-def _take(
-    connection: sqlite3.Connection, some: Iterable[Row], rules: Rules, intake: Intake, count: _Count, tell: Tell
-) -> None:
+def _take(connection: Connection, some: Iterable[Row], rules: Rules, intake: Intake, count: _Count, tell: Tell) -> None:
     for row in some:
         try:
             if row.wrong:

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from pii_tracer.app.intake.stores import existing_store
 from pii_tracer.app.settings import Settings, moment
-from pii_tracer.intake.request_store import FILE, RequestStore
+from pii_tracer.intake.databases.sqlite import FILE
+from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import Change, Receipt, RequestState, Stored
 from pii_tracer.intake.state_changes import Said, end, release
 from pii_tracer.model.errors import UsageError
