@@ -14,7 +14,7 @@ from pii_tracer.config.laws import Ground
 from pii_tracer.intake.databases.base import Connection, Database
 from pii_tracer.intake.requests import Change, Receipt, RequestState, Stored
 from pii_tracer.intake.schema import NewerSchema, migrate
-from pii_tracer.model.canonical_json import parse_time
+from pii_tracer.model.canonical_json import iso, parse_time
 from pii_tracer.model.errors import RequestError, UsageError
 from pii_tracer.review.sealed_person_values import EstateKey
 
@@ -65,13 +65,16 @@ class RequestStore:
 
     # -- reading -------------------------------------------------------------------------------------------------
 
-    def requests(self, *states: RequestState) -> Iterator[Stored]:
-        """Requests in some states (in any, if none is named), the one that is due first at the beginning."""
-        chosen = states or tuple(RequestState)
+    def requests(self, *states: RequestState, after: Stored | None = None) -> Iterator[Stored]:
+        """Requests in some states (in any, if none is named), the one that is due first at the beginning; those behind
+        one of them, if that is given."""
+        chosen: tuple[str, ...] = states or tuple(RequestState)
         marks = ", ".join("?" for _ in chosen)
+        query = f"{_STORED} WHERE state IN ({marks})"
+        if after:
+            query, chosen = f"{query} AND (due, id) > (?, ?)", (*chosen, iso(after.due), after.id)
         with self.connected() as connection:
-            query = f"{_STORED} WHERE state IN ({marks}) ORDER BY due, id"
-            yield from map(_stored, connection.stream(query, chosen))
+            yield from map(_stored, connection.stream(f"{query} ORDER BY due, id", chosen))
 
     def counts(self) -> dict[RequestState, int]:
         """How many requests are in each state."""

@@ -19,6 +19,21 @@ _OPEN = ", ".join(f"'{state}'" for state in OPEN)
 
 
 @dataclass(frozen=True)
+class TakenRow:
+    """A row as its receipt knows it. person: keyed reference."""
+
+    person: str
+    law: str
+    received: str
+    id: str | None
+
+    def fits(self, key: EstateKey, row: Incoming, *, dated: bool) -> bool:
+        """Whether this row is the same. dated: it says itself when it came in."""
+        told = key.requester(row.kind, row.key), row.law, row.id
+        return told == (self.person, self.law, self.id) and (not dated or iso(row.received) == self.received)
+
+
+@dataclass(frozen=True)
 class Intake:
     """Takes the rows of one file. file: its keyed digest, the same whenever the same file is read."""
 
@@ -48,6 +63,31 @@ class Intake:
         if found:
             return self._join(connection, row, received, due, *found)
         return self._begin(connection, row, person, received, due)
+
+    def taken(self, connection: Connection, line: int) -> TakenRow | None:
+        """What was taken of this line before; None where nothing was."""
+        query = (
+            "SELECT r.person, e.law, e.received, e.id FROM receipts e JOIN requests r ON r.id = e.request"
+            " WHERE e.file = ? AND e.line = ?"
+        )
+        found = connection.execute(query, (self.file, line)).fetchone()
+        return TakenRow(*found) if found else None
+
+    def request_of(self, connection: Connection, row: Incoming) -> str:
+        """The id of the request that a row which was taken belongs to."""
+        here = connection.execute(
+            "SELECT request FROM receipts WHERE file = ? AND line = ?", (self.file, row.line)
+        ).fetchone()
+        if here is None and row.id is not None:
+            here = connection.execute("SELECT request FROM receipts WHERE id = ?", (row.id,)).fetchone() or (row.id,)
+        if here is None:
+            query = (
+                "SELECT r.id FROM requests r JOIN receipts e ON e.request = r.id"
+                " WHERE r.person = ? AND e.law = ? AND e.received = ?"
+            )
+            person = self.key.requester(row.kind, row.key)
+            here = connection.execute(query, (person, row.law, iso(row.received))).fetchone()
+        return str(here[0])
 
     def _came_before(self, connection: Connection, same: tuple[str, str, str], *, is_open: bool) -> bool:
         """Whether the person asked under this law at this very time. Raises `NotTaken` where that came to nothing: who
