@@ -48,12 +48,7 @@ from planners.locate.subject_survey import Survey, World
 from planners.partial_plan import choose
 from planners.schedule.erasure_requests import in_utc, planned_requests
 from planners.schedule.step_costs import cost
-from planners.schedule.step_dates import (
-    Dated,
-    Dates,
-    Retention,
-    date_steps,
-)
+from planners.schedule.step_dates import Dated, Dates, Retention, date_steps
 from planners.schedule.step_order import SUPPRESSION, order
 from planners.schedule.weekly_budget import spread, told
 from planners.step_drafts import CopyDraft, Draft
@@ -120,7 +115,7 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
     if inputs.retention is Retention.IMMEDIATE and not inputs.override_reason:
         raise PlanError("immediate retention is an override and needs a reason", todo="add `--reason '…'`")
     as_of = in_utc(inputs.as_of)
-    requests = planned_requests(inputs.requests, inputs.references, as_of)
+    requests = planned_requests(inputs.requests, inputs.references, inputs.estate.laws, as_of)
     until = max(r.deadline for r in requests)
     plan = _built(inputs, requests, as_of, until)
     # a run that misses the deadline may last longer than that
@@ -162,7 +157,8 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     items, tasks = with_tasks(written, gaps)
     stopped = writers_stopped(inputs.estate, inputs.retention)
     drafts = order(items, _used_key_sets(items), stopped, _suppressed(inputs, items, plan_id), tasks)
-    dated = {r: _dated(inputs, drafts, items, as_of, due, r) for r in Retention}
+    begins = max((as_of, *(r.not_before for r in requests if r.not_before)))
+    dated = {r: _dated(inputs, drafts, items, begins, due, r) for r in Retention}
     steps = tuple(_step(d, dated[inputs.retention].by_step[d.id], inputs.estate) for d in drafts)
     copies = tuple(item.copy for item in items)
     open_gaps = [g for g in gaps if g.waiver is None]

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inventory": ("estate_commands", "what really exists in the estate"),
     "kept": ("lakefs_kept_command", "what keeps an object in lakeFS alive, until when, and what lets it go"),
     "requests": ("intake.requests_commands", "take requests in, list them, withdraw and refuse them"),
+    "laws": ("laws_command", "what laws say of erasures: deadlines, notices, records, with their sources"),
     "plan": ("plan_commands", "make the erasure plan for one or more requests"),
     "show": ("plan_commands", "show a plan for people"),
     "check": ("check_command", "check a plan against the policy"),

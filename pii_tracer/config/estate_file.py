@@ -17,10 +17,12 @@ from pii_tracer.config.hdfs import NameNode, wrong_hdfs
 from pii_tracer.config.kafka import KafkaCluster
 from pii_tracer.config.keys import KeyTable, ParquetEncryption, wrong_keys
 from pii_tracer.config.lakefs import LakefsServer, wrong_lakefs
+from pii_tracer.config.laws import Ground, Law, double
 from pii_tracer.config.lease import LeasePlace
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.maintenance import MaintenanceJob
 from pii_tracer.config.proof import AttestationKey, DeletionLogSettings, TimestampAuthority
+from pii_tracer.config.request_store import RequestStoreUrl
 from pii_tracer.config.s3_inventory import InventoryReports
 from pii_tracer.config.strict_yaml import load_yaml
 from pii_tracer.config.subjects import Subject
@@ -204,7 +206,9 @@ class Estate(Frozen):
     deletion_log: DeletionLogSettings = DeletionLogSettings()
     attestation_key: AttestationKey | None = None
     holds: tuple[Hold, ...] = ()
+    laws: tuple[Law, ...] = ()
     lease: LeasePlace | None = None
+    request_store: RequestStoreUrl | None = None
     scan_ledger: bool = True
 
     @model_validator(mode="after")
@@ -225,7 +229,7 @@ class Estate(Frozen):
         if self.s3 is None and any(is_s3(place) for place in (*self.roots, *locations)):
             raise ValueError("roots or tables in S3 are declared and `s3` is missing")
         wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names)) or wrong_backups(self.backups)
-        wrong = wrong or wrong_hdfs(self.hdfs, (*self.roots, *locations))
+        wrong = wrong or double(self.laws) or wrong_hdfs(self.hdfs, (*self.roots, *locations))
         wrong = wrong or wrong_lakefs(self.lakefs) or wrong_vaults(self.vaults) or _overlap(self.archives)
         if wrong:
             raise ValueError(wrong)
@@ -259,12 +263,14 @@ REQUEST_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 
 class Request(Frozen):
-    """One erasure request."""
+    """One erasure request. noticed: when the person was told of it, where the law wants that before the erasure."""
 
     id: str = Field(pattern=REQUEST_ID)
     law: str
     received: Moment
     subject: SubjectRef
+    ground: Ground = Ground.REQUEST
+    noticed: Moment | None = None
 
 
 class Policy(Frozen):

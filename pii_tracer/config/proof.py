@@ -10,8 +10,8 @@ from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.datasets import Frozen
 
 MIN_LOG_DAYS = 365
-"""Nobody may keep the log for less: logs are kept for a year at least (DPDP Rules 2025, rule 8(3)), and no run is
-resumed after so long a time, so that no row comes back that was removed."""
+"""Nobody may keep the log for less: no run is resumed after so long a time, so that no row comes back that was removed.
+What laws ask for beyond it is theirs to say (`config.laws`)."""
 
 
 class DeletionLogKind(StrEnum):

@@ -121,6 +121,9 @@ def rows(path: Path, form: Form) -> Iterator[Row]:
 def _of_yaml(path: Path) -> Row:
     asked = load_request(path)
     told = {"id": asked.id, "law": asked.law, "received": asked.received.isoformat()}
+    told["ground"] = asked.ground
+    if asked.noticed:
+        told["noticed"] = asked.noticed.isoformat()
     return Row(1, {**told, "subject": asked.subject.type, "key": asked.subject.key})
 
 
@@ -232,7 +235,7 @@ def _typed(number: int, values: Mapping[str, Any]) -> Row:
     for name, value in values.items():
         if value is None or isinstance(value, str):
             told[name] = value
-        elif isinstance(value, datetime) and name == "received":
+        elif isinstance(value, datetime) and name in ("received", "noticed"):
             told[name] = value.isoformat()
         elif isinstance(value, int) and not isinstance(value, bool) and name in ("key", "id"):
             told[name] = str(value)

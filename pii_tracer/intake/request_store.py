@@ -1,4 +1,4 @@
-"""The request store: one SQLite file in the state folder, with every request from its receipt to its proof.
+"""The request store: every request of an estate from its receipt to its proof, in a database (`databases/`).
 
 What it holds of a person is a keyed reference, by which the same person is recognised again, and the sealed value of
 the key, which goes when the request ends. Everything is written in transactions: whole or not at all.
@@ -6,100 +6,75 @@ the key, which goes when the request ends. Everything is written in transactions
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import stat
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from pii_tracer.config.laws import Ground
+from pii_tracer.intake.databases.base import Connection, Database
 from pii_tracer.intake.requests import Change, Receipt, RequestState, Stored
 from pii_tracer.intake.schema import NewerSchema, migrate
-from pii_tracer.model.canonical_json import parse_time
+from pii_tracer.model.canonical_json import iso, parse_time
 from pii_tracer.model.errors import RequestError, UsageError
 from pii_tracer.review.sealed_person_values import EstateKey
 
-FILE = "requests.sqlite"
-"""In the state folder."""
-_COLUMNS = "id, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats"
+_COLUMNS = "id, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats, ground, noticed"
 _STORED = f"SELECT {_COLUMNS}, (SELECT count(*) FROM receipts WHERE request = requests.id) FROM requests"  # noqa: S608
 
 
 class RequestStore:
     """The requests of one estate."""
 
-    def __init__(self, path: Path, key: EstateKey) -> None:
-        """Open, or make (mode 0600), and bring to the newest schema.
+    def __init__(self, database: Database, key: EstateKey) -> None:
+        """Open, and bring to the newest schema.
 
         Raises:
-            RequestError: others can read it, another estate key or a later version made it, or it is no store.
+            RequestError: another estate key or a later version made it, or it is no store.
         """
-        self.path, self.key = path, key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
-        except OSError as error:
-            raise RequestError(
-                f"the request store cannot be opened: {error.strerror}",
-                where=str(path),
-                todo="check the state folder and its permissions",
-            ) from None
-        if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            raise RequestError("the request store can be read by others", where=str(path), todo=f"chmod 600 {path}")
+        self._database, self.key, self.where = database, key, database.where
         with self.writing() as connection:
             try:
-                migrate(connection)
+                migrate(connection, database.words)
             except NewerSchema:
                 raise RequestError(
                     "the request store was made by a later version of pii-tracer",
-                    where=str(path),
+                    where=self.where,
                     todo="use that version",
                 ) from None
-            connection.execute("INSERT OR IGNORE INTO settings VALUES ('key_check', ?)", (key.check,))
+            connection.execute("INSERT INTO settings VALUES ('key_check', ?) ON CONFLICT DO NOTHING", (key.check,))
             (known,) = connection.execute("SELECT value FROM settings WHERE name = 'key_check'").fetchone()
             if known != key.check:
                 raise RequestError(
                     "the request store was made with another estate key: nobody would be recognised in it",
-                    where=str(path),
+                    where=self.where,
                     todo="use the key that was there when the first request came in",
                 )
 
     def __repr__(self) -> str:
-        return f"RequestStore({self.path})"
+        return f"RequestStore({self.where})"
+
+    def connected(self) -> AbstractContextManager[Connection]:
+        """A connection for reading. Raises `RequestError` where the database cannot be used."""
+        return self._database.connected()
 
     @contextmanager
-    def connected(self) -> Iterator[sqlite3.Connection]:
-        """A connection for reading. Raises `RequestError` where the file is no store, or is damaged or locked."""
-        try:
-            with closing(sqlite3.connect(self.path, isolation_level=None, timeout=120)) as connection:
-                connection.execute("PRAGMA foreign_keys = ON")
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.execute("PRAGMA secure_delete = ON")
-                connection.execute("PRAGMA cache_size = -65536")
-                yield connection
-        except sqlite3.Error as error:  # its messages name tables and columns, never what stands in them
-            raise RequestError(
-                f"the request store cannot be used: {error}",
-                where=str(self.path),
-                todo="mend the file system, or restore the file from a backup",
-            ) from None
-
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[Connection]:
         """A connection in one transaction: all of it or nothing."""
-        with self.connected() as connection, transaction(connection):
+        with self.connected() as connection, connection.transaction():
             yield connection
 
     # -- reading -------------------------------------------------------------------------------------------------
 
-    def requests(self, *states: RequestState) -> Iterator[Stored]:
-        """Requests in some states (in any, if none is named), the one that is due first at the beginning."""
-        chosen = states or tuple(RequestState)
+    def requests(self, *states: RequestState, after: Stored | None = None) -> Iterator[Stored]:
+        """Requests in some states (in any, if none is named), the one that is due first at the beginning; those behind
+        one of them, if that is given."""
+        chosen: tuple[str, ...] = states or tuple(RequestState)
         marks = ", ".join("?" for _ in chosen)
+        query = f"{_STORED} WHERE state IN ({marks})"
+        if after:
+            query, chosen = f"{query} AND (due, id) > (?, ?)", (*chosen, iso(after.due), after.id)
         with self.connected() as connection:
-            query = f"{_STORED} WHERE state IN ({marks}) ORDER BY due, id"
-            yield from map(_stored, connection.execute(query, chosen))
+            yield from map(_stored, connection.stream(f"{query} ORDER BY due, id", chosen))
 
     def counts(self) -> dict[RequestState, int]:
         """How many requests are in each state."""
@@ -118,7 +93,10 @@ class RequestStore:
 
     def receipts(self, request: str) -> tuple[Receipt, ...]:
         """Each time that a request came in, the oldest first."""
-        query = "SELECT id, law, received, verified, file, line FROM receipts WHERE request = ? ORDER BY received, id"
+        query = (
+            "SELECT id, law, received, verified, file, line FROM receipts WHERE request = ?"
+            " ORDER BY received, coalesce(id, '')"
+        )
         with self.connected() as connection:
             rows = connection.execute(query, (request,)).fetchall()
         return tuple(Receipt(i, law, parse_time(at), how, file, line) for i, law, at, how, file, line in rows)
@@ -159,27 +137,14 @@ class RequestStore:
         return self.key.open_value(row[0], request)
 
 
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Everything that is written inside, or nothing; nobody else writes meanwhile."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
-def request_of(connection: sqlite3.Connection, name: str) -> str | None:
+def request_of(connection: Connection, name: str) -> str | None:
     """The id of the request that this is the id of, or that of one of its receipts."""
     row = connection.execute("SELECT id FROM requests WHERE id = ?", (name,)).fetchone()
     row = row or connection.execute("SELECT request FROM receipts WHERE id = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
 
 
-def one(connection: sqlite3.Connection, name: str) -> Stored:
+def one(connection: Connection, name: str) -> Stored:
     """A request by its id or that of a receipt. Raises `UsageError` where there is none."""
     request = request_of(connection, name)
     row = connection.execute(f"{_STORED} WHERE id = ?", (request,)).fetchone()
@@ -188,14 +153,15 @@ def one(connection: sqlite3.Connection, name: str) -> Stored:
     return _stored(row)
 
 
-def of_plan(connection: sqlite3.Connection, plan: str) -> list[Stored]:
+def of_plan(connection: Connection, plan: str) -> list[Stored]:
     """The requests that are planned by a plan."""
     query = f"{_STORED} WHERE plan = ? AND state = 'planned' ORDER BY id"
     return [_stored(row) for row in connection.execute(query, (plan,))]
 
 
 def _stored(row: tuple[Any, ...]) -> Stored:
-    name, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats, receipts = row
+    name, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats, *more = row
+    ground, noticed, receipts = more
     return Stored(
         id=name,
         kind=kind,
@@ -210,5 +176,7 @@ def _stored(row: tuple[Any, ...]) -> Stored:
         holds=tuple(holds.split(",")) if holds else (),
         proof=proof,
         repeats=repeats,
+        ground=Ground(ground),
+        noticed=parse_time(noticed) if noticed else None,
         receipts=receipts,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.config.laws import Ground
 
 
 class RequestState(StrEnum):
@@ -31,7 +32,8 @@ OPEN = (RequestState.RECEIVED, RequestState.PLANNED, RequestState.CARRIED_OVER)
 class Incoming:
     """One request as it came in, judged and found right. Its key is the person's value: it goes nowhere but sealed.
 
-    line: its line in the file, or its row. id: the one that it came with, or None. kind: of subject.
+    line: its line in the file, or its row. id: the one that it came with, or None. kind: of subject. noticed: when the
+    person was told, where the law wants that before the erasure.
     """
 
     line: int
@@ -41,6 +43,8 @@ class Incoming:
     law: str
     received: datetime
     verified: str
+    ground: Ground = Ground.REQUEST
+    noticed: datetime | None = None
 
     def __repr__(self) -> str:
         return f"Incoming(line {self.line})"
@@ -53,6 +57,7 @@ class Stored:
     law, received, due: of the receipt whose deadline is the earliest. plan: the last plan that it was in. begun: when
     a run of that plan began to touch data. holds: what kept the person's data when it was carried over. proof: what
     proves the erasure. repeats: the erased request of the same person before this one. receipts: how often it came in.
+    ground: `inactivity` only where the person never asked. noticed: when they were told of the erasure.
     """
 
     id: str
@@ -68,6 +73,8 @@ class Stored:
     holds: tuple[str, ...]
     proof: str | None
     repeats: str | None
+    ground: Ground
+    noticed: datetime | None
     receipts: int
 
 

@@ -10,10 +10,11 @@ from datetime import datetime, timezone
 from pydantic import TypeAdapter, ValidationError
 
 from pii_tracer.config.estate_file import REQUEST_ID
+from pii_tracer.config.laws import Ground, Law, NoticeMissing
 from pii_tracer.intake.requests import Incoming, NotTaken
 from pii_tracer.model.timestamps import Moment
 
-FIELDS = ("key", "id", "law", "received", "subject", "verified", "right")
+FIELDS = ("key", "id", "law", "received", "subject", "verified", "right", "ground", "noticed")
 """What a row can tell. The key has to stand in every row; the others can be given for all rows at once, but `id`."""
 ERASURE = "erasure"
 _ELSEWHERE = {
@@ -39,7 +40,7 @@ class Rules:
 
     given: Mapping[str, str]
     subjects: frozenset[str]
-    laws: frozenset[str]
+    laws: Mapping[str, Law]
     now: datetime
 
     def judge(self, line: int, told: Mapping[str, str | None]) -> Incoming:
@@ -68,7 +69,9 @@ class Rules:
             raise NotTaken("`subject` is none of the estate file's" if kind else "`subject` is missing")
         if row.get("law", "") not in self.laws:
             raise NotTaken("`law` is not known" if row.get("law") else "`law` is missing")
-        return Incoming(line, name, kind, key, row["law"], self._received(row.get("received", "")), verified)
+        received = self._received(row.get("received", ""))
+        ground, noticed = self._notice(row, received)
+        return Incoming(line, name, kind, key, row["law"], received, verified, ground, noticed)
 
     def _is_erasure(self, right: str) -> None:
         if right == ERASURE:
@@ -76,18 +79,36 @@ class Rules:
         what = _ELSEWHERE.get(right.strip().lower(), "something else than an erasure")
         raise NotTaken(f"`right` asks for {what}: only erasures are done here, answer it elsewhere")
 
+    def _notice(self, row: Mapping[str, str], received: datetime) -> tuple[Ground, datetime | None]:
+        """Why the person is erased, and when they were told, which some laws want to be a time before."""
+        told = row.get("ground", Ground.REQUEST)
+        if told not in tuple(Ground):
+            raise NotTaken(f"`ground` is none of {', '.join(Ground)}")
+        ground, noticed = Ground(told), _moment("noticed", row["noticed"]) if row.get("noticed") else None
+        if noticed and noticed > self.now:
+            raise NotTaken("`noticed` lies in the future: the erasure waits from it on")
+        try:
+            self.laws[row["law"]].at(received).not_before(ground, noticed)
+        except NoticeMissing as missing:
+            raise NotTaken(str(missing)) from None
+        return ground, noticed
+
     def _received(self, text: str) -> datetime:
         if not text:
             raise NotTaken("`received` is missing")
-        try:
-            received = _MOMENT.validate_python(text).astimezone(timezone.utc).replace(microsecond=0)
-        except (ValidationError, OverflowError):
-            raise NotTaken("`received` is no time with a time zone, as 2026-11-21T10:00:00+05:30 is") from None
+        received = _moment("received", text)
         if received > self.now:
             raise NotTaken("`received` lies in the future: the deadline is counted from it")
         if received.year < 1970:
             raise NotTaken("`received` lies before 1970")
         return received
+
+
+def _moment(field: str, text: str) -> datetime:
+    try:
+        return _MOMENT.validate_python(text).astimezone(timezone.utc).replace(microsecond=0)
+    except (ValidationError, OverflowError):
+        raise NotTaken(f"`{field}` is no time with a time zone, as 2026-11-21T10:00:00+05:30 is") from None
 
 
 def _is_key(key: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pii_tracer.config.laws import Ground
+from pii_tracer.intake.databases.base import Connection
 from pii_tracer.intake.request_store import RequestStore, of_plan, one, request_of
 from pii_tracer.intake.requests import OPEN, RequestState, Stored
 from pii_tracer.intake.row_rules import tells
@@ -125,7 +126,7 @@ def begin(store: RequestStore, requests: Iterable[str], plan: str, at: datetime)
         connection.execute("UPDATE requests SET begun = ? WHERE plan = ? AND begun IS NULL", (iso(at), plan))
 
 
-def _refuse_gone(connection: sqlite3.Connection, requests: Iterable[str], plan: str) -> None:
+def _refuse_gone(connection: Connection, requests: Iterable[str], plan: str) -> None:
     for name in requests:
         known = request_of(connection, name)
         if known is None:
@@ -184,30 +185,29 @@ def erased(store: RequestStore, proofs: Mapping[str, str], due: Due, at: datetim
             connection.execute("UPDATE requests SET sealed = NULL WHERE id = ?", (name,))
 
 
-_Late = tuple[str | None, str, int, str, datetime, str]
+_Late = tuple[str | None, str, int, str, datetime, str, str, str | None]
 
 
-def _late(connection: sqlite3.Connection, request: Stored) -> list[_Late]:
+def _late(connection: Connection, request: Stored) -> list[_Late]:
     if request.begun is None:
         return []
     query = (
-        "SELECT id, file, line, law, received, verified FROM receipts WHERE request = ? AND received > ?"
-        " ORDER BY received, file, line"
+        "SELECT id, file, line, law, received, verified, ground, noticed FROM receipts"
+        " WHERE request = ? AND received > ? ORDER BY received, file, line"
     )
     rows = connection.execute(query, (request.id, iso(request.begun)))
-    return [(i, file, line, law, parse_time(at), how) for i, file, line, law, at, how in rows]
+    return [(*row[:4], parse_time(row[4]), *row[5:]) for row in rows]
 
 
-def _again(
-    store: RequestStore, connection: sqlite3.Connection, request: Stored, late: Sequence[_Late], due: Due
-) -> None:
+def _again(store: RequestStore, connection: Connection, request: Stored, late: Sequence[_Late], due: Due) -> None:
     name = request_name(*late[0][:3])
     dated = min(late, key=lambda r: due(r[3], r[4]))
+    asked = next((r for r in late if r[6] == Ground.REQUEST), dated)
     person, sealed = connection.execute("SELECT person, sealed FROM requests WHERE id = ?", (request.id,)).fetchone()
     sealed = store.key.seal_value(store.key.open_value(sealed, request.id), name)
     connection.execute(
-        "INSERT INTO requests (id, person, kind, sealed, law, received, due, verified, state, repeats)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received', ?)",
+        "INSERT INTO requests (id, person, kind, sealed, law, received, due, verified, state, repeats,"
+        " ground, noticed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received', ?, ?, ?)",
         (
             name,
             person,
@@ -218,20 +218,21 @@ def _again(
             iso(due(dated[3], dated[4])),
             dated[5],
             request.id,
+            *asked[6:],
         ),
     )
     for _, file, line, *_rest in late:
         connection.execute("UPDATE receipts SET request = ? WHERE file = ? AND line = ?", (name, file, line))
 
 
-def _set_free(connection: sqlite3.Connection, request: Stored, said: Said) -> None:
+def _set_free(connection: Connection, request: Stored, said: Said) -> None:
     """A request waits again. One whose run had begun is carried over: its source may know the person no more."""
     state = RequestState.RECEIVED if request.begun is None else RequestState.CARRIED_OVER
     _change(connection, request.id, state, said)
     connection.execute("UPDATE requests SET plan = NULL WHERE id = ?", (request.id,))
 
 
-def _change(connection: sqlite3.Connection, request: str, state: RequestState, said: Said) -> None:
+def _change(connection: Connection, request: str, state: RequestState, said: Said) -> None:
     told = "" if state is RequestState.PLANNED else said.reason
     connection.execute("UPDATE requests SET state = ?, reason = ? WHERE id = ?", (state, told, request))
     query = "INSERT INTO changes (request, at, state, who, reason) VALUES (?, ?, ?, ?, ?)"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from pii_tracer.config.laws import Ground
+from pii_tracer.intake.databases.base import Connection
 from pii_tracer.intake.requests import OPEN, Incoming, NotTaken, RequestState, Taken
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.review.sealed_person_values import EstateKey
@@ -18,6 +19,21 @@ _OPEN = ", ".join(f"'{state}'" for state in OPEN)
 
 
 @dataclass(frozen=True)
+class TakenRow:
+    """A row as its receipt knows it. person: keyed reference."""
+
+    person: str
+    law: str
+    received: str
+    id: str | None
+
+    def fits(self, key: EstateKey, row: Incoming, *, dated: bool) -> bool:
+        """Whether this row is the same. dated: it says itself when it came in."""
+        told = key.requester(row.kind, row.key), row.law, row.id
+        return told == (self.person, self.law, self.id) and (not dated or iso(row.received) == self.received)
+
+
+@dataclass(frozen=True)
 class Intake:
     """Takes the rows of one file. file: its keyed digest, the same whenever the same file is read."""
 
@@ -25,7 +41,7 @@ class Intake:
     file: str
     due: Due
 
-    def take(self, connection: sqlite3.Connection, row: Incoming) -> Taken:
+    def take(self, connection: Connection, row: Incoming) -> Taken:
         """Take one row, in the caller's transaction.
 
         A row that was taken is known by file and line, by its id, or by person, law and time of receipt.
@@ -48,7 +64,32 @@ class Intake:
             return self._join(connection, row, received, due, *found)
         return self._begin(connection, row, person, received, due)
 
-    def _came_before(self, connection: sqlite3.Connection, same: tuple[str, str, str], *, is_open: bool) -> bool:
+    def taken(self, connection: Connection, line: int) -> TakenRow | None:
+        """What was taken of this line before; None where nothing was."""
+        query = (
+            "SELECT r.person, e.law, e.received, e.id FROM receipts e JOIN requests r ON r.id = e.request"
+            " WHERE e.file = ? AND e.line = ?"
+        )
+        found = connection.execute(query, (self.file, line)).fetchone()
+        return TakenRow(*found) if found else None
+
+    def request_of(self, connection: Connection, row: Incoming) -> str:
+        """The id of the request that a row which was taken belongs to."""
+        here = connection.execute(
+            "SELECT request FROM receipts WHERE file = ? AND line = ?", (self.file, row.line)
+        ).fetchone()
+        if here is None and row.id is not None:
+            here = connection.execute("SELECT request FROM receipts WHERE id = ?", (row.id,)).fetchone() or (row.id,)
+        if here is None:
+            query = (
+                "SELECT r.id FROM requests r JOIN receipts e ON e.request = r.id"
+                " WHERE r.person = ? AND e.law = ? AND e.received = ?"
+            )
+            person = self.key.requester(row.kind, row.key)
+            here = connection.execute(query, (person, row.law, iso(row.received))).fetchone()
+        return str(here[0])
+
+    def _came_before(self, connection: Connection, same: tuple[str, str, str], *, is_open: bool) -> bool:
         """Whether the person asked under this law at this very time. Raises `NotTaken` where that came to nothing: who
         was left in peace is not erased because of an old line, and who asks again is not passed over."""
         query = (
@@ -66,31 +107,40 @@ class Intake:
         return False
 
     def _join(
-        self, connection: sqlite3.Connection, row: Incoming, received: str, due: str, request: str, known_due: str
+        self, connection: Connection, row: Incoming, received: str, due: str, request: str, known_due: str
     ) -> Taken:
         self._receipt(connection, row, received, request)
         if due < known_due:
             change = "UPDATE requests SET law = ?, received = ?, due = ?, verified = ? WHERE id = ?"
             connection.execute(change, (row.law, received, due, row.verified, request))
+        if row.ground is Ground.REQUEST:  # who asks for it is not told of it first
+            connection.execute("UPDATE requests SET ground = ?, noticed = NULL WHERE id = ?", (row.ground, request))
         return Taken.JOINED
 
-    def _begin(self, connection: sqlite3.Connection, row: Incoming, person: str, received: str, due: str) -> Taken:
+    def _begin(self, connection: Connection, row: Incoming, person: str, received: str, due: str) -> Taken:
         name = request_name(row.id, self.file, row.line)
         query = "SELECT id FROM requests WHERE person = ? AND state = 'erased' ORDER BY received DESC, id DESC LIMIT 1"
         before = connection.execute(query, (person,)).fetchone()
         sealed = self.key.seal_value(row.key, name)
         connection.execute(
-            "INSERT INTO requests (id, person, kind, sealed, law, received, due, verified, state, repeats)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received', ?)",
-            (name, person, row.kind, sealed, row.law, received, due, row.verified, before[0] if before else None),
+            "INSERT INTO requests (id, person, kind, sealed, law, received, due, verified, state, repeats,"
+            " ground, noticed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received', ?, ?, ?)",
+            (
+                *(name, person, row.kind, sealed, row.law, received, due, row.verified),
+                *(before[0] if before else None, row.ground, _text(row.noticed)),
+            ),
         )
         self._receipt(connection, row, received, name)
         return Taken.REPEATED if before else Taken.ADDED
 
-    def _receipt(self, connection: sqlite3.Connection, row: Incoming, received: str, request: str) -> None:
+    def _receipt(self, connection: Connection, row: Incoming, received: str, request: str) -> None:
         connection.execute(
-            "INSERT INTO receipts (file, line, request, id, law, received, verified) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self.file, row.line, request, row.id, row.law, received, row.verified),
+            "INSERT INTO receipts (file, line, request, id, law, received, verified, ground, noticed)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(self.file, row.line, request, row.id, row.law, received, row.verified),
+                *(row.ground, _text(row.noticed)),
+            ),
         )
 
 
@@ -100,7 +150,11 @@ def request_name(name: str | None, file: str, line: int) -> str:
     return name or "r-" + f"{file[:16]}{line:x}".translate(_LETTERS)
 
 
-def _is_there(connection: sqlite3.Connection, name: str, same: tuple[str, str, str]) -> bool:
+def _text(moment: datetime | None) -> str | None:
+    return iso(moment) if moment else None
+
+
+def _is_there(connection: Connection, name: str, same: tuple[str, str, str]) -> bool:
     """Whether a receipt with this id is there. Raises `NotTaken` where it is another person's, law's or time's."""
     query = "SELECT r.person, e.law, e.received FROM receipts e JOIN requests r ON r.id = e.request WHERE e.id = ?"
     found = connection.execute(query, (name,)).fetchone()

@@ -266,7 +266,10 @@ class Examined(Frozen):
 
 
 class PlannedRequest(Frozen):
-    """One erasure request in the plan: keyed reference only."""
+    """One erasure request in the plan: keyed reference only.
+
+    not_before: when the notice that its law wants has run, and the erasure may begin; None where none is wanted.
+    """
 
     id: str
     subject: str
@@ -274,6 +277,7 @@ class PlannedRequest(Frozen):
     citation: str
     received: datetime
     deadline: datetime
+    not_before: datetime | None = None
 
 
 class PlannedHold(Frozen):
@@ -371,6 +375,11 @@ class ErasurePlan(Frozen):
     holds: tuple[PlannedHold, ...] = ()
     only: tuple[str, ...] = ()
     not_keys: tuple[NotKeys, ...] = ()
+
+    @property
+    def not_before(self) -> datetime | None:
+        """When the last notice to a person of it has run: nothing of it may begin before; None where none is wanted."""
+        return max((r.not_before for r in self.requests if r.not_before), default=None)
 
     @lasting_objects()
     def to_bytes(self) -> bytes:

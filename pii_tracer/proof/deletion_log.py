@@ -7,8 +7,9 @@ cuts it off at its beginning, and says so in a second table (`prune`).
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -245,13 +246,14 @@ class DeletionLog:
 
     # -- retention -----------------------------------------------------------------------------------------------
 
-    def prune(self, before: datetime, at: datetime) -> Pruning | None:
-        """Remove the oldest rows up to the first that is of `before` or later, or of a request that is still open.
+    def prune(self, before: datetime, at: datetime, kept: Collection[str] = ()) -> Pruning | None:
+        """Remove the oldest rows up to the first that is of `before` or later, or of a request that is still open, or
+        one of those that are kept (ids of requests).
 
         The bytes go too. Gives what was removed, or None where nothing was to be removed.
         """
         with self._writing() as connection:
-            rows = self._prunable(connection, before)
+            rows = self._prunable(connection, before, kept)
             if not rows:
                 return None
             last = rows[-1][0]
@@ -270,14 +272,20 @@ class DeletionLog:
             connection.execute("VACUUM")
         return done
 
-    def _prunable(self, connection: sqlite3.Connection, before: datetime) -> Sequence[tuple[object, ...]]:
+    def _prunable(
+        self, connection: sqlite3.Connection, before: datetime, kept: Collection[str]
+    ) -> Sequence[tuple[object, ...]]:
         marks = ", ".join("?" for _ in _OPEN)
         newest = self._newest("request_id, copy_id, step_id")
         still_open = f"SELECT request_id FROM {self._table} WHERE seq IN ({newest}) AND state IN ({marks})"  # noqa: S608
-        kept = f"SELECT min(seq) FROM {self._table} WHERE run_at >= ? OR request_id IN ({still_open})"  # noqa: S608
+        named = "SELECT value FROM json_each(?)"
+        first = (
+            f"SELECT min(seq) FROM {self._table} WHERE run_at >= ?"  # noqa: S608 (quoted names)
+            f" OR request_id IN ({still_open}) OR request_id IN ({named})"
+        )
         names = ", ".join(("seq", *(_quoted(name) for name in COLUMNS)))
-        query = f"SELECT {names} FROM {self._table} WHERE seq < coalesce(({kept}), 9e18) ORDER BY seq"  # noqa: S608
-        return connection.execute(query, (iso(before), *_OPEN)).fetchall()
+        query = f"SELECT {names} FROM {self._table} WHERE seq < coalesce(({first}), 9e18) ORDER BY seq"  # noqa: S608
+        return connection.execute(query, (iso(before), *_OPEN, json.dumps(sorted(kept)))).fetchall()
 
 
 def _sql_type(name: str) -> str:

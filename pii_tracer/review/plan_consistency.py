@@ -172,6 +172,8 @@ def _dates(plan: ErasurePlan) -> str | None:
         return "totals.finish is not when the last step ends"
     if any(said.deadline > request.deadline for request in plan.requests):
         return "totals.deadline is after the deadline of a request"
+    if plan.not_before and any(step.earliest_start < plan.not_before for step in plan.steps):
+        return "a step begins before the notice to a person has run"
     if abs(said.slack_days - (said.deadline - said.finish).total_seconds() / 86400) > _ROUNDED:
         return "totals.slack_days is not the time between the end and the deadline"
     return None

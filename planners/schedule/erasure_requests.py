@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
 from pii_tracer.config.estate_file import Request
+from pii_tracer.config.laws import Law, NoticeMissing, Rules, laws_of
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import PlannedRequest
-from planners.schedule.legal_deadlines import deadline, law
 
 
 def in_utc(moment: datetime) -> datetime:
@@ -17,14 +17,15 @@ def in_utc(moment: datetime) -> datetime:
 
 
 def planned_requests(
-    requests: Sequence[Request], references: Mapping[str, str], as_of: datetime
+    requests: Sequence[Request], references: Mapping[str, str], own: Sequence[Law], as_of: datetime
 ) -> tuple[PlannedRequest, ...]:
     """The requests with law and deadline of their own, by id; a plan is dated against the earliest.
 
-    references: keyed reference per request id.
+    references: keyed reference per request id. own: laws of the estate beside those that come along.
 
     Raises:
-        PlanError: none at all, an unknown law, one id twice, one person twice, or one received after `as_of`.
+        PlanError: none at all, an unknown law, one id twice, one person twice, one received after `as_of`, or a
+            notice that the law wants and nobody gave.
     """
     if not requests:
         raise PlanError("there is no request to plan for", todo="name at least one request file")
@@ -32,9 +33,10 @@ def planned_requests(
     if len(set(ids)) != len(ids):
         twice = next(i for i in ids if ids.count(i) > 1)
         raise PlanError(f"two requests have the id {twice}", todo="give each request an id of its own")
+    known = laws_of(own)
     planned: dict[str, PlannedRequest] = {}
     for request in sorted(requests, key=lambda r: r.id):
-        rule = law(request.law, f"request {request.id}")
+        rules = _rules(request, known)
         if request.received > as_of:  # its clock would run longer than the law's
             raise PlanError(
                 f"it was received on {in_utc(request.received):%Y-%m-%d %H:%M} UTC, after the moment of this plan",
@@ -44,17 +46,46 @@ def planned_requests(
         subject = references[request.id]
         if subject in planned:
             first = planned[subject]
-            laws = f", under {first.law} and {rule.name}" if first.law != rule.name else ""
+            under = f", under {first.law} and {request.law}" if first.law != request.law else ""
             raise PlanError(
-                f"the requests {first.id} and {request.id} are about the same person{laws}",
+                f"the requests {first.id} and {request.id} are about the same person{under}",
                 todo="plan the one with the earlier deadline: it erases the person for both",
             )
         planned[subject] = PlannedRequest(
             id=request.id,
             subject=subject,
-            law=rule.name,
-            citation=rule.citation,
+            law=request.law,
+            citation=rules.deadline.article,
             received=in_utc(request.received),
-            deadline=in_utc(deadline(rule, request.received)),
+            deadline=in_utc(rules.deadline.after(request.received)),
+            not_before=_not_before(request, rules, as_of),
         )
     return tuple(planned.values())
+
+
+def _rules(request: Request, laws: Mapping[str, Law]) -> Rules:
+    if request.law not in laws:
+        raise PlanError(
+            f"the law of the request is not known; known are {', '.join(sorted(laws))}",
+            where=f"request {request.id}",
+            todo="correct `law`, or declare it under `laws` of the estate file",
+        )
+    return laws[request.law].at(request.received)
+
+
+def _not_before(request: Request, rules: Rules, as_of: datetime) -> datetime | None:
+    if request.noticed is not None and request.noticed > as_of:
+        raise PlanError(
+            "the notice to the person lies in the future",
+            where=f"request {request.id}",
+            todo="correct `noticed`: the erasure waits from it on",
+        )
+    try:
+        waits = rules.not_before(request.ground, request.noticed)
+    except NoticeMissing as missing:
+        raise PlanError(
+            str(missing),
+            where=f"request {request.id}, {request.law}",
+            todo="tell the person, and say when in `noticed`; `pii-tracer laws` has the rule",
+        ) from None
+    return in_utc(waits) if waits else None

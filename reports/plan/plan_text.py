@@ -87,6 +87,8 @@ def _verdict(view: PlanView, width: int) -> RenderableType:
     for request in plan.requests:
         lines.append(_line(f"request {request.id} · {request.law} · received {wording.day(request.received)}", "dim"))
         lines.append(_line(f"deadline {wording.minute(request.deadline)}", "dim"))
+        if request.not_before:
+            lines.append(_line(f"nothing begins before {wording.minute(request.not_before)}: a notice runs", "dim"))
     title = Text(f"Erasure plan {visible(plan.plan_id)} · {visible(plan.estate)}")
     return Panel(Group(*lines), title=title, title_align="left", border_style=colour, box=box.ROUNDED, padding=(0, 2))
 

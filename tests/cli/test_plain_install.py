@@ -20,9 +20,13 @@ from packaging.requirements import Requirement
 from tests.app.planning.test_key_of_several import SUBJECT, TENANTS
 from tests.cli.small import declared, request
 
-EXTRAS = ("spark", "kafka", "iceberg-log", "timestamp", "fast", "connect", "demo")
+EXTRAS = ("spark", "kafka", "iceberg-log", "timestamp", "fast", "connect", "demo", "postgres", "serve")
 OF_KAFKA = re.compile(r"kafka|\.app\.topic_records\Z")
-OTHERS = {"pii_tracer.proof.rfc3161_timestamps"}
+OTHERS = {
+    "pii_tracer.proof.rfc3161_timestamps",
+    "pii_tracer.http_api.request_api",
+    "pii_tracer.http_api.server",
+}
 
 WITHOUT = """
 import importlib.abc, sys

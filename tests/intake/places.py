@@ -22,8 +22,9 @@ def ago(days: float) -> str:
 GIVEN = {"subject": "user", "law": "GDPR", "received": ago(2)}
 
 
-def place(base: Path, more: str = "") -> Settings:
-    """An estate file with the subject `user` of `app.users`; no table is there."""
+def place(base: Path, more: str = "", database: str | None = None) -> Settings:
+    """An estate file with the subject `user` of `app.users`; no table is there. database: of the requests, or a file."""
+    more += f"request_store: {database}\n" if database else ""
     subject = "  - name: user\n    source: app.users\n    key: user_id\n"
     estate = declared("w", {"app.users": "delta"}) + subject + more
     (base / "pii-tracer.yaml").write_text(estate)

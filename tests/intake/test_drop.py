@@ -57,12 +57,12 @@ def archive(file: Path, lists: Mapping[str, Sequence[tuple[str, ...]]], header: 
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Settings:
-    return made(tmp_path, USERS)
+def shop(tmp_path: Path, database: str | None) -> Settings:
+    return made(tmp_path, USERS, database)
 
 
-def made(base: Path, users: Mapping[str, Sequence[Any]]) -> Settings:
-    found = place(base, IDENTIFIERS)
+def made(base: Path, users: Mapping[str, Sequence[Any]], database: str | None = None) -> Settings:
+    found = place(base, IDENTIFIERS, database)
     kinds = [("user_id", pa.int64()), ("mail", pa.string()), ("phone", pa.string())]
     write_deltalake(base / "w" / "users", pa.table(dict(users), schema=pa.schema(kinds)), mode="overwrite")
     return found
@@ -113,7 +113,7 @@ def test_who_is_found_is_a_request_and_who_is_not_is_answered(shop: Settings, tm
     keys = {one.id: store.key_of(one.id) for one in store.requests()}
     assert keys == {item(1): "71234501", item(5): "71234503"}, "her e-mail address and her phone are one request"
     assert {r.id for r in store.receipts(item(1))} == {item(1), item(4)}
-    assert {one.law for one in store.requests()} == {"CCPA"}
+    assert {one.law for one in store.requests()} == {"DELETE-ACT"}
     assert answered(shop) == {item(3): "5", item(6): "5"}
     values = [shop.state, tmp_path / "answers.csv"]
     assert leaks(Person(("asha@north.example", "4155559317", "71234501", hashed("asha@north.example"))), values) == []

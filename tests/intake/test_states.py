@@ -35,12 +35,12 @@ holds:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return lake(tmp_path)
+def settings(tmp_path: Path, database: str | None) -> Settings:
+    return lake(tmp_path, database=database)
 
 
-def lake(base: Path, more: str = "") -> Settings:
-    made = place(base, more)
+def lake(base: Path, more: str = "", database: str | None = None) -> Settings:
+    made = place(base, more, database)
     (base / "w").mkdir()
     (base / "jobs.sql").write_text("")
     write_deltalake(base / "w" / "users", pa.table({"user_id": PERSONS, "city": ["Pune"] * len(PERSONS)}))
@@ -92,7 +92,8 @@ def test_a_plan_with_more_persons_than_the_policy_s_is_denied(settings: Settings
     assert called(settings, "check", str(out)) == ExitCode.POLICY_DENIED
 
 
-def test_without_a_store_nothing_waits(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_store_nothing_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = lake(tmp_path)
     assert called(settings, "plan", "--requests") == ExitCode.DONE
     assert called(settings, "requests", "list") == ExitCode.DONE
     assert "no requests" in capsys.readouterr().out

@@ -93,7 +93,8 @@ class Lake:
     others: dict[str, tuple[OthersRows, ...]] = field(default_factory=dict)
 
     def plan(self, *holds: dict[str, Any], ids: Sequence[str] = ("R",), **changes: Any) -> ErasurePlan:
-        prices = changes.pop("prices", Prices())
+        prices, laws = changes.pop("prices", Prices()), changes.pop("laws", [])
+        told = {name: changes.pop(name) for name in ("law", "noticed") if name in changes}
         estate = Estate.model_validate(
             {
                 "prices": prices.model_dump(),
@@ -105,6 +106,7 @@ class Lake:
                 "lineage": {},
                 "subjects": [{"name": "user", "source": "users", "key": "uid"}],
                 "holds": list(holds),
+                "laws": laws,
                 "s3": {"region": "r"},
                 "keys": list(self.keys),
                 "backups": list(self.backups),
@@ -137,7 +139,9 @@ class Lake:
             others=self.others,
         )
         requests = [
-            Request.model_validate({"id": i, "law": "GDPR", "received": NOW, "subject": {"type": "user", "key": v}})
+            Request.model_validate(
+                {"id": i, "law": "GDPR", "received": NOW, "subject": {"type": "user", "key": v}, **told}
+            )
             for i, v in zip(ids, values, strict=True)
         ]
         inputs = {

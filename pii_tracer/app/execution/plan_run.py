@@ -29,7 +29,7 @@ from pii_tracer.app.verification import Verification
 from pii_tracer.common.atomic_files import real_path, sweep_temporaries, write_atomic
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.datasets import Frozen
-from pii_tracer.model.errors import Drift, NotApproved, PlanIncomplete, Refused
+from pii_tracer.model.errors import Drift, NotApproved, PlanIncomplete, Refused, Waiting
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.proof.attester_keys import attester
 from pii_tracer.review.approval import Approval, consume, consumed_by, verify_approvals
@@ -139,6 +139,7 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
             "the estate file has changed since the plan was made", where=str(settings.estate_file), todo="plan again"
         )
     refuse_withdrawn(settings, loaded.plan)
+    _await_notice(loaded.plan)
     policy, policy_file = settings.policy(Path(info.policy_file))
     estate = settings.estate()
     production = estate.environment == "production"
@@ -156,6 +157,16 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
         run=folder.path.name,
     )
     return Gate(loaded, approvals)
+
+
+def _await_notice(plan: ErasurePlan) -> None:
+    """A person whom the law wants told may still take action: until then nothing is begun, and can be withdrawn."""
+    if plan.not_before and now() < plan.not_before:
+        raise Waiting(
+            f"the notice to the persons has not run: nothing may begin before {plan.not_before:%Y-%m-%d %H:%M} UTC",
+            where=plan.plan_id,
+            todo="apply it then; who makes contact meanwhile is withdrawn by `pii-tracer requests withdraw`",
+        )
 
 
 class Baselines(Frozen):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -11,16 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.app.intake.request_lists import MOST_TOLD, ROWS_AT_ONCE, Refusal
-from pii_tracer.app.intake.stores import due_date, existing_store, store_of
+from pii_tracer.app.intake.stores import due_by, existing_store, store_of
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings
+from pii_tracer.config.laws import laws_of
+from pii_tracer.intake.databases.base import Connection
+from pii_tracer.intake.databases.sqlite import FILE
 from pii_tracer.intake.drop.answers import Outcome, Status, answers, outcome_of, record, withdrawn_with
 from pii_tracer.intake.drop.list_archive import REMOVED, WorkItem, lists_in, work_items
 from pii_tracer.intake.drop.standard_forms import CATEGORIES, FORMS, digest_of
-from pii_tracer.intake.request_store import FILE, transaction
 from pii_tracer.intake.requests import Incoming, NotTaken, RequestState
 from pii_tracer.intake.state_changes import Said, end
-from pii_tracer.intake.taking_in import Intake
+from pii_tracer.intake.taking_in import Due, Intake
 from pii_tracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from pii_tracer.intake.request_store import RequestStore
     from pii_tracer.review.sealed_person_values import EstateKey
 
-LAW = "CCPA"
-"""The Delete Act's deletions are the data broker's to do within 45 days, as those of the CCPA are."""
+LAW = "DELETE-ACT"
+"""Of every request that DROP brings."""
 _DROP = "DROP"
 Tell = Callable[[str, int, str], None]
 """Is told each line that is not taken: the file of the archive, its line, and why."""
@@ -110,12 +111,12 @@ def add_drop(
     chosen = {kind: _column(mine, kind, columns or {}) for kind in found if kind in FORMS}
     index = _index(settings, mine, chosen, show) if chosen else {}
     store, count = store_of(settings), _Count()
-    taker = _Taker(store.key, subject, received, index)
+    taker = _Taker(store.key, subject, received, index, due_by(laws_of(estate.laws)))
     show.step(f"matching {', '.join(found)}")
     items = work_items(file, found)
     with store.connected() as connection:
         while batch := list(islice(items, ROWS_AT_ONCE)):
-            with transaction(connection):
+            with connection.transaction():
                 for item in batch:
                     _take(connection, taker, item, count, tell)
     _withdraw(store, count.withdrawn, now)
@@ -199,15 +200,16 @@ class _Taker:
     subject: str
     received: datetime
     index: Index
+    due: Due
 
     def of(self, item: WorkItem) -> Intake:
         """A work item keeps its id for ever, in whatever download it comes: the receipt is known by it."""
         digest = self.key.file_digest()
         digest.update(item.id.encode())
-        return Intake(self.key, digest.hexdigest()[:32], due_date)
+        return Intake(self.key, digest.hexdigest()[:32], self.due)
 
 
-def _take(connection: sqlite3.Connection, taker: _Taker, item: WorkItem, count: _Count, tell: Tell) -> None:
+def _take(connection: Connection, taker: _Taker, item: WorkItem, count: _Count, tell: Tell) -> None:
     if item.wrong:
         _refuse(item, item.wrong, count, tell)
         return

@@ -83,7 +83,14 @@ def plan_due(
 
 def _asked(store: RequestStore, request: Stored) -> Request:
     subject = SubjectRef(type=request.kind, key=store.key_of(request.id))
-    return Request(id=request.id, law=request.law, received=request.received, subject=subject)
+    return Request(
+        id=request.id,
+        law=request.law,
+        received=request.received,
+        subject=subject,
+        ground=request.ground,
+        noticed=request.noticed,
+    )
 
 
 class _Choice:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.run_folder import RunFolder
-from pii_tracer.app.intake.stores import due_date, existing_store
+from pii_tracer.app.intake.stores import due_by, existing_store
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.estate_file import file_digest
+from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.state_changes import begin, carry_over, erased, of_run, refuse_gone, tell
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.plan import ErasurePlan
@@ -28,7 +29,7 @@ def refuse_stored(settings: Settings, requests: Sequence[Request]) -> None:
     if known:
         raise UsageError(
             f"the request {known[0]} is in the request store",
-            where=str(store.path) if store else None,
+            where=store.where if store else None,
             todo="plan it by `pii-tracer plan --requests`",
         )
 
@@ -67,7 +68,8 @@ def settle_requests(
         holds = [hold.id for hold in plan.holds]
         carry_over(store, mine, f"data is kept by the hold {', '.join(holds)}; all else is erased", at, holds)
     else:
-        erased(store, {name: _proof(folder, name, len(plan.requests) > 1) for name in mine}, due_date, at)
+        due = due_by(laws_of(folder.settings().estate().laws))
+        erased(store, {name: _proof(folder, name, len(plan.requests) > 1) for name in mine}, due, at)
 
 
 def _left(result: Mapping[str, Any]) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import chain, islice
 from pathlib import Path
 
-from pii_tracer.app.intake.stores import due_date, store_of
+from pii_tracer.app.intake.stores import due_by, store_of
 from pii_tracer.app.settings import Settings
+from pii_tracer.config.laws import laws_of
+from pii_tracer.intake.databases.base import Connection
 from pii_tracer.intake.list_files import Form, Row, feed, rows
-from pii_tracer.intake.request_store import transaction
 from pii_tracer.intake.requests import NotTaken, Taken
 from pii_tracer.intake.row_rules import Rules
 from pii_tracer.intake.taking_in import Intake
@@ -73,19 +73,18 @@ def add_requests(
         RequestError: the file or the store cannot be read; or the file was changed meanwhile.
         ConfigError: estate file or request file cannot be read.
     """
-    from planners.schedule.legal_deadlines import LAWS
-
-    subjects = frozenset(subject.name for subject in settings.estate().subjects)
-    rules = Rules(given or {}, subjects, frozenset(LAWS), now or datetime.now(timezone.utc))
+    estate = settings.estate()
+    laws = laws_of(estate.laws)
+    rules = Rules(given or {}, frozenset(s.name for s in estate.subjects), laws, now or datetime.now(timezone.utc))
     store = store_of(settings)
     digest = store.key.file_digest()
     feed(file, digest)
     before = _seen(file)
-    intake, count = Intake(store.key, digest.hexdigest()[:32], due_date), _Count()
+    intake, count = Intake(store.key, digest.hexdigest()[:32], due_by(laws)), _Count()
     found = rows(file, form or Form())
     with store.connected() as connection:
         for first in found:
-            with transaction(connection):
+            with connection.transaction():
                 _take(connection, chain((first,), islice(found, ROWS_AT_ONCE - 1)), rules, intake, count, tell)
     if _seen(file) != before:
         raise RequestError(
@@ -97,9 +96,7 @@ def add_requests(
     return Added(file=str(file), **taken, refused=count.refused, refusals=tuple(count.refusals))
 
 
-def _take(
-    connection: sqlite3.Connection, some: Iterable[Row], rules: Rules, intake: Intake, count: _Count, tell: Tell
-) -> None:
+def _take(connection: Connection, some: Iterable[Row], rules: Rules, intake: Intake, count: _Count, tell: Tell) -> None:
     for row in some:
         try:
             if row.wrong:

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from pii_tracer.app.intake.stores import existing_store
 from pii_tracer.app.settings import Settings, moment
-from pii_tracer.intake.request_store import FILE, RequestStore
+from pii_tracer.intake.databases.sqlite import FILE
+from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import Change, Receipt, RequestState, Stored
 from pii_tracer.intake.state_changes import Said, end, release
 from pii_tracer.model.errors import UsageError
@@ -32,17 +33,23 @@ class Ended:
 
 
 def list_requests(
-    settings: Settings, *, states: tuple[RequestState, ...] = (), due_before: datetime | None = None
+    settings: Settings,
+    *,
+    states: tuple[RequestState, ...] = (),
+    due_before: datetime | None = None,
+    after: str | None = None,
 ) -> Iterator[Stored]:
     """Requests, the one that is due first at the beginning. states: in these alone. due_before: due before that.
+    after: the id of a request; those behind it.
 
     Raises:
+        UsageError: there is no request of the id that is given.
         RequestError: the store cannot be used.
     """
     store = existing_store(settings)
     if store is None:
         return
-    for request in store.requests(*states):
+    for request in store.requests(*states, after=store.find(after) if after else None):
         if due_before is not None and request.due >= due_before:
             return
         yield request

@@ -1,34 +1,46 @@
-"""The request store of a state folder, and what the laws of requests say."""
+"""The request store of an estate, and when its requests are due."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Mapping
 
 from pii_tracer.app.settings import Settings
-from pii_tracer.intake.request_store import FILE, RequestStore
+from pii_tracer.config.laws import Law
+from pii_tracer.intake.databases.base import Database
+from pii_tracer.intake.databases.postgres import PostgresDatabase
+from pii_tracer.intake.databases.sqlite import FILE, SqliteFile
+from pii_tracer.intake.request_store import RequestStore
+from pii_tracer.intake.taking_in import Due
 
 
 def store_of(settings: Settings) -> RequestStore:
-    """The store, made where it is not there.
+    """The store, made where it is not there: in the database that the estate file names, or in the state folder.
 
     Raises:
         RequestError: it cannot be used.
         PlanError: the estate key cannot be.
     """
     key = settings.key(create=settings.estate().environment == "local")
-    return RequestStore(settings.state / FILE, key)
+    return RequestStore(_database(settings), key)
 
 
 def existing_store(settings: Settings) -> RequestStore | None:
-    """The store, or None where no request was ever taken in. Raises as `store_of`."""
-    path: Path = settings.state / FILE
-    return RequestStore(path, settings.key()) if path.exists() else None
+    """The store, or None where no request was ever taken in. Raises as `store_of`.
+
+    A database that the estate file names is always asked: whether a request was withdrawn has to be known.
+    """
+    if settings.estate().request_store or (settings.state / FILE).exists():
+        return RequestStore(_database(settings), settings.key())
+    return None
 
 
-def due_date(law: str, received: datetime) -> datetime:
+def _database(settings: Settings) -> Database:
+    url = settings.estate().request_store
+    return PostgresDatabase(url) if url else SqliteFile(settings.state / FILE)
+
+
+def due_by(laws: Mapping[str, Law]) -> Due:
     """When a request must be done, by its law; to the second, in UTC."""
     from planners.schedule.erasure_requests import in_utc
-    from planners.schedule.legal_deadlines import LAWS, deadline
 
-    return in_utc(deadline(LAWS[law], received))
+    return lambda law, received: in_utc(laws[law].at(received).deadline.after(received))

@@ -220,7 +220,7 @@ def make_plan(
     paths = EstatePaths(estate, base)
     key = settings.key(create=estate.environment == "local")
     references = {r.id: key.reference(r.subject.type, r.subject.key) for r in requests}
-    planned_requests(requests, references, as_of)  # before the long work
+    planned_requests(requests, references, estate.laws, as_of)  # before the long work
     say("discovering what exists")
     inventory = with_remote(take_inventory(estate, base, say), estate, paths, say)
     say("harvesting lineage")

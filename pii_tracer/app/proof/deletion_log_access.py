@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pii_tracer.app.settings import Settings, moment
-from pii_tracer.model.errors import UsageError
+from pii_tracer.config.laws import Law, laws_of, longest_log
+from pii_tracer.model.errors import PiiTracerError, UsageError
 
 if TYPE_CHECKING:
     from pii_tracer.model.actions import Action
@@ -72,7 +74,8 @@ def _action(name: str) -> Action:
 
 
 def prune_log(settings: Settings, now: datetime) -> Pruning | None:
-    """Remove the rows that are older than the estate file says; None where none is old enough.
+    """Remove the rows that are older than the estate file says, and than the law of their request asks for; None where
+    none is old enough.
 
     Raises:
         UsageError: there is no log, or the estate file does not say how long it is kept.
@@ -87,6 +90,38 @@ def prune_log(settings: Settings, now: datetime) -> Pruning | None:
             todo="write `deletion_log: {keep_days: 1095}` there",
         )
     deletions = open_log(settings)
-    done = deletions.prune(now - timedelta(days=estate.deletion_log.keep_days), now)
+    before = now - timedelta(days=estate.deletion_log.keep_days)
+    done = deletions.prune(before, now, _kept_by_law(settings, deletions, before, now))
     fill_table(deletions, estate.estate, estate.deletion_log.kind)
     return done
+
+
+def _kept_by_law(settings: Settings, deletions: DeletionLog, before: datetime, now: datetime) -> frozenset[str]:
+    """Requests whose law wants what was done for them on record for longer. Where the plan is not there any more, so
+    that nobody knows the law, it counts as the strictest one."""
+    from pii_tracer.proof.deletion_log import Selection
+
+    laws = laws_of(settings.estate().laws)
+    terms: dict[str, dict[str, timedelta]] = {}
+    kept = set()
+    for entry in deletions.entries(Selection(until=before)):
+        if entry.plan_id not in terms:
+            terms[entry.plan_id] = _terms(settings, entry.plan_id, laws)
+        if entry.run_at + terms[entry.plan_id].get(entry.request_id, longest_log(laws)) > now:
+            kept.add(entry.request_id)
+    return frozenset(kept)
+
+
+def _terms(settings: Settings, plan_id: str, laws: Mapping[str, Law]) -> dict[str, timedelta]:
+    from pii_tracer.app.execution.run_folder import folder_of
+
+    try:
+        plan = folder_of(settings.state, plan_id).approved().plan
+    except PiiTracerError:
+        return {}
+    found = {}
+    for request in plan.requests:
+        if request.law in laws:
+            kept = laws[request.law].at(request.received).keep_log
+            found[request.id] = timedelta(days=kept.days if kept else 0)
+    return found

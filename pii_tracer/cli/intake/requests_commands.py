@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -288,4 +289,43 @@ def release(plan: str, estate_file: Path, state: Path, by: str, reason: str) -> 
 
     freed = release_plan(Settings(estate_file, state), plan, by=by, reason=reason)
     click.echo(f"{len(freed)} requests wait for another plan")
+    return int(ExitCode.DONE)
+
+
+_SHORTEST_TOKEN = 16
+
+
+@requests.command("serve")
+@estate_option
+@state_option
+@click.option("--listen", default="127.0.0.1:8181", show_default=True, help="HOST:PORT")
+def serve_(listen: str, estate_file: Path, state: Path) -> int:
+    """Take requests over HTTP, tell their states, take them back. Ends with Ctrl-C.
+
+    PII_TRACER_REQUESTS_TOKEN: the bearer token that clients give; always needed, 16 characters at least.
+
+    \b
+    Example:
+      PII_TRACER_REQUESTS_TOKEN=… pii-tracer requests serve --listen 127.0.0.1:8181
+    """
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise UsageError("the address is not HOST:PORT", where="--listen", todo="write it as 127.0.0.1:8181")
+    token = os.environ.get("PII_TRACER_REQUESTS_TOKEN", "")
+    if len(token) < _SHORTEST_TOKEN or not token.isascii():
+        raise UsageError(
+            "there is no token that clients have to give, or it is short",
+            where="PII_TRACER_REQUESTS_TOKEN",
+            todo=f"set it to {_SHORTEST_TOKEN} characters at least, e.g. of `openssl rand -hex 32`",
+        )
+    try:
+        from pii_tracer.http_api.server import listening, serve
+    except ModuleNotFoundError as missing:
+        raise UsageError(
+            f"the package {missing.name} is not installed", todo="pip install 'pii-tracer[serve]'"
+        ) from None
+    with listening(host.strip("[]"), int(port)) as at:
+        bound, taken = at.getsockname()[:2]
+        click.echo(f"listening on http://{f'[{bound}]' if ':' in bound else bound}:{taken}/v1/requests", err=True)
+        serve(Settings(estate_file, state), at, token, partial(click.echo, err=True))
     return int(ExitCode.DONE)

@@ -6,11 +6,11 @@ Status codes: CalPrivacy, DROP's technical specifications for data brokers, 1.2.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from enum import IntEnum
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.intake.databases.base import Connection
 from pii_tracer.intake.requests import RequestState
 
 
@@ -31,7 +31,7 @@ class Status(IntEnum):
     NOT_FOUND = 5
 
 
-def record(connection: sqlite3.Connection, name: str, kind: str, outcome: Outcome) -> None:
+def record(connection: Connection, name: str, kind: str, outcome: Outcome) -> None:
     """Write down what became of a work item, in the caller's transaction."""
     connection.execute(
         "INSERT INTO work_items (id, list, outcome) VALUES (?, ?, ?)"
@@ -40,13 +40,13 @@ def record(connection: sqlite3.Connection, name: str, kind: str, outcome: Outcom
     )
 
 
-def outcome_of(connection: sqlite3.Connection, name: str) -> Outcome | None:
+def outcome_of(connection: Connection, name: str) -> Outcome | None:
     """What became of a work item; None where it is new."""
     row = connection.execute("SELECT outcome FROM work_items WHERE id = ?", (name,)).fetchone()
     return None if row is None else Outcome(row[0])
 
 
-def withdrawn_with(connection: sqlite3.Connection, name: str) -> str | None:
+def withdrawn_with(connection: Connection, name: str) -> str | None:
     """The open request that nobody asks for any more, now that a work item was removed; None where there is none.
 
     A request that came in otherwise as well, or by another item, stays.
@@ -62,13 +62,13 @@ def withdrawn_with(connection: sqlite3.Connection, name: str) -> str | None:
     return None if others else str(row[0])
 
 
-def answers(connection: sqlite3.Connection) -> Iterator[tuple[str, Status | None]]:
+def answers(connection: Connection) -> Iterator[tuple[str, Status | None]]:
     """Each work item that was not removed, with its status; None while it is open."""
     query = (
         "SELECT w.id, w.outcome, r.state, r.holds FROM work_items w LEFT JOIN receipts e ON e.id = w.id"
         " LEFT JOIN requests r ON r.id = e.request WHERE w.outcome != 'removed' ORDER BY w.id"
     )
-    for name, outcome, state, holds in connection.execute(query):
+    for name, outcome, state, holds in connection.stream(query):
         yield name, _status(Outcome(outcome), RequestState(state) if state else None, bool(holds))
 
 

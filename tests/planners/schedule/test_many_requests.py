@@ -22,7 +22,8 @@ def request(request_id: str, law: str = "GDPR", key: str = "1234567890", days: i
 
 
 def planned(*requests: Request) -> Any:
-    return planned_requests(requests, {r.id: f"subj_{r.subject.key}" for r in requests}, NOW + timedelta(days=3))
+    references = {r.id: f"subj_{r.subject.key}" for r in requests}
+    return planned_requests(requests, references, (), NOW + timedelta(days=3))
 
 
 def test_each_request_has_its_own_law_and_deadline() -> None:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.laws import shipped
 from pii_tracer.config.windows import Windows, weekly
 from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG,
@@ -24,7 +25,6 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import Copy, PlannedColumn
-from planners.schedule.legal_deadlines import LAWS, deadline
 from planners.schedule.step_dates import (
     Retention,
     date_steps,
@@ -206,7 +206,11 @@ def test_a_cycle_is_named() -> None:
         ("GDPR", "2027-01-31T09:00:00+01:00", "2027-02-28T09:00:00+01:00"),
         ("GDPR", "2026-12-15T09:00:00+01:00", "2027-01-15T09:00:00+01:00"),
         ("CCPA", "2026-11-01T00:00:00-08:00", "2026-12-16T00:00:00-08:00"),
+        ("DELETE-ACT", "2026-11-01T00:00:00-08:00", "2026-12-16T00:00:00-08:00"),
+        ("LGPD", "2026-11-01T00:00:00-03:00", "2026-11-16T00:00:00-03:00"),
+        ("UK-GDPR", "2027-01-31T09:00:00+00:00", "2027-02-28T09:00:00+00:00"),
     ],
 )
 def test_deadlines(law: str, received: str, due: str) -> None:
-    assert deadline(LAWS[law], datetime.fromisoformat(received)) == datetime.fromisoformat(due)
+    when = datetime.fromisoformat(received)
+    assert shipped()[law].at(when).deadline.after(when) == datetime.fromisoformat(due)

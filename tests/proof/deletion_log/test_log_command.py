@@ -13,10 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from pii_tracer.app.execution.run_folder import RunInfo, folder_of
 from pii_tracer.cli.main import run as command
+from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.proof.deletion_log import DeletionLog, EntryState
 from tests.proof.deletion_log.test_deletion_log import entry
-from tests.review.plans import NOW
+from tests.review.plans import NOW, plan
 
 Log = Callable[..., int]
 
@@ -81,6 +83,7 @@ def test_the_estate_file_says_how_long_rows_are_kept(
     assert log("prune") == 1
     assert "deletion_log" in capsys.readouterr().err
     estate(tmp_path, {"keep_days": 365, "kind": "delta"})
+    begun(tmp_path, of_law("GDPR"))
     assert log("prune", "--as-of", "2026-11-22T00:00:00Z") == 0
     assert "no row is old enough" in capsys.readouterr().out
     assert log("prune", "--as-of", "2027-11-22T00:00:00Z", "--format", "json") == 0
@@ -88,6 +91,40 @@ def test_the_estate_file_says_how_long_rows_are_kept(
     assert (tmp_path / "state" / "deletion_log.delta" / "clinic").is_dir()
     assert log("show", "--format", "json") == 0
     assert [row["seq"] for row in json.loads(capsys.readouterr().out)] == [3]
+
+
+@pytest.mark.parametrize(
+    ("law", "days", "gone"), [("GDPR", 366, 2), ("CCPA", 366, 0), ("CCPA", 732, 2), (None, 366, 0)]
+)
+def test_rows_stay_as_long_as_the_law_of_their_request_says(
+    log: Log, tmp_path: Path, law: str | None, days: int, gone: int
+) -> None:
+    """By the estate file alone the rows of a CCPA request would be gone a year too early. Without the plan nobody knows
+    the law, and the strictest counts."""
+    estate(tmp_path, {"keep_days": 365})
+    if law:
+        begun(tmp_path, of_law(law))
+    assert log("prune", "--as-of", (NOW + timedelta(days=days)).isoformat()) == 0
+    left = DeletionLog(tmp_path / "state" / "deletion_log.sqlite", "clinic").entries()
+    assert len(left) == 3 - gone
+
+
+def of_law(law: str) -> ErasurePlan:
+    """The plan of the log's rows, for requests under this law."""
+    one = plan().requests[0].model_copy(update={"law": law})
+    named = [one.model_copy(update={"id": name, "subject": f"subj_{name}"}) for name in ("REQ-1", "REQ-2")]
+    return plan(plan_id=entry().plan_id, requests=tuple(named))
+
+
+def begun(folder: Path, of: ErasurePlan) -> None:
+    """The folder of a run of this plan, as far as the log asks for it."""
+    run = folder_of(folder / "state", of.plan_id)
+    file = folder / "p.plan.json"
+    file.write_bytes(of.to_bytes())
+    places = {"plan_file": str(file), "estate_file": str(folder / "pii-tracer.yaml"), "policy_file": "-", "state": "-"}
+    run.write_info(
+        RunInfo(plan_id=of.plan_id, plan_digest=digest_of(of.to_bytes()), approvals=(), trusted=None, **places)
+    )
 
 
 def test_looking_makes_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,51 @@
+"""One request taken in, as a program sends it: once, however often it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from pii_tracer.app.intake.stores import due_by, store_of
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.config.laws import laws_of
+from pii_tracer.intake.request_store import one
+from pii_tracer.intake.requests import Stored, Taken
+from pii_tracer.intake.row_rules import Rules
+from pii_tracer.intake.taking_in import Intake
+from pii_tracer.model.errors import UsageError
+
+_LINE = 1
+
+
+class IdempotencyConflict(UsageError):
+    """What is sent again is another request than the first time."""
+
+
+def take_request(
+    settings: Settings, told: Mapping[str, str], attempt: str, now: datetime | None = None
+) -> tuple[Taken, Stored]:
+    """Take one request in. told: the fields of a row. attempt: the same whenever the same request is sent again.
+
+    Raises:
+        NotTaken: it is wrong; the reason holds nothing of it.
+        IdempotencyConflict: it was sent before, and was another one.
+        RequestError: the store cannot be used.
+    """
+    now = now or moment(None)
+    estate = settings.estate()
+    laws = laws_of(estate.laws)
+    rules = Rules({"received": now.isoformat()}, frozenset(s.name for s in estate.subjects), laws, now)
+    row = rules.judge(_LINE, told)
+    store = store_of(settings)
+    digest = store.key.file_digest()
+    digest.update(attempt.encode())
+    intake = Intake(store.key, digest.hexdigest()[:32], due_by(laws))
+    with store.writing() as connection:
+        before = intake.taken(connection, row.line)
+        if before and not before.fits(store.key, row, dated="received" in told):
+            raise IdempotencyConflict(
+                "this idempotency key was given with another request",
+                todo="give each request a key of its own, and the same one only to the same request",
+            )
+        taken = intake.take(connection, row)
+        return taken, one(connection, intake.request_of(connection, row))

@@ -1,0 +1,5 @@
+"""The interface runs on both databases."""
+
+from tests.intake.conftest import database
+
+__all__ = ["database"]
