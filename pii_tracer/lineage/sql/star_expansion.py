@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
@@ -114,14 +115,22 @@ def _qualified_exceptions(node: exp.Star) -> set[tuple[str, str]]:
     }
 
 
+def _shape(pattern: str) -> re.Pattern[str]:
+    """The pattern of ILIKE, for names in lower case."""
+    parts = (".*" if c == "%" else "." if c == "_" else re.escape(c) for c in pattern.lower())
+    return re.compile("".join(parts), re.DOTALL)
+
+
 def _filtered(node: exp.Star, fields: list[Field], resolve: Callable[[exp.Expression], Field]) -> list[Field]:
     excepted = {e.name.lower() for e in node.args.get("except_") or () if not (isinstance(e, exp.Column) and e.table)}
     renames = {e.this.name.lower(): e.alias for e in node.args.get("rename") or ()}
     replaced = {e.alias.lower(): e for e in node.args.get("replace") or ()}
+    like = node.args.get("ilike")
+    shape = _shape(like.name) if isinstance(like, exp.Literal) else None
     result = []
     for item in fields:
         key = item.name.lower()
-        if key in excepted:
+        if key in excepted or (shape is not None and not shape.fullmatch(key)):
             continue
         if key in replaced:
             result.append(Field(renames.get(key, item.name), evaluate(replaced[key].this, resolve)))

@@ -12,7 +12,7 @@ from pii_tracer.lineage.sql.column_placement import placed
 from pii_tracer.lineage.sql.from_clauses import Ctes
 from pii_tracer.lineage.sql.multi_inserts import inserts
 from pii_tracer.lineage.sql.queries import Query
-from pii_tracer.lineage.sql.relations import Field, Relation, constant
+from pii_tracer.lineage.sql.relations import Field, Relation, constant, limited
 from pii_tracer.lineage.sql.scopes import Scope, Source
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
 from pii_tracer.lineage.sql.statements.computed_columns import with_computed
@@ -61,8 +61,8 @@ def _into(node: exp.Expression) -> exp.Into | None:
 def inserted(query: Query, node: exp.Insert) -> Draft:
     """INSERT INTO and OVERWRITE: by position, by name, with a column list, partitions, or into a directory."""
     place = node.this
-    columns = [c.name for c in place.expressions] if isinstance(place, exp.Schema) else []
     table = place.this if isinstance(place, exp.Schema) else place
+    columns = _listed(query, place) if isinstance(place, exp.Schema) else []
     body = node.expression
     if body is None and isinstance(node.args.get("source"), exp.Expression):
         body = node.args["source"]
@@ -95,6 +95,23 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     draft = drafted(query, effect, target, relation, fields)
     draft.fields = [*with_computed(query, target, draft.fields), *(constant(n) for n in static)]
     return draft
+
+
+def _listed(query: Query, place: exp.Schema) -> list[str]:
+    """The columns that an INSERT names, `* EXCEPT (…)` among them; a table may be named by a text there."""
+    found: list[str] = []
+    for item in place.expressions:
+        if isinstance(item, exp.Star) and isinstance(place.this, exp.Table):
+            known = [c for c, _ in query.names.columns(query.names.of(place.this))]
+            excepted = {e.name.lower() for e in item.args.get("except_") or ()}
+            if not known:
+                query.findings.doubt("`*` stands for columns of a table whose schema is not given")
+            found += [c for c in known if c.lower() not in excepted]
+        else:
+            found.append(item.name)
+            if not isinstance(item, exp.Identifier | exp.ColumnDef | exp.Column):
+                query.findings.doubt("what INSERT writes to is not named")
+    return found
 
 
 def _conflict(query: Query, node: exp.Insert, table: exp.Expression, target: str, fields: list[Field]) -> list[Field]:
@@ -148,9 +165,12 @@ def merged(query: Query, node: exp.Merge) -> Draft:
     pairs: list[tuple[str, Field]] = []
     whens = node.args.get("whens")
     for when in whens.expressions if whens is not None else ():
+        seen = scope
+        if not when.args.get("matched"):  # one side has no row
+            seen = Scope(query.findings, [into if when.args.get("source") else source], outer=scope)
         if when.args.get("condition") is not None:
-            query.findings.note(query.field(when.args["condition"], scope, ctes), Subtype.FILTER)
-        pairs += _clause(query, when.args["then"], target, scope, source.relation, ctes)
+            query.findings.note(query.field(when.args["condition"], seen, ctes), Subtype.FILTER)
+        pairs += _clause(query, when.args["then"], target, seen, source.relation, ctes)
     unknown = _unknown(query, target, source.relation, pairs)
     return Draft(Effect.CHANGE, target, with_computed(query, target, by_name(pairs)), unknown)
 
@@ -170,8 +190,9 @@ def _clause(
     """What one WHEN clause writes, by target column."""
     known = [c for c, _ in query.names.columns(target)]
     if isinstance(then, exp.Update):
-        if any(isinstance(e, exp.Star) for e in then.expressions):
-            return _all_columns(source, known, evolves=query.findings.evolves)
+        every = next((e for e in then.expressions if isinstance(e, exp.Star)), None)
+        if every is not None:
+            return _all_columns(every, source, known, evolves=query.findings.evolves)
         return assignments(query, then.expressions, scope, ctes)
     if not isinstance(then, exp.Insert):
         if then.name.upper() not in ("DELETE", "DO NOTHING", "NOTHING"):
@@ -180,16 +201,30 @@ def _clause(
     if isinstance(then.this, exp.Var):
         return _row(query, then.this, target, source, known)
     if isinstance(then.this, exp.Star):
-        return _all_columns(source, known, evolves=query.findings.evolves)
+        return _all_columns(then.this, source, known, evolves=query.findings.evolves)
     columns = [c.name for c in then.this.expressions] if then.this is not None else known
     values = then.expression.expressions if isinstance(then.expression, exp.Tuple) else []
     if isinstance(then.expression, exp.Column | exp.Literal | exp.Func):
         values = [then.expression]
+    if isinstance(then.this, exp.Tuple) and not then.expression:
+        columns, values = known, _values_alone(then.this, query.dialect)
+        if values is None:
+            return []
     if len(columns) != len(values):
         query.findings.doubt(f"columns and values of MERGE's insertion into {target} do not pair")
         every = [query.field(v, scope, ctes) for v in values]
         return [(c, f) for c in columns for f in every]
     return [(c, query.field(v, scope, ctes)) for c, v in zip(columns, values, strict=True)]
+
+
+def _values_alone(told: exp.Tuple, dialect: str) -> list[exp.Expression] | None:
+    """The values of an INSERT that names no columns; None: it takes the defaults."""
+    first = told.expressions[0] if len(told.expressions) == 1 else None
+    if isinstance(first, exp.Anonymous) and first.name.upper() == "VALUES":
+        return list(first.expressions)
+    if isinstance(first, exp.Column) and first.name.upper() == "DEFAULT":
+        return None
+    return list(told.expressions) if dialect == "teradata" else []
 
 
 def _row(query: Query, what: exp.Var, target: str, source: Relation, known: Sequence[str]) -> list[tuple[str, Field]]:
@@ -199,11 +234,15 @@ def _row(query: Query, what: exp.Var, target: str, source: Relation, known: Sequ
     return [(f.name, f) for f in placed(query, target, source, known, loose=query.names.loose(target))]
 
 
-def _all_columns(source: Relation, known: Sequence[str], *, evolves: bool) -> list[tuple[str, Field]]:
-    """`SET *` and `INSERT *` pair by name."""
+def _all_columns(
+    every: exp.Star, source: Relation, known: Sequence[str], *, evolves: bool
+) -> list[tuple[str, Field]]:
+    """`SET *` and `INSERT *` pair by name, but for those that EXCEPT names."""
+    excepted = {e.name.lower() for e in every.args.get("except_") or ()}
     if known and not (evolves and source.fields):
-        return [(c, f) for c in known if (f := source.get(c)) is not None]
-    pairs = [(f.name, f) for f in source.fields]
+        named = [c for c in known if c.lower() not in excepted]
+        return [(c, f) for c in named if (f := source.get(c)) is not None]
+    pairs = [(f.name, f) for f in source.fields if f.name.lower() not in excepted]
     return [*pairs, ("*", constant("*"))] if source.open else pairs
 
 
@@ -215,9 +254,10 @@ def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, cte
     pairs: list[tuple[str, Field]] = []
     for item in items:
         left, right = item.this, item.expression
-        if isinstance(left, exp.Tuple) and isinstance(right, exp.Subquery):
-            inner = query.relation(right, ctes, scope)
-            pairs += [(c.name, f) for c, f in zip(left.expressions, inner.fields, strict=False)]
+        if isinstance(left, exp.Tuple):
+            pairs += _each(query, left, right, scope, ctes)
+        elif not isinstance(left, exp.Column | exp.Dot | exp.Identifier):
+            query.findings.doubt(f"what is set in a part of kind {left.key.upper()} is not followed")
         else:
             column, *fields = _way_of(left, scope)
             for name in reversed(fields):
@@ -225,6 +265,22 @@ def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, cte
                 right = exp.Struct(expressions=[part])
             pairs.append((column, query.field(right, scope, ctes)))
     return pairs
+
+
+def _each(
+    query: Query, left: exp.Tuple, right: exp.Expression, scope: Scope, ctes: Ctes
+) -> list[tuple[str, Field]]:
+    """`(a, b) = (query)`, `(x, y)` or `ROW(x, y)`: by position."""
+    columns = [_way_of(c, scope)[0] for c in left.expressions]
+    if isinstance(right, exp.Subquery | exp.Query):
+        found = list(query.relation(right, ctes, scope).fields)
+    else:
+        values = right.expressions if isinstance(right, exp.Tuple | exp.Anonymous) else [right.unnest()]
+        found = [query.field(v, scope, ctes) for v in values]
+    if len(columns) != len(found) or (isinstance(right, exp.Anonymous) and right.name.upper() != "ROW"):
+        query.findings.doubt("the columns of SET and their values do not pair")
+        found = [Field("", limited(a for f in found for a in f.alts))] * len(columns)
+    return list(zip(columns, found, strict=True))
 
 
 def _way_of(node: exp.Expression, scope: Scope) -> list[str]:
@@ -257,8 +313,18 @@ def called(node: exp.Expression, target: str) -> tuple[str, ...]:
 def deleted(query: Query, node: exp.Delete) -> Draft:
     """DELETE: no column goes anywhere; what decides is noted."""
     ctes = query.ctes_of(node)
-    target = query.target(node.this, ctes)
-    scope = Scope(query.findings, [Source(called(node.this, target), query.lookup(target))])
+    named = [t for t in node.args.get("tables") or () if isinstance(t, exp.Table)]
+    main = node.this if isinstance(node.this, exp.Table) else named[0]
+    scope = Scope(query.findings)
+    meant = {t.alias_or_name.lower(): t for t in [main, *main.find_all(exp.Table)]}
+    first = meant.get(named[0].name.lower(), named[0]) if named else main
+    target = query.target(first, ctes)
+    query.findings.followed |= {id(t) for t in named}
+    if first is main or main.name.lower() in ctes:
+        scope.sources.append(Source(called(first, target), query.lookup(target)))
+    else:
+        scope.sources += [Source(called(first, target), query.lookup(target)), query.source(main, ctes, scope)]
+    query.joins(main, scope, ctes)
     using = node.args.get("using")
     for item in using if isinstance(using, list) else ():
         scope.sources.append(query.source(item, ctes, scope))

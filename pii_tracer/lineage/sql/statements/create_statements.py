@@ -19,6 +19,11 @@ from pii_tracer.lineage.sql.text.table_names import path_table
 from pii_tracer.lineage.sql.writes import drafted
 
 
+_PAIRS_BY_NAME = frozenset({"mysql", "singlestore"})
+"""Dialects in which columns of CREATE TABLE … SELECT are added to those of the query
+(https://dev.mysql.com/doc/refman/8.4/en/create-table-select.html)."""
+
+
 def created(query: Query, node: exp.Create) -> Draft:
     """CREATE TABLE and VIEW, with a query or only a schema; of anything else, whether it can make a copy."""
     kind = str(node.args.get("kind") or "").upper()
@@ -43,7 +48,9 @@ def created(query: Query, node: exp.Create) -> Draft:
         return whole(query, Effect.CLONE, query.names.of(source), target)
     body = node.expression
     if isinstance(body, exp.Query | exp.Values | exp.Table):
-        relation = renamed(query.relation(cast(exp.Expression, body)), _columns(node))
+        relation = query.relation(cast(exp.Expression, body))
+        if query.dialect not in _PAIRS_BY_NAME or view:
+            relation = renamed(relation, _columns(node))
         effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
         draft = drafted(query, effect, target, relation, list(relation.fields))
         draft.location, draft.makes = location, True
