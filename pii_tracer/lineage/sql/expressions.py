@@ -187,8 +187,8 @@ def evaluate(expression: exp.Expression, resolve: Resolve) -> tuple[Alt, ...]:
     alts = []
     for choice in product(*(found[s][1].alts or (Alt(None, ()),) for s in slots)):
         chosen = dict(zip(slots, choice, strict=True))
-        if id(expression) in chosen:
-            alts.append(chosen[id(expression)])
+        if id(expression.unalias()) in chosen:
+            alts.append(chosen[id(expression.unalias())])
         else:
             members = _members(expression, resolve)
             text, size = _substituted(expression, found, chosen)
@@ -250,7 +250,7 @@ def _leaves(
         if node.parts[0].name.lower() not in shadowed:
             found[id(node)] = (node, resolve(node))
         return
-    if isinstance(node, _NESTED):
+    if isinstance(node, _NESTED) and not (isinstance(node, exp.Exists) and not isinstance(node.this, exp.Query)):
         found[id(node)] = (node, resolve(node))
         return
     if isinstance(node, exp.PropertyEQ):

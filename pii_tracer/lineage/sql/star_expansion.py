@@ -10,7 +10,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.lineage.sql.expressions import evaluate, is_star, named_by_text
-from pii_tracer.lineage.sql.relations import Field, Relation
+from pii_tracer.lineage.sql.relations import Elements, Field, Relation
 from pii_tracer.lineage.sql.scopes import (
     Scope,
     Source,
@@ -33,6 +33,8 @@ def star(
             return _filtered(node, _struct(prefix, item, scope, resolve), resolve), []
         sources = [Source(named[0].names, named[0].relation)]
     excepted = _qualified_exceptions(node)
+    if any(isinstance(s.relation, Elements) for s in sources):
+        scope.findings.doubt("`*` of rows that a function makes: their columns are not named")
     fields = [
         f
         for s in sources
@@ -100,6 +102,7 @@ def _prefixed(
     if isinstance(item, exp.Dot):
         inner = item.this.unnest()
         if isinstance(inner, exp.Column):
+            scope.findings.followed.add(id(inner))
             return resolve(inner)
         return Field(prefix[-1] if prefix else "", evaluate(item.this, resolve))
     scope.findings.followed.add(id(item))

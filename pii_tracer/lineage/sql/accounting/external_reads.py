@@ -22,8 +22,6 @@ _NAMES = frozenset(
      "sys_eval", "get_ddl"}
 )  # fmt: skip
 """Functions, by name or by how their names begin, that read tables, files or variables, or run or write something."""
-_SETTINGS = frozenset({"current_setting", "session_context", "context_info"})
-"""Functions that return what a statement of the session before put there."""
 _QUERY = re.compile(
     r"\bSELECT\b.+\bFROM\b|\bINSERT\s+(?:INTO|OVERWRITE)\b|\bDELETE\s+FROM\b|\bMERGE\s+INTO\b|\bUPDATE\b.+\bSET\b",
     re.IGNORECASE | re.DOTALL,
@@ -71,8 +69,6 @@ def reads_elsewhere(part: exp.Expr, names: Names) -> Iterator[str]:
         return
     name = (part.name if isinstance(part, exp.Anonymous) else part.sql_name()).lower()  # type: ignore[attr-defined]
     is_method = isinstance(part.parent, exp.Dot) and part.arg_key == "expression"  # of a value at hand
-    if name in _SETTINGS and not _only_decides(part):
-        yield f"what the setting that {name} reads holds is not known"
     if (name.startswith(_PREFIXES) or name in _NAMES) and not is_method:
         yield f"what the function {name} reads or writes is not known"
     for text in part.iter_expressions():

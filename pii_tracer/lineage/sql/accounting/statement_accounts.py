@@ -48,7 +48,7 @@ FOLLOWED: Clauses = {
     exp.CTE: "this alias scalar",
     exp.From: "this",
     exp.Table: "this alias db catalog laterals joins pivots",
-    exp.Join: "this on using method side kind match_condition",
+    exp.Join: "this on using method side kind match_condition expressions",
     exp.Lateral: "this alias",
     exp.Unnest: "expressions alias offset",
     exp.TableFromRows: "this alias joins pivots",
@@ -131,7 +131,7 @@ QUIET: Mapping[str, Kinds] = {
         exp.GeneratedAsRowColumnConstraint, exp.OnUpdateColumnConstraint, exp.PeriodForSystemTimeConstraint,
         exp.MaskingPolicyColumnConstraint, exp.ProjectionPolicyColumnConstraint,
         exp.NotForReplicationColumnConstraint, exp.AllowedValuesProperty, exp.ExcludeColumnConstraint,
-        exp.WatermarkColumnConstraint, exp.AssumeColumnConstraint,
+        exp.WatermarkColumnConstraint, exp.AssumeColumnConstraint, exp.PathColumnConstraint,
     ),
     "how a column is stored or shown": (
         exp.CommentColumnConstraint, exp.CollateColumnConstraint, exp.CharacterSetColumnConstraint,

@@ -18,7 +18,6 @@ from pii_tracer.lineage.sql.text.global_temp_views import global_view
 from pii_tracer.lineage.sql.text.table_names import path_table
 from pii_tracer.lineage.sql.writes import drafted
 
-
 _PAIRS_BY_NAME = frozenset({"mysql", "singlestore"})
 """Dialects in which columns of CREATE TABLE … SELECT are added to those of the query
 (https://dev.mysql.com/doc/refman/8.4/en/create-table-select.html)."""
@@ -58,7 +57,8 @@ def created(query: Query, node: exp.Create) -> Draft:
     if view and location:
         source = path_table(location.rstrip("/"))
         query.findings.tables[source] = None
-        return drafted(query, Effect.TEMPORARY, target, query.lookup(source), list(query.lookup(source).fields))
+        files = query.lookup(source)
+        return Draft(Effect.TEMPORARY, target, list(files.fields), tuple(files.bases()))
     if body is not None:
         query.findings.doubt(f"what CREATE TABLE takes {target} from is not followed")
         query.findings.opaque = True

@@ -14,10 +14,12 @@ _DECORATOR = re.compile(r"(?P<table>.+)\$(?:\d{4,10}|__NULL__|__UNPARTITIONED__)
 
 def plain(node: exp.Expression, dialect: str) -> exp.Expression:
     """The same statement, changed in place."""
-    for part in list(node.find_all(exp.Dot, exp.Table, exp.Lambda, exp.AlterRename)):
+    for part in list(node.find_all(exp.Dot, exp.Table, exp.Lambda, exp.AlterRename, exp.NextValueFor)):
         if isinstance(part, exp.Lambda):
             if dialect in _ARROW_IS_JSON or (dialect == "duckdb" and isinstance(part.this, exp.Literal)):
                 node = _extraction(node, part)
+        elif isinstance(part, exp.NextValueFor):
+            part.replace(exp.Anonymous(this="nextval", expressions=[exp.Literal.string(part.this.sql())]))
         elif isinstance(part, exp.AlterRename):
             _renamed_column(part)
         elif isinstance(part, exp.Dot):
@@ -62,7 +64,8 @@ def _column(dot: exp.Dot) -> None:
     """`n.c.value(…)`: the name before a method is a column."""
     row = dot.this.unnest() if isinstance(dot.this, exp.Paren) else None
     if isinstance(row, exp.Column) and isinstance(dot.expression, exp.Identifier):  # `(row).a`
-        dot.replace(exp.column(dot.expression.copy(), *[p.copy() for p in reversed(row.parts[:3])]))
+        before = dict(zip(("table", "db", "catalog"), (p.copy() for p in reversed(row.parts[-3:])), strict=False))
+        dot.replace(exp.Column(this=dot.expression.copy(), **before))
         return
     if not isinstance(dot.this, exp.Identifier) or not isinstance(dot.expression, exp.Identifier):
         if isinstance(dot.this, exp.Identifier) and not isinstance(dot.parent, exp.Dot):

@@ -59,7 +59,7 @@ _FORMS = (
     # https://docs.databricks.com/aws/en/ldp/developer/ldp-sql-ref-apply-changes-into
     _form(
         rf"(?:APPLY\s+CHANGES|(?:CREATE\s+FLOW\s+{TABLE}\s+AS\s+)?AUTO\s+CDC(?:\s+ONCE)?)\s+INTO\s+{_A}\s+"
-        rf"FROM\s+(?:STREAM\s*\(?\s*)?{_B}",
+        rf"FROM\s+(?:STREAM\s*\(\s*)?{_B}",
         Effect.CHANGE,
         ("b", "a"),
     ),
