@@ -62,10 +62,10 @@ from planners.gaps.short_number_columns import (
 from planners.gaps.unexplained_rows import made_of_unseen, said, unseen
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
-from planners.locate.leaf_types import leaf_type
 from planners.locate.lossy_key_types import blanks, misfits, with_blanks
 from planners.locate.mixed_origin_columns import foreign_keys
 from planners.locate.other_columns import other_key_columns
+from planners.locate.sql.leaf_types import leaf_type
 from planners.locate.sql.recorded_statements import Recorded, recorded
 from planners.locate.sql.shared_rows import mentions_of, refused
 from planners.locate.subject_survey import Survey, World, title

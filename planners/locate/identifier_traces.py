@@ -46,14 +46,18 @@ class ColumnCarriage:
 
     traces: identifiers that can be found again. lost: identifiers that go in but cannot be found again by equality;
     mixed: of these, or of the traces, some may be in somebody else's row. ended: identifiers that a declared
-    anonymiser took out. Other values of the source are not followed here:
-    `planners.locate.reachable_columns` finds that they go in.
+    anonymiser took out. listed: identifiers of which each stands as one element of a list; they are lost as long as
+    they do, and found again where the list becomes rows. hidden: those that are lost otherwise.
+
+    Other values of the source are not followed here: `planners.locate.reachable_columns` finds that they go in.
     """
 
     traces: frozenset[Trace] = frozenset()
     lost: frozenset[str] = frozenset()
     mixed: bool = False
     ended: frozenset[str] = frozenset()
+    listed: frozenset[Trace] = frozenset()
+    hidden: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.traces or self.lost or self.ended)

@@ -31,6 +31,7 @@ from planners.locate.identifier_traces import (
     Teller,
     Trace,
 )
+from planners.locate.list_elements import united
 from planners.locate.reachable_columns import Reach, columns_of
 from planners.locate.renamed_columns import Renames
 from planners.locate.sql.column_expressions import Fate, Place, compose
@@ -153,29 +154,25 @@ class Walk:
             if part.brings_persons and self._apart(dataset, part):
                 for name in (n for n, c in part.columns.items() if c.traces or c.lost):
                     traces = frozenset(replace(trace, mixed=True) for trace in made[name].traces)
-                    result[name] = replace(made[name], traces=traces, mixed=True)
+                    result[name] = replace(made[name], traces=traces, mixed=True, listed=frozenset())
         return result
 
     def columns_of(self, dataset: DatasetId, edges: Iterable[Edge]) -> dict[str, ColumnCarriage]:
         """What these edges bring into a dataset's columns."""
-        result: dict[str, ColumnCarriage] = {}
         coming = [(e, came) for e in edges if (came := self.column(e.source.dataset, e.source.column))]
         spelled = dict(self._spelled(dataset)) if coming else {}
         beside: dict[str, set[str]] = defaultdict(set)
         for edge, came in coming:
             if came.traces:
                 beside[edge.target.column.lower()].add(edge.source.column.lower())
-        for edge, came in coming:
-            name = spelled.setdefault(edge.target.column.lower(), edge.target.column)
-            before = result.get(name, ColumnCarriage())
-            now = self._step(edge, came, beside[edge.target.column.lower()])
-            result[name] = ColumnCarriage(
-                traces=before.traces | now.traces,
-                lost=before.lost | now.lost,
-                mixed=before.mixed or now.mixed,
-                ended=before.ended | now.ended,
-            )
-        return result
+
+        def step(edge: Edge, came: ColumnCarriage) -> ColumnCarriage:
+            return self._step(edge, came, beside[edge.target.column.lower()])
+
+        def name(edge: Edge) -> str:
+            return spelled.setdefault(edge.target.column.lower(), edge.target.column)
+
+        return united(self.graph, coming, name, step, lambda: self.all_edges(dataset))
 
     def _spelled(self, dataset: DatasetId) -> Mapping[str, str]:
         """Columns as they are written, by their names in lower case."""

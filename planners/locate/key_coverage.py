@@ -151,9 +151,13 @@ def usable(trace: Trace) -> bool:
 
 @lru_cache(maxsize=100_000)
 def _computable(expression: str) -> bool:
-    """True when the expression can be evaluated; tried with digits, which every cast accepts."""
-    try:
-        compute(expression, "1234567890")
-    except NotComputable:
-        return False
-    return True
+    """True when the expression can be evaluated for some value; tried with digits, which every cast accepts. A large
+    number may have no certain multiple.
+    """
+    for digits in ("1234567890", "7"):
+        try:
+            compute(expression, digits)
+        except NotComputable:
+            continue
+        return True
+    return False

@@ -16,7 +16,7 @@ from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import Evidence, Padded
 from planners.formats.registry import planner_of
 from planners.locate.key_location import Carriage
-from planners.locate.leaf_types import leaf_type
+from planners.locate.sql.leaf_types import leaf_type
 from planners.locate.subject_survey import Survey, title
 from planners.step_drafts import CopyDraft, slug
 

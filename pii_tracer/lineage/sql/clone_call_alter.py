@@ -133,8 +133,16 @@ def _registered(call: Call) -> Call:
 
 def _new_name(action: exp.Expression) -> str:
     """The new name of a column, when the action renames one."""
+    if isinstance(action, exp.ModifyColumn):
+        return action.this.name if action.args.get("rename_from") is not None else ""
     named = action.args.get("to") if isinstance(action, exp.RenameColumn) else action.args.get("rename_to")
     return named.name if isinstance(named, exp.Expression) else ""
+
+
+def _old_name(action: exp.Expression) -> str:
+    """The name that a column has before the action."""
+    before = action.args.get("rename_from") if isinstance(action, exp.ModifyColumn) else action.this
+    return before.name if isinstance(before, exp.Expression) else ""
 
 
 def _placed(action: exp.Expression) -> str:
@@ -161,8 +169,8 @@ def emptied(node: exp.Alter) -> tuple[str, ...]:
     found: list[str] = []
     for action in node.args.get("actions") or ():
         found += [c.name for c in action.expressions] if isinstance(action, exp.ReplaceColumns) else _dropped(action)
-        if _new_name(action) and _new_name(action).lower() != action.this.name.lower():
-            found.append(action.this.name)
+        if _new_name(action) and _new_name(action).lower() != _old_name(action).lower():
+            found.append(_old_name(action))
     return tuple(name.lower() for name in found)
 
 
@@ -197,7 +205,7 @@ def altered(query: Query, node: exp.Alter) -> Draft:
             return draft
         new_name = _new_name(action)
         if new_name:
-            old = action.this.name
+            old = _old_name(action)
             known = [(new_name if c.lower() == old.lower() else c, t) for c, t in known]
             # a schema from after the rename has the old name no more
             found = query.lookup(target).get(old) or table_field(target, old)

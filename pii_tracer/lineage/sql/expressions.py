@@ -35,6 +35,7 @@ _MASKS = (exp.MD5, exp.MD5Digest, exp.SHA, exp.SHA1Digest, exp.SHA2, exp.SHA2Dig
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
 _RANK_NAMES = frozenset({"rank", "dense_rank", "row_number", "percent_rank", "cume_dist", "ntile"})
 _OFFSETS = (exp.Lag, exp.Lead, exp.NthValue)
+_LISTS = (exp.GroupConcat, exp.ArrayAgg, exp.JSONArrayAgg, exp.ArrayConcatAgg)
 _NESTED = (exp.Subquery, exp.Query, exp.Exists)
 _WRAPPED = (exp.Binary, exp.Unary, exp.Between, exp.In)
 
@@ -101,8 +102,20 @@ def children(node: exp.Expression) -> Iterator[tuple[exp.Expression, Kind]]:
         yield node.this, IDENTITY
         yield node.expression.this, CONDITIONAL
     elif isinstance(node, exp.WithinGroup):
+        yield node.this, IDENTITY  # the order of what is listed; a percentile is one of the values that it orders
+        kind = CONDITIONAL if isinstance(node.this, _LISTS) else AGGREGATION
+        yield from ((o.this, kind) for o in node.find_all(exp.Ordered))
+    elif isinstance(node, exp.ArgMax | exp.ArgMin | exp.HavingMax):
+        yield node.this, AGGREGATION if isinstance(node, exp.AggFunc) else IDENTITY
+        yield node.expression, CONDITIONAL
+    elif isinstance(node, exp.Order) and node.this is not None:
         yield node.this, IDENTITY
-        yield from ((o.this, AGGREGATION) for o in node.find_all(exp.Ordered))
+        yield from ((o.this, CONDITIONAL) for o in node.expressions)
+    elif isinstance(node, exp.JSONArrayAgg) and node.args.get("order") is not None:
+        yield node.this, AGGREGATION
+        yield from ((o.this, CONDITIONAL) for o in node.args["order"].expressions)
+    elif isinstance(node, exp.Grouping | exp.GroupingId):
+        yield from ((e, CONDITIONAL) for e in node.expressions)
     elif isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
         yield node.this, IDENTITY
     else:
@@ -174,8 +187,8 @@ def evaluate(expression: exp.Expression, resolve: Resolve) -> tuple[Alt, ...]:
     alts = []
     for choice in product(*(found[s][1].alts or (Alt(None, ()),) for s in slots)):
         chosen = dict(zip(slots, choice, strict=True))
-        if id(expression) in chosen:
-            alts.append(chosen[id(expression)])
+        if id(expression.unalias()) in chosen:
+            alts.append(chosen[id(expression.unalias())])
         else:
             members = _members(expression, resolve)
             text, size = _substituted(expression, found, chosen)
@@ -237,7 +250,7 @@ def _leaves(
         if node.parts[0].name.lower() not in shadowed:
             found[id(node)] = (node, resolve(node))
         return
-    if isinstance(node, _NESTED):
+    if isinstance(node, _NESTED) and not (isinstance(node, exp.Exists) and not isinstance(node.this, exp.Query)):
         found[id(node)] = (node, resolve(node))
         return
     if isinstance(node, exp.PropertyEQ):

@@ -36,7 +36,11 @@ _MAKES_ROWS = frozenset(
      "posexplode_outer", "inline", "inline_outer", "json_tuple", "flatten", "split_to_table", "string_split", "unnest",
      "openjson", "json_table", "json_each", "json_array_elements", "jsonb_array_elements", "variant_explode",
      "variant_explode_outer", "regexp_split_to_table", "generator", "strtok_split_to_table", "jsonb_each",
-     "jsonb_to_recordset", "json_to_recordset", "xmltable", "generate_subscripts", "repeat_row", "array_join"}
+     "jsonb_to_recordset", "json_to_recordset", "xmltable", "generate_subscripts", "repeat_row", "array_join",
+     "json_each_text", "jsonb_each_text", "json_array_elements_text", "jsonb_array_elements_text", "json_object_keys",
+     "jsonb_object_keys", "jsonb_path_query", "regexp_matches", "string_to_table", "json_populate_recordset",
+     "jsonb_populate_recordset", "json_populate_record", "jsonb_populate_record", "json_to_record", "jsonb_to_record",
+     "json_tree", "arrayjoin"}
 )  # fmt: skip
 _MAKERS = (
     exp.Explode,
@@ -47,6 +51,7 @@ _MAKERS = (
     exp.JSONTable,
     exp.XMLTable,
     exp.Stack,
+    exp.SplitToTable,
 )
 _READS_FILES = frozenset(
     {"read_files", "cloud_files", "read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json",
@@ -87,6 +92,10 @@ class FromItems(ABC):
         """A table's name; doubted where it is another database's table that has it."""
         if "*" in node.name or ("$" in node.name and self.dialect in ("trino", "presto", "athena")):
             self.findings.doubt(f"the name {shown([node.name])} stands for several tables, or for what is told of one")
+        if _is_filled_in(node, self.dialect):
+            self.findings.doubt(
+                "the name of a table, or a part of it, is filled in later: which table is meant is not known"
+            )
         guess = self.names.guessed(node)
         if guess is not None:
             self.findings.doubt(f"the table {node.name} is taken for {guess}: name its database")
@@ -115,6 +124,9 @@ class FromItems(ABC):
     def joins(self, node: exp.Expression, scope: Scope, ctes: Ctes) -> None:
         """Add the joined relations to the scope, and note what decides the joins."""
         for join in node.args.get("joins") or ():
+            if str(join.kind or "").upper() == "ARRAY":
+                self._elements(join, scope, ctes)
+                continue
             source = self.source(join.this, ctes, scope)
             before = list(scope.sources)
             scope.sources.append(source)
@@ -132,6 +144,13 @@ class FromItems(ABC):
                 scope.sources[-1] = Source(source.names, Relation([]))
         for lateral in node.args.get("laterals") or ():
             scope.sources.append(self.source(lateral, ctes, scope))
+
+    def _elements(self, join: exp.Join, scope: Scope, ctes: Ctes) -> None:
+        """ClickHouse's ARRAY JOIN: elements of arrays under names of their own, or in the place of their columns."""
+        for item in (join.this, *join.expressions):
+            found = self.field(item.unalias(), scope, ctes)
+            if isinstance(item, exp.Alias):
+                scope.sources.append(Source((item.alias.lower(),), Relation([Elements(found).get(item.alias)])))
 
     def _using(self, names: Sequence[str], source: Source, before: list[Source], side: str) -> None:
         """The columns of USING decide the join; the output has them once, of both sides in a full join."""
@@ -161,10 +180,12 @@ class FromItems(ABC):
 
     def source(self, node: exp.Expression, ctes: Ctes, scope: Scope) -> Source:
         """One item of a FROM clause, with its alias, column aliases and pivots."""
+        if isinstance(node, exp.Final):  # ClickHouse: of rows with the same key the last
+            node = cast(exp.Expression, node.this)
         source = self._item(node, ctes, scope)
         alias = node.args.get("alias")
         if isinstance(alias, exp.TableAlias):
-            self._called(source, alias, renames=isinstance(node, exp.Table | exp.Subquery))
+            self._called(source, alias, renames=_is_whole(node))
         for pivot in node.args.get("pivots") or ():
             source.relation = pivoted(pivot, source.relation, scope)
             if isinstance(pivot.args.get("alias"), exp.TableAlias):
@@ -234,7 +255,8 @@ class FromItems(ABC):
     def _makes_rows(self, function: exp.Func) -> None:
         """Doubt a function of which nobody knows that it makes its rows of its arguments alone."""
         named = function.name if isinstance(function, exp.Anonymous) else function.sql_name()
-        if named.lower() not in _MAKES_ROWS and not isinstance(function, _MAKERS):
+        unnests = named.lower() == "table" and all(isinstance(e, exp.Column) for e in function.expressions)  # Oracle
+        if named.lower() not in _MAKES_ROWS and not isinstance(function, _MAKERS) and not unnests:
             self.findings.opaque = True
             self.findings.doubt(f"what the table function {named.lower()} reads is not known")
 
@@ -288,6 +310,22 @@ class FromItems(ABC):
         for item in relation.indirect:
             self.findings.indirect[item] = None
         return Source((*ends, name.lower()), relation)
+
+
+def _is_filled_in(node: exp.Table, dialect: str) -> bool:
+    """Whether a name holds a variable: `${a}`, `:a`, `{{ a }}` or `?`. T-SQL's `@a` is a table itself."""
+    alias = node.args.get("alias")
+    parts = [*node.parts, *([alias.this] if isinstance(alias, exp.TableAlias) and alias.this is not None else [])]
+    named = (exp.Identifier, exp.Func, exp.Parameter) if dialect in ("tsql", "fabric") else (exp.Identifier, exp.Func)
+    stage = parts[0].name.startswith("@") and isinstance(parts[0], exp.Var)  # Snowflake
+    return not stage and any(not isinstance(p, named) or "${" in p.name or "{{" in p.name for p in parts)
+
+
+def _is_whole(node: exp.Expression) -> bool:
+    """Whether names behind an alias are for all columns, by position."""
+    return isinstance(node, exp.Table | exp.Subquery) or (
+        isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery)
+    )
 
 
 def _is_group(node: exp.Subquery) -> bool:

@@ -16,6 +16,7 @@ from pii_tracer.lineage.sql.relations import (
     TRANSFORMATION,
     Alt,
     Dep,
+    Elements,
     Field,
     Relation,
     constant,
@@ -35,6 +36,11 @@ from pii_tracer.lineage.sql.star_expansion import meant, star
 
 MAX_ROUNDS = 20
 """Rounds after which the dependencies of a recursive query are given up as not settled."""
+_VALUES = {"postgres": "column{}", "redshift": "column{}", "snowflake": "column{}", "materialize": "column{}",
+           "mysql": "column_{}", "trino": "_col{}", "presto": "_col{}", "athena": "_col{}",
+           "sqlite": "column{}"}  # fmt: skip
+_FROM_ZERO = frozenset({"mysql", "trino", "presto", "athena", "duckdb"})
+"""What the columns of VALUES are called where no alias names them."""
 
 
 class Query(FromItems):
@@ -227,13 +233,15 @@ class Query(FromItems):
         for number in range(width):
             alts = [a for row in rows if number < len(row) for a in self.field(row[number], scope, ctes).alts]
             real = [a for a in alts if a.deps]
-            fields.append(Field(f"col{number + 1}", limited(real or alts[:1])))
+            called = _VALUES.get(self.dialect, "col{}").format(number + (self.dialect not in _FROM_ZERO))
+            fields.append(Field(called, limited(real or alts[:1])))
         alias = node.args.get("alias")
         return renamed(Relation(fields), [c.name for c in alias.columns] if alias is not None else [])
 
     def _select(self, node: exp.Select, ctes: Ctes, outer: Scope | None) -> Relation:
         scope = Scope(self.findings, outer=outer)
         self.from_clause(node, scope, ctes)
+        self._named_expressions(node, scope, ctes)
         result = self._projection(node, scope, ctes)
         for where in filter(None, (node.args.get("prewhere"), node.args.get("where"))):
             scope.late, scope.aliases = scope.aliases, {}
@@ -249,6 +257,14 @@ class Query(FromItems):
             conditions = [c for k in ("start", "connect") if (c := connect.args.get(k)) is not None]
             self.note(conditions, Subtype.FILTER, scope, ctes)
         return self._tail(node, result, scope, ctes)
+
+    def _named_expressions(self, node: exp.Select, scope: Scope, ctes: Ctes) -> None:
+        """ClickHouse's WITH expression AS name."""
+        clause = node.args.get("with_")
+        for cte in clause.expressions if clause is not None else ():
+            if cte.args.get("scalar") and not isinstance(cte.this, exp.Query | exp.Subquery):
+                self.findings.followed.add(id(cte))
+                scope.aliases[cte.alias.lower()] = self.field(cte.this, scope, ctes).named(cte.alias)
 
     def _grouping(self, node: exp.Select, result: Relation, scope: Scope, ctes: Ctes) -> None:
         distinct = node.args.get("distinct")
@@ -275,9 +291,13 @@ class Query(FromItems):
         rest: list[Relation] = []
         resolve = self.resolver(scope, ctes, aliases_first=True)
         for item in node.expressions:
+            applied = []
+            while isinstance(item, exp.Apply) and (is_star(item.this) or isinstance(item.this, exp.Apply)):
+                applied.append(item.expression.name or item.expression.sql())
+                item = item.this
             if is_star(item):
                 more, unknown = star(item, scope, resolve)
-                fields += more
+                fields += [_applied(f, applied) for f in more]
                 rest += unknown
                 continue
             if isinstance(item, exp.QueryTransform):
@@ -315,6 +335,13 @@ class Query(FromItems):
         schema = item.args.get("schema")
         names = [c.name for c in schema.expressions] if schema is not None else ["key", "value"]
         return [Field(n, (Alt(None, weak),)) for n in names]
+
+
+def _applied(item: Field, functions: Sequence[str]) -> Field:
+    """ClickHouse's `* APPLY f`: a column after these functions."""
+    for name in reversed(functions):
+        item = Elements(item).get(f"{name}({item.name})")
+    return item
 
 
 def _reads(node: exp.Expression, name: str) -> bool:

@@ -169,7 +169,9 @@ class Relation:
 
 
 class Elements(Relation):
-    """The elements of an array in a column: whatever is asked of one comes from that column."""
+    """The elements of an array in a column, or rows that a function makes of columns, and whose columns nobody names:
+    whatever is asked of one comes from there.
+    """
 
     def __init__(self, column: Field) -> None:
         deps = tuple(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in column.deps())

@@ -14,6 +14,7 @@ from pii_tracer.lineage.sql.relations import (
     TRANSFORMATION,
     Alt,
     Dep,
+    Elements,
     Field,
     Relation,
     constant,
@@ -133,6 +134,8 @@ class Scope:
             for table in row.bases():
                 self.findings.doubt(f"the columns of {table} are not known: give its schema")
             return whole_row(row)
+        if len(parts) > 1 and parts[-1].lower() in ("nextval", "currval"):
+            return constant(parts[-1])
         made = any(s.relation.made for s in self.sources)
         return constant(parts[-1]) if made or parts[-1].lower() in _PSEUDO or first in _PSEUDO else None
 
@@ -188,7 +191,8 @@ class Scope:
         """A column of the table whose columns are not known; with several such tables it may be of any."""
         if self._names(parts):
             return None
-        opens = [s for s in self.sources if s.relation.open and parts[0].lower() not in s.unseen]
+        makers = [s for s in self.sources if isinstance(s.relation, Elements)]
+        opens = makers or [s for s in self.sources if s.relation.open and parts[0].lower() not in s.unseen]
         found = [f for s in opens if (f := self._of(s.relation, parts[0])) is not None]
         if len(found) > 1:
             self._of_any(parts[0], sorted({t for s in opens for t in s.relation.bases()}))

@@ -32,6 +32,7 @@ from pii_tracer.lineage.sql.relations import (
 from pii_tracer.lineage.sql.statement_audit import audit
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage
 from pii_tracer.lineage.sql.statements.create_statements import created
+from pii_tracer.lineage.sql.statements.merge_statements import merged
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
 from pii_tracer.lineage.sql.statements.update_statements import updated
 from pii_tracer.lineage.sql.text.dialect_forms import plain
@@ -51,6 +52,7 @@ from pii_tracer.lineage.sql.text.script_splitting import (
 )
 from pii_tracer.lineage.sql.text.table_moves import Move, moves_of
 from pii_tracer.lineage.sql.text.table_names import Names
+from pii_tracer.lineage.sql.text.unparsed_clauses import simpler
 from pii_tracer.model.errors import LineageError
 
 
@@ -295,15 +297,34 @@ def _parsed(text: str, dialect: str) -> list[exp.Expression]:
     level = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
-        return [plain(cast(exp.Expression, n), dialect) for n in sqlglot.parse(text, dialect=dialect) if n is not None]
+        return [plain(node, dialect) for node in _nodes(text, dialect)]
     finally:
         logger.setLevel(level)
+
+
+def _nodes(text: str, dialect: str) -> list[exp.Expression]:
+    """The parsed statements; where the parser gives up, once more without the clauses that it does not know."""
+    found: list[exp.Expression] | None = None
+    try:
+        found = [cast(exp.Expression, n) for n in sqlglot.parse(text, dialect=dialect) if n is not None]
+        if not any(isinstance(node, exp.Command) for node in found):
+            return found
+    except SqlglotError:
+        if (other := simpler(text, dialect)) == text:
+            raise
+        return [cast(exp.Expression, n) for n in sqlglot.parse(other, dialect=dialect) if n is not None]
+    if (other := simpler(text, dialect)) != text:
+        try:
+            return [cast(exp.Expression, n) for n in sqlglot.parse(other, dialect=dialect) if n is not None]
+        except SqlglotError:
+            return found
+    return found
 
 
 _HANDLERS: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (
     (exp.Create, created),
     (exp.Insert, writes.inserted),
-    (exp.Merge, writes.merged),
+    (exp.Merge, merged),
     (exp.Update, updated),
     (exp.Delete, writes.deleted),
     (exp.Copy, writes.copied),
@@ -347,6 +368,7 @@ def parse_statements(
 
 
 _ALSO = {"ansi": "", "generic": "", "sparksql": "spark", "postgresql": "postgres", "mssql": "tsql", "sqlserver": "tsql",
+         "db2": "", "flink": "", "mariadb": "mysql", "synapse": "tsql", "impala": "hive",
          "hiveql": "hive", "presto": "presto", "teradatasql": "teradata"}  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
@@ -9,7 +10,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.lineage.sql.expressions import evaluate, is_star, named_by_text
-from pii_tracer.lineage.sql.relations import Field, Relation
+from pii_tracer.lineage.sql.relations import Elements, Field, Relation
 from pii_tracer.lineage.sql.scopes import (
     Scope,
     Source,
@@ -32,6 +33,8 @@ def star(
             return _filtered(node, _struct(prefix, item, scope, resolve), resolve), []
         sources = [Source(named[0].names, named[0].relation)]
     excepted = _qualified_exceptions(node)
+    if any(isinstance(s.relation, Elements) for s in sources):
+        scope.findings.doubt("`*` of rows that a function makes: their columns are not named")
     fields = [
         f
         for s in sources
@@ -99,6 +102,7 @@ def _prefixed(
     if isinstance(item, exp.Dot):
         inner = item.this.unnest()
         if isinstance(inner, exp.Column):
+            scope.findings.followed.add(id(inner))
             return resolve(inner)
         return Field(prefix[-1] if prefix else "", evaluate(item.this, resolve))
     scope.findings.followed.add(id(item))
@@ -114,14 +118,22 @@ def _qualified_exceptions(node: exp.Star) -> set[tuple[str, str]]:
     }
 
 
+def _shape(pattern: str) -> re.Pattern[str]:
+    """The pattern of ILIKE, for names in lower case."""
+    parts = (".*" if c == "%" else "." if c == "_" else re.escape(c) for c in pattern.lower())
+    return re.compile("".join(parts), re.DOTALL)
+
+
 def _filtered(node: exp.Star, fields: list[Field], resolve: Callable[[exp.Expression], Field]) -> list[Field]:
     excepted = {e.name.lower() for e in node.args.get("except_") or () if not (isinstance(e, exp.Column) and e.table)}
     renames = {e.this.name.lower(): e.alias for e in node.args.get("rename") or ()}
     replaced = {e.alias.lower(): e for e in node.args.get("replace") or ()}
+    like = node.args.get("ilike")
+    shape = _shape(like.name) if isinstance(like, exp.Literal) else None
     result = []
     for item in fields:
         key = item.name.lower()
-        if key in excepted:
+        if key in excepted or (shape is not None and not shape.fullmatch(key)):
             continue
         if key in replaced:
             result.append(Field(renames.get(key, item.name), evaluate(replaced[key].this, resolve)))

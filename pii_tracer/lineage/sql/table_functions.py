@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -13,6 +13,7 @@ from pii_tracer.lineage.sql.relations import (
     TRANSFORMATION,
     Alt,
     Dep,
+    Elements,
     Field,
     Relation,
     limited,
@@ -20,7 +21,14 @@ from pii_tracer.lineage.sql.relations import (
 from pii_tracer.lineage.sql.scopes import Scope, Source, struct_fields
 from pii_tracer.lineage.sql.star_expansion import meant
 
-_DEFAULT_NAMES = {"posexplode": ("pos", "col"), "posexplodeouter": ("pos", "col"), "unnest": ("col",)}
+_DEFAULT_NAMES: Mapping[str, tuple[str, ...]] = {
+    "posexplode": ("pos", "col"), "posexplodeouter": ("pos", "col"), "posexplode_outer": ("pos", "col"),
+    "unnest": ("col",), "stringsplit": ("value", "ordinal"), "string_split": ("value", "ordinal"),
+    "splittotable": ("seq", "index", "value"), "flatten": ("seq", "key", "path", "index", "value", "this"),
+    "openjson": ("key", "value", "type"), "json_each": ("key", "value"), "jsonb_each": ("key", "value"),
+    "json_each_text": ("key", "value"), "jsonb_each_text": ("key", "value"),
+}  # fmt: skip
+"""Columns of what functions make, where no alias names them."""
 
 
 def generated(node: exp.Expression, scope: Scope, field: Callable[[exp.Expression], Field]) -> Relation:
@@ -28,6 +36,8 @@ def generated(node: exp.Expression, scope: Scope, field: Callable[[exp.Expressio
     maker = node if isinstance(node, exp.Unnest) else node.this
     operands = list(maker.expressions) if isinstance(maker, exp.Unnest) else [maker]
     made = [field(e) for e in operands]
+    if isinstance(maker, exp.Unnest) and len(made) > 1 and (several := _side_by_side(node, made)) is not None:
+        return several
     alias = node.args.get("alias")
     names = [c.name for c in alias.columns] if alias is not None else []
     expression = None if isinstance(maker, exp.Unnest) else (made[0].alts[0].expression if made[0].alts else None)
@@ -36,15 +46,34 @@ def generated(node: exp.Expression, scope: Scope, field: Callable[[exp.Expressio
         names = [alias.name]  # BigQuery: the alias names the element
     fields = [n for f in made for n in struct_fields(_element(f.type))]
     if not names:
-        names = fields or list(_DEFAULT_NAMES.get(maker.key, ("col",) if isinstance(maker, exp.Explode) else ()))
-    if not names:
-        if deps:
-            scope.findings.doubt(f"the columns of {maker.sql_name().lower()} are not known without names")
-        names = ["col"]
+        names = fields or _told(maker, flattens=isinstance(node, exp.TableFromRows))
+    if not names and deps:
+        return Elements(Field("col", (Alt(expression, deps),)))
+    names = names or ["col"]
     if isinstance(node, exp.Unnest) and node.args.get("offset"):
         offset = node.args["offset"]
         names = [*names, offset.name if isinstance(offset, exp.Expression) else "offset"]
     return Relation([Field(n, (Alt(expression, deps),)) for n in names], made=not deps)
+
+
+def _side_by_side(node: exp.Expression, made: Sequence[Field]) -> Relation | None:
+    """UNNEST of several arrays, each of which makes a column; None where a map may make two."""
+    alias = node.args.get("alias")
+    names = [c.name for c in alias.columns] if alias is not None else []
+    if len(names) != len(made):
+        return None
+    return Relation([Elements(f).get(n) for n, f in zip(names, made, strict=True)])
+
+
+def _told(maker: exp.Expression, *, flattens: bool) -> list[str]:
+    """The columns that a function names itself. flattens: the parser's EXPLODE is Snowflake's FLATTEN."""
+    if isinstance(maker, exp.JSONTable | exp.OpenJSON | exp.XMLTable):
+        told = [c.name for c in maker.find_all(exp.JSONColumnDef, exp.OpenJSONColumnDef, exp.ColumnDef) if c.name]
+        if told or not isinstance(maker, exp.OpenJSON):
+            return told
+    if isinstance(maker, exp.Explode):
+        return list(_DEFAULT_NAMES["flatten"]) if flattens else ["col"]
+    return list(_DEFAULT_NAMES.get(maker.name.lower() if isinstance(maker, exp.Anonymous) else maker.key, ()))
 
 
 def _element(type_: str) -> str:

@@ -12,8 +12,8 @@ from pii_tracer.lineage.sql.column_placement import placed
 from pii_tracer.lineage.sql.from_clauses import Ctes
 from pii_tracer.lineage.sql.multi_inserts import inserts
 from pii_tracer.lineage.sql.queries import Query
-from pii_tracer.lineage.sql.relations import Field, Relation, constant
-from pii_tracer.lineage.sql.scopes import Scope, Source
+from pii_tracer.lineage.sql.relations import Field, Relation, constant, limited
+from pii_tracer.lineage.sql.scopes import Scope, Source, shown
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
 from pii_tracer.lineage.sql.statements.computed_columns import with_computed
 from pii_tracer.lineage.sql.text.table_names import path_table
@@ -61,8 +61,8 @@ def _into(node: exp.Expression) -> exp.Into | None:
 def inserted(query: Query, node: exp.Insert) -> Draft:
     """INSERT INTO and OVERWRITE: by position, by name, with a column list, partitions, or into a directory."""
     place = node.this
-    columns = [c.name for c in place.expressions] if isinstance(place, exp.Schema) else []
     table = place.this if isinstance(place, exp.Schema) else place
+    columns = _listed(query, place) if isinstance(place, exp.Schema) else []
     body = node.expression
     if body is None and isinstance(node.args.get("source"), exp.Expression):
         body = node.args["source"]
@@ -81,6 +81,9 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     if not columns and known:
         fixed = {n.lower() for n in (*static, *dynamic)}
         columns = [c for c in known if c.lower() not in fixed] + list(dynamic)
+        if len(columns) > len(relation.fields):
+            made = {c.lower() for c, _ in query.names.computed(target)}
+            columns = [c for c in columns if c.lower() not in made]
     elif not columns and dynamic and not relation.open:
         names = [f.name for f in relation.fields]
         columns = [*names[: len(names) - len(dynamic)], *dynamic]
@@ -97,12 +100,32 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     return draft
 
 
+def _listed(query: Query, place: exp.Schema) -> list[str]:
+    """The columns that an INSERT names, `* EXCEPT (…)` among them; a table may be named by a text there."""
+    found: list[str] = []
+    for item in place.expressions:
+        if isinstance(item, exp.Star) and isinstance(place.this, exp.Table):
+            known = [c for c, _ in query.names.columns(query.names.of(place.this))]
+            excepted = {e.name.lower() for e in item.args.get("except_") or ()}
+            if not known:
+                query.findings.doubt("`*` stands for columns of a table whose schema is not given")
+            found += [c for c in known if c.lower() not in excepted]
+        else:
+            found.append(item.name)
+            if not isinstance(item, exp.Identifier | exp.ColumnDef | exp.Column):
+                query.findings.doubt("what INSERT writes to is not named")
+    return found
+
+
 def _conflict(query: Query, node: exp.Insert, table: exp.Expression, target: str, fields: list[Field]) -> list[Field]:
     """ON CONFLICT and ON DUPLICATE KEY: what an existing row takes from the new one, called `excluded`."""
     clause = node.args.get("conflict")
     if clause is None or not clause.expressions:
         return []
-    sources = [Source(called(table, target), query.lookup(target)), Source(("excluded",), Relation(fields))]
+    sources = [
+        Source(called(table, target), query.lookup(target)),
+        Source(("excluded", _new_row(node)), Relation(fields)),
+    ]
     scope = Scope(query.findings, sources)
     if clause.args.get("duplicate") and isinstance(node.expression, exp.Select):
         new = Scope(query.findings)  # MySQL: the tables that the new rows come from may be named
@@ -114,6 +137,11 @@ def _conflict(query: Query, node: exp.Insert, table: exp.Expression, target: str
             query.field(where.this if isinstance(where, exp.Where) else where, scope, {}), Subtype.FILTER
         )
     return [f.named(n) for n, f in assignments(query, clause.expressions, scope, {})]
+
+
+def _new_row(node: exp.Insert) -> str:
+    """What MySQL's `VALUES (…) AS new` calls the new row."""
+    return node.expression.alias.lower() if isinstance(node.expression, exp.Values) else ""
 
 
 def _partitions(table: exp.Expression) -> tuple[list[str], list[str]]:
@@ -128,85 +156,6 @@ def _partitions(table: exp.Expression) -> tuple[list[str], list[str]]:
     return static, dynamic
 
 
-def merged(query: Query, node: exp.Merge) -> Draft:
-    """MERGE with every clause."""
-    target_node = node.this
-    ctes = query.ctes_of(node)
-    target = query.target(target_node, ctes)
-    scope = Scope(query.findings)
-    into = Source(called(target_node, target), query.lookup(target))
-    source = query.source(node.args["using"], ctes, scope)
-    scope.sources = [into, source]
-    query.findings.tables.pop(target, None)
-    if node.args.get("on") is not None:
-        query.findings.note(query.field(node.args["on"], scope, ctes), Subtype.JOIN)
-    for name in (c.name for c in node.args.get("using_cond") or ()):
-        for one in (into, source):
-            found = one.relation.get(name)
-            if found is not None:
-                query.findings.note(found, Subtype.JOIN)
-    pairs: list[tuple[str, Field]] = []
-    whens = node.args.get("whens")
-    for when in whens.expressions if whens is not None else ():
-        if when.args.get("condition") is not None:
-            query.findings.note(query.field(when.args["condition"], scope, ctes), Subtype.FILTER)
-        pairs += _clause(query, when.args["then"], target, scope, source.relation, ctes)
-    unknown = _unknown(query, target, source.relation, pairs)
-    return Draft(Effect.CHANGE, target, with_computed(query, target, by_name(pairs)), unknown)
-
-
-def _unknown(query: Query, target: str, source: Relation, pairs: list[tuple[str, Field]]) -> tuple[str, ...]:
-    if not any(name == "*" for name, _ in pairs):
-        return ()
-    pairs[:] = [p for p in pairs if p[0] != "*"]
-    for table in source.bases():
-        query.findings.doubt(f"the columns of {table} and of {target} are not known: give a schema")
-    return tuple(dict.fromkeys(source.bases()))
-
-
-def _clause(
-    query: Query, then: exp.Expression, target: str, scope: Scope, source: Relation, ctes: Ctes
-) -> list[tuple[str, Field]]:
-    """What one WHEN clause writes, by target column."""
-    known = [c for c, _ in query.names.columns(target)]
-    if isinstance(then, exp.Update):
-        if any(isinstance(e, exp.Star) for e in then.expressions):
-            return _all_columns(source, known, evolves=query.findings.evolves)
-        return assignments(query, then.expressions, scope, ctes)
-    if not isinstance(then, exp.Insert):
-        if then.name.upper() not in ("DELETE", "DO NOTHING", "NOTHING"):
-            query.findings.doubt(f"what {then.name.upper() or then.key} of a MERGE does is not known")
-        return []
-    if isinstance(then.this, exp.Var):
-        return _row(query, then.this, target, source, known)
-    if isinstance(then.this, exp.Star):
-        return _all_columns(source, known, evolves=query.findings.evolves)
-    columns = [c.name for c in then.this.expressions] if then.this is not None else known
-    values = then.expression.expressions if isinstance(then.expression, exp.Tuple) else []
-    if isinstance(then.expression, exp.Column | exp.Literal | exp.Func):
-        values = [then.expression]
-    if len(columns) != len(values):
-        query.findings.doubt(f"columns and values of MERGE's insertion into {target} do not pair")
-        every = [query.field(v, scope, ctes) for v in values]
-        return [(c, f) for c in columns for f in every]
-    return [(c, query.field(v, scope, ctes)) for c, v in zip(columns, values, strict=True)]
-
-
-def _row(query: Query, what: exp.Var, target: str, source: Relation, known: Sequence[str]) -> list[tuple[str, Field]]:
-    """BigQuery's INSERT ROW: all columns of the source, by position."""
-    if what.name.upper() != "ROW":
-        query.findings.doubt(f"INSERT {what.name.upper()} of a MERGE is not known")
-    return [(f.name, f) for f in placed(query, target, source, known, loose=query.names.loose(target))]
-
-
-def _all_columns(source: Relation, known: Sequence[str], *, evolves: bool) -> list[tuple[str, Field]]:
-    """`SET *` and `INSERT *` pair by name."""
-    if known and not (evolves and source.fields):
-        return [(c, f) for c in known if (f := source.get(c)) is not None]
-    pairs = [(f.name, f) for f in source.fields]
-    return [*pairs, ("*", constant("*"))] if source.open else pairs
-
-
 def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, ctes: Ctes) -> list[tuple[str, Field]]:
     """`SET column = expression`; `(a, b) = (query)` pairs by position.
 
@@ -215,16 +164,41 @@ def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, cte
     pairs: list[tuple[str, Field]] = []
     for item in items:
         left, right = item.this, item.expression
-        if isinstance(left, exp.Tuple) and isinstance(right, exp.Subquery):
-            inner = query.relation(right, ctes, scope)
-            pairs += [(c.name, f) for c, f in zip(left.expressions, inner.fields, strict=False)]
+        while isinstance(left, exp.Bracket) and isinstance(
+            right, exp.Expression
+        ):  # an element: the column has the others as well
+            right, left = exp.Array(expressions=[right, *left.expressions]), left.this
+        if isinstance(left, exp.Tuple):
+            pairs += _each(query, left, right, scope, ctes)
+        elif isinstance(right, exp.Column) and right.sql().upper() == "DEFAULT":
+            query.findings.followed.add(id(right))
+            pairs.append((_way_of(left, scope)[0], constant("")))
+        elif not isinstance(left, exp.Column | exp.Dot | exp.Identifier):
+            query.findings.doubt(f"what is set in a part of kind {left.key.upper()} is not followed")
         else:
             column, *fields = _way_of(left, scope)
+            if fields and any(column.lower() in s.names for s in scope.sources[1:]):
+                query.findings.doubt(f"a column of {shown([column])} is set, which is not the table that is written to")
             for name in reversed(fields):
                 part = exp.PropertyEQ(this=exp.to_identifier(name), expression=right)
                 right = exp.Struct(expressions=[part])
             pairs.append((column, query.field(right, scope, ctes)))
     return pairs
+
+
+def _each(query: Query, left: exp.Tuple, right: exp.Expression, scope: Scope, ctes: Ctes) -> list[tuple[str, Field]]:
+    """`(a, b) = (query)`, `(x, y)` or `ROW(x, y)`: by position."""
+    columns = [_way_of(c, scope)[0] for c in left.expressions]
+    if isinstance(right, exp.Subquery | exp.Query):
+        found = list(query.relation(right, ctes, scope).fields)
+    else:
+        listed = right.expressions if isinstance(right, exp.Tuple | exp.Anonymous) else [right.unnest()]
+        values = [v for v in listed if isinstance(v, exp.Expression)]
+        found = [query.field(v, scope, ctes) for v in values]
+    if len(columns) != len(found) or (isinstance(right, exp.Anonymous) and right.name.upper() != "ROW"):
+        query.findings.doubt("the columns of SET and their values do not pair")
+        found = [Field("", limited(a for f in found for a in f.alts))] * len(columns)
+    return list(zip(columns, found, strict=True))
 
 
 def _way_of(node: exp.Expression, scope: Scope) -> list[str]:
@@ -257,8 +231,21 @@ def called(node: exp.Expression, target: str) -> tuple[str, ...]:
 def deleted(query: Query, node: exp.Delete) -> Draft:
     """DELETE: no column goes anywhere; what decides is noted."""
     ctes = query.ctes_of(node)
-    target = query.target(node.this, ctes)
-    scope = Scope(query.findings, [Source(called(node.this, target), query.lookup(target))])
+    named = [t for t in node.args.get("tables") or () if isinstance(t, exp.Table)]
+    main = node.this if isinstance(node.this, exp.Table) else named[0]
+    scope = Scope(query.findings)
+    meant = {t.alias_or_name.lower(): t for t in [main, *main.find_all(exp.Table)]}
+    first = meant.get(named[0].name.lower(), named[0]) if named else main
+    behind = _behind(query, first, ctes)
+    target = behind or query.target(first, ctes)
+    query.findings.followed |= {id(t) for t in (*named, first)}
+    if behind is not None:
+        scope.sources.append(query.source(first, ctes, scope))
+    elif first is main:
+        scope.sources.append(Source(called(first, target), query.lookup(target)))
+    else:
+        scope.sources += [Source(called(first, target), query.lookup(target)), query.source(main, ctes, scope)]
+    query.joins(main, scope, ctes)
     using = node.args.get("using")
     for item in using if isinstance(using, list) else ():
         scope.sources.append(query.source(item, ctes, scope))
@@ -267,6 +254,14 @@ def deleted(query: Query, node: exp.Delete) -> Draft:
     if where is not None:
         query.findings.note(query.field(where.this, scope, ctes), Subtype.FILTER)
     return Draft(Effect.DELETE, target)
+
+
+def _behind(query: Query, table: exp.Table, ctes: Ctes) -> str | None:
+    """The one table that a common table expression shows, whose rows go when its rows are deleted."""
+    if table.args.get("db") or table.name.lower() not in ctes:
+        return None
+    tables = {d.table for d in ctes[table.name.lower()]().all_deps()}
+    return tables.pop() if len(tables) == 1 else None
 
 
 def copied(query: Query, node: exp.Copy) -> Draft:

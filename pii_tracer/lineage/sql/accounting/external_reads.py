@@ -68,7 +68,8 @@ def reads_elsewhere(part: exp.Expr, names: Names) -> Iterator[str]:
             yield f"what the variable {part.name or 'of this statement'} holds is not known"
         return
     name = (part.name if isinstance(part, exp.Anonymous) else part.sql_name()).lower()  # type: ignore[attr-defined]
-    if name.startswith(_PREFIXES) or name in _NAMES:
+    is_method = isinstance(part.parent, exp.Dot) and part.arg_key == "expression"  # of a value at hand
+    if (name.startswith(_PREFIXES) or name in _NAMES) and not is_method:
         yield f"what the function {name} reads or writes is not known"
     for text in part.iter_expressions():
         text = text.expression if isinstance(text, exp.Kwarg | exp.PropertyEQ) else text

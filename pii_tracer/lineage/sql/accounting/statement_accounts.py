@@ -48,7 +48,7 @@ FOLLOWED: Clauses = {
     exp.CTE: "this alias scalar",
     exp.From: "this",
     exp.Table: "this alias db catalog laterals joins pivots",
-    exp.Join: "this on using method side kind match_condition",
+    exp.Join: "this on using method side kind match_condition expressions",
     exp.Lateral: "this alias",
     exp.Unnest: "expressions alias offset",
     exp.TableFromRows: "this alias joins pivots",
@@ -60,6 +60,8 @@ FOLLOWED: Clauses = {
     exp.AlterColumn: "using default",
     exp.AlterSet: "expressions location",
     exp.ModifyColumn: "this",
+    exp.Star: "replace ilike",
+    exp.Final: "this",
 }
 """Clauses that rules of their own read. Tables, columns and functions in them are looked at one by one as well."""
 
@@ -83,6 +85,7 @@ WITHOUT_DATA: Mapping[str, Clauses] = {
             exp.Insert: "overwrite exists alternative ignore default", exp.When: "matched", exp.Cache: "lazy",
             exp.OnConflict: "duplicate action conflict_keys constraint", exp.LoadData: "local overwrite temp",
             exp.Clone: "shallow copy", exp.CTE: "materialized"},
+    "columns of a star that stay away, or are called otherwise": {exp.Star: "except_ rename"},
     _FORM: {exp.Join: "global_ directed", exp.Lateral: "view outer cross_apply ordinality", exp.Unnest: "explode_array",
             exp.Table: "only ordinality", exp.Union: "side kind on", exp.Except: "side kind on",
             exp.Intersect: "side kind on", exp.Pivot: "include_nulls default_on_null identify_pivot_strings "
@@ -114,7 +117,7 @@ TRANSPARENT: Kinds = (
 
 QUIET: Mapping[str, Kinds] = {
     "a name or a word of the language": (
-        exp.Identifier, exp.Var, exp.TableAlias, exp.Star, exp.TimeUnit, exp.LimitOptions, exp.WindowSpec,
+        exp.Identifier, exp.Var, exp.TableAlias, exp.TimeUnit, exp.LimitOptions, exp.WindowSpec,
         exp.JSONPathPart, exp.JSONPath, exp.Heredoc, exp.OnCondition, exp.OverflowTruncateBehavior, exp.National,
     ),
     "a type": (
@@ -128,7 +131,7 @@ QUIET: Mapping[str, Kinds] = {
         exp.GeneratedAsRowColumnConstraint, exp.OnUpdateColumnConstraint, exp.PeriodForSystemTimeConstraint,
         exp.MaskingPolicyColumnConstraint, exp.ProjectionPolicyColumnConstraint,
         exp.NotForReplicationColumnConstraint, exp.AllowedValuesProperty, exp.ExcludeColumnConstraint,
-        exp.WatermarkColumnConstraint, exp.AssumeColumnConstraint,
+        exp.WatermarkColumnConstraint, exp.AssumeColumnConstraint, exp.PathColumnConstraint,
     ),
     "how a column is stored or shown": (
         exp.CommentColumnConstraint, exp.CollateColumnConstraint, exp.CharacterSetColumnConstraint,

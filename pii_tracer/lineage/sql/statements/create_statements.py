@@ -18,6 +18,10 @@ from pii_tracer.lineage.sql.text.global_temp_views import global_view
 from pii_tracer.lineage.sql.text.table_names import path_table
 from pii_tracer.lineage.sql.writes import drafted
 
+_PAIRS_BY_NAME = frozenset({"mysql", "singlestore"})
+"""Dialects in which columns of CREATE TABLE … SELECT are added to those of the query
+(https://dev.mysql.com/doc/refman/8.4/en/create-table-select.html)."""
+
 
 def created(query: Query, node: exp.Create) -> Draft:
     """CREATE TABLE and VIEW, with a query or only a schema; of anything else, whether it can make a copy."""
@@ -43,7 +47,9 @@ def created(query: Query, node: exp.Create) -> Draft:
         return whole(query, Effect.CLONE, query.names.of(source), target)
     body = node.expression
     if isinstance(body, exp.Query | exp.Values | exp.Table):
-        relation = renamed(query.relation(cast(exp.Expression, body)), _columns(node))
+        relation = query.relation(cast(exp.Expression, body))
+        if query.dialect not in _PAIRS_BY_NAME or view:
+            relation = renamed(relation, _columns(node))
         effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
         draft = drafted(query, effect, target, relation, list(relation.fields))
         draft.location, draft.makes = location, True
@@ -51,7 +57,8 @@ def created(query: Query, node: exp.Create) -> Draft:
     if view and location:
         source = path_table(location.rstrip("/"))
         query.findings.tables[source] = None
-        return drafted(query, Effect.TEMPORARY, target, query.lookup(source), list(query.lookup(source).fields))
+        files = query.lookup(source)
+        return Draft(Effect.TEMPORARY, target, list(files.fields), tuple(files.bases()))
     if body is not None:
         query.findings.doubt(f"what CREATE TABLE takes {target} from is not followed")
         query.findings.opaque = True

@@ -35,6 +35,10 @@ def updated(query: Query, node: exp.Update) -> Draft:
     pairs = assignments(query, node.expressions, scope, ctes)
     if through is not None:
         target, pairs = _behind(query, meant, through, pairs)
+    joined = isinstance(table, exp.Table) and bool(table.args.get("joins"))
+    known = {c.lower() for c, _ in query.names.columns(target)} if joined else set()
+    if known and any(name.lower() not in known for name, _ in pairs):
+        query.findings.doubt(f"a column is set that {shown([table.name])} has not: of which of the tables is not known")
     query.findings.tables.pop(target, None)
     where = node.args.get("where")
     if where is not None:

@@ -6,13 +6,23 @@ import re
 
 from sqlglot import exp
 
+_ARROW_IS_JSON = frozenset({"postgres", "redshift", "mysql", "sqlite", "oracle", "tsql", "fabric", "risingwave",
+                            "materialize", "singlestore", "doris", "starrocks"})  # fmt: skip
+"""Dialects in which `->` takes a member of JSON, and is no lambda."""
 _DECORATOR = re.compile(r"(?P<table>.+)\$(?:\d{4,10}|__NULL__|__UNPARTITIONED__)")
 
 
 def plain(node: exp.Expression, dialect: str) -> exp.Expression:
     """The same statement, changed in place."""
-    for part in list(node.find_all(exp.Dot, exp.Table)):
-        if isinstance(part, exp.Dot):
+    for part in list(node.find_all(exp.Dot, exp.Table, exp.Lambda, exp.AlterRename, exp.NextValueFor)):
+        if isinstance(part, exp.Lambda):
+            if dialect in _ARROW_IS_JSON or (dialect == "duckdb" and isinstance(part.this, exp.Literal)):
+                node = _extraction(node, part)
+        elif isinstance(part, exp.NextValueFor):
+            part.replace(exp.Anonymous(this="nextval", expressions=[exp.Literal.string(part.this.sql())]))
+        elif isinstance(part, exp.AlterRename):
+            _renamed_column(part)
+        elif isinstance(part, exp.Dot):
             if not names_table(part):
                 _column(part)
         elif dialect == "bigquery" and isinstance(part.this, exp.Identifier):
@@ -21,6 +31,25 @@ def plain(node: exp.Expression, dialect: str) -> exp.Expression:
             if found:
                 part.this.set("this", found["table"])
     return node
+
+
+def _extraction(node: exp.Expression, arrow: exp.Lambda) -> exp.Expression:
+    """`f(doc -> 'x')`, which the parser takes for a lambda: a member of the column's JSON."""
+    columns = [exp.Column(this=p.copy()) if isinstance(p, exp.Identifier) else p.copy() for p in arrow.expressions]
+    value = exp.Anonymous(this="json_extract", expressions=[*columns, arrow.this.copy()])
+    if arrow is node:
+        return value
+    arrow.replace(value)
+    return node
+
+
+def _renamed_column(action: exp.AlterRename) -> None:
+    """`ALTER TABLE t RENAME a TO b`: the word COLUMN may be missing."""
+    alter = action.parent
+    named = [o for o in alter.args.get("options") or () if isinstance(o, exp.ToTableProperty)] if alter else []
+    if alter is not None and len(named) == 1:
+        alter.set("options", [o for o in alter.args["options"] if o is not named[0]])
+        action.replace(exp.RenameColumn(this=exp.column(action.this.this.copy()), to=exp.column(named[0].this.this)))
 
 
 def names_table(dot: exp.Dot) -> bool:
@@ -33,6 +62,11 @@ def names_table(dot: exp.Dot) -> bool:
 
 def _column(dot: exp.Dot) -> None:
     """`n.c.value(…)`: the name before a method is a column."""
+    row = dot.this.unnest() if isinstance(dot.this, exp.Paren) else None
+    if isinstance(row, exp.Column) and isinstance(dot.expression, exp.Identifier):  # `(row).a`
+        before = dict(zip(("table", "db", "catalog"), (p.copy() for p in reversed(row.parts[-3:])), strict=False))
+        dot.replace(exp.Column(this=dot.expression.copy(), **before))
+        return
     if not isinstance(dot.this, exp.Identifier) or not isinstance(dot.expression, exp.Identifier):
         if isinstance(dot.this, exp.Identifier) and not isinstance(dot.parent, exp.Dot):
             dot.set("this", exp.Column(this=dot.this.copy()))

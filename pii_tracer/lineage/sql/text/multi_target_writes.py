@@ -18,7 +18,40 @@ def hoisted(node: exp.Expression) -> list[exp.Expression]:
     """The statement as statements that write to one table each, in the order in which they read each other's rows."""
     if isinstance(node, exp.Create | exp.Alter):
         return [one for part in _filled(node) for one in _kept_old(part)]
-    return [one for part in _of_with(node) for one in _put_out(part)]
+    return [one for part in _of_with(node) for split in _by_table(part) for one in _put_out(split)]
+
+
+def _by_table(node: exp.Expression) -> list[exp.Expression]:
+    """MySQL's UPDATE of joined tables, as one of each table that a column is set of
+    (https://dev.mysql.com/doc/refman/8.4/en/update.html).
+    """
+    joins = node.this.args.get("joins") if isinstance(node, exp.Update) and isinstance(node.this, exp.Table) else None
+    joined = {j.this.alias_or_name.lower(): n for n, j in enumerate(joins or ()) if isinstance(j.this, exp.Table)}
+    result = [node]
+    for name, number in joined.items():
+        own = [e for e in node.expressions if isinstance(e.this, exp.Column) and e.this.table.lower() == name]
+        if own and name != node.this.alias_or_name.lower():
+            result.append(_turned(node, number, own))
+            node.set("expressions", [e for e in node.expressions if not any(e is o for o in own)])
+    return [one for one in result if one is not node or one.expressions or len(result) == 1]
+
+
+def _turned(node: exp.Expression, number: int, own: list[exp.Expression]) -> exp.Expression:
+    """The same UPDATE of another one of the joined tables."""
+    joins = [j.copy() for j in node.this.args["joins"]]
+    chosen = joins.pop(number)
+    table, before = chosen.this, node.this.copy()
+    before.set("joins", None)
+    table.set("joins", [exp.Join(this=before, using=chosen.args.get("using")), *joins])
+    conditions = [
+        c.copy() for c in (chosen.args.get("on"), node.args["where"].this if node.args.get("where") else None) if c
+    ]
+    turned = exp.Update(this=table, expressions=[e.copy() for e in own])
+    if conditions:
+        turned.set("where", exp.Where(this=exp.and_(*conditions)))
+    if node.args.get("with_") is not None:
+        turned.set("with_", node.args["with_"].copy())
+    return turned
 
 
 def _of_with(node: exp.Expression) -> list[exp.Expression]:

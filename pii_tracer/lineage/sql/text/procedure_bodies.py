@@ -20,14 +20,25 @@ _HEAD = re.compile(
     r"(?P<kind>PROC(?:EDURE)?|TRIGGER|FUNCTION)\b",
     re.IGNORECASE,
 )
-_TASK = re.compile(r"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?TASK\b.*?\bAS\s+", re.IGNORECASE | re.DOTALL)
+_TASK = re.compile(
+    r"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:TASK\b.*?\bAS\s+|(?:DEFINER\s*=\s*\S+\s+)?EVENT\b.*?\bDO\s+"
+    r"(?=INSERT\b|UPDATE\b|DELETE\b|REPLACE\b|CALL\b)|ALERT\b.*?\bTHEN\s+(?=INSERT\b|UPDATE\b|DELETE\b|MERGE\b|CALL\b))",
+    re.IGNORECASE | re.DOTALL,
+)
+_ANONYMOUS = re.compile(
+    r"(?:DO|EXECUTE\s+IMMEDIATE)\s+(?:LANGUAGE\s+\w+\s+)?\$\w*\$\s*(?:BEGIN|DECLARE)\b", re.IGNORECASE
+)
+_BLOCK_OF_JOB = re.compile(
+    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TASK|EVENT|ALERT)\b[^;]*?\b(?:AS|DO|THEN)\s+BEGIN\b(?!\s+TRAN)", re.IGNORECASE
+)
+"""PostgreSQL's DO and Snowflake's EXECUTE IMMEDIATE of a block."""
 _FOREIGN = re.compile(r"\bLANGUAGE\s+'?(?!SQL\b|PLPGSQL\b)(?P<name>\w+)", re.IGNORECASE)
 _NOT_A_BLOCK = frozenset({"TRAN", "TRANSACTION", "WORK", ";", ""})
 _CLOSED_APART = frozenset({"IF", "LOOP", "WHILE", "REPEAT", "FOR"})
 """What END closes without a BEGIN before it: `END IF`."""
 _CONTROL = re.compile(
     r"^\s*(?:(?:ELSE?IF|ELSIF|IF|WHEN)\b(?:(?!\bTHEN\b).)*\bTHEN\b|(?:WHILE|FOR)\b(?:(?!\b(?:DO|LOOP)\b).)*\b(?:DO|LOOP)\b"
-    r"|BEGIN(?:\s+(?:TRY|CATCH|ATOMIC)\b)?|ELSE|LOOP|REPEAT|EXCEPTION|RETURN\s+QUERY"
+    r"|CASE\b(?:(?!\bTHEN\b).)*\bTHEN\b|BEGIN\b(?!\s+(?:TRAN|WORK))(?:\s+(?:TRY|CATCH|ATOMIC)\b)?|ELSE|LOOP|REPEAT|EXCEPTION|RETURN\s+QUERY"
     r"|END(?:\s+(?:TRY|CATCH|IF|LOOP|WHILE|REPEAT|FOR|CASE)\b)?)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -47,9 +58,10 @@ _JOINING = frozenset(
     {"AS", "ALL", "UNION", "EXCEPT", "INTERSECT", "THEN", "DISTINCT", ",", "FOR", "ON", "WHEN", "=", "OF", "AFTER"}
 )
 
-_VERBS = frozenset({"SELECT", "VALUES", "INSERT", "UPDATE", "DELETE", "MERGE", "EXEC", "EXECUTE"})
+VERBS = frozenset({"SELECT", "VALUES", "INSERT", "UPDATE", "DELETE", "MERGE", "EXEC", "EXECUTE"})
 
 
+_WRITES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"})
 T_SQL = frozenset({"tsql", "fabric"})
 _RUNS = re.compile(r"^\s*PERFORM\b", re.IGNORECASE)
 _UNTOLD_ROW = "a trigger changes rows of a table that is not named with it"
@@ -70,6 +82,8 @@ def is_block(sql: str, tokens: Sequence[Token], first: int) -> bool:
     after = tokens[first + 1].text.upper() if first + 1 < len(tokens) else ""
     if tokens[first].text.upper() == "BEGIN":
         return after not in _NOT_A_BLOCK
+    if _ANONYMOUS.match(sql, tokens[first].start) or _BLOCK_OF_JOB.match(sql, tokens[first].start):
+        return True
     head = _HEAD.match(sql[tokens[first].start : tokens[first].start + 200])
     return head is not None and (head["kind"].upper() != "FUNCTION" or bool(_DEFINED.search(sql, tokens[first].start)))
 
@@ -95,7 +109,7 @@ def block_end(tokens: Sequence[Token], first: int, dialect: str) -> int:
         word = tokens[position].text.upper()
         after = tokens[position + 1].text.upper() if position + 1 < len(tokens) else ""
         if word == "CASE" or (word == "BEGIN" and after not in ("TRAN", "TRANSACTION", "WORK")):
-            depth, opened = depth + 1, True
+            depth, opened = depth + 1, opened or word == "BEGIN"
         elif word == "END" and after not in closed_apart:
             depth -= 1
             position += after == "CASE"
@@ -118,6 +132,8 @@ def pieces(sql: str, tokens: Sequence[Token], dialect: str, rows: Rows | None = 
     """The statements in the body of a block, control flow taken off. rows: of the trigger whose body it is."""
     begin = next((n for n, t in enumerate(tokens) if t.text.upper() == "BEGIN"), None)
     start = begin + 1 if begin is not None else _after_as(tokens) if rows is None else _after_head(tokens)
+    if start == len(tokens) and rows is None:  # MySQL: one statement, with nothing before it
+        start = next((n for n, t in enumerate(tokens) if t.text.upper() in _WRITES), start)
     chunk: list[Token] = []
     for token in [*tokens[start:], None]:
         if token is not None and token.text != ";":
@@ -140,6 +156,7 @@ def _after_head(tokens: Sequence[Token]) -> int:
 
 
 def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -> Iterator[Piece]:
+    part = _without_end(part)
     if not part:
         return
     text = sql[part[0].start : part[-1].end + 1]
@@ -162,6 +179,14 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
         yield Piece(text, part[0].line)
 
 
+def _without_end(part: Sequence[Token]) -> Sequence[Token]:
+    """Without the END of the block around, where no semicolon stands before it."""
+    words = [t.text.upper() for t in part]
+    while len(words) > 1 and words[-1] == "END" and words.count("END") > words.count("CASE") + words.count("BEGIN"):
+        words.pop()
+    return part[: len(words)]
+
+
 def cut(tokens: Sequence[Token]) -> list[list[Token]]:
     """T-SQL needs no semicolons: statements begin where a line begins with a word that begins statements."""
     result: list[list[Token]] = [[]]
@@ -170,11 +195,11 @@ def cut(tokens: Sequence[Token]) -> list[list[Token]]:
         word = token.text.upper()
         on_new_line = before is not None and token.line > before.line and before.text.upper() not in _JOINING
         begins = depth == 0 and on_new_line and word in _TSQL_STARTS
-        if begins and not (needs_verb and word in _VERBS) and not _inside(result[-1], word):
+        if begins and not (needs_verb and word in VERBS) and not _inside(result[-1], word):
             result.append([])
         if depth == 0 and not result[-1]:
             needs_verb = word in ("INSERT", "WITH")  # a query, or what the common table expressions are for
-        elif depth == 0 and word in _VERBS - {"INSERT"}:
+        elif depth == 0 and word in VERBS - {"INSERT"}:
             needs_verb = False
         depth += (word == "(") - (word == ")")
         result[-1].append(token)

@@ -56,6 +56,11 @@ _UNLOAD = re.compile(
 )
 _COMPOUND = re.compile(r"([\w.\[\]@]+)\s*([-+*/%&|^])=\s*")
 _TOP = re.compile(r"^(\s*INSERT)\s+TOP\s*\(\s*\d+\s*\)(?:\s+PERCENT)?\s+(?:INTO\s+)?", re.IGNORECASE)
+_IF = re.compile(
+    r"^\s*IF\b(?:(?!\b(?:SELECT|BEGIN|ELSE|THEN)\b).)*?\s(?=(?:INSERT|UPDATE|DELETE|MERGE|TRUNCATE|DROP)\s(?!.*\bELSE\b))",
+    re.IGNORECASE | re.DOTALL,
+)
+"""T-SQL's IF before one statement."""
 _MATERIALIZED = re.compile(r"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?MATERIALIZED\s+VIEW\b", re.IGNORECASE)
 _FILLED = re.compile(r"\s+WITH\s+(?:NO\s+)?DATA\s*$|\s+POPULATE\s+(?=AS\b)", re.IGNORECASE)
 """Whether a materialised view is filled at once."""
@@ -148,7 +153,8 @@ def _body(sql: str, part: Sequence[Any], whole: Statement, dialect: str) -> list
     if language is not None:
         return [Statement("", whole.line, f"a routine in {language} is not followed")]
     text, offset = sql, 0
-    quoted = [t for t in part if t.token_type in _QUOTED and _VERB.search(t.text)]
+    first = next((n for n, t in enumerate(part) if t.token_type in _QUOTED and _VERB.search(t.text)), None)
+    quoted = [part[first]] if first is not None and _is_body([t.text.upper() for t in part[:first]]) else []
     if quoted:  # $$ … $$
         text, offset = quoted[0].text, quoted[0].line - 1
         part = _tokens(text, dialect)
@@ -161,6 +167,13 @@ def _body(sql: str, part: Sequence[Any], whole: Statement, dialect: str) -> list
     if procedure_bodies.is_function(whole.text) and _VERB.search(whole.text):
         made.append(Statement("", whole.line, "what a function reads is not followed into the statements that call it"))
     return made
+
+
+def _is_body(before: Sequence[str]) -> bool:
+    """Whether the words before a text say that it is the body; another text is one that a statement speaks of."""
+    if {"BEGIN", *procedure_bodies.VERBS} & set(before[1:]):
+        return False
+    return before[-1] == "AS" or before[0] in ("DO", "EXECUTE")
 
 
 def recut(statement: Statement, dialect: str) -> list[Statement]:
@@ -186,6 +199,7 @@ def prepared(text: str) -> str:
         if query_text.startswith(("'", "$$")):
             query_text = query_text.strip("$") if query_text[0] == "$" else query_text[1:-1].replace("''", "'")
         return f"INSERT OVERWRITE DIRECTORY {unload['path']} {query_text}"
+    text = _IF.sub("", text)
     text = _TOP.sub(r"\1 INTO ", text)
     if _MATERIALIZED.match(text):
         text = _FILLED.sub(" ", text)

@@ -56,7 +56,13 @@ _FORMS = (
     _form(rf"RENAME\s+(?:TABLE\s+)?(?:IF\s+EXISTS\s+)?{_A}\s+TO\s+{_B}\s*$", Effect.RENAME, ("a", "b")),
     # https://docs.aws.amazon.com/redshift/latest/dg/r_ALTER_TABLE_APPEND.html
     _form(rf"ALTER\s+TABLE\s+{_A}\s+APPEND\s+FROM\s+{_B}", Effect.APPEND, ("b", "a")),
-    _form(rf"APPLY\s+CHANGES\s+INTO\s+{_A}\s+FROM\s+{_B}", Effect.CHANGE, ("b", "a")),
+    # https://docs.databricks.com/aws/en/ldp/developer/ldp-sql-ref-apply-changes-into
+    _form(
+        rf"(?:APPLY\s+CHANGES|(?:CREATE\s+FLOW\s+{TABLE}\s+AS\s+)?AUTO\s+CDC(?:\s+ONCE)?)\s+INTO\s+{_A}\s+"
+        rf"FROM\s+(?:STREAM\s*\(\s*)?{_B}",
+        Effect.CHANGE,
+        ("b", "a"),
+    ),
     _form(rf"CREATE\s+(?:OR\s+REPLACE\s+)?STREAM\s+{_A}\s+ON\s+(?:TABLE|VIEW)\s+{_B}", Effect.VIEW, ("b", "a")),
 )
 _NOTHING_NEW = re.compile(

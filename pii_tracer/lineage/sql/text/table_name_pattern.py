@@ -1,4 +1,4 @@
 """How names of tables are written in SQL."""
 
-TABLE = r"(?:[^\s`(;,\"\[]|`[^`]*`|\"[^\"]*\"|\[[^\]]*\])+"
+TABLE = r"(?:[^\s`();,\"\[]|`[^`]*`|\"[^\"]*\"|\[[^\]]*\])+"
 """A table's name as written: dotted, with quoted parts."""

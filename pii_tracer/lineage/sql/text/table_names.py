@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
@@ -27,6 +28,10 @@ def is_place(table: str) -> bool:
 def is_location(name: str) -> bool:
     """A folder, a URI or a stage where a table's name could stand."""
     return name.startswith(("/", "@", "file:")) or "://" in name
+
+
+_FILE = re.compile(r"\.(?:parquet|csv|tsv|json|jsonl|ndjson|orc|avro|xlsx|arrow)(?:\.\w{2,4})?$", re.IGNORECASE)
+"""How names of files end that stand as one name where a table's could (DuckDB)."""
 
 
 def _last(name: str) -> str:
@@ -77,7 +82,7 @@ class Names:
         parts = [p.name for p in table.parts]
         if len(parts) >= 2 and parts[-2].lower() in PATH_FORMATS and table.this.args.get("quoted"):
             return self._spell(f"{parts[-2].lower()}.`{parts[-1].rstrip('/') or '/'}`")
-        if len(parts) == 1 and is_location(place := parts[0].strip("'")):
+        if len(parts) == 1 and (is_location(place := parts[0].strip("'")) or _FILE.search(place)):
             return self._spell(path_table(place.rstrip("/")))
         return self.of_text(".".join(parts))
 

@@ -1,0 +1,77 @@
+"""Clauses that the parser does not read, in a form that it reads; asked only where a statement did not parse.
+
+They say how a table is stored, locked, refreshed or checked, and move no data. What decides about rows is kept, as a
+clause of its own. Texts and quoted names are set aside first, so that nothing in them is taken for a clause.
+"""
+
+from __future__ import annotations
+
+import re
+
+_QUOTED = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"[^\"]*\"|`[^`]*`|\$\$.*?\$\$|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_T = r"\x00\d+\x00"
+_NAME = rf"(?:[\w.$#@\[\]]|{_T})+"
+
+
+def _head(kind: str) -> str:
+    return (
+        rf"(\s*CREATE\s+(?:OR\s+(?:REPLACE|REFRESH)\s+)?{kind}\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}(?:\s*\([^()]*\))?)\s+"
+    )
+
+
+_STORED = (
+    r"PARALLEL(?:\s+\d+)?|NOPARALLEL|(?:NO)?LOGGING|(?:NO)?COMPRESS(?:\s+FOR\s+\w+)?|PCTFREE\s+\d+|IGNORE|(?:NO)?CACHE"
+    r"|TABLESPACE\s+\w+|BACKUP\s+(?:YES|NO)|DISTSTYLE\s+\w+|(?:NO\s+)?INMEMORY"
+)
+_REFRESHED = (
+    rf"{_STORED}|SCHEDULE\s+(?:REFRESH\s+)?(?:EVERY\s+\d+\s+\w+|CRON\s+{_T}(?:\s+AT\s+TIME\s+ZONE\s+{_T})?)"
+    rf"|TRIGGER\s+ON\s+UPDATE(?:\s+AT\s+MOST\s+EVERY\s+INTERVAL\s+{_T}?\s*\w+)?|GRACE\s+PERIOD\s+INTERVAL\s+{_T}\s+\w+"
+    rf"|FRESHNESS\s*=\s*INTERVAL\s+{_T}\s+\w+|REFRESH_MODE\s*=\s*\w+|BUILD\s+(?:IMMEDIATE|DEFERRED)"
+    r"|(?:NEVER\s+)?REFRESH(?:\s+(?:FAST|COMPLETE|FORCE|ON\s+COMMIT|ON\s+DEMAND|WITH\s+(?:ROWID|PRIMARY\s+KEY)))*"
+    rf"|(?:ENABLE|DISABLE)\s+QUERY\s+REWRITE|AUTO\s+REFRESH\s+(?:YES|NO)|COMMENT\s+{_T}"
+    r"|(?:CLUSTER|PARTITION(?:ED)?)\s+BY\s*\([^()]*\)|DISTRIBUTED\s+BY\s+\w+\([^()]*\)"
+)
+_VIEW, _FLINK = _head(r"MATERIALIZED\s+VIEW"), _head(r"MATERIALIZED\s+TABLE")
+_TABLE, _PLAIN_VIEW = _head(r"(?:\w+\s+)?TABLE"), _head("VIEW")
+_COLUMN_OF = r"(?:(?!\bWHEN\b|\bSELECT\b|\bDELETE\s+WHERE\b|\bLOG\s+ERRORS\b).)*"
+_RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
+    (rf"^{_VIEW}(?:(?:{_REFRESHED})\s+)+AS\b", r"\1 AS", None),
+    (rf"^{_FLINK}(?:(?:{_REFRESHED})\s+)*AS\b", r"\1 AS", None),
+    (r"^(\s*CREATE\s+(?:OR\s+\w+\s+)?)MATERIALIZED\s+TABLE\b", r"\1TABLE", None),
+    (rf"^{_TABLE}(?:(?:{_STORED})\s+)+AS\b", r"\1 AS", None),
+    (rf"^{_PLAIN_VIEW}WITH\s*\((?:\s*\w+(?:\s*=\s*\w+)?\s*,?)*\)\s+AS\b", r"\1 AS", None),
+    (r"^(\s*CREATE\s+(?:OR\s+\w+\s+)?)(?:HYBRID|PRIVATE\s+TEMPORARY|MULTISET|COLUMN|ROW)\s+TABLE\b", r"\1TABLE", None),
+    (r"\bWITH\s+(?:(?:CASCADED\s+|LOCAL\s+)?CHECK\s+OPTION|READ\s+ONLY)\b", " ", None),
+    (r"\bOVERRIDING\s+(?:SYSTEM|USER)\s+VALUE\b", " ", None),
+    (rf"^(\s*INSERT\s+INTO\s+{_NAME})\s+BY\s+POSITION\b", r"\1", frozenset({"duckdb"})),
+    (r"\bWITH\s+(?:UR|CS|RS|RR)\s*$", " ", None),
+    (r"\)\s*VIRTUAL\b", ")", None),
+    (rf"^(\s*INSERT\s+(?:INTO\s+)?{_NAME})\s+WITH\s*\(\s*\w+(?:\s*,\s*\w+)*\s*\)", r"\1 ",
+     frozenset({"tsql", "fabric"})),
+    (r"^(\s*(?:UPDATE|DELETE))\s+TOP\s*\(\s*\d+\s*\)(?:\s+PERCENT)?", r"\1 ", frozenset({"tsql", "fabric"})),
+    (r"^(\s*INSERT)\s+(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY)\b", r"\1", frozenset({"mysql"})),
+    (r"^\s*REPLACE\s+(?:LOW_PRIORITY\s+|DELAYED\s+)?(?!INTO\b|TABLE\b|VIEW\b)", "INSERT INTO ", frozenset({"mysql"})),
+    (rf"\bLOCKING\s+(?:ROW|(?:TABLE\s+|VIEW\s+|DATABASE\s+)?{_NAME})\s+(?:FOR|IN)\s+\w+(?:\s+MODE)?", " ",
+     frozenset({"teradata"})),
+    (r"^\s*INS\s+(?:INTO\s+)?", "INSERT INTO ", frozenset({"teradata"})),
+    # Oracle's conditions inside MERGE: https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/MERGE.html
+    (rf"(?<=\s)DELETE\s+WHERE\s+({_COLUMN_OF})", r" WHEN MATCHED AND (\1) THEN DELETE ", frozenset({"oracle"})),
+    (rf"(\bVALUES\s*\((?:[^()]|\([^()]*\))*\))\s*WHERE\s+({_COLUMN_OF})",
+     r"\1 WHEN NOT MATCHED AND (\2) THEN DO NOTHING ", frozenset({"oracle"})),
+)  # fmt: skip
+_READ = tuple((re.compile(p, re.IGNORECASE | re.DOTALL), new, where) for p, new, where in _RULES)
+
+
+def simpler(text: str, dialect: str) -> str:
+    """The statement without clauses that the parser does not know; the same text where there are none."""
+    kept: list[str] = []
+
+    def aside(found: re.Match[str]) -> str:
+        kept.append(found[0])
+        return f"\x00{len(kept) - 1}\x00"
+
+    masked = _QUOTED.sub(aside, text)
+    for pattern, new, dialects in _READ:
+        if dialects is None or dialect in dialects:
+            masked = pattern.sub(new, masked)
+    return re.sub(r"\x00(\d+)\x00", lambda found: kept[int(found[1])], masked)
