@@ -20,7 +20,9 @@ from pii_tracer.model.errors import UsageError
 @click.option(
     "--values", type=click.File(encoding="utf-8-sig"), help="no plan: search for these, one a line; - is stdin"
 )
-@click.option("--in", "places", multiple=True, help="with --values: a folder, a file or s3://…  [default: the estate]")
+@click.option(
+    "--in", "places", multiple=True, help="with --values: a folder, a file, s3://… or hdfs://…  [default: the estate]"
+)
 @click.option("--read-all", is_flag=True, help="decode files, too, that an earlier scan has searched")
 @format_option("text", "json")
 def verify(
