@@ -64,7 +64,7 @@ def _unfollowed(part: exp.Expression, followed: set[int]) -> Iterator[str]:
         if isinstance(part.this, exp.Identifier | exp.Placeholder) and not names_table(part):
             yield f"the name {shown([part.this.name])} stands in a part of the statement that is not followed"
         return
-    if id(part) in followed or isinstance(part.this, exp.Star) or _is_target(part):
+    if id(part) in followed or isinstance(part.this, exp.Star) or _is_target(part) or _is_parameter(part):
         return
     what = "column" if isinstance(part, exp.Column) else "table"
     name = shown(p.name for p in part.parts) if isinstance(part, exp.Column | exp.Table) else part.name
@@ -91,6 +91,18 @@ def _queries(part: exp.Expression) -> list[exp.Expression]:
 
 def _called(part: exp.Expression) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(part).__name__).upper()
+
+
+def _is_parameter(part: exp.Expression) -> bool:
+    """Whether a name is a lambda's own: `x.a` in `x -> x.a`."""
+    around = part.parent
+    while isinstance(part, exp.Column) and around is not None and not isinstance(around, exp.Query):
+        if isinstance(around, exp.Lambda) and part.parts[0].name.lower() in {
+            p.name.lower() for p in around.expressions
+        }:
+            return True
+        around = around.parent
+    return False
 
 
 def _is_target(part: exp.Expression) -> bool:

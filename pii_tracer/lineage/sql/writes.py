@@ -168,9 +168,11 @@ def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, cte
             right, exp.Expression
         ):  # an element: the column has the others as well
             right, left = exp.Array(expressions=[right, *left.expressions]), left.this
+        if isinstance(left, exp.Paren):
+            left = exp.Tuple(expressions=[left.this])
         if isinstance(left, exp.Tuple):
             pairs += _each(query, left, right, scope, ctes)
-        elif isinstance(right, exp.Column) and right.sql().upper() == "DEFAULT":
+        elif _is_default(right):
             query.findings.followed.add(id(right))
             pairs.append((_way_of(left, scope)[0], constant("")))
         elif not isinstance(left, exp.Column | exp.Dot | exp.Identifier):
@@ -194,11 +196,16 @@ def _each(query: Query, left: exp.Tuple, right: exp.Expression, scope: Scope, ct
     else:
         listed = right.expressions if isinstance(right, exp.Tuple | exp.Anonymous) else [right.unnest()]
         values = [v for v in listed if isinstance(v, exp.Expression)]
-        found = [query.field(v, scope, ctes) for v in values]
+        query.findings.followed |= {id(v) for v in values if _is_default(v)}
+        found = [constant("") if _is_default(v) else query.field(v, scope, ctes) for v in values]
     if len(columns) != len(found) or (isinstance(right, exp.Anonymous) and right.name.upper() != "ROW"):
         query.findings.doubt("the columns of SET and their values do not pair")
         found = [Field("", limited(a for f in found for a in f.alts))] * len(columns)
     return list(zip(columns, found, strict=True))
+
+
+def _is_default(value: object) -> bool:
+    return isinstance(value, exp.Column) and value.sql().upper() == "DEFAULT"
 
 
 def _way_of(node: exp.Expression, scope: Scope) -> list[str]:

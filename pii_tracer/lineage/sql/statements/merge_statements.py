@@ -62,6 +62,8 @@ def _clause(
     """What one WHEN clause writes, by target column."""
     known = [c for c, _ in query.names.columns(target)]
     if isinstance(then, exp.Update):
+        if then.args.get("where") is not None:  # Oracle
+            query.findings.note(query.field(then.args["where"].this, scope, ctes), Subtype.FILTER)
         every = next((e for e in then.expressions if isinstance(e, exp.Star)), None)
         if every is not None:
             return _all_columns(every, source, known, evolves=query.findings.evolves)

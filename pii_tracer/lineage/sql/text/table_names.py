@@ -39,6 +39,13 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
+def _session(part: exp.Expr) -> str:
+    """T-SQL's sign of a table of the session, `#t` or `@t`, which is another one than `t`."""
+    if isinstance(part, exp.Parameter):
+        return "@"
+    return "#" if isinstance(part, exp.Identifier) and part.args.get("temporary") else ""
+
+
 def _is_path(name: str) -> bool:
     return "/" in name
 
@@ -79,10 +86,11 @@ class Names:
 
     def of(self, table: exp.Table) -> str:
         """The name of a table of a statement."""
-        parts = [p.name for p in table.parts]
+        parts = [_session(p) + p.name for p in table.parts]
         if len(parts) >= 2 and parts[-2].lower() in PATH_FORMATS and table.this.args.get("quoted"):
             return self._spell(f"{parts[-2].lower()}.`{parts[-1].rstrip('/') or '/'}`")
-        if len(parts) == 1 and (is_location(place := parts[0].strip("'")) or _FILE.search(place)):
+        place = "" if len(parts) > 1 or isinstance(table.this, exp.Parameter) else parts[0].strip("'")
+        if is_location(place) or _FILE.search(place):
             return self._spell(path_table(place.rstrip("/")))
         return self.of_text(".".join(parts))
 
