@@ -38,7 +38,7 @@ from tests.scan import drawn_cells
 PAIRS = 1_000_000
 AT_ONCE = 8
 """So many persons a cell is compared with."""
-FILES = 3
+FILES = 10
 """Of each table."""
 ROWS = 200_000
 """Of a file."""

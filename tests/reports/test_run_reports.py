@@ -158,6 +158,14 @@ def test_hostile_names_in_the_run_reports(hostile: str) -> None:
         assert not re.search(r"[\x00-\x09\x0b-\x1f\u200b-\u200f\u202a-\u202e]", shown)
 
 
+def test_the_run_page_says_which_column_chunks_were_not_decoded() -> None:
+    run = example_run()
+    assert "column chunk" not in render_run_html(run)
+    checked = run.bytes_checked.model_copy(update={"shaped": 2, "chunks_left": 7})
+    page = render_run_html(run.model_copy(update={"bytes_checked": checked}))
+    assert "7 column chunks in 2 files were not decoded: in what was written down when the same bytes" in page
+
+
 def test_the_same_run_gives_the_same_bytes() -> None:
     again = RunView.model_validate_json(example_run().model_dump_json(by_alias=True))
     assert render_run_html(again) == render_run_html(example_run())

@@ -143,7 +143,7 @@ class _Chunk:
         """Its dictionary page."""
         return next((page for page in self.pages or () if page.is_dictionary), None)
 
-    def is_silent(self, data: memoryview, collector: Collector, shapes: FileShapes | None) -> bool:
+    def is_silent(self, data: memoryview, collector: Collector, shapes: FileShapes | None = None) -> bool:
         """Whether its pages, searched as they stand, hold none of the patterns: then no reader has to take them apart.
 
         A superset of what is in its texts: lengths and levels are searched with them. shapes: where its shape is
