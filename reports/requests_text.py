@@ -45,6 +45,8 @@ class PlannedRequests(Protocol):
     def marked(self) -> bool: ...
     @property
     def set_aside(self) -> Mapping[str, str]: ...
+    @property
+    def next_batch(self) -> datetime | None: ...
 
 
 def added_line(done: AddedList) -> str:
@@ -111,12 +113,50 @@ def planned_lines(found: PlannedRequests) -> Iterator[str]:
     """What planning did with the store's requests."""
     for name, why in found.set_aside.items():
         yield f"{name} is set aside: {visible(why)}"
-    if found.written is None:
+    if found.next_batch is not None:
+        yield f"the policy lets no plan be made now: the next batch begins on {found.next_batch:%Y-%m-%d %H:%M} UTC"
+    elif found.written is None:
         yield "no request waits for a plan"
     elif found.marked:
         yield f"{len(found.requests)} requests are planned"
     else:
         yield f"{len(found.requests)} requests still wait: this plan cannot be applied"
+
+
+class LateRequest(Protocol):
+    """A deadline that cannot be kept (`planners.schedule.batches.Late`)."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def due(self) -> datetime: ...
+    @property
+    def reason(self) -> str: ...
+
+
+class BatchOfRequests(Protocol):
+    """What is planned together (`planners.schedule.batches.Batch`)."""
+
+    @property
+    def begins(self) -> datetime: ...
+    @property
+    def ends(self) -> datetime: ...
+    @property
+    def requests(self) -> Sequence[str]: ...
+    @property
+    def late(self) -> Sequence[LateRequest]: ...
+
+
+def forecast_lines(batches: Sequence[BatchOfRequests]) -> Iterator[str]:
+    """Each batch, and each deadline that none of them keeps."""
+    for batch in batches:
+        yield (
+            f"{batch.begins:%Y-%m-%d %H:%M} UTC: {len(batch.requests):,} requests, done on {batch.ends:%Y-%m-%d %H:%M}"
+        )
+        for late in batch.late:
+            yield f"    {late.id}, due {late.due:%Y-%m-%d %H:%M}, cannot be in time: {late.reason}"
+    waiting, late_ones = (sum(map(len, of)) for of in ((b.requests for b in batches), (b.late for b in batches)))
+    yield f"{waiting:,} requests wait; {late_ones:,} cannot be in time"
 
 
 def print_requests(found: Sequence[Stored], counts: Mapping[RequestState, int], now: datetime, stream: IO[str]) -> None:

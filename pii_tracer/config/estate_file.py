@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pii_tracer.config.backups import Backup, wrong_backups
+from pii_tracer.config.batches import Batches
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.config.formats import InstalledFormat
 from pii_tracer.config.glacier_vaults import Vault, wrong_vaults
@@ -281,7 +282,7 @@ class Policy(Frozen):
     (docs/gaps.md).
     require_classification: no step that cannot be undone on a copy without a column of a known category.
     required_roles: roles that must be among the approvers in production. max_approval_hours: a year at most.
-    max_persons: most persons that one plan may erase.
+    max_persons: most persons that one plan may erase. batches: how the request store becomes plans.
     """
 
     version: Literal[1]
@@ -290,6 +291,7 @@ class Policy(Frozen):
     max_cost: float | None = Field(default=None, allow_inf_nan=False)
     allow_immediate_retention: bool = False
     max_persons: int | None = Field(default=None, ge=1)
+    batches: Batches | None = None
     max_waivers_per_person: int | None = Field(default=None, ge=0)
     unwaivable: tuple[NamedKind, ...] = ()
     require_classification: bool = False

@@ -102,6 +102,10 @@ def _understood(text: str) -> str:
     return text
 
 
+WindowText = Annotated[str, AfterValidator(_understood)]
+"""A weekly window as people write it."""
+
+
 class Windows(Frozen):
     """Waits and windows; hours of archives in UTC.
 
@@ -114,4 +118,4 @@ class Windows(Frozen):
     restore_check_minutes: float = Field(default=30, gt=0)
     archive_weekday: Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"] | None = None
     archive_start_hour: int = Field(default=0, ge=0, le=23)
-    weekly: tuple[Annotated[str, AfterValidator(_understood)], ...] = ()
+    weekly: tuple[WindowText, ...] = ()

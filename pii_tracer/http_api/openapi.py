@@ -46,6 +46,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
     _, schemas = models_json_schema([*bodies, *answers], ref_template=_REFS)  # type: ignore[list-item]
     paths: dict[str, dict[str, Any]] = {}
     for one in operations:
+        problems: dict[int, type[BaseModel]] = dict.fromkeys(one.refuses, Problem)
         told: dict[str, Any] = {
             "summary": one.text,
             "parameters": [
@@ -60,7 +61,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
             ],
             "responses": {
                 str(status): _content(HTTPStatus(status).phrase, model)
-                for status, model in [*one.answers.items(), *((status, Problem) for status in one.refuses)]
+                for status, model in {**one.answers, **problems}.items()
             },
         }
         if one.takes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from typing import Any
 
 from pii_tracer.config.laws import Ground
@@ -81,6 +82,12 @@ class RequestStore:
         with self.connected() as connection:
             found = dict(connection.execute("SELECT state, count(*) FROM requests GROUP BY state").fetchall())
         return {state: found.get(state, 0) for state in RequestState}
+
+    def planned_since(self, moment: datetime) -> int:
+        """How many requests were put into a plan since a moment."""
+        query = "SELECT count(DISTINCT request) FROM changes WHERE state = 'planned' AND at >= ?"
+        with self.connected() as connection:
+            return int(connection.execute(query, (iso(moment),)).fetchone()[0])
 
     def find(self, name: str) -> Stored:
         """A request by its id, or by the id that another receipt of it came with.

@@ -11,7 +11,7 @@ from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import Ground
 from pii_tracer.intake.requests import RequestState
-from pii_tracer.model.errors import ExitCode, Waiting
+from pii_tracer.model.errors import ExitCode, NotApproved, Waiting
 from tests.intake.places import NOW, ago, counts, opened, took
 from tests.intake.test_states import PERSONS, SAID, called, lake, made
 
@@ -45,15 +45,17 @@ def test_a_run_begins_when_the_notice_has_run_and_not_before(
     took(settings, HEAD + idle("R-1", PERSONS[0], ago(1)) + idle("R-2", PERSONS[1], ago(2.5)), given={})
     found, plan = made(settings)
     assert found.written is not None
-    assert [one.not_before for one in plan.requests] == [NOW + timedelta(days=1), NOW - timedelta(days=0.5)]
-    assert plan.not_before == NOW + timedelta(days=1)
+    assert [one.not_before for one in plan.requests] == [NOW + timedelta(days=1)]
+    with_it, ready = made(settings)  # a notice to one puts nobody else off
+    assert [(one.id, one.not_before) for one in ready.requests] == [("R-2", NOW - timedelta(days=0.5))]
     with pytest.raises(Waiting, match="nothing may begin before"):
         start_run(settings, found.written.path, None, [], None)
     assert not (settings.state / "runs").exists()
-    # who logs in meanwhile keeps her account, and the others are planned without her
+    assert with_it.written is not None
+    with pytest.raises(NotApproved):  # the notice is no reason to wait any more
+        start_run(settings, with_it.written.path, None, [], None)
+    # who logs in meanwhile keeps her account
     assert called(settings, "requests", "withdraw", "R-1", *SAID) == ExitCode.DONE
-    _, again = made(settings)
-    assert [one.id for one in again.requests] == ["R-2"]
     assert called(settings, "apply", str(found.written.path)) == ExitCode.ERROR
     assert "it is withdrawn" in capsys.readouterr().err
 

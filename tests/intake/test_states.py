@@ -350,3 +350,27 @@ def test_an_old_line_does_not_undo_what_was_decided(settings: Settings, ended: s
     [again] = took(settings, line + "\n", "export.csv").refusals  # in another file it may be a new request
     assert "withdrawn or refused" in again.reason
     assert took(settings, f"id,key,received\nNEW,{PERSONS[0]},{ago(3)}\n", "new.csv").added == 1
+
+
+def test_the_policy_says_when_a_batch_is_made_and_who_is_in_it(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whom no plan can be in time for has the places that are left: by the due date alone she would take the place of
+    one whose deadline can be kept."""
+    batches = "batches: {every_hours: 24, takes_days: 9}\n"
+    (settings.base / "policy.yaml").write_text(f"version: 1\nmax_persons: 2\nallow_late: true\n{batches}")
+    midnight = NOW.replace(hour=0, minute=0, second=0)
+    asked(settings, *PERSONS[:4], days=[28, 20, 15, 14])
+    assert called(settings, "requests", "forecast") == ExitCode.PARTIAL
+    told = capsys.readouterr().out
+    assert "a batch takes 9 days" not in told
+    assert "R-1, due" in told
+    assert "4 requests wait; 1 cannot be in time" in told
+    found, plan = made(settings)
+    assert ([one.id for one in plan.requests], found.marked) == (["R-2", "R-3"], True)
+    assert called(settings, "plan", "--requests") == ExitCode.DONE
+    assert "the policy lets no plan be made now: the next batch begins on" in capsys.readouterr().err
+    next_batch = plan_due(settings).next_batch
+    assert next_batch == midnight + timedelta(days=1)
+    _, tomorrow = made(settings, as_of=next_batch)
+    assert [one.id for one in tomorrow.requests] == ["R-1", "R-4"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,12 @@ from pii_tracer.app.intake.stores import existing_store
 from pii_tracer.app.planning.erasure_plan import WrittenPlan, plan
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.estate_file import Estate, Request, SubjectRef
+from pii_tracer.config.laws import Law, NoticeMissing, laws_of
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import RequestState, Stored
 from pii_tracer.intake.state_changes import carry_over, plan_them
 from pii_tracer.model.errors import PersonsUnknown, UsageError
+from planners.schedule.batches import Batch, BatchRule, Waiting, forecast
 
 MOST_PERSONS = 1_000
 """Persons of one plan, where the policy does not say how many (`max_persons`)."""
@@ -25,12 +27,14 @@ MOST_PERSONS = 1_000
 class DuePlan:
     """What came of planning. written: the plan, or None where no request waits for one. marked: whether its requests
     are planned by it; those of a plan that cannot be applied still wait. set_aside: requests that wait, and why.
+    next_batch: when the policy lets the next plan be made, where it lets none be made now.
     """
 
     written: WrittenPlan | None
     requests: tuple[str, ...] = ()
     marked: bool = False
     set_aside: Mapping[str, str] = field(default_factory=dict)
+    next_batch: datetime | None = None
 
 
 def plan_due(
@@ -41,7 +45,7 @@ def plan_due(
     carried_over: bool = False,
     **options: Any,
 ) -> DuePlan:
-    """Make one plan for the requests that are due first, as many as the policy lets into one.
+    """Make one plan for the requests that are due first, as many as the policy lets into one, when it lets one be made.
 
     Persons whom the source does not know are carried over, and the plan is made without them. carried_over: for
     requests that were carried over, and nobody else. options: as of `plan`.
@@ -60,10 +64,15 @@ def plan_due(
     if store is None:
         return DuePlan(None)
     as_of, estate = as_of or moment(None), settings.estate()
-    most = settings.policy(policy)[0].max_persons or MOST_PERSONS
+    rule, most = batch_rule(settings, policy), settings.policy(policy)[0].max_persons or MOST_PERSONS
+    if rule and not carried_over:
+        most -= store.planned_since(rule.span(as_of))
+        begins = rule.opening(as_of) if most > 0 else rule.begin(as_of + timedelta(minutes=1))
+        if begins > as_of:
+            return DuePlan(None, next_batch=begins)
     while True:
         choice = _Choice(estate, store, as_of, carried_over)
-        chosen = choice.first(most)
+        chosen = choice.first(most, in_time=as_of + rule.takes if rule else None)
         if not chosen:
             return DuePlan(None, set_aside=choice.aside)
         asked = [_asked(store, request) for request in chosen]
@@ -79,6 +88,40 @@ def plan_due(
         if marked:
             plan_them(store, names, written.plan.plan_id, moment(None))
         return DuePlan(written, names, marked, choice.aside)
+
+
+def batch_rule(settings: Settings, policy: Path | None = None) -> BatchRule | None:
+    """What the policy says of batches; None where a plan can be made at any time.
+
+    Raises:
+        ConfigError: the policy cannot be read.
+    """
+    found = settings.policy(policy)[0]
+    return BatchRule(found.max_persons or MOST_PERSONS, found.batches) if found.batches else None
+
+
+def forecast_requests(
+    settings: Settings, *, policy: Path | None = None, as_of: datetime | None = None
+) -> tuple[Batch, ...]:
+    """The batches that the requests which wait now will be planned in, and the deadlines that these cannot keep.
+
+    Raises:
+        UsageError: the policy says nothing of batches.
+        RequestError, ConfigError: store or policy cannot be read.
+    """
+    rule = batch_rule(settings, policy)
+    if rule is None:
+        raise UsageError("the policy says nothing of batches", where="policy", todo="write `batches` into it")
+    store, laws = existing_store(settings), laws_of(settings.estate().laws)
+    if store is None:
+        return ()
+    known = (one for one in store.requests(RequestState.RECEIVED) if one.law in laws)
+    waiting = [Waiting(one.id, one.received, one.due, _not_before(one, laws)) for one in known]
+    return tuple(forecast(waiting, rule, as_of or moment(None)))
+
+
+def _not_before(request: Stored, laws: Mapping[str, Law]) -> datetime | None:
+    return laws[request.law].at(request.received).not_before(request.ground, request.noticed)
 
 
 def _asked(store: RequestStore, request: Stored) -> Request:
@@ -102,21 +145,30 @@ class _Choice:
         self._subjects = {subject.name for subject in estate.subjects}
         self._holds = [hold for hold in estate.holds if hold.ends is None or hold.ends > as_of]
         self._aliases = store.aliases(frozenset(name for hold in self._holds for name in hold.requests))
+        self._laws = laws_of(estate.laws)
         self.aside: dict[str, str] = {}
 
-    def first(self, most: int) -> list[Stored]:
-        """At most so many, those that are due first."""
+    def first(self, most: int, in_time: datetime | None = None) -> list[Stored]:
+        """At most so many, those that are due first. in_time: when the plan will be done; those that are due earlier
+        come behind those that it can be in time for."""
         chosen: list[Stored] = []
-        group: object = None
+        late: list[Stored] = []
         for request in self._waiting():
-            mine = (request.state, frozenset(hold.id for hold in self._holds if request.id in hold.requests))
-            if not chosen:
-                group = mine
-            if mine == group:
+            if in_time and request.due < in_time:
+                late += [request] if len(late) < most else []
+            elif not chosen or self._group(request) == self._group(chosen[0]):
                 chosen.append(request)
             if len(chosen) == most:
-                break
-        return chosen
+                return chosen
+        first = (chosen or late)[:1]
+        alike = [request for request in late if first and self._group(request) == self._group(first[0])]
+        return [*chosen, *alike][:most]
+
+    def _group(self, request: Stored) -> tuple[object, ...]:
+        """Those of one plan are alike: a hold on one, or a notice to one that still runs, puts nobody else off."""
+        waits = _not_before(request, self._laws)
+        held = frozenset(hold.id for hold in self._holds if request.id in hold.requests)
+        return request.state, held, waits is not None and waits > self._as_of
 
     def _waiting(self) -> Iterator[Stored]:
         states = (
@@ -135,6 +187,12 @@ class _Choice:
             return ""
         if request.kind not in self._subjects:
             return f"the estate file declares no subject `{request.kind}` any more"
+        if request.law not in self._laws:
+            return f"the estate file declares no law `{request.law}` any more"
+        try:
+            _not_before(request, self._laws)
+        except NoticeMissing as missing:
+            return str(missing)
         if request.received > self._as_of:
             return "it was received after the time that is planned for"
         for name in self._aliases.get(request.id, ()):

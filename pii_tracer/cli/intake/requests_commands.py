@@ -208,6 +208,33 @@ def list_(estate_file: Path, state: Path, states: tuple[str, ...], due_before: s
 
 
 @requests.command()
+@estate_option
+@state_option
+@click.option("--policy", type=click.Path(path_type=Path), help="[default: policy.yaml beside the estate file]")
+@click.option("--as-of", help="the time to reckon from  [default: now]")
+@format_option("text", "json")
+def forecast(estate_file: Path, state: Path, policy: Path | None, as_of: str | None, fmt: str) -> int:
+    """Tell in which batches (`batches` of the policy) the requests that wait will be, and which cannot be in time, and
+    why: exit 7.
+
+    \b
+    Example:
+      pii-tracer requests forecast
+    """
+    from dataclasses import asdict
+
+    from pii_tracer.app.intake.due_requests import forecast_requests
+    from reports.requests_text import forecast_lines
+
+    found = forecast_requests(Settings(estate_file, state), policy=policy, as_of=moment(as_of))
+    if fmt == "json":
+        click.echo(json.dumps([asdict(batch) for batch in found], indent=2, default=lambda at: at.isoformat()))
+    else:
+        click.echo("\n".join(forecast_lines(found)))
+    return int(ExitCode.PARTIAL if any(batch.late for batch in found) else ExitCode.DONE)
+
+
+@requests.command()
 @click.argument("request")
 @estate_option
 @state_option
