@@ -142,7 +142,7 @@ class _Chunk:
         levels = (data[page.body.start : page.body.start + page.levels] for page in self.pages)
         try:
             return all(map(patterns.quiet, levels)) and all(
-                patterns.quiet(plain(data, page, self.codec), label) for page in self.pages
+                patterns.quiet(plain(data, page, self.codec), label, text=not page.coded) for page in self.pages
             )
         except PageError:
             return False
