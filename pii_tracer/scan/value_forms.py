@@ -199,7 +199,7 @@ class Patterns:
         for number, start, end in self._spaced.matches(text):
             if not text.endswith(self._shown, max(0, start - 4), end):
                 yield self._spaced_terms[number], start, end
-        for bare in unseen_signs.bare(data, 3 * self.overlap):
+        for bare in unseen_signs.bare(text, 3 * self.overlap):
             for low, high in self.parts(bare.data):
                 for terms, begin, stop in self._in(bare.data[low:high], self._folded, self._exact):
                     if bare.is_parted(low + begin, low + stop):

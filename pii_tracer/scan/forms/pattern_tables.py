@@ -145,8 +145,8 @@ class Tables:
             for written in escape_views.written(text):
                 add(table, written, (name, Form.ESCAPED))
         if _INTEGER.match(value) and len(value) > 1:
-            for text in scientific(value):
-                add(table, text.encode(), (name, Form.NUMBER))
+            for shown in scientific(value):
+                add(table, shown.encode(), (name, Form.NUMBER))
 
     def _strong(self, name: str, value: str) -> None:
         written = spellings(value)
@@ -182,8 +182,8 @@ class Tables:
                 for core in base64_cores(data):
                     add(self.exact, core, (name, Form.UUID))
         if _INTEGER.match(value) and len(value) > 1:
-            for number in scientific(value):
-                add(self.bounded, number.encode(), (name, Form.NUMBER))
+            for shown in scientific(value):
+                add(self.bounded, shown.encode(), (name, Form.NUMBER))
 
     def _as_it_looks(self, name: str, text: bytes) -> None:
         looks = escape_views.alike(text)

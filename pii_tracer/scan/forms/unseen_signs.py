@@ -41,9 +41,9 @@ class Bare:
         return int(self.origins[end - 1] - self.origins[start]) > end - 1 - start
 
 
-def bare(text: bytes | memoryview, around: int) -> Iterator[Bare]:
+def bare(text: bytes, around: int) -> Iterator[Bare]:
     """The parts of a text that hold all that lies within so many bytes of such a sign."""
-    if isinstance(text, bytes) and text.isascii():
+    if text.isascii():
         return
     whole = np.frombuffer(text, np.uint8)
     places, sizes = _places(whole)
