@@ -20,4 +20,5 @@ def ledger_of(settings: Settings, estate: Estate, warn: Callable[[str], None]) -
     """
     if not estate.scan_ledger:
         return None
-    return ScanLedger(settings.state / NAME, settings.key().scan_ledger, lambda: datetime.now(timezone.utc), warn)
+    secret, file = settings.key().scan_ledger, settings.state / NAME
+    return ScanLedger(file, secret, lambda: datetime.now(timezone.utc), warn, with_shapes=estate.column_shapes)

@@ -211,6 +211,7 @@ class Estate(Frozen):
     lease: LeasePlace | None = None
     request_store: RequestStoreUrl | None = None
     scan_ledger: bool = True
+    column_shapes: bool = False
 
     @model_validator(mode="after")
     def _consistent(self) -> Estate:

@@ -86,7 +86,9 @@ def _row_groups(file: DataFile) -> list[str]:
 
     try:
         # pyarrow ends the process when it is asked for statistics of a column whose key is missing
-        metadata = None if is_encrypted_file(file.path) else pq.read_metadata(file.path)
+        # opened here: Arrow takes no name that is no UTF-8
+        with file.path.open("rb") as stream:
+            metadata = None if is_encrypted_file(file.path) else pq.read_metadata(stream)
     except (OSError, pa.ArrowException):
         return []
     if metadata is None:
@@ -120,7 +122,8 @@ def _has_rows(file: DataFile) -> bool:
         import pyarrow.parquet as pq
 
         try:
-            return bool(pq.read_metadata(file.path).num_rows)
+            with file.path.open("rb") as stream:
+                return bool(pq.read_metadata(stream).num_rows)
         except (OSError, pa.ArrowException):
             return True  # damaged, and still a copy of the same damage
     return file.path.stat().st_size > 0

@@ -142,7 +142,7 @@ class LedgerSearchers:
 
     def _shaped(self, look: Look[T], kept: KeptShapes) -> Look[T]:
         """The same look, which keeps shapes, where this process searches files."""
-        if not (isinstance(look, FileLook) and isinstance(self.inner, Threads)):
+        if not (kept.ledger.with_shapes and isinstance(look, FileLook) and isinstance(self.inner, Threads)):
             return look
         return replace(look, keeper=kept)
 

@@ -57,8 +57,18 @@ class Entry:
 class ScanLedger:
     """The ledger's file (SQLite, mode 0600). A file that is damaged or forged is emptied: it only costs time."""
 
-    def __init__(self, file: Path, secret: bytes, now: Callable[[], datetime], warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        file: Path,
+        secret: bytes,
+        now: Callable[[], datetime],
+        warn: Callable[[str], None],
+        *,
+        with_shapes: bool = False,
+    ) -> None:
+        """with_shapes: whether shapes of column chunks are written down and asked."""
         self.file = file
+        self.with_shapes = with_shapes
         self._secret = secret
         self._now = now
         self._warn = warn

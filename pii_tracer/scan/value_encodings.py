@@ -143,9 +143,10 @@ def base64_alone(data: bytes) -> set[bytes]:
     return {plain} if len(plain) >= _ENOUGH else {core, core.replace(b"+", b"-").replace(b"/", b"_")}
 
 
-def scientific(digits: str) -> str:
-    """As Java and Python print a double that holds a whole number: `8.841302E6`."""
-    return f"{digits[0]}.{digits[1:].rstrip('0') or '0'}e{len(digits) - 1}"
+def scientific(digits: str) -> tuple[str, ...]:
+    """As programs print a double that holds a whole number: `8.841302E6` of Java, `8.841302e+06` of C and Python."""
+    start, exponent = f"{digits[0]}.{digits[1:].rstrip('0') or '0'}", len(digits) - 1
+    return f"{start}e{exponent}", f"{start}e+{exponent:02}", f"{start}e+{exponent}"
 
 
 _NUMBER = re.compile(r"[+(]?\d[\d\s().+/-]*\Z")

@@ -18,9 +18,10 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.scan.email_boundaries import of_another
-from pii_tracer.scan.forms import escape_views, line_wraps
+from pii_tracer.scan.forms import escape_views, line_wraps, unseen_signs
 from pii_tracer.scan.forms.anchors import Anchors
 from pii_tracer.scan.forms.pattern_tables import Automaton, Tables, Term, add
+from pii_tracer.scan.forms.spaced_numbers import SpacedNumbers
 from pii_tracer.scan.forms.weak_boundaries import stands_alone, whole_segment
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.key_boundaries import (
@@ -94,6 +95,9 @@ class Patterns:
         self._looks = Automaton(tables.looks)
         self._written = frozenset(tables.folded)
         lined = [p for table in (tables.folded, tables.exact) for p, terms in table.items() if terms[0][1] in _LINED]
+        self._spaced = SpacedNumbers(list(tables.spaced))
+        self._shown = tuple({v.strip().encode() for k in sets for _, v in k.values if v.strip()})
+        self._spaced_terms = list(tables.spaced.values())
         self._borders = line_wraps.Borders(lined)
         self.has_tiny = bool(tables.tiny)
         self.ints = {value: tuple(names) for value, names in tables.ints.items()}
@@ -101,7 +105,7 @@ class Patterns:
         self._cut = _cut_values(self.cells, self._weak)
         searched = [*tables.folded, *tables.exact, *tables.bounded, *tables.anchors]
         self._sieve = Sieve(searched)
-        self.sought = Sought(searched, lined, self.ints, tiny=self.has_tiny)
+        self.sought = Sought(searched, lined, self.ints, tiny=self.has_tiny, spaced=bool(tables.spaced))
         self._reach = max(map(escape_views.reach, tables.looks), default=0)
         self._anchors = Anchors(tables.anchors, self._reach)
         self.overlap = max(self._folded.longest, self._exact.longest, self._bounded.longest, self._reach) + 1
@@ -138,7 +142,7 @@ class Patterns:
 
         label: what kind of data it is, e.g. the column's name; the search is tuned for each.
         """
-        across = [start for _, start, _ in self._across(data)]
+        across = [start for _, start, _ in self._parted(data)]
         if not self._sieve.blind and len(data) >= SMALL:
             found = self._sieve.places(data, label)
             return np.union1d(found, across).astype(np.int64) if across else found
@@ -146,13 +150,13 @@ class Patterns:
         found_here = [start for _, start, _ in (*self._in(text, self._bounded), *self._strong(text))]
         return np.unique(np.array(found_here + across, np.int64))
 
-    def quiet(self, data: bytes | memoryview, label: str | None = None) -> bool:
-        """Whether the data surely holds nothing but, perhaps, tiny numbers."""
+    def quiet(self, data: bytes | memoryview, label: str | None = None, *, text: bool = True) -> bool:
+        """Whether the data surely holds nothing but, perhaps, tiny numbers. text: False where none is in it."""
         for low, high in self.parts(data, label):
             piece = bytes(data[low:high])
             if any(True for _ in self._in(piece, self._bounded)) or any(True for _ in self._strong(piece)):
                 return False
-        return not any(True for _ in self._across(data))
+        return not (text and any(True for _ in self._parted(data)))
 
     def raw(self, data: bytes | memoryview, *, lines: bool = False) -> Found:
         """Occurrences in any bytes: strong values and digests, in all their encodings.
@@ -176,7 +180,7 @@ class Patterns:
                 if lines or terms[0][1] is not Form.WRAPPED:
                     yield terms, low + start, low + end
         if lines:
-            yield from self._across(data)
+            yield from self._parted(data)
 
     def _strong(self, data: bytes) -> Iterator[Match]:
         """Strong values and digests, also those that are seen only in a view of the text."""
@@ -188,6 +192,21 @@ class Patterns:
             if text not in self._written:  # or the pattern of another form has met it
                 wrapped = b"\n" in text or b"\r" in text
                 yield [(n, Form.WRAPPED if wrapped else form) for n, form in seen.terms], seen.start, seen.end
+
+    def _parted(self, data: bytes | memoryview) -> Iterator[Match]:
+        """What stands in a text in no one piece: over ends of lines, with unseen signs in it, or other signs between
+        the digits of a number.
+        """
+        yield from self._across(data)
+        text = bytes(data)
+        for number, start, end in self._spaced.matches(text):
+            if not text.endswith(self._shown, max(0, start - 4), end):
+                yield self._spaced_terms[number], start, end
+        for bare in unseen_signs.bare(text, 3 * self.overlap):
+            for low, high in self.parts(bare.data):
+                for terms, begin, stop in self._in(bare.data[low:high], self._folded, self._exact):
+                    if bare.is_parted(low + begin, low + stop):
+                        yield terms, int(bare.origins[low + begin]), int(bare.origins[low + stop - 1]) + 1
 
     def _across(self, data: bytes | memoryview) -> Iterator[Match]:
         """What goes on in the next line of a text, broken anywhere."""

@@ -261,7 +261,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as base:
         built = Path(base) / "estate"
         build_estate([str(built)])
-        ledger = ScanLedger(Path(base) / "ledger.sqlite", b"k" * 32, lambda: datetime.now(timezone.utc), print)
+        ledger = ScanLedger(
+            Path(base) / "ledger.sqlite", b"k" * 32, lambda: datetime.now(timezone.utc), print, with_shapes=True
+        )
         print(estate_share(built, ledger))
     began = time.perf_counter()
     pairs, with_person = draw_pairs(PAIRS)
@@ -274,7 +276,7 @@ def main() -> None:
         people = make_lake(root)
         size = sum(file.stat().st_size for file in root.rglob("*.parquet")) / 2**20
         kept = Path(base) / "ledger.sqlite"
-        ledger = ScanLedger(kept, b"k" * 32, lambda: datetime.now(timezone.utc), print)
+        ledger = ScanLedger(kept, b"k" * 32, lambda: datetime.now(timezone.utc), print, with_shapes=True)
         first_bare, _, _ = search(root, people[0], None)
         second_bare, bare, _ = search(root, people[1], None)
         first, _, _ = search(root, people[0], ledger)

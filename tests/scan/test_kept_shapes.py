@@ -60,7 +60,7 @@ class World:
         pq.write_table(pa.table(columns), self.path(number), compression="none", write_statistics=False)
 
     def ledger(self, secret: bytes = SECRET) -> ScanLedger:
-        return ScanLedger(self.file, secret, lambda: self.now, self.told.append)
+        return ScanLedger(self.file, secret, lambda: self.now, self.told.append, with_shapes=True)
 
     def scan(self, value: str, sample: int = 0, secret: bytes = SECRET) -> tuple[TreeScan, Reading]:
         searchers = LedgerSearchers(self.ledger(secret), THREADS, draw=random.Random(sample))

@@ -145,6 +145,28 @@ PEOPLE = (
 )
 
 
+@pytest.mark.parametrize(
+    ("value", "written_as"),
+    [
+        ("+91 98450 12345", "call +91-98450-12345 back"),
+        ("+91 98450 12345", "(919) 845.012345"),
+        ("7340219981", "no. 7,340,219,981"),
+        (HER[0], "ip\u200bsita.na\u00adyak@ma\u2060il.exa\ufeffmple"),
+        (HER[0], "".join(f"{sign}\u200c" for sign in HER[0])),
+        ("P-55102", "P\u200d-\u200d5\u200d5\u200d1\u200d0\u200d2"),
+    ],
+)
+@pytest.mark.parametrize("coded", [True, False], ids=["dictionary", "plain"])
+def test_a_value_in_pieces_of_which_no_pattern_stands_in_the_text(value: str, written_as: str, coded: bool) -> None:
+    """Found by what is between its signs, or left out there: no word of it needs to be in a table."""
+    cells = [f"nothing at all {n}" for n in range(400)]
+    cells[200] = written_as
+    data = file_of(pa.table({"note": cells, "n": list(range(400))}), use_dictionary=coded, write_statistics=False)
+    her = drawn_cells.patterns_of((value, False))
+    assert scanned(data, her).hits
+    assert "note" not in names_left(data, same_with_shapes(data, her))
+
+
 def fits(patterns: Patterns, *pieces: bytes) -> bool:
     text = TextShape(1 << 12)
     for piece in pieces:

@@ -126,9 +126,11 @@ def spots_of(subject: Subject, paths: EstatePaths, states: Mapping[DatasetId, Ta
     """
     found = {}
     aliases = paths.aliases()
+    declared = {table.name: table.format for table in paths.declared.values()}
     for name, told in subject.by_table:
         state = states.get(aliases[name]) if name in aliases else None
-        if state is not None:
+        # a folder of another format shows another file's columns: discovery's gap, not a wrong name
+        if state is not None and declared.get(name, state.format) is state.format:
             for column in told.named:
                 found[ColumnId(dataset=state.dataset, column=column)] = find_spot(column, state.columns, name)
             _refuse_missing(told, state, name)

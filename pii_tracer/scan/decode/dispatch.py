@@ -113,6 +113,11 @@ def _unpacked(
     read_as = _pieces(inner, codec, nest.drawn(pieces), collector, role, deeper)
     for own in beside.own:
         _own(own, collector)
+    for free in beside.free:
+        if compression.opened("", free, BLOCK) or any(kind.fits(free) for kind in file_kinds() if len(free)):
+            beside.foreign.append(free)
+        else:
+            _own(free, collector)
     for foreign in beside.foreign:
         _guarded("", foreign, collector, Role.DATA, deeper)
     return f"{codec} > {read_as}"

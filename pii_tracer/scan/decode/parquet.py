@@ -171,7 +171,7 @@ class _Chunk:
                 of_texts = page.is_dictionary or not page.coded or not self.packed
                 if quiet or (made is not None and of_texts):
                     content = plain(data, page, self.codec)
-                    quiet = quiet and patterns.quiet(content, label)
+                    quiet = quiet and patterns.quiet(content, label, text=not page.coded)
                     if made is not None and of_texts:
                         made.add(content)
         except PageError:

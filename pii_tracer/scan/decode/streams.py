@@ -45,10 +45,12 @@ def stream_of(data: memoryview) -> pa.NativeFile:
 class Beside:
     """Bytes of a compressed file that no stream of its codec holds, filled as the content is drawn.
 
-    own: of the codec's own, such as a header's file name; foreign: what stands behind the last stream.
+    own: of the codec's own, such as a header's file name; free: what readers pass over, which may be a file or numbers
+    of the program that wrote it; foreign: what stands behind the last stream.
     """
 
     own: list[memoryview] = field(default_factory=list)
+    free: list[memoryview] = field(default_factory=list)
     foreign: list[memoryview] = field(default_factory=list)
 
 
@@ -183,7 +185,7 @@ def _frames(data: memoryview, size: int, beside: Beside) -> Iterator[bytes]:
     position = 0
     while position < len(data):
         if end := _skipped(data, position):
-            beside.own.append(data[position:end])
+            beside.free.append(data[position + 8 : end])
             position = end
             continue
         if bytes(data[position : position + 4]) != b"\x28\xb5\x2f\xfd":
@@ -209,7 +211,7 @@ def _lz4_frames(data: memoryview, size: int, beside: Beside) -> Iterator[bytes]:
     position = 0
     while position < len(data):
         if end := _skipped(data, position):
-            beside.own.append(data[position:end])
+            beside.free.append(data[position + 8 : end])
         elif bytes(data[position : position + 4]) == b"\x04\x22\x4d\x18":
             end = _lz4_end(data, position)
             yield from _read("lz4", data[position:end], size)
@@ -258,7 +260,7 @@ def _snappy_frames(data: memoryview, size: int, beside: Beside) -> Iterator[byte
         if kind in (0, 1):
             yield raw("snappy", bytes(chunk[4:]), 1 << 17) if kind == 0 else bytes(chunk[4:])
         else:
-            beside.own.append(chunk)
+            beside.free.append(chunk)
         position += 4 + length
 
 

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 from enum import Enum
@@ -212,10 +213,11 @@ def _csv(text: str, collector: Collector, first: str | None = None, *, known: bo
     regular = delimiter in first
     try:
         header = next(csv.reader([first], delimiter=delimiter), [])
+        names = _columns(header, collector.patterns.key_columns)
         for row in rows:
             regular = regular and len(row) in (0, len(header)) and not any(cell[:1] == " " for cell in row)
             for index, cell in enumerate(row):
-                column = _column(header, index, collector.patterns.key_columns) if known else None
+                column = (names[index] if index < len(names) else f"_c{index}") if known else None
                 inner.string(cell, "data", column, known=len(row) == len(header))
     except csv.Error:
         regular = False  # the search as text below has seen everything
@@ -230,13 +232,11 @@ def _csv(text: str, collector: Collector, first: str | None = None, *, known: bo
     return "csv"
 
 
-def _column(header: list[str], index: int, keys: KeyColumns) -> str:
-    """The name in the first row where that looks like a header. A first row of data must not be repeated as names.
+def _columns(header: list[str], keys: KeyColumns) -> list[str]:
+    """The names in the first row where that looks like a header. A first row of data must not be repeated as names.
 
     keys: columns that the plan names.
     """
-    if index < len(header) and header[index] in keys and header.count(header[index]) == 1:
-        return header[index]
-    if index < len(header) and len(set(header)) == len(header) and all(_NAME.match(cell) for cell in header):
-        return header[index]
-    return f"_c{index}"
+    times = Counter(header)
+    named = len(times) == len(header) and all(map(_NAME.match, header))
+    return [name if named or (times[name] == 1 and name in keys) else f"_c{index}" for index, name in enumerate(header)]

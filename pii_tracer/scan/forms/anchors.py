@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from ahocorasick_rs import BytesAhoCorasick
 
 _RUN = re.compile(rb"[a-z0-9]+")
-_HIDES = re.compile(rb"[\\%&=]|\xc2\xad|\xcd\x8f|\xe1\xa0|\xe2[\x80\x81]|\xef\xbb")
+_HIDES = re.compile(rb"[\\%&=]|\xc2\xad|\xcd\x8f|\xe1\xa0|\xe2[\x80\x81]|\xef[\xb8\xbb\xbf]")
 """How everything begins that can stand for a letter or inside a word: escapes, and what is not seen."""
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from pii_tracer.scan.forms.unseen_signs import UNSEEN
 from pii_tracer.scan.hits import Form
 
 Term = tuple[str, Form]
@@ -25,18 +26,19 @@ _REACH = 96
 _LARGEST = 1 << 16
 """Bytes that are looked at together."""
 
-_BLANK = rb"(?:[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80)"
-"""Every blank of Unicode (White_Space, https://www.unicode.org/Public/UCD/latest/ucd/PropList.txt), in UTF-8."""
+_BLANK = (
+    rb"(?:[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80"
+    rb"|\xe1\x85[\x9f\xa0]|\xe3\x85\xa4|\xef\xbe\xa0|\xe2\xa0\x80)"
+)
+"""Every blank of Unicode (White_Space, https://www.unicode.org/Public/UCD/latest/ucd/PropList.txt), in UTF-8, and what
+looks like one: fillers of Hangul, Braille without dots."""
 _QUOTE = (
     rb"(?:['\"`]|\xc2[\xab\xb4\xbb]|\xca[\xb9-\xbd]|\xcb[\x88\x8b]"
     rb"|\xe2\x80[\x98-\x9f\xb2-\xb7\xb9\xba]|\xef\xbc[\x82\x87])"
 )
 """Quotes and apostrophes, those of typographers, too."""
-_DASH = rb"(?:\xe2\x80[\x90-\x95]|\xe2\x88\x92|\xef\xb9\xa3|\xef\xbc\x8d)"
-_NOTHING = rb"(?:\xc2\xad|\xcd\x8f|\xe1\xa0\x8e|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf)"
-"""What is not seen: soft hyphens, joiners, marks of direction."""
-
-_DROPPED = re.compile(_NOTHING + rb"|\\+(?![a-z0-9\\])|(?<=\\)\\+")
+_DASH = rb"(?:\xe2\x80[\x90-\x95]|\xe2\x81\x83|\xe2\x88\x92|\xef\xb9[\x98\xa3]|\xef\xbc\x8d|\xd6\x8a)"
+_DROPPED = re.compile(UNSEEN + rb"|\\+(?![a-z0-9\\])|(?<=\\)\\+")
 _ALIKE = re.compile(rb"(" + _QUOTE + rb"+)|(" + _DASH + rb")|(?:\n[ \t>]*|" + _BLANK + rb")+")
 _ESCAPES = re.compile(
     rb"((?:%(?:25)*[0-9a-f]{2})+)"
@@ -63,10 +65,24 @@ _LEADS = (
     *(b"\xc2" + bytes([second]) for second in (0x85, 0xA0, 0xAB, 0xAD, 0xB4, 0xBB)),
     *(b"\xe2" + bytes([second]) for second in (0x80, 0x81, 0x88)),
     *(b" " + bytes([first]) for first in (0xE1, 0xE2, 0xE3)),
-    b"\xe1\x9a", b"\xe3\x80", b"\xef\xbc", b"\xef\xb9", b"\xef\xbb", b"\xca\xbc", b"<b",
+    b"\xe1\x9a", b"\xe1\x85", b"\xe3\x80", b"\xe3\x85", b"\xef\xbe", b"\xe2\xa0", b"\xd6\x8a", b"\xef\xbc",
+    b"\xef\xb9", b"\xef\xbb", b"\xca\xbc", b"<b",
 )  # fmt: skip
 """How what stands in the place of a blank, a quote or a sign begins."""
-_UNICODE = (*range(9, 14), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)
+_UNICODE = (
+    *range(9, 14),
+    0x85,
+    0xA0,
+    0x1680,
+    *range(0x2000, 0x200B),
+    0x2028,
+    0x2029,
+    0x202F,
+    0x205F,
+    0x2800,
+    0x3000,
+    0x3164,
+)
 _BLANKS = (
     *(chr(code).encode() for code in _UNICODE),
     *(b"  ", b"\r\n", b"\\ ", b"&nbsp;", b"&#160;", b"&#xa0;", b"&amp;nbsp;", b"&amp;#160;", b"&#32;", b"&#x20;"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ahocorasick_rs import BytesAhoCorasick
 
 from pii_tracer.model.datasets import KeySet
-from pii_tracer.scan.forms import escape_views
+from pii_tracer.scan.forms import escape_views, spaced_numbers, whole_escapes
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.value_encodings import (
     SEALED,
@@ -41,6 +41,9 @@ _SURE = 12
 _STRONG_DIGITS = 10
 """Fewer digits behind blanks, which a source pads with, mean something else elsewhere, too."""
 
+_PADDED_DIGITS = 7
+"""A number that a source pads with zeros is a typed number elsewhere. Fewer digits without them are many things'."""
+
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,37})\Z")
 
 
@@ -66,12 +69,23 @@ def add(table: dict[bytes, list[Term]], pattern: bytes, term: Term) -> None:
         terms.append(term)
 
 
+_UNPARTED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]{2,}")
+"""Scripts that put no blanks between words, or that write particles behind a name: Thai, Burmese, Khmer, Chinese,
+Japanese, Korean."""
+
+
+def is_short(value: str) -> bool:
+    """Whether a value would be found by chance in binary, or inside longer words."""
+    return len(value) < SHORT_TEXT and not _UNPARTED.fullmatch(value)
+
+
 @dataclass
 class Tables:
     """Patterns by how they are searched.
 
     folded: in any case; exact; bounded: between boundaries; tiny: as whole cells; looks: as text looks in a view, near
-    one of the anchors; digests: in hex. ints: whole numbers; cells: whole cells.
+    one of the anchors; digests: in hex; spaced: digits that other signs
+    part. ints: whole numbers; cells: whole cells.
     """
 
     folded: dict[bytes, list[Term]] = field(default_factory=dict)
@@ -81,6 +95,7 @@ class Tables:
     looks: dict[bytes, list[Term]] = field(default_factory=dict)
     anchors: dict[bytes, set[bytes]] = field(default_factory=dict)
     digests: dict[bytes, list[Term]] = field(default_factory=dict)
+    spaced: dict[str, list[Term]] = field(default_factory=dict)
     ints: dict[int, list[str]] = field(default_factory=dict)
     cells: dict[str, list[str]] = field(default_factory=dict)
 
@@ -95,18 +110,31 @@ class Tables:
                 for pattern in (digest, *base64_alone(digest)) if form in SEALED else ():
                     add(self.exact, pattern, (name, form))
         number = bare_number(value)
-        for digits in (value, number or ""):
+        for text in (number, f"+{number}") if number else ():  # as advertisers hash phones
+            for digest, form in digests(text):
+                add(self.digests, digest.hex().encode(), (name, form))
+        plain = value.lstrip("0") if value.isdigit() else ""
+        for digits in (value, number or "", plain if len(plain) >= _PADDED_DIGITS else ""):
             if _INTEGER.match(digits) and name not in self.ints.setdefault(int(digits), []):
                 self.ints[int(digits)].append(name)
+        digits = number or plain
+        if (
+            not key_set.weak
+            and len(digits) >= spaced_numbers.LEAST
+            and (name, Form.NUMBER) not in self.spaced.get(digits, ())
+        ):
+            self.spaced.setdefault(digits, []).append((name, Form.NUMBER))
         padded = value != given and value.isdigit() and len(value) < _STRONG_DIGITS
-        if key_set.weak or padded or len(value) < SHORT_TEXT:
+        if key_set.weak or padded or is_short(value):
             self._bounded(name, value)
         else:
             self._strong(name, value)
         if value != given and not key_set.weak and len(value) < _SURE:
             self._strong(name, given)  # with its blanks it is strong
         if number is not None:
-            for text in (number, scientific(number)):
+            for text in whole_escapes.in_other_digits(number):
+                add(self.folded, text.encode(), (name, Form.ESCAPED))
+            for text in (number, *scientific(number)):
                 add(self.bounded, text.encode(), (name, Form.NUMBER))
 
     def _bounded(self, name: str, value: str) -> None:
@@ -117,7 +145,8 @@ class Tables:
             for written in escape_views.written(text):
                 add(table, written, (name, Form.ESCAPED))
         if _INTEGER.match(value) and len(value) > 1:
-            add(table, scientific(value).encode(), (name, Form.NUMBER))
+            for shown in scientific(value):
+                add(table, shown.encode(), (name, Form.NUMBER))
 
     def _strong(self, name: str, value: str) -> None:
         written = spellings(value)
@@ -132,9 +161,17 @@ class Tables:
                 add(self.folded, escaped.encode().lower(), (name, Form.HTML))
             for wide in utf16(spelling):
                 add(self.folded, wide.lower(), (name, Form.UTF16))
-            add(self.folded, spelling.encode().hex().encode(), (name, Form.HEX))
-            for core in base64_cores(spelling.encode()):
-                add(self.exact, core, (name, Form.BASE64))
+            for escaped in whole_escapes.escaped(spelling):
+                add(self.folded, escaped.encode().lower(), (name, Form.ESCAPED))
+            for page in whole_escapes.in_code_pages(spelling):
+                add(self.folded, page.lower(), (name, Form.TEXT))
+            for cased in dict.fromkeys((spelling, spelling.lower(), spelling.upper())):
+                add(self.folded, cased.encode().hex().encode(), (name, Form.HEX))
+                for core in base64_cores(cased.encode()):
+                    add(self.exact, core, (name, Form.BASE64))
+            for encoded, is_base64 in whole_escapes.wide_encoded(spelling):
+                table = self.exact if is_base64 else self.folded
+                add(table, encoded, (name, Form.BASE64 if is_base64 else Form.HEX))
         for spelling in written:
             self._as_it_looks(name, spelling.encode().lower())
         if (number := uuid_of(value)) is not None:
@@ -145,7 +182,8 @@ class Tables:
                 for core in base64_cores(data):
                     add(self.exact, core, (name, Form.UUID))
         if _INTEGER.match(value) and len(value) > 1:
-            add(self.bounded, scientific(value).encode(), (name, Form.NUMBER))
+            for shown in scientific(value):
+                add(self.bounded, shown.encode(), (name, Form.NUMBER))
 
     def _as_it_looks(self, name: str, text: bytes) -> None:
         looks = escape_views.alike(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from pii_tracer.scan.email_boundaries import RUN
 
 _OPAQUE_RUN = 20
@@ -14,18 +16,30 @@ def whole_segment(path: bytes, start: int, end: int) -> bool:
 
 
 def stands_alone(data: bytes, start: int, end: int) -> bool:
-    """Whether no digits, nor letters where it is a word, touch a match."""
+    """Whether no digits, nor letters where it is a word, touch a match. Zeros may pad a number."""
+    if not 48 <= data[start] <= 57:  # a short word: no letter or digit may touch it
+        left = data[max(0, start - 4) : start].decode("utf-8", "ignore")
+        right = data[end : end + 4].decode("utf-8", "ignore")
+        return not (_of_word(left[-1:]) or _of_word(right[:1]))
+    whole = start
+    while start and data[start - 1] == 48:
+        start -= 1
     before = data[start - 1] if start else 32
     after = data[end] if end < len(data) else 32
-    if not 48 <= data[start] <= 57:  # a short word: no letter or digit may touch it
-        return not (chr(before).isalnum() or chr(after).isalnum() or before > 127 or after > 127)
+    if start < whole and before == 46:  # the fraction of another number
+        return False
     if 48 <= before <= 57 or 48 <= after <= 57:
         return False
     if before == 46 and start > 1 and 48 <= data[start - 2] <= 57:  # the fraction of another number
         return False
     if after == 46 and end + 1 < len(data) and 48 <= data[end + 1] <= 57 and not _zero_fraction(data, end + 1):
         return False
-    return not _in_opaque_run(data, start, end)
+    return not _in_opaque_run(data, start, end) or _is_apart(data, start, end)
+
+
+def _of_word(sign: str) -> bool:
+    """Letters, digits, and what stands above or below them."""
+    return bool(sign) and (sign.isalnum() or unicodedata.category(sign)[0] == "M")
 
 
 def _zero_fraction(data: bytes, position: int) -> bool:
@@ -35,6 +49,11 @@ def _zero_fraction(data: bytes, position: int) -> bool:
             return False
         position += 1
     return True
+
+
+def _is_apart(data: bytes, start: int, end: int) -> bool:
+    """Whether nothing of a token touches it on either side: zeros make it as long."""
+    return not (start and data[start - 1] in RUN) and not (end < len(data) and data[end] in RUN)
 
 
 def _in_opaque_run(data: bytes, start: int, end: int) -> bool:

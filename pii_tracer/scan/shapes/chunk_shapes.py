@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from pii_tracer.model.number_keys import EXACT
 from pii_tracer.scan.decode.arrow import day_texts, is_never_searched
-from pii_tracer.scan.forms import line_wraps
+from pii_tracer.scan.forms import line_wraps, spaced_numbers, unseen_signs
 from pii_tracer.scan.shapes.sought_values import FIRST, LAST, WITHIN, Kind, Shape, border, number_hashes
 from pii_tracer.scan.shapes.word_tables import (
     LONG,
@@ -44,12 +44,16 @@ class TextShape:
         self._short, self._long = (new_marks(min(width.most, bits)) for width in (SHORT, LONG))
         self._digits = new_marks(min(LONG.most, bits))
         self._ends = new_marks(min(SHORT.most, bits))
+        self._parted = self._grouped = False
 
     def add(self, piece: bytes | memoryview) -> None:
         """Note what stands in a piece of which no text goes on in another."""
         mark_words(self._short, piece, SHORT)
         mark_words(self._long, piece, LONG)
         mark_digits(self._digits, piece)
+        whole = bytes(piece)
+        self._parted = self._parted or unseen_signs.stand_in(whole)
+        self._grouped = self._grouped or spaced_numbers.stand_in(whole)
         before, left, right, behind = line_wraps.signs_at_ends(piece)
         if len(left):
             mark(self._ends, border(WITHIN, before, left, right, behind))
@@ -60,7 +64,8 @@ class TextShape:
         """The shape of what was noted."""
         # a short pattern has few words, of which none should be there by chance
         short, digits, ends = (packed(marks, SPARSER) for marks in (self._short, self._digits, self._ends))
-        return Shape(Kind.TEXT, (short, packed(self._long, SPARSE), digits, ends))
+        tables = (short, packed(self._long, SPARSE), digits, ends)
+        return Shape(Kind.TEXT, tables, parted=self._parted, grouped=self._grouped)
 
 
 class ColumnShape(Protocol):
@@ -152,7 +157,10 @@ def whole_numbers(array: Any) -> Numbers | None:
 
 def written(shapes: Mapping[Place, Shape]) -> bytes:
     """The shapes of a file as bytes."""
-    heads = [[*place, s.kind, s.low, s.high, [len(t) for t in s.tables]] for place, s in sorted(shapes.items())]
+    heads = [
+        [*place, s.kind, s.low, s.high, s.parted, s.grouped, [len(t) for t in s.tables]]
+        for place, s in sorted(shapes.items())
+    ]
     head = json.dumps(heads).encode()
     return b"".join((len(head).to_bytes(4, "little"), head, *(t for _, s in sorted(shapes.items()) for t in s.tables)))
 
@@ -165,12 +173,12 @@ def read(content: bytes) -> dict[Place, Shape]:
     """
     at = 4 + int.from_bytes(content[:4], "little")
     found: dict[Place, Shape] = {}
-    for group, index, kind, low, high, sizes in json.loads(content[4:at]):
+    for group, index, kind, low, high, parted, grouped, sizes in json.loads(content[4:at]):
         tables = []
         for size in sizes:
             tables.append(content[at : at + size])
             at += size
-        found[group, index] = Shape(Kind(kind), tuple(tables), low, high)
+        found[group, index] = Shape(Kind(kind), tuple(tables), low, high, parted, grouped)
     if at != len(content):
         raise ValueError("shapes cut short")
     return found

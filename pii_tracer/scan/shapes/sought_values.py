@@ -36,24 +36,36 @@ class Shape:
     """What a column chunk can hold.
 
     tables: of a text its words of four and of eight bytes, its runs of digits, and what stands around ends of lines; of
-    numbers the whole ones. low, high: the least and the greatest whole number.
+    numbers the whole ones. low, high: the least and the greatest whole number. parted: whether signs that are not seen
+    stand in a text, so that no word of a value needs to stand in one piece; grouped: whether long numbers in pieces do.
     """
 
     kind: Kind
     tables: tuple[bytes, ...] = ()
     low: int = 0
     high: int = -1
+    parted: bool = False
+    grouped: bool = False
 
 
 class Sought:
     """Persons' values, as shapes are asked for them. Holds values: never printed, never stored."""
 
-    def __init__(self, patterns: Iterable[bytes], lined: Iterable[bytes], ints: Collection[int], *, tiny: bool) -> None:
+    def __init__(
+        self,
+        patterns: Iterable[bytes],
+        lined: Iterable[bytes],
+        ints: Collection[int],
+        *,
+        tiny: bool,
+        spaced: bool,
+    ) -> None:
         """patterns: all that text is searched for. lined: those that are looked for over ends of lines. ints: numbers.
-        tiny: whether there are numbers that no pattern stands for.
+        tiny: whether there are numbers that no pattern stands for. spaced: whether there are some that are found in
+        pieces.
         """
         self.patterns, self._lined, self._ints = tuple(patterns), tuple(lined), tuple(ints)
-        self._tiny = tiny
+        self._tiny, self._spaced = tiny, spaced
 
     def fits(self, shape: Shape) -> bool:
         """Whether one of the values may stand in a chunk of this shape."""
@@ -66,7 +78,7 @@ class Sought:
         return bool(held(shape.tables[0], number_hashes(np.array(inside, np.int64))).any()) if inside else False
 
     def _in_text(self, shape: Shape) -> bool:
-        if self._fits_everywhere:
+        if self._fits_everywhere or shape.parted or (shape.grouped and self._spaced):
             return True
         if held(shape.tables[-1], self._around_ends).any():
             return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,21 @@ def test_keys_that_spark_reads_alike_are_found_in_both_files(tmp_path: Path, cel
     plan = planned(tmp_path)
     assert plan["gaps"] == []
     assert {c["table"]: c["found"]["rows"] for c in plan["copies"]} == {"s.people": 2, "s.copy": 1}
+
+
+def test_a_name_that_is_no_utf_8_is_a_gap(tmp_path: Path) -> None:
+    people = estate(tmp_path)
+    Path(os.fsdecode(os.fsencode(people) + b"/\xff.parquet")).write_bytes((people / "a.parquet").read_bytes())
+    plan = planned(tmp_path)
+    assert {gap["kind"] for gap in plan["gaps"]} == {"unreadable"}
+    assert "s.copy" in {copy["table"] for copy in plan["copies"]}
+
+
+def test_a_file_of_another_format_in_the_source_is_no_wrong_column(tmp_path: Path) -> None:
+    (estate(tmp_path) / "b.csv").write_text("a,b\n1,2\n")
+    plan = planned(tmp_path)
+    assert "format_mismatch" in {gap["kind"] for gap in plan["gaps"]}
+    assert "s.copy" in {copy["table"] for copy in plan["copies"]}
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json"])

@@ -177,6 +177,16 @@ def test_a_stream_behind_another_is_read_or_unread(name: str) -> None:
     assert scan("a.bin", data[:cut]).unread
 
 
+@pytest.mark.parametrize(
+    "name", ["zstd, skipped first", "zstd, skipped last", "lz4, skipped", "snappy framing, padding"]
+)
+@pytest.mark.parametrize("packed", ["gzip", "zlib", "zstd", "zip", "tar"])
+def test_what_readers_pass_over_may_be_packed(name: str, packed: str) -> None:
+    for text, red in ((PHONE, True), (OTHER_PHONE, False)):
+        found = scan("a.bin", BESIDE[name](STREAMS[packed](text.encode())))
+        assert (bool(found.strong), found.unread) == (red, ()), name
+
+
 def test_decoders_are_chosen_by_bytes_before_names() -> None:
     table = pa.table({"phone": [PHONE], "id": [USER]})
     for suffix in (".snappy", ".deflate", ".lz4", ".br", ".gz", ".csv", ".lzma"):
