@@ -24,7 +24,7 @@ def laws(law: str | None, estate_file: Path, received: str | None, fmt: str) -> 
     Example:
       pii-tracer laws DPDP --received 2027-06-01T00:00:00+05:30
     """
-    from pii_tracer.app.known_laws import known_laws
+    from pii_tracer.app.intake.known_laws import known_laws
     from reports.laws_text import law_lines
 
     found = known_laws(Settings(estate_file, DEFAULT_STATE), moment(received), law)
