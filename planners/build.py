@@ -29,8 +29,8 @@ from pii_tracer.model.plan import (
     Schedule,
     Step,
     Totals,
-    Waiver,
 )
+from pii_tracer.model.waivers import Waiver
 from planners.copies.backups import with_backups
 from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references

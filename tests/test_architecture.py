@@ -27,7 +27,6 @@ LONG = {
     "pii_tracer/lake/inventory.py": 439,
     "pii_tracer/run/runner.py": 445,
     "pii_tracer/scan/hit_collector.py": 404,
-    "planners/build.py": 409,
     "planners/copies/classification.py": 409,
     "planners/keys/key_tables.py": 424,
     "planners/locate/identifier_walk.py": 466,

@@ -27,7 +27,7 @@ from pii_tracer.model.datasets import (
 from pii_tracer.model.gap_kinds import NamedKind
 from pii_tracer.model.locations import S3Location, is_s3, s3_location
 from pii_tracer.model.other_numbers import NotKeys
-from pii_tracer.model.timestamps import Moment
+from pii_tracer.model.waivers import Waiver
 
 FORMAT_VERSION = 1
 STAYS = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS, Strategy.DESTROY_KEY, Strategy.CONFIRM})
@@ -220,29 +220,6 @@ class Step(Frozen):
     reason: str
 
     model_config = ConfigDict(populate_by_name=True)
-
-
-class OwnerTask(Frozen):
-    """What a person does by hand about a waived gap. It is a step of the plan, and the run waits for its confirmation.
-
-    due_days: days that the owner has, from the moment when it can be done. before, after: copies (table, place or id)
-    of which no step begins before it is done, or that it waits for.
-    """
-
-    owner: str = Field(min_length=1)
-    act: str = Field(min_length=1)
-    due_days: int = Field(default=7, ge=1, le=365)
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-
-
-class Waiver(Frozen):
-    """A named person accepts a gap until a date. task: what somebody does about it meanwhile, where something is."""
-
-    who: str = Field(min_length=1)
-    why: str = Field(min_length=1)
-    until: Moment
-    task: OwnerTask | None = None
 
 
 class Gap(Frozen):

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.plan import Gap, OwnerTask
+from pii_tracer.model.plan import Gap
+from pii_tracer.model.waivers import OwnerTask
 from planners.step_drafts import CopyDraft, Draft, is_named
 
 

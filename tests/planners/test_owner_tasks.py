@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.plan import ErasurePlan, Waiver
+from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.model.waivers import Waiver
 from pii_tracer.review.plan_consistency import contradiction
 from reports.plan.plan_view import PlanView
 from tests.planners.smalllake import Lake

@@ -10,7 +10,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Ref, RefKind
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.plan import Waiver
+from pii_tracer.model.waivers import Waiver
 from tests.planners.smalllake import NOW, Lake, archive, hold, kinds, strategies, touched
 
 WAIVER = Waiver(who="w", why="y", until=NOW + timedelta(days=9))

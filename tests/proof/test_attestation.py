@@ -17,15 +17,8 @@ from hypothesis import strategies as st
 
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ProofError
-from pii_tracer.model.plan import (
-    ErasurePlan,
-    Exemption,
-    Gap,
-    HeldColumn,
-    Mask,
-    PlannedHold,
-    Waiver,
-)
+from pii_tracer.model.plan import ErasurePlan, Exemption, Gap, HeldColumn, Mask, PlannedHold
+from pii_tracer.model.waivers import Waiver
 from pii_tracer.proof.attestation import Others, Proven, attest
 from pii_tracer.proof.attestation_verifier import Given, verify_attestation
 from pii_tracer.proof.evidence_leaves import (

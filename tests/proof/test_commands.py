@@ -16,7 +16,8 @@ from pii_tracer.cli.main import run as command
 from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.plan import ErasurePlan, Gap, Waiver
+from pii_tracer.model.plan import ErasurePlan, Gap
+from pii_tracer.model.waivers import Waiver
 from pii_tracer.proof.attestation import Others, attest
 from pii_tracer.proof.attestation_issuing import publish
 from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog

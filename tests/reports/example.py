@@ -52,9 +52,9 @@ from pii_tracer.model.plan import (
     Schedule,
     Step,
     Totals,
-    Waiver,
     digest_of,
 )
+from pii_tracer.model.waivers import Waiver
 from reports.run.run_views import (
     Bystanders,
     ByteCheck,

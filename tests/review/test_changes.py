@@ -10,18 +10,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.model.datasets import Match, MatchTerm, Strategy
-from pii_tracer.model.plan import (
-    ErasurePlan,
-    Found,
-    Gap,
-    HeldColumn,
-    Mask,
-    Mention,
-    Override,
-    PlannedHold,
-    Step,
-    Waiver,
-)
+from pii_tracer.model.plan import ErasurePlan, Found, Gap, HeldColumn, Mask, Mention, Override, PlannedHold, Step
+from pii_tracer.model.waivers import Waiver
 from pii_tracer.review.plan_changes import (
     About,
     Change,

@@ -18,7 +18,8 @@ from sarif_pydantic import Sarif
 from pii_tracer.cli.check_command import as_json, rendered
 from pii_tracer.config.estate_file import Policy
 from pii_tracer.model.errors import ExitCode
-from pii_tracer.model.plan import ErasurePlan, Gap, Override, PlannedColumn, PlannedHold, Precondition, Waiver
+from pii_tracer.model.plan import ErasurePlan, Gap, Override, PlannedColumn, PlannedHold, Precondition
+from pii_tracer.model.waivers import Waiver
 from pii_tracer.review.json_line_numbers import lines_of
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.review.policy import RULES, Finding, Level, Signer, evaluate

@@ -28,7 +28,8 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.errors import NotApproved, PolicyDenied, ReviewError
 from pii_tracer.model.legal_holds import Hold
-from pii_tracer.model.plan import LAPSES, Examined, Gap, Override, PlannedHold, Precondition, Waiver
+from pii_tracer.model.plan import LAPSES, Examined, Gap, Override, PlannedHold, Precondition
+from pii_tracer.model.waivers import Waiver
 from pii_tracer.review import approval, dsse
 from pii_tracer.review.drift import MISSING, compare
 from pii_tracer.review.plan_file import LoadedPlan, load_plan, parse_plan

@@ -20,7 +20,8 @@ from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_REBUILD
 from pii_tracer.model.datasets import Carries
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.plan import Examined, Gap, Waiver
+from pii_tracer.model.plan import Examined, Gap
+from pii_tracer.model.waivers import Waiver
 from pii_tracer.run.journal import Kind
 from pii_tracer.run.runner import StepEvent
 from reports.progress import Progress

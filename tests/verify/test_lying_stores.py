@@ -26,13 +26,8 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.locations import S3Location
-from pii_tracer.model.plan import (
-    Copy,
-    ErasurePlan,
-    Examined,
-    Gap,
-    Waiver,
-)
+from pii_tracer.model.plan import Copy, ErasurePlan, Examined, Gap
+from pii_tracer.model.waivers import Waiver
 from pii_tracer.verify.verdicts import (
     NO_COPY,
     SINCE,

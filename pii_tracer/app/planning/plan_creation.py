@@ -59,7 +59,8 @@ from pii_tracer.lineage.sources.query_logs import Parser, parse_here
 from pii_tracer.model.column_paths import spot_of
 from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.locations import s3_location
-from pii_tracer.model.plan import ErasurePlan, Waiver, digest_of
+from pii_tracer.model.plan import ErasurePlan, digest_of
+from pii_tracer.model.waivers import Waiver
 from pii_tracer.scan.known_bytes import LedgerSearchers
 from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import build_patterns

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from pii_tracer.config.strict_yaml import load_yaml
 from pii_tracer.model.errors import ConfigError, UsageError
-from pii_tracer.model.plan import ErasurePlan, Waiver
+from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.model.waivers import Waiver
 
 
 def read_waivers(path: Path) -> dict[str, Waiver]:

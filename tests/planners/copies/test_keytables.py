@@ -26,7 +26,7 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.plan import Waiver
+from pii_tracer.model.waivers import Waiver
 from planners.copies.scan_evidence import Evidence
 from tests.planners.smalllake import NOW, Lake, archive, copy, dataset, hold, kinds, strategies
 

@@ -337,7 +337,7 @@ def test_two_periods_of_one_duty_do_not_contradict_each_other() -> None:
 
 
 def test_the_waiver_of_a_gap_does_not_free_what_is_blocked() -> None:
-    from pii_tracer.model.plan import Waiver
+    from pii_tracer.model.waivers import Waiver
 
     lake = Lake(states={"b": {"clone_of": "/w/a"}})
     waiver = Waiver(who="w", why="y", until=NOW + timedelta(days=9))

@@ -17,7 +17,8 @@ from pii_tracer.lake.inventory import (
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.datasets import Column, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.plan import ErasurePlan, Waiver
+from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.model.waivers import Waiver
 from pii_tracer.review.drift import compare
 from planners.copies.scan_evidence import Evidence
 from planners.schedule.step_dates import Retention

@@ -19,7 +19,8 @@ from pii_tracer.model.datasets import (
     Format,
     Strategy,
 )
-from pii_tracer.model.plan import ErasurePlan, Gap, Waiver
+from pii_tracer.model.plan import ErasurePlan, Gap
+from pii_tracer.model.waivers import Waiver
 from planners.copies.scan_evidence import BesideEvidence
 from planners.schedule.step_dates import Retention
 from tests.planners.smalllake import NOW, Lake, archive

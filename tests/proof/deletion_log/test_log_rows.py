@@ -21,8 +21,8 @@ from pii_tracer.model.plan import (
     PlannedHold,
     PlannedRequest,
     Precondition,
-    Waiver,
 )
+from pii_tracer.model.waivers import Waiver
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState, Selection
 from pii_tracer.proof.deletion_log_rows import Logged, entries_of
 from pii_tracer.run.journal import Journal
