@@ -16,6 +16,9 @@ from ahocorasick_rs import BytesAhoCorasick
 LEAST = 10
 """Fewer digits are many things' numbers, and stand in rows of small ones."""
 
+_FEW = 16
+"""Numbers that are looked for faster one by one, where none is there."""
+
 _OTHERS = bytes(byte for byte in range(256) if not 48 <= byte <= 57)
 _SIGN = rb"[ ().+/-]|\xc2\xa0|\xe2\x80[\x80-\x95\xaf]|\xe2\x88\x92|\xe2\x81[\xa0\x9f]|\xe3\x80\x80|\xef\xbc\x8d"
 _GROUPED = re.compile(rb"\d+(?:(?:" + _SIGN + rb"){1,3}\d+)+")
@@ -42,6 +45,8 @@ class SpacedNumbers:
         if self._search is None:
             return
         digits = data.translate(None, _OTHERS)
+        if len(self._numbers) <= _FEW and not any(number in digits for number in self._numbers):
+            return
         found = self._search.find_matches_as_indexes(digits, overlapping=True)
         if not found:
             return
