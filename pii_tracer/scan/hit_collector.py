@@ -6,14 +6,13 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
 from pii_tracer.scan.cells_left_out import NOTHING, Apart, LeftCells, beyond, outside
-from pii_tracer.scan.decode import compression as packed
-from pii_tracer.scan.decode.streams import PackedError
+from pii_tracer.scan.decode import compression
 from pii_tracer.scan.forms.pattern_tables import Term
 from pii_tracer.scan.hits import Described, Form, Hit
 from pii_tracer.scan.key_boundaries import Whole
@@ -41,6 +40,8 @@ class Collector:
         self._longer: dict[str, dict[tuple[int, int], set[bytes]]] = {}
         self._cells = 0
         self.left = LeftCells(patterns)
+        self.search_file: Callable[[Collector, bytes], None] | None = None
+        """Searches a cell that is a whole file; None where nobody knows any kind of file."""
 
     def add(self, key_set: str, form: Form, where: str, column: str | None, count: int = 1) -> None:
         """Count a hit. The column's label may come from data: a value in it is masked."""
@@ -63,7 +64,9 @@ class Collector:
 
     def inner(self) -> Collector:
         """An empty one for a part of the same."""
-        return Collector(self.patterns, self._describing)
+        made = Collector(self.patterns, self._describing)
+        made.search_file = self.search_file
+        return made
 
     def unread(self, reason: str) -> None:
         """Note that a part of the file could not be searched. Never with content of the file in the reason."""
@@ -288,9 +291,9 @@ class Collector:
     def binary(self, value: bytes, where: str, column: str | None) -> None:
         """A binary cell: strong values anywhere in it, weak ones only when it is nothing but the text.
 
-        One that is a compressed stream is searched as what it holds, too.
+        One that is a compressed stream, or a whole file, is searched as what it holds, too.
         """
-        self._unpacked(value, where, column)
+        compression.search_cell(value, where, column, self)
         try:
             text = value.decode()
         except UnicodeDecodeError:
@@ -303,20 +306,6 @@ class Collector:
         for name in self.patterns.cells.get(text, ()):
             if self.patterns.is_weak(name):
                 self.add(name, Form.TEXT, where, column)
-
-    def _unpacked(self, value: bytes, where: str, column: str | None) -> None:
-        try:
-            content = packed.cell(value)
-        except PackedError as error:
-            self.unread(str(error))
-            return
-        if content is None:
-            return
-        try:
-            # what it holds is no cell of the column
-            self.string(content.decode(), where, column, known=False)
-        except UnicodeDecodeError:
-            self.binary(content, where, column)
 
     def cell(self, value: Any, where: str, column: str | None) -> None:
         """A value of any shape: structs, maps and lists are walked; map keys count as data."""

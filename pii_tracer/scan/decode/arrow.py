@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pii_tracer.model.datasets import WHOLE_NUMBER
-from pii_tracer.scan.decode import streams
+from pii_tracer.scan.decode import compression, streams
+from pii_tracer.scan.decode.file_kind import file_kinds
 from pii_tracer.scan.decode.table_metadata import Role, walk
 from pii_tracer.scan.hit_collector import Collector
 
@@ -47,7 +48,11 @@ def _seen(array: Any, collector: Collector, label: str) -> Any:
     entries = array.dictionary
     if not _is_text(entries.type):
         return array
-    suspects = pa.array(_suspects(_large(entries), collector, label), array.indices.type)
+    large = _large(entries)
+    found = _suspects(large, collector, label)
+    if not pa.types.is_large_string(large.type):
+        found = np.union1d(found, _packed(large))
+    suspects = pa.array(found, array.indices.type)
     return array.filter(pc.is_in(array.indices, value_set=suspects)) if len(suspects) else array.slice(0, 0)
 
 
@@ -128,7 +133,8 @@ def _large(array: Any) -> Any:
 
 def _search_texts(array: Any, collector: Collector, where: str, label: str) -> None:
     text = pa.types.is_large_string(array.type)
-    for index in _suspects(array, collector, label):
+    found = _suspects(array, collector, label)
+    for index in found:
         cell = array[int(index)]
         if cell.is_valid:
             value = cell.as_buffer().to_pybytes()
@@ -136,32 +142,42 @@ def _search_texts(array: Any, collector: Collector, where: str, label: str) -> N
                 collector.string(value.decode("utf-8", "surrogateescape"), where, label)
             else:
                 collector.binary(value, where, label)
+    for index in () if text else np.setdiff1d(_packed(array), found):
+        cell = array[int(index)]
+        if cell.is_valid:
+            compression.search_cell(cell.as_buffer().to_pybytes(), where, label, collector)
 
 
 def _suspects(array: Any, collector: Collector, label: str) -> Any:
-    """Indexes of the cells of a `large_string` or `large_binary` array in which something may be found.
-
-    Among them those of bytes that may be compressed.
-    """
+    """Indexes of the cells of a `large_string` or `large_binary` array in which something may be found."""
     _, borders, data = array.buffers()
     if data is None or not len(array):
         return np.empty(0, np.int64)
     ends = np.frombuffer(borders, np.int64, len(array) + 1, array.offset * 8)
     spots = collector.patterns.spots(memoryview(data)[ends[0] : ends[-1]], label)
     found = np.unique(np.searchsorted(ends, spots + ends[0], side="right") - 1)
-    if pa.types.is_large_binary(array.type):
-        found = np.union1d(found, _compressed(np.frombuffer(data, np.uint8), ends))
     if not collector.patterns.has_tiny:
         return found
     return np.union1d(found, _tiny(array, collector))
 
 
-def _compressed(data: Any, ends: Any) -> Any:
-    """Indexes of the cells that begin as compressed streams do."""
-    long = np.flatnonzero(ends[1:] - ends[:-1] > 1)
+_ANY_FILE = 512
+"""A cell of so many bytes may be a file of a kind that is not told by how it begins."""
+
+
+def _packed(array: Any) -> Any:
+    """Indexes of the cells that begin as compressed streams or files do, and of the long ones."""
+    _, borders, data = array.buffers()
+    if data is None or not len(array):
+        return np.empty(0, np.int64)
+    ends, data = np.frombuffer(borders, np.int64, len(array) + 1, array.offset * 8), np.frombuffer(data, np.uint8)
+    sizes = ends[1:] - ends[:-1]
+    long = np.flatnonzero(sizes > 1)
     starts = ends[long]
     heads = data[starts].astype(np.uint16) << 8 | data[starts + 1]
-    return long[np.isin(heads, [int.from_bytes(start, "big") for start in streams.STARTS])]
+    known = {*streams.STARTS, *(start[:2] for kind in file_kinds() for start in kind.starts)}
+    begins = np.isin(heads, [int.from_bytes(start, "big") for start in known])
+    return long[begins | (sizes[long] >= _ANY_FILE)]
 
 
 def _tiny(array: Any, collector: Collector) -> Any:

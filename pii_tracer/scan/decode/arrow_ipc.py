@@ -62,4 +62,4 @@ def _behind(data: memoryview) -> Iterator[Part]:
         yield Part("", (data[end:],))
 
 
-KIND = FileKind(name="arrow ipc", rank=10, fits=_fits, decode=decode, parts=_behind)
+KIND = FileKind(name="arrow ipc", rank=10, fits=_fits, decode=decode, parts=_behind, starts=(_FILE, _STREAM))

@@ -133,6 +133,7 @@ KIND = FileKind(
     name="avro",
     rank=2,
     fits=lambda data: bytes(data[:4]) == b"Obj\x01",
+    starts=(b"Obj\x01",),
     decode=decode,
     errors=(AvroError,),
 )

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from pii_tracer.scan.decode.streams import DECODERS, STARTS, Beside, PackedError, by_magic
+
+if TYPE_CHECKING:
+    from pii_tracer.scan.hit_collector import Collector
 
 LIMIT = 2 * 1024**3
 """A file that unpacks to more bytes than this, and is no text that can be read in blocks, is reported as unread."""
@@ -80,6 +84,27 @@ def cell(value: bytes) -> bytes | None:
     if len(out) > CELL:
         raise PackedError(f"a compressed cell larger than {CELL} bytes")
     return bytes(out) or None
+
+
+LEAST_FILE = 64
+"""No file of a kind that is told by its bytes, and that holds a value, has fewer."""
+
+
+def search_cell(value: bytes, where: str, column: str | None, collector: Collector) -> None:
+    """What a cell holds beside its own bytes. It is no cell of the column."""
+    if len(value) >= LEAST_FILE and collector.search_file is not None:
+        collector.search_file(collector, value)
+    try:
+        content = cell(value)
+    except PackedError as error:
+        collector.unread(str(error))
+        return
+    if content is None:
+        return
+    try:
+        collector.string(content.decode(), where, column, known=False)
+    except UnicodeDecodeError:
+        collector.binary(content, where, column)
 
 
 def first(pieces: Iterator[bytes], size: int) -> bytes:

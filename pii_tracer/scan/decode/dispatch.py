@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from pii_tracer.scan.decode import compression, streaming_state, text
 from pii_tracer.scan.decode.file_kind import FileKind, file_kinds, own_errors
@@ -57,7 +58,23 @@ def search(name: str, data: memoryview, collector: Collector) -> str:
 
     name: path of the file inside its table's folder, or its object key.
     """
+    collector.search_file = partial(_search_cell, 0)
     return _guarded(name, data, collector, role_of(name), _Nest()) or "unreadable"
+
+
+def _search_cell(depth: int, collector: Collector, value: bytes) -> None:
+    """A cell that may be a whole file, as it may in such a file."""
+    data = memoryview(value)
+    if not any(kind.fits(data) for kind in file_kinds()):
+        return
+    if depth >= _DEPTH:
+        collector.unread("files in cells of files more often than is sensible")
+        return
+    before, collector.search_file = collector.search_file, partial(_search_cell, depth + 1)
+    try:
+        _guarded("", data, collector, Role.DATA, _Nest())
+    finally:
+        collector.search_file = before
 
 
 def _guarded(name: str, data: memoryview, collector: Collector, role: Role, nest: _Nest) -> str | None:

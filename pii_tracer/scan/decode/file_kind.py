@@ -42,7 +42,8 @@ class FileKind:
 
     decode: searches them. errors: what it raises with messages of its own, which repeat nothing of the file.
     rank: kinds are tried from the lowest to the highest. parts: of a container; those and what `decode` has searched
-    are together every byte of it.
+    are together every byte of it. starts: two bytes or more with which small files of it begin; cells of bytes are told
+    by them.
     """
 
     name: str
@@ -51,6 +52,7 @@ class FileKind:
     decode: Callable[[memoryview, Collector, Role], None] | None = None
     errors: tuple[type[Exception], ...] = ()
     parts: Callable[[memoryview], Iterator[Part]] | None = None
+    starts: tuple[bytes, ...] = ()
 
 
 @cache

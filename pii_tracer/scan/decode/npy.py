@@ -78,6 +78,7 @@ KIND = FileKind(
     name="npy",
     rank=11,
     fits=lambda data: bytes(data[: len(_MAGIC)]) == _MAGIC,
+    starts=(_MAGIC,),
     decode=decode,
     errors=(NpyError,),
     parts=_behind,

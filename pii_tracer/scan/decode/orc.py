@@ -90,5 +90,6 @@ KIND = FileKind(
     name="orc",
     rank=1,
     fits=lambda data: bytes(data[:3]) == b"ORC",
+    starts=(b"ORC",),
     decode=lambda data, collector, role: decode(data, collector),
 )

@@ -306,5 +306,6 @@ KIND = FileKind(
     name="parquet",
     rank=0,
     fits=lambda data: not {bytes(data[:4]), bytes(data[-4:])}.isdisjoint((b"PAR1", b"PARE")),
+    starts=(b"PAR1", b"PARE"),
     decode=decode,
 )

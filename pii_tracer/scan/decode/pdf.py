@@ -70,6 +70,7 @@ KIND = FileKind(
     name="pdf",
     rank=12,
     fits=lambda data: b"%PDF-" in bytes(data[:1024]),
+    starts=(b"%PDF-",),
     decode=decode,
     errors=(PackedError,),
     parts=parts,

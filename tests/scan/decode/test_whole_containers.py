@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import zstandard
+from pyarrow import orc
 
 from pii_tracer.scan.decode import dispatch
 from tests.scan.support import OTHER_PHONE, OTHER_USER, PERSON_SCHEMA, PHONE, USER, avro, parquet, scan
@@ -261,3 +262,41 @@ def test_bytes_behind_the_stream_in_an_avro_block_are_not_clean(codec: str) -> N
         length = bytes([2 * len(packed) & 127 | 128, 2 * len(packed) >> 7])
         found = scan("a.avro", head + sync + b"\x02" + length + packed + sync)
         assert (not found.unread) is clean
+
+
+def _orc(data: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    orc.write_table(pa.table({"v": [data.decode()] * 300}), sink, compression="zlib")
+    return bytes(sink.getvalue())
+
+
+FILES: dict[str, Make] = {
+    "zip": _zip,
+    "zip behind a program": lambda data: b"#!/bin/sh\n" * 60 + _zip(data),
+    "tar": lambda data: _tar(gzip.compress(data)),
+    "parquet": lambda data: parquet(
+        pa.table({"v": pa.array([data.decode()])}), compression="gzip", write_statistics=False
+    ),
+    "orc": _orc,
+    "zip in a zip": lambda data: _zip(_zip(data), "a.zip"),
+    "parquet in a cell": lambda data: parquet(pa.table({"v": pa.array([_zip(data)], pa.binary())})),
+    "gzip of a zip": lambda data: gzip.compress(_zip(data)),
+}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_cell_that_is_a_whole_file_is_searched_as_one(file: str) -> None:
+    """A document that a table keeps in a column of bytes: nothing of the person stands in these bytes."""
+    mine, others = (FILES[file](f"call {phone} back".encode()) for phone in (PHONE, OTHER_PHONE))
+    assert PHONE.encode() not in mine
+    for cell, found in ((mine, True), (others, False)):
+        plain = pa.array([b"nothing", cell, None, b"x" * 700], pa.binary())
+        for column in (plain, pa.array([[None, cell]], pa.list_(pa.binary())), pa.array([{"b": cell}])):
+            scanned = scan("t.parquet", parquet(pa.table({"doc": column})))
+            assert bool(scanned.hits) is found
+            assert not scanned.unread
+
+
+def test_a_cell_that_only_begins_like_a_file_is_named() -> None:
+    broken = _zip(b"call somebody back" * 20)[:-40]
+    assert scan("t.parquet", parquet(pa.table({"doc": pa.array([broken], pa.binary())}))).unread

@@ -103,4 +103,4 @@ def _inflated(member: zipfile.ZipInfo, body: memoryview, behind: list[bytes]) ->
     behind += [decoder.unused_data] if decoder.unused_data else []
 
 
-KIND = FileKind(name="zip", rank=20, fits=_fits, parts=parts, errors=(PackedError,))
+KIND = FileKind(name="zip", rank=20, fits=_fits, parts=parts, errors=(PackedError,), starts=(_MEMBER, _END))

@@ -154,6 +154,7 @@ KIND = FileKind(
     name="hudi log",
     rank=3,
     fits=lambda data: bytes(data[: len(MAGIC)]) == MAGIC,
+    starts=(MAGIC,),
     decode=lambda data, collector, role: decode(data, collector),
     errors=(HudiLogError,),
 )

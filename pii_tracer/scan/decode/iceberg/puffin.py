@@ -72,6 +72,7 @@ KIND = FileKind(
     name="puffin",
     rank=4,
     fits=lambda data: bytes(data[: len(MAGIC)]) == MAGIC,
+    starts=(MAGIC,),
     decode=lambda data, collector, role: decode(data, collector),
     errors=(PuffinError,),
 )
