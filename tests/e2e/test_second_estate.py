@@ -17,6 +17,7 @@ from pii_tracer.app.intake.request_states import show_request
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import file_digest
+from pii_tracer.intake.databases.sqlite import SqliteFile
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.model.errors import UsageError
@@ -96,7 +97,7 @@ def test_the_request_is_erased_with_its_proof_and_the_store_knows_nobody(done: D
     assert file_digest(done.state / proof) == digest
     assert leaks(clinic.PERSON, [done.state / "requests.sqlite"]) == []
     with pytest.raises(UsageError, match="has ended"):
-        RequestStore(done.state / "requests.sqlite", settings.key()).key_of("CLINIC-1")
+        RequestStore(SqliteFile(done.state / "requests.sqlite"), settings.key()).key_of("CLINIC-1")
 
 
 def test_the_plan_finds_each_way_of_carrying(done: Done) -> None:

@@ -57,6 +57,7 @@ from tests.executors.streams.kafka import test_kafka_rewrite as topics
 from tests.executors.streams.kafka.test_kafka import compacted, left_on_disk, newest
 from tests.executors.world import BY_UID, UID, Steps, context
 from tests.glaciersupport import StrictGlacier, strict_glacier
+from tests.hdfs import test_run as hdfs
 from tests.kafkasupport import BY_KEY, BY_VALUE, USER, USERS, Broker, broker
 from tests.kmssupport import StrictKms
 from tests.lakefs import test_run as lakefs
@@ -78,6 +79,7 @@ CASES = {
 """Executor -> the tests here in which it dies."""
 
 ELSEWHERE = {
+    "hdfs": hdfs.test_a_run_that_is_killed_anywhere_is_taken_up_again,
     "lakefs": lakefs.test_killed_anywhere_in_the_rewrite_and_resumed,
     "nessie": nessie.test_killed_in_the_middle_and_resumed,
 }

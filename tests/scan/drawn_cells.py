@@ -50,7 +50,7 @@ def patterns_of(*people: tuple[str, bool]) -> Patterns:
 def text(draw: Random, value: str) -> str:
     """A cell of text."""
     form = written(draw, value)
-    for change in draw.sample((cut, wrapped, escaped, cased, other_signs), draw.randrange(3)):
+    for change in draw.sample((cut, wrapped, escaped, cased, other_signs, pieced), draw.randrange(3)):
         form = change(draw, form)
     if draw.random() < 0.1:
         form = ""
@@ -84,7 +84,7 @@ def written(draw: Random, value: str) -> str:
         lambda: base64.b64encode(digest).decode(),
         lambda: hashlib.sha256(raw).hexdigest(),
         lambda: "".join(c for c in value if c.isalnum()),
-        lambda: scientific(value) if value.isdigit() and len(value) > 1 else value,
+        lambda: draw.choice(scientific(value)) if value.isdigit() and len(value) > 1 else value,
         lambda: f"{value}.0",
         lambda: ((u := uuid_of(value)) and u.hex) or value[::-1],
     )
@@ -129,6 +129,18 @@ def other_signs(draw: Random, form: str) -> str:
     """With other blanks, dashes and quotes."""
     blank, dash, sign = draw.choice((" ", "\u00a0", "  ", "\t", "&nbsp;")), draw.choice("-‐–−"), draw.choice("'’`\"")
     return form.replace(" ", blank).replace("-", dash).replace("'", sign)
+
+
+def pieced(draw: Random, form: str) -> str:
+    """With signs between its letters that nobody sees, or with other signs between its digits."""
+    if draw.random() < 0.5:
+        sign, share = draw.choice(("\u200b", "\u00ad", "\u2060", "\ufeff")), draw.random()
+        return "".join(c + (sign if draw.random() < share else "") for c in form)
+    groups = draw.choice((2, 3, 4, 5))
+    digits = "".join(c for c in form if c.isdigit())
+    return draw.choice((" ", "-", ".", ",", ") ")).join(
+        digits[at : at + groups] for at in range(0, len(digits), groups)
+    )
 
 
 def number(draw: Random, value: str) -> pa.Array:
