@@ -55,7 +55,7 @@ def lone_files(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> I
     Not those that the plan knows to hold the persons, or could not read, and that a named person waived: they stand in
     every proof. Where a task of the plan is about one, whether that was done is looked at.
     """
-    waived = {gap.evidence for gap in plan.gaps if gap.waiver and not gap.waiver.task}
+    waived = {gap.evidence for gap in plan.gaps if gap.waiver and not gap.task}
     for gap in inventory.gaps:
         shown = patterns.mask(gap.evidence)
         if gap.kind == GapKind.UNKNOWN_FILE and gap.dataset is None and shown not in waived:
@@ -65,9 +65,7 @@ def lone_files(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> I
 def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
     """What discovery cannot tell now and could at planning: a catalog that no longer answers, files beyond a table's
     folder. Values of the persons are masked in it."""
-    told = {
-        (str(gap.kind), str(gap.dataset or gap.evidence)) for gap in plan.gaps if not (gap.waiver and gap.waiver.task)
-    }
+    told = {(str(gap.kind), str(gap.dataset or gap.evidence)) for gap in plan.gaps if not gap.task}
     left_out = {gap.dataset for gap in plan.gaps if gap.kind == GapKind.LEFT_OUT}
     remote = {place.dataset for place in inventory.remote}  # looked at in their own right
     in_hdfs = {place.location.dataset for place in inventory.hdfs}  # so are these

@@ -27,7 +27,7 @@ from pii_tracer.model.datasets import (
 from pii_tracer.model.gap_kinds import NamedKind
 from pii_tracer.model.locations import S3Location, is_s3, s3_location
 from pii_tracer.model.other_numbers import NotKeys
-from pii_tracer.model.waivers import Waiver
+from pii_tracer.model.waivers import OwnerTask, Waiver
 
 FORMAT_VERSION = 1
 STAYS = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS, Strategy.DESTROY_KEY, Strategy.CONFIRM})
@@ -231,6 +231,11 @@ class Gap(Frozen):
     reason: str
     evidence: str
     waiver: Waiver | None = None
+
+    @property
+    def task(self) -> OwnerTask | None:
+        """What somebody does by hand about it, where the waiver says so."""
+        return self.waiver.task if self.waiver else None
 
 
 class Examined(Frozen):

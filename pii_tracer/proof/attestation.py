@@ -261,9 +261,9 @@ def _exceptions(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved]:
     for step in plan.steps:
         if step.action in CONFIRMED and step.id in words:
             word = words[step.id]
-            why = f"nobody looked at it: confirmed as {word.get('role')} on {word.get('confirmed_at')}, a person's word"
-            if step.action is Action.OWNER_TASK:
-                why = f"{step.parameters['act']}: confirmed as {word.get('role')} on {word.get('confirmed_at')}"
+            said = f"confirmed as {word.get('role')} on {word.get('confirmed_at')}"
+            is_task = step.action is Action.OWNER_TASK
+            why = f"{step.parameters['act']}: {said}" if is_task else f"nobody looked at it: {said}, a person's word"
             who = str(word.get("confirmed_by"))
             found.append(Reserved(kind=ReservedKind.CONFIRMED, what=step.copy_ or step.id, why=why, who=who))
     for gap in plan.gaps:

@@ -139,8 +139,7 @@ def _tasks(plan: ErasurePlan) -> str | None:
         gap: step for step in plan.steps if step.action is Action.OWNER_TASK for gap in step.parameters.get("gaps", ())
     }
     for number, gap in enumerate(plan.gaps):
-        task = gap.waiver.task if gap.waiver else None
-        step = asked.pop(gap.id, None)
+        task, step = gap.task, asked.pop(gap.id, None)
         said = step and (step.executor, step.parameters.get("owner"), step.parameters.get("act"))
         if said != (task and ("people", task.owner, task.act)):
             return f"gaps.{number} is waived with a task that no step asks for, or the other way round"

@@ -22,8 +22,8 @@ def with_tasks(items: Sequence[CopyDraft], gaps: Iterable[Gap]) -> tuple[tuple[C
     """
     asked: dict[OwnerTask, list[Gap]] = {}
     for gap in gaps:
-        if gap.waiver and gap.waiver.task:
-            asked.setdefault(gap.waiver.task, []).append(gap)
+        if gap.task:
+            asked.setdefault(gap.task, []).append(gap)
     steps = []
     for number, (task, about) in enumerate(asked.items(), 1):
         step = _step(number, task, about, items)
