@@ -17,7 +17,7 @@ SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-requests bench-shapes bench-shred bench-storage bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -37,23 +37,25 @@ demo: setup ## erase a person from a realistic lakehouse, with proof
 # two processes for the slow ones: each starts engines that use both cores, and some are killed at moments of their own
 test-slow test-nightly test-spark4: WORKERS := 2
 # Spark in tests: over a few rows, most time goes into compiling Java and each query's generated code, and into reading
-# classes; so Java compiles once, stages are not generated whole, plans do not adapt while they run, classes come from an
-# archive. `make demo`, and its test, run as users run them.
-JAVA_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Dspark.sql.codegen.wholeStage=false \
-    -Dspark.sql.adaptive.enabled=false
-test test-slow test-nightly: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
+# classes; so Java compiles once and collects garbage in one thread, stages are not generated whole, plans do not adapt
+# while they run, classes come from an archive. `make test` generates no code at all (`spark.catalog.listTables` of Spark
+# 3.5 then fails: its tests list tables by SQL); slow tests do. `make demo`, and its test, run as users run them.
+JAVA_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC \
+    -Dspark.sql.codegen.wholeStage=false -Dspark.sql.adaptive.enabled=false
+test: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
+test-slow test-nightly: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
 test-spark4: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(SPARK4_CLASSES)
 # tests write thousands of small files and wait for the disk at each: they lie in memory, where there is enough of it
 FAST_DISK := $(shell test -w /dev/shm && df -Pk /dev/shm | awk 'NR == 2 && $$4 > 8000000 {print "/dev/shm"}')
 test test-slow test-nightly test-spark4: export TMPDIR := $(or $(TMPDIR),$(FAST_DISK),/tmp)
 
 test: setup $(CLASSES) lint types imports ## every check and every test but the slow ones, the tests of a file in one order
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -m 'not slow and not nightly'
 
 test-slow: setup $(CLASSES) ## the tests that take minutes each
 	$(PYTEST) -m 'slow and not nightly' --ignore tests/connect
 
-test-nightly: setup $(CLASSES) ## slow tests of further pairs: what each shows, another one shows for another pair
+test-nightly: setup $(CLASSES) ## dear tests: further pairs and servers, whole paths of single rules
 	$(PYTEST) -m nightly --ignore tests/connect
 
 test-connect: setup ## the whole path on a Spark Connect server
@@ -117,6 +119,13 @@ bench-proof: setup ## how fast proofs are made and checked, against what the mac
 
 bench-plan: setup ## plans for an estate of ten thousand tables: time and memory
 	$(BIN)/python -m tests.benchmarks.bench_plan
+
+bench-readiness: setup ## readings of ten thousand tables from a large graph, and of a thousand real ones with a canary
+	$(BIN)/python -m tests.benchmarks.bench_readiness
+	$(BIN)/python -m tests.benchmarks.bench_readiness --files 1000
+
+bench-review: setup ## a change of a dbt project of 500 models, reviewed
+	$(BIN)/python -m tests.benchmarks.bench_review
 
 bench-requests: setup ## a list of a million requests taken into the store
 	$(BIN)/python -m tests.benchmarks.bench_requests

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from executors.engine.spark_session import open_session
 from executors.value_search import Finds, finds_nothing
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.number_keys import spellings
 
@@ -99,7 +100,7 @@ class ExecutionContext:
         if key_set not in self._views:
             name = "pii_keys_" + hashlib.sha256(key_set.encode()).hexdigest()[:12]
             values = sorted(spellings(value for _, value in self.keyring.key_set(key_set).values))
-            self.spark.createDataFrame([(v,) for v in values], "k string").createOrReplaceTempView(name)
+            frame_of_rows(self.spark, [(v,) for v in values], "k string").createOrReplaceTempView(name)
             self._views[key_set] = name
         return self._views[key_set]
 

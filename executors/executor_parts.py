@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import replace
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from executors.stores.s3.costs import cost_fact
-from pii_tracer.config.estate_file import Prices
-from pii_tracer.model.errors import RunError
+from pii_tracer.config.estate_file import Estate, Prices
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import (
     Check,
@@ -18,6 +20,9 @@ from pii_tracer.run.executor_protocol import (
     PartlyDone,
     Progress,
 )
+
+if TYPE_CHECKING:
+    from executors.context import ExecutionContext
 
 Parameters = TypeVar("Parameters", bound=BaseModel)
 
@@ -32,6 +37,29 @@ class Part(Protocol):
     def verify(self) -> Check: ...
 
     def probe(self) -> Progress: ...
+
+
+@dataclass(frozen=True)
+class NotingPart:
+    """A step on one place, which notes in the journal what it treats before it does."""
+
+    ctx: ExecutionContext
+    step_id: str
+    copy: Copy | None
+
+    def noted(self, name: str) -> dict[str, dict[str, Any]]:
+        """By path, key or version, what the journal has of those that this step treated, or was about to treat."""
+        notes = (facts.get(name, {}) for facts in self.ctx.told(self.step_id))
+        return {path: told for note in notes for path, told in note.items()}
+
+
+@contextmanager
+def as_run_errors() -> Iterator[None]:
+    """What a store refuses, as an error of the run."""
+    try:
+        yield
+    except EstateError as error:
+        raise RunError(error.what, where=error.where, todo=error.todo) from None
 
 
 def parameters_of(kind: type[Parameters], step: Step, todo: str) -> Parameters:
@@ -61,19 +89,41 @@ def run_priced(part: Part, step: Step, prices: Prices) -> Outcome:
     return replace(done, facts=done.facts | {"cost": cost_fact(done.facts, prices, step.estimate)})
 
 
-class PartsExecutor(ABC):
-    """An executor that leaves each step to a part of it."""
+@dataclass(frozen=True)
+class PartKind:
+    """Parameters and part of one action. part: made of what the executor's `_made` gives it."""
 
-    def __init__(self, prices: Prices) -> None:
-        self._prices = prices
+    parameters: type[BaseModel]
+    part: Callable[..., Part]
 
-    @abstractmethod
-    def _part(self, step: Step, copy: Copy | None) -> Part:
-        """The part that does a step. Raises `RunError` for wrong parameters."""
+
+class Priced(Protocol):
+    """A context of execution: its estate file says what things cost."""
+
+    @property
+    def estate(self) -> Estate: ...
+
+
+Context = TypeVar("Context", bound=Priced)
+
+
+class PartsExecutor(Generic[Context]):
+    """An executor that leaves each step to a part of it.
+
+    title: how errors call it. kinds: what it does, by action. todo: what to do about a step that is none of these.
+    """
+
+    title: ClassVar[str]
+    kinds: ClassVar[Mapping[Action, PartKind]]
+    todo: ClassVar[str] = "make the plan again"
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
 
     def check(self, step: Step, copy: Copy | None) -> None:
-        """Raise `RunError` for wrong parameters, and for what the part says."""
-        self._part(step, copy).check()
+        """Raise `RunError` for an action of others, for wrong parameters, and for what the part says."""
+        with self.refusals():
+            self._part(step, copy).check()
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Do the step. What is done already is seen and not done again. The facts say what it cost.
@@ -81,12 +131,35 @@ class PartsExecutor(ABC):
         Raises:
             PartlyDone: some of it failed; its facts say what, and what is done.
         """
-        return run_priced(self._part(step, copy), step, self._prices)
+        with self.refusals():
+            return run_priced(self._part(step, copy), step, self._ctx.estate.prices)
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Look at the system itself."""
-        return self._part(step, copy).verify()
+        with self.refusals():
+            return self._part(step, copy).verify()
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """How far the step came. Reads only."""
-        return self._part(step, copy).probe()
+        with self.refusals():
+            return self._part(step, copy).probe()
+
+    def refusals(self) -> AbstractContextManager[None]:
+        """Turns the system's own errors into errors of the run. Without one, the parts do that themselves."""
+        return nullcontext()
+
+    def _part(self, step: Step, copy: Copy | None) -> Part:
+        return self._made(self._kind(step).part, step, copy, self._parameters(step))
+
+    def _kind(self, step: Step) -> PartKind:
+        kind = self.kinds.get(step.action)
+        if kind is None:
+            raise RunError(f"{self.title} has no action `{step.action}`", where=step.id, todo=self.todo)
+        return kind
+
+    def _parameters(self, step: Step) -> Any:
+        """Raises `RunError` for an action of others, and for wrong parameters."""
+        return parameters_of(self._kind(step).parameters, step, self.todo)
+
+    def _made(self, part: Callable[..., Part], step: Step, copy: Copy | None, parameters: Any) -> Part:
+        return part(self._ctx, step.id, copy, parameters)

@@ -51,6 +51,10 @@ def build(ctx: ExecutionContext) -> dict[str, Executor]:
         from executors.stores.hdfs.executor import HdfsExecutor
 
         found.append(HdfsExecutor(ctx))
+    if ctx.estate.object_stores:
+        from executors.stores.object_places.executor import ObjectsExecutor
+
+        found.append(ObjectsExecutor(ctx))
     twice = sorted(name for name, number in Counter(executor.name for executor in found).items() if number > 1)
     if twice:
         raise ValueError(f"two executors are called {', '.join(twice)}; uninstall the package that brings one of them")

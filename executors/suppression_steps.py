@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.context import Keys
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.review.sealed_person_values import EstateKey
@@ -86,5 +87,5 @@ def without_suppressed(frame: DataFrame, column: str, known: SuppressionList, ke
     found = [(row["k"],) for row in values if known.find(key_set, row["k"]) is not None]
     if not found:
         return frame
-    suppressed = frame.sparkSession.createDataFrame(found, "k string")
+    suppressed = frame_of_rows(frame.sparkSession, found, "k string")
     return frame.join(functions.broadcast(suppressed), text == suppressed["k"], "left_anti")

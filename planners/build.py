@@ -57,6 +57,7 @@ from planners.stores.glacier.vaults import whole_deletions
 from planners.stores.hdfs.steps import whole_deletions_in_hdfs
 from planners.stores.lakefs.repositories import lakefs_copies
 from planners.stores.lakefs.steps import lowered_retention
+from planners.stores.object_places.steps import whole_versions
 from planners.stores.s3.archive_gaps import spare_archives
 from planners.stores.s3.archives import bypasses, whole_objects
 from planners.stores.s3.lifecycle_expiry import let_lapse, let_refs_lapse
@@ -180,6 +181,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
             *whole_objects(items),
             *cut_topics(items),
             *whole_deletions_in_hdfs(items),
+            *whole_versions(items),
             *idle_holds(inputs.estate.holds, requests, as_of, until),
             *(Override(kind="not_keys", reason=item.told) for item in world.not_keys),
         ),

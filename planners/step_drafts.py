@@ -10,21 +10,15 @@ from datetime import datetime
 from typing import Any
 
 from pii_tracer.config.backups import Backup
-from pii_tracer.lake.inventory import (
-    Inventory,
-    ObjectSet,
-    ObjectVersion,
-    RemotePlace,
-    TableState,
-    TopicState,
-    VaultState,
-)
+from pii_tracer.lake.inventory import Inventory, ObjectSet, ObjectVersion, RemotePlace, TableState, TopicState
+from pii_tracer.lake.stores.glacier.vault_state import VaultState
 from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
+from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Copy, Precondition
-from planners.copies.scan_evidence import HdfsRead
+from planners.copies.scan_evidence import HdfsRead, StoredRead
 from planners.locate.key_location import Carriage
 from planners.stores.lakefs.object_retention import LettingGo
 
@@ -69,13 +63,26 @@ class Lapsing:
 
 
 @dataclass(frozen=True)
+class StoredDraft:
+    """What is done about a place in an object store. rewritten: live versions whose rows a step looks at. old:
+    noncurrent ones that are deleted; of_deleted: the object of one of them exists no more.
+    """
+
+    place: ObjectPlace
+    rewritten: tuple[StoredRead, ...]
+    old: tuple[StoredRead, ...]
+    of_deleted: bool = False
+
+
+@dataclass(frozen=True)
 class CopyDraft:
     """A copy with what was known when it was recognised, and the drafts of its steps in order.
 
     place: of a table in S3: the versions in its folder. lapse: when a topic's own retention, or a bucket's lifecycle,
     has removed the person. lapsing: what of an archive it removes in time, where the rest stays longer. letting_go:
     what is done about a lakeFS repository. hdfs: a place in HDFS; reads: its files that steps write again or delete.
-    no_rebuild: why no recorded statement may write the table again.
+    stored: what is done about a place in an object store. no_rebuild: why no recorded statement may write the table
+    again.
     """
 
     copy: Copy
@@ -87,6 +94,7 @@ class CopyDraft:
     letting_go: LettingGo | None = None
     hdfs: HdfsPlace | None = None
     reads: tuple[HdfsRead, ...] = ()
+    stored: StoredDraft | None = None
     vault: VaultState | None = None
     backup: Backup | None = None
     lapse: datetime | None = None

@@ -11,14 +11,15 @@ from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.plan import LAPSES, Precondition
 from planners.copies import backups
 from planners.formats.registry import planner_of
-from planners.keys import key_tables
+from planners.keys.key_steps import key_steps, unreadable_steps
 from planners.step_drafts import CopyDraft, Draft
 from planners.stores.glacier import vaults
 from planners.stores.hdfs import steps as hdfs_steps
 from planners.stores.lakefs import steps as lakefs_steps
+from planners.stores.object_places import steps as object_steps
 from planners.stores.s3 import archives, table_version_steps
 from planners.stores.s3.lifecycle_expiry import REF_SLACK
-from planners.streams.kafka import topics
+from planners.streams.kafka import steps as topic_steps
 
 
 def write_steps(items: Sequence[CopyDraft], plan_id: str) -> tuple[CopyDraft, ...]:
@@ -43,13 +44,15 @@ def _own(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -> tuple
     if item.backup is not None:
         return backups.backup_steps(item, item.backup)
     if copy.strategy is Strategy.DESTROY_KEY:
-        return key_tables.unreadable_steps(item)
+        return unreadable_steps(item)
     if item.topic is not None:
-        return topics.topic_steps(item, item.topic, plan_id)
+        return topic_steps.topic_steps(item, item.topic, plan_id)
     if item.lakefs is not None and item.letting_go is not None:
         return lakefs_steps.lakefs_steps(item, item.lakefs, item.letting_go, plan_id)
-    if item.hdfs is not None:
+    if item.hdfs is not None and item.hdfs.by_files:
         return hdfs_steps.hdfs_steps(item, item.hdfs, plan_id)
+    if item.stored is not None:
+        return object_steps.object_steps(item, item.stored, plan_id)
     if item.vault is not None:
         return vaults.vault_steps(item, item.vault)
     if item.objects is not None and item.lapse is not None:
@@ -66,7 +69,7 @@ def _own(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -> tuple
     if copy.kind is CopyKind.TABLE_HISTORY:
         return planner_of(copy.format).ref_steps(item, copy.facts["ref_kind"], copy.facts["ref"])
     if copy.kind is CopyKind.KEY:
-        return key_tables.key_steps(item, _of_table(item, plan_id))
+        return key_steps(item, _of_table(item, plan_id))
     return _of_table(item, plan_id)
 
 
@@ -80,7 +83,7 @@ def _sized(item: CopyDraft, drafts: Sequence[Draft]) -> tuple[Draft, ...]:
     found = item.copy.found
     if item.objects is not None or item.vault is not None:
         return tuple(replace(d, files=_objects(d), bytes=_object_bytes(d)) for d in drafts)
-    if (item.state is None and item.hdfs is None) or found is None:
+    if (item.state is None and item.hdfs is None and item.stored is None) or found is None:
         return tuple(drafts)
     return tuple(replace(d, files=found.files_with_person, bytes=found.bytes, rows=found.rows) for d in drafts)
 
@@ -127,11 +130,13 @@ def preconditions(item: CopyDraft) -> tuple[Precondition, ...]:
             Precondition(kind="replication", target=place, expected=rules),
         )
     if item.topic is not None:
-        return topics.preconditions(item.topic, item.copy.strategy)
+        return topic_steps.preconditions(item.topic, item.copy.strategy)
     if item.lakefs is not None:
         return lakefs_steps.preconditions(item.lakefs)
-    if item.hdfs is not None:
+    if item.hdfs is not None and item.hdfs.by_files:
         return hdfs_steps.preconditions(item.hdfs)
+    if item.stored is not None:
+        return object_steps.preconditions(item.stored.place)
     state = item.state
     if state is None:
         return ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -44,6 +46,11 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
         size, count = f"{sum(file.size for file in there.files):,}", f"{len(there.files):,}"
         kind = there.format.value if there.format else there.kind.value
         table.add_row(_text(str(there.location)), kind, "", count, size, _text("in HDFS"))
+    for stored in inventory.object_places:
+        size, count = f"{sum(version.size for version in stored.versions):,}", f"{len(stored.versions):,}"
+        states = Counter(version.state.value.replace("_", "-") for version in stored.versions)
+        kept = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+        table.add_row(_text(str(stored.location)), "objects", "", count, size, _text(kept))
     for vault in inventory.vaults:
         size = f"{sum(a.size for a in vault.archives):,}"
         as_of = f"as of {vault.taken:%Y-%m-%d %H:%M} UTC"

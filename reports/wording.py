@@ -61,7 +61,7 @@ STRATEGIES = {
     Strategy.REWRITE_TOPIC: "rewrite the topic",
     Strategy.DELETE_PREFIX: "delete a prefix of the topic",
     Strategy.REWRITE_BRANCHES: "rewrite every branch",
-    Strategy.DELETE_KEPT: "delete what HDFS kept",
+    Strategy.DELETE_KEPT: "delete what the store kept",
     Strategy.LET_LAPSE: "let retention end",
     Strategy.CLEAR_MENTIONS: "clear in rows of others",
     Strategy.MASK_COLUMNS: "mask what is not held",

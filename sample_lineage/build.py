@@ -19,6 +19,7 @@ import yaml
 
 from executors.engine.spark_session import open_session
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from sample_lineage.people import FORMER_CUSTOMER, Payment, Population, populate
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _reference_tables(base: Path, spark: SparkSession, people: Population) -> No
 
 def _forget_former_customer(spark: SparkSession) -> None:
     """Erase one customer the naive way: leaves delete files and deletion vectors, as estates have them."""
-    spark.createDataFrame([(FORMER_CUSTOMER,)], "user_id bigint").createOrReplaceTempView("former_customers")
+    frame_of_rows(spark, [(FORMER_CUSTOMER,)], "user_id bigint").createOrReplaceTempView("former_customers")
     spark.sql(f"DELETE FROM {_PAYMENTS} WHERE user_id IN (SELECT user_id FROM former_customers)")
     spark.sql(
         "MERGE INTO prod.customer_360 t USING former_customers f ON t.customer_id = f.user_id WHEN MATCHED THEN DELETE"
@@ -162,7 +163,7 @@ def _append(spark: SparkSession, table: str, payments: Sequence[Payment]) -> Non
 
 def _frame(spark: SparkSession, rows: Sequence[Any], columns: str) -> Any:
     """Rows as a data frame: their values never stand in SQL text, nor in the tables' logs."""
-    return spark.createDataFrame([astuple(row) for row in rows], columns)
+    return frame_of_rows(spark, [astuple(row) for row in rows], columns)
 
 
 def _estate_data(endpoint_url: str | None, with_s3: bool) -> dict[str, Any]:

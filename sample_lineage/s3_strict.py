@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import hashlib
 import html
-import io
 import json
 import os
 import re
@@ -18,6 +15,17 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from sample_lineage.s3_messages import (
+    Headers,
+    StartResponse,
+    answer,
+    body_of,
+    checksum_holds,
+    error,
+    objects_of,
+    retention_over,
+)
+
 ALIVE = "/_standin/alive"
 """Path that answers with the process id, to tell this server from another on the same port."""
 ADVANCE = "/_standin/advance"
@@ -26,9 +34,6 @@ AGE = "/_standin/age"
 
 _ARCHIVED = ("GLACIER", "DEEP_ARCHIVE")
 _DELETE_LIMIT = 1000
-
-Headers = list[tuple[str, str]]
-StartResponse = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -91,14 +96,14 @@ class StrictS3:
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         if environ.get("PATH_INFO") == ALIVE:
-            return _answer(start_response, "200 OK", json.dumps({"pid": os.getpid()}).encode(), "application/json")
+            return answer(start_response, "200 OK", json.dumps({"pid": os.getpid()}).encode(), "application/json")
         with self._lock:
             if environ.get("PATH_INFO") == ADVANCE:
                 self._ahead += timedelta(seconds=float(parse_qs(environ["QUERY_STRING"])["seconds"][0]))
-                return _answer(start_response, "200 OK", b"", "text/plain")
+                return answer(start_response, "200 OK", b"", "text/plain")
             if environ.get("PATH_INFO") == AGE:
                 _age_objects(timedelta(seconds=float(parse_qs(environ["QUERY_STRING"])["seconds"][0])))
-                return _answer(start_response, "200 OK", b"", "text/plain")
+                return answer(start_response, "200 OK", b"", "text/plain")
             request = _Request.of(environ)
             self._settle_replications()
             self._settle_restores()
@@ -114,22 +119,22 @@ class StrictS3:
         self, request: _Request, environ: dict[str, Any], start_response: StartResponse
     ) -> Iterable[bytes] | None:
         if request.method == "POST" and "restore" in request.query:
-            return self._restore(request, _body(environ), start_response)
+            return self._restore(request, body_of(environ), start_response)
         if request.method == "POST" and "delete" in request.query and not request.key:
-            if len(_objects_of(_body(environ))) > _DELETE_LIMIT:
-                return _error(start_response, "400 Bad Request", "MalformedXML", "more than 1,000 keys")
+            if len(objects_of(body_of(environ))) > _DELETE_LIMIT:
+                return error(start_response, "400 Bad Request", "MalformedXML", "more than 1,000 keys")
             return None
         if "replication" in request.query and not request.key:
             return self._replication(request, environ, start_response)
         if request.method == "GET" and request.key and "tagging" in request.query:
             return _tags_of_archived(request, start_response)
         if request.method == "GET" and request.key and self._in_archive_tier(request):
-            return _error(start_response, "403 Forbidden", "InvalidObjectState", "the object is in an archive tier")
-        if request.writes_object and _retention_over(environ):
+            return error(start_response, "403 Forbidden", "InvalidObjectState", "the object is in an archive tier")
+        if request.writes_object and retention_over(environ):
             message = "the retain until date must be in the future"
-            return _error(start_response, "400 Bad Request", "InvalidRequest", message)
-        if request.writes_object and not _checksum_holds(environ):
-            return _error(start_response, "400 Bad Request", "BadDigest", "the SHA-256 does not fit the body")
+            return error(start_response, "400 Bad Request", "InvalidRequest", message)
+        if request.writes_object and not checksum_holds(environ):
+            return error(start_response, "400 Bad Request", "BadDigest", "the SHA-256 does not fit the body")
         return None
 
     def _replication(
@@ -137,11 +142,11 @@ class StrictS3:
     ) -> Iterable[bytes] | None:
         """moto returns every rule without its prefix; S3 returns what was put."""
         if request.method == "PUT":
-            body = _body(environ)
+            body = body_of(environ)
             for arn in re.findall(rb"<Bucket>(.*?)</Bucket>", body):
                 bucket = _backend().buckets.get(arn.decode().rpartition(":")[2])
                 if bucket is None or not bucket.is_versioned:
-                    return _error(
+                    return error(
                         start_response,
                         "400 Bad Request",
                         "InvalidRequest",
@@ -151,28 +156,28 @@ class StrictS3:
             return None
         stored = _backend().buckets.get(request.bucket)
         if request.method == "GET" and stored is not None and getattr(stored, "replication", None):
-            return _answer(start_response, "200 OK", self._rules[request.bucket], "application/xml")
+            return answer(start_response, "200 OK", self._rules[request.bucket], "application/xml")
         return None
 
     def _restore(self, request: _Request, body: bytes, start_response: StartResponse) -> Iterable[bytes]:
         key = _find(request.bucket, request.key, request.version)
         if key is None:
-            return _error(start_response, "404 Not Found", "NoSuchKey", "no such object version")
+            return error(start_response, "404 Not Found", "NoSuchKey", "no such object version")
         if key.storage_class not in _ARCHIVED and not _archive_status(key):
-            return _error(start_response, "403 Forbidden", "InvalidObjectState", "not an archived object")
+            return error(start_response, "403 Forbidden", "InvalidObjectState", "not an archived object")
         place = (request.bucket, request.key, str(key.version_id))
         days = re.search(rb"<Days>(\d+)</Days>", body)
         if bool(days) is bool(_archive_status(key)):
-            return _error(start_response, "400 Bad Request", "MalformedXML", "Days is missing, or must not be there")
+            return error(start_response, "400 Bad Request", "MalformedXML", "Days is missing, or must not be there")
         known = self._restores.get(place)
         now = self._now()
         if known is not None and now < known.ready:
-            return _error(start_response, "409 Conflict", "RestoreAlreadyInProgress", "restore is in progress")
+            return error(start_response, "409 Conflict", "RestoreAlreadyInProgress", "restore is in progress")
         ready = known.ready if known else now + timedelta(seconds=self.restore_seconds)
         # what comes back from an archive tier stays
         until = max(now, ready) + timedelta(days=int(days[1]) if days else 36500)
         self._restores[place] = _Restore(ready, until)
-        return _answer(start_response, "200 OK" if known else "202 Accepted", b"", "application/xml")
+        return answer(start_response, "200 OK" if known else "202 Accepted", b"", "application/xml")
 
     def _in_archive_tier(self, request: _Request) -> bool:
         key = (
@@ -246,7 +251,7 @@ class StrictS3:
         ):
             return [request.key]
         if request.method == "POST" and "delete" in request.query and not request.key:
-            return [key for key, version in _objects_of(_body(environ)) if version is None]
+            return [key for key, version in objects_of(body_of(environ)) if version is None]
         return []
 
     # --- replication ---
@@ -347,7 +352,7 @@ def _tags_of_archived(request: _Request, start_response: StartResponse) -> Itera
     pairs = ((html.escape(t["Key"]), html.escape(t["Value"])) for t in _backend().get_object_tagging(key)["Tags"])
     tags = "".join(f"<Tag><Key>{name}</Key><Value>{value}</Value></Tag>" for name, value in pairs)
     body = f'<?xml version="1.0"?><Tagging><TagSet>{tags}</TagSet></Tagging>'.encode()
-    return _answer(start_response, "200 OK", body, "application/xml")
+    return answer(start_response, "200 OK", body, "application/xml")
 
 
 def _rules_of(bucket: str) -> list[dict[str, Any]]:
@@ -372,56 +377,11 @@ def _fits(rule: dict[str, Any], key: Any) -> bool:
     return bool(key.name.startswith(_prefix_of(rule)) and _tags_of_rule(rule).items() <= tags.items())
 
 
-def _body(environ: dict[str, Any]) -> bytes:
-    """Read the request's body and put it back for moto."""
-    body: bytes = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-    environ["wsgi.input"] = io.BytesIO(body)
-    return body
-
-
-def _retention_over(environ: dict[str, Any]) -> bool:
-    """S3 takes no upload that asks for a retention which is over; moto does, and keeps locks by the real clock."""
-    told = environ.get("HTTP_X_AMZ_OBJECT_LOCK_RETAIN_UNTIL_DATE")
-    return told is not None and datetime.fromisoformat(told.replace("Z", "+00:00")) <= datetime.now(timezone.utc)
-
-
-def _checksum_holds(environ: dict[str, Any]) -> bool:
-    """S3 refuses a body that is not what `x-amz-checksum-sha256` says; moto takes it."""
-    told = environ.get("HTTP_X_AMZ_CHECKSUM_SHA256")
-    if told is None or "aws-chunked" in environ.get("HTTP_CONTENT_ENCODING", ""):
-        return True
-    return bool(told == base64.b64encode(hashlib.sha256(_body(environ)).digest()).decode())
-
-
 def _keep_checksum(key: Any, environ: dict[str, Any]) -> None:
     """S3 tells a checksum that came with the upload to later HEADs; moto forgets it."""
     told = environ.get("HTTP_X_AMZ_CHECKSUM_SHA256")
     if told is not None and key is not None:
         key.checksum_algorithm, key.checksum_value = "SHA256", told
-
-
-def _objects_of(body: bytes) -> list[tuple[str, str | None]]:
-    found = []
-    for item in re.findall(rb"<Object>(.*?)</Object>", body, re.DOTALL):
-        key = re.search(rb"<Key>(.*?)</Key>", item, re.DOTALL)
-        version = re.search(rb"<VersionId>(.*?)</VersionId>", item)
-        found.append((html.unescape(key[1].decode()) if key else "", version[1].decode() if version else None))
-    return found
-
-
-def _answer(start_response: StartResponse, status: str, body: bytes, content_type: str) -> Iterable[bytes]:
-    headers = [
-        ("Content-Type", content_type),
-        ("Content-Length", str(len(body))),
-        ("x-amz-request-id", secrets.token_hex(8).upper()),
-    ]
-    start_response(status, headers)
-    return [body]
-
-
-def _error(start_response: StartResponse, status: str, code: str, message: str) -> Iterable[bytes]:
-    body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
-    return _answer(start_response, status, body.encode(), "application/xml")
 
 
 def _age_objects(by: timedelta) -> None:

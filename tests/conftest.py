@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.nightly_tests import NIGHTLY
+
 if not os.environ.get("CI"):  # Hypothesis has a profile of its own for CI: the same and derandomised
     settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
+
+_NIGHTLY = tuple(NIGHTLY)
 
 if TYPE_CHECKING:
     from tests.scheduling import ByFile
@@ -28,6 +32,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | Non
     scheduler = ByFile(config, log)
     config.pluginmanager.register(scheduler)
     return scheduler
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the nightly list, before any is chosen by its marks."""
+    for item in items:
+        if item.nodeid.startswith(_NIGHTLY):
+            item.add_marker(pytest.mark.nightly)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -142,6 +142,15 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "S9": (
         "tests/hdfs/test_run.py::test_a_file_written_again_keeps_its_rights_and_stays_in_the_snapshot_alone",
         "tests/hdfs/test_whole_path.py::test_the_person_leaves_every_place_and_nobody_else_does",
+        "tests/hdfs/test_delta.py::test_the_person_leaves_a_table_and_nobody_else_does",
+        "tests/hdfs/test_hive_tables.py::test_the_person_leaves_the_tables_of_a_metastore",
+    ),
+    "S10": (
+        "tests/gcs/test_run.py::test_a_plain_overwrite_and_a_plain_delete_leave_the_person",
+        "tests/gcs/test_whole_path.py::test_the_person_leaves_every_generation_and_nobody_else_does",
+        "tests/gcs/test_whole_path.py::test_soft_deleted_bytes_are_dated_and_never_called_clean_before",
+        "tests/azure/test_run.py::test_a_plain_overwrite_and_a_plain_delete_leave_the_person",
+        "tests/azure/test_whole_path.py::test_the_person_leaves_every_version_and_snapshot_and_nobody_else_does",
     ),
     "K1": (
         "tests/executors/streams/kafka/test_kafka.py::test_a_tombstone_alone_leaves_every_value_on_disk",

@@ -49,7 +49,7 @@ from pii_tracer.run.executor_protocol import Outcome, Progress
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.streams.kafka.topic_records import TopicLook
 from planners.step_drafts import CopyDraft, Draft
-from planners.streams.kafka.topics import topic_steps
+from planners.streams.kafka.steps import topic_steps
 from tests.servers import end, own_java, retrieved
 
 KAFKA = ("org.apache.kafka", "kafka_2.13", "4.3.1")

@@ -13,14 +13,18 @@ from executors.engine.local_paths import as_local
 from executors.engine.sql_names import quote, string_literal
 from executors.engine.version_profiles import installed_profile
 from executors.formats.registry import support_of
+from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
+from pii_tracer.lake.stores.any_place import RemotePath
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.hdfs.webhdfs import client_at
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError, RunError
-from pii_tracer.model.locations import engine_path, is_s3, s3_location
+from pii_tracer.model.locations import engine_path, hdfs_location, is_hdfs, is_remote, is_s3, s3_location
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,16 +42,16 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
     """Make every declared table that exists on disk known under its name (the session catalog is in memory).
 
     So are the tables of catalogs that Spark does not find there by itself; they are asked once for a session. s3: and
-    those in S3 whose formats have a folder that tells them. A session is told once of the same tables:
-    steps ask for theirs many times, and an estate has thousands of names. One in S3 that is not there yet is looked for
-    again each time.
+    those in S3 whose formats have a folder that tells them; those in HDFS always are. A session is told once of the
+    same tables: steps ask for theirs many times, and an estate has thousands of names. One in a store that is not there
+    yet is looked for again each time.
 
     Raises:
         RunError: Spark cannot open one, or knows another table by its name.
     """
     declared = [table for catalog in estate.catalogs.values() for table in catalog.tables]
-    here = [t for t in declared if not is_s3(t.location) and (base / t.location).exists()]
-    there = [(t.name, t.format, t.location) for t in declared if s3 and is_s3(t.location)]
+    here = [t for t in declared if not is_remote(t.location) and (base / t.location).exists()]
+    there = [(t.name, t.format, t.location) for t in declared if (s3 and is_s3(t.location)) or _in_hdfs(t)]
     told = "\n".join(repr((str(base), t.name, str(t.format), t.location)) for t in here)
     digest = hashlib.sha256(told.encode()).hexdigest()
     if spark.conf.get(_TOLD, "") != digest:
@@ -55,12 +59,15 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
             _register(spark, table.name, table.format, base / table.location)
         spark.conf.set(_TOLD, digest)
     for named in there:
-        _register_in_s3(spark, estate, *named)
+        _register_in_store(spark, estate, *named)
     if any(c.other_formats for c in spark_catalogs(estate)) and spark.conf.get(_CATALOGS_ASKED, "") != f"{base} {s3}":
         registry = EstatePaths(estate, base).registry
         for remote in registry.remote if s3 else ():
             if remote.name and remote.format and remote.metadata is None:
-                _register_in_s3(spark, estate, remote.name, remote.format, str(remote.location))
+                _register_in_store(spark, estate, remote.name, remote.format, str(remote.location))
+        for in_hdfs in registry.hdfs:
+            if in_hdfs.name and format_of(in_hdfs.format).erased_in_hdfs:
+                _register_in_store(spark, estate, in_hdfs.name, in_hdfs.format, str(in_hdfs.location))
         for registered in registry.tables.values():
             support = support_of(registered.format)
             for name in registered.names if support is None or not support.in_catalogs else ():
@@ -89,10 +96,15 @@ def _register(spark: SparkSession, full_name: str, kind: Format, location: Path)
         _not_opened(spark, full_name, kind, str(location), error)
 
 
-def _register_in_s3(spark: SparkSession, estate: Estate, name: str, kind: Format, where: str) -> None:
-    """Asked once for a session, from when the table is there: to look costs requests. One that S3 refuses is left out:
-    perhaps nobody needs it now, and whoever does is told."""
-    location = str(s3_location(where))
+def _in_hdfs(table: DeclaredTable) -> bool:
+    """Whether it lies in HDFS, as a table that Spark works on."""
+    return is_hdfs(table.location) and format_of(table.format).erased_in_hdfs
+
+
+def _register_in_store(spark: SparkSession, estate: Estate, name: str, kind: Format, where: str) -> None:
+    """Asked once for a session, from when the table is there: to look costs requests. One that its store refuses is
+    left out: perhaps nobody needs it now, and whoever does is told."""
+    location = _resolved(where)
     if not format_of(kind).sign_folders:
         return
     if _tried(spark, name)[1] == location or spark.conf.get(_seen(name), "") == location:
@@ -106,7 +118,7 @@ def _register_in_s3(spark: SparkSession, estate: Estate, name: str, kind: Format
         spark.conf.set(_key(name), f"{_NO_SUPPORT} {location}")
         return
     try:
-        folder = S3Path.of(s3_location(location), s3_clients(estate))
+        folder = _folder(estate, location)
         if not any((folder / sign).is_dir() for sign in sorted(format_of(kind).sign_folders)):
             return
     except OSError as error:
@@ -119,6 +131,14 @@ def _register_in_s3(spark: SparkSession, estate: Estate, name: str, kind: Format
         _not_opened(spark, name, kind, location, error)
         return
     spark.conf.set(_seen(name), location)
+
+
+def _folder(estate: Estate, location: str) -> RemotePath:
+    """A table's folder in its store. Raises `OSError`: S3 refuses."""
+    if is_hdfs(location):
+        place = hdfs_location(location)
+        return HdfsPath(client_at(estate, place), place.path)
+    return S3Path.of(s3_location(location), s3_clients(estate))
 
 
 def _made_room(spark: SparkSession, full_name: str) -> str:
@@ -191,6 +211,8 @@ def _refuse_another(spark: SparkSession, table: str, full_name: str, location: s
 
 def _resolved(location: str) -> str:
     """A place as it is compared with others."""
+    if is_hdfs(location):
+        return str(hdfs_location(location))
     return str(s3_location(location)) if is_s3(location) else str(Path(as_local(location)).resolve())
 
 

@@ -13,8 +13,8 @@ from executors.engine.match_sql import count, match_of
 from executors.engine.retries import on_conflict
 from executors.engine.table_rebuild import difference, overwrite
 from executors.sweep.table_folders import Places, refusals
+from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step

@@ -1,40 +1,26 @@
-"""Folders of tables on this machine and in S3 alike: what lies in them, listed once, and removing of it.
-
-S3 has no folders. What stands for one is an object without bytes whose name ends with a slash, or with `_$folder$`: S3A
-leaves it where the last file of a folder went, consoles where somebody made a folder. Such a name tells a partition's
-value as a folder's does.
-"""
+"""Folders of tables on this machine and in stores alike: what lies in them, listed once, and removing of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from executors.engine import local_paths
-from executors.stores.s3.batch_delete import CURRENT, Batches
+from executors.stores.hdfs.table_files import HdfsFiles
+from executors.stores.s3.table_files import S3Files
+from executors.sweep.listed_files import Listed, StoredFiles
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import format_of, table_formats
+from pii_tracer.lake.stores.any_place import AnyPlace, RemotePath
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.hdfs.webhdfs import client_at
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.locations import engine_path, is_s3, s3_location
-
-_MARKER = "_$folder$"
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A file as it was listed. path: absolute, or `s3://bucket/key`; parts: of its path below the folder; modified: in
-    milliseconds since 1970."""
-
-    path: str
-    parts: tuple[str, ...]
-    size: int
-    modified: int
+from pii_tracer.model.locations import engine_path, hdfs_location, is_hdfs, is_remote, is_s3, s3_location
 
 
 class Places:
@@ -48,12 +34,18 @@ class Places:
         """The place of a table.
 
         Raises:
-            RunError: neither here nor in S3, or S3 refuses.
-            EstateError: the estate file does not say how S3 is reached.
+            RunError: neither here nor in a store that is known, or S3 refuses.
+            EstateError: the estate file does not say how the store is reached.
         """
         if location not in self._known:
-            self._known[location] = self._in_s3(location) if is_s3(location) else local_paths.local_path(location)
+            self._known[location] = self._at(location)
         return self._known[location]
+
+    def _at(self, location: str) -> AnyPlace:
+        if is_hdfs(location):
+            place = hdfs_location(location)
+            return HdfsPath(client_at(self._estate, place), place.path)
+        return self._in_s3(location) if is_s3(location) else local_paths.local_path(location)
 
     def _in_s3(self, location: str) -> S3Path:
         self._clients = self._clients or s3_clients(self._estate)
@@ -63,30 +55,32 @@ class Places:
 
 @contextmanager
 def refusals(location: object) -> Iterator[None]:
-    """Inside, what S3 refuses becomes a `RunError` with its code, and what this machine's system refuses one with its
-    reason and the file.
+    """Inside, what a store refuses becomes a `RunError` with its code, and what this machine's system refuses one with
+    its reason and the file.
     """
     try:
         yield
     except OSError as error:
-        if not is_s3(str(location)):
+        if not is_remote(str(location)):
             raise local_paths.refusal(error) or error from None
+        store = HdfsFiles if is_hdfs(str(location)) else S3Files
         code = type(error).__name__ if isinstance(error, FileNotFoundError) else str(error).rpartition(": ")[2]
-        raise RunError(
-            f"S3 refuses: {code}", where=str(location), todo="check the bucket and what the account may do, then resume"
-        ) from None
+        raise RunError(f"{store.title} refuses: {code}", where=str(location), todo=store.todo) from None
+
+
+def _stored(folder: RemotePath) -> StoredFiles:
+    """What the store of a table answers about its files."""
+    return S3Files(folder) if isinstance(folder, S3Path) else HdfsFiles(folder)
 
 
 def named(folder: AnyPlace, text: str) -> str:
     """An absolute path or URI of a table's metadata, decoded, as listings of its place have it."""
-    if isinstance(folder, S3Path):
-        return str(s3_location(text)) if is_s3(text) else text
-    return local_paths.as_local(text)
+    return local_paths.as_local(text) if isinstance(folder, Path) else _stored(folder).named(text)
 
 
 def place_at(folder: AnyPlace, path: str) -> AnyPlace:
     """The place of a path as listings of a table's place have it."""
-    return folder.placed(path) if isinstance(folder, S3Path) else Path(path)
+    return Path(path) if isinstance(folder, Path) else folder.placed(path)
 
 
 def files_in(folder: AnyPlace) -> list[AnyPlace]:
@@ -95,15 +89,15 @@ def files_in(folder: AnyPlace) -> list[AnyPlace]:
     Raises:
         FileNotFoundError: there is no folder.
     """
-    if isinstance(folder, S3Path):
+    if not isinstance(folder, Path):
         return sorted(folder.iterdir(), key=str)
     return sorted((path for path in folder.iterdir() if path.is_file()), key=str)
 
 
 def files_below(folder: AnyPlace) -> list[Listed]:
     """Every file below a folder, hidden ones included, sorted; links are not followed."""
-    if isinstance(folder, S3Path):
-        return _listed(folder)[0]
+    if not isinstance(folder, Path):
+        return _stored(folder).listed()[0]
     found = []
     for path in local_paths.files_below(folder):
         try:
@@ -122,11 +116,11 @@ def empty_partitions(folder: AnyPlace, kept: frozenset[str]) -> list[str]:
     """
     if isinstance(folder, Path):
         return [str(p) for p in local_paths.empty_folders(folder) if not kept.intersection(p.relative_to(folder).parts)]
-    files, markers = _listed(folder)
+    files, folders = _stored(folder).listed()
     filled = {file.parts[:depth] for file in files for depth in range(1, len(file.parts))}
     return [
         path
-        for path, parts in markers
+        for path, parts in sorted(folders, key=lambda one: -len(one.parts))
         if parts not in filled and any("=" in part for part in parts) and not kept.intersection(parts)
     ]
 
@@ -135,44 +129,37 @@ def remove_partitions(folder: AnyPlace, paths: Sequence[str]) -> None:
     """Remove what `empty_partitions` found; a folder into which a writer has just put a file stays.
 
     Raises:
-        RunError: S3 refuses some.
+        RunError: a store refuses some.
     """
-    if isinstance(folder, S3Path):
-        remove(folder, paths)
-    else:
+    if isinstance(folder, Path):
         local_paths.remove_empty(map(Path, paths))
+    else:
+        _stored(folder).remove_folders(paths)
 
 
 def remove(folder: AnyPlace, paths: Sequence[str]) -> None:
     """Remove files of a table's place; those that are gone already count as removed.
 
     Raises:
-        RunError: S3 refuses some; the others are gone.
+        RunError: a store refuses some; the others are gone.
     """
-    if isinstance(folder, Path):
-        for path in paths:
-            Path(path).unlink(missing_ok=True)
+    if not isinstance(folder, Path):
+        _stored(folder).remove(paths)
         return
-    front = f"s3://{folder.location.bucket}/"
-    keys = [(path.removeprefix(front), CURRENT) for path in paths]
-    refused, _ = Batches(folder.client, folder.location.bucket).delete(keys)
-    if refused:
-        raise RunError(
-            f"{len(refused)} of {len(keys)} objects were not deleted: {', '.join(sorted(set(refused.values())))}",
-            where=str(folder),
-            todo="AccessDenied: grant s3:DeleteObject below the table; then `pii-tracer resume`",
-        )
+    for path in paths:
+        Path(path).unlink(missing_ok=True)
 
 
 def missing(folder: AnyPlace, paths: Iterable[str]) -> list[str]:
     """Those of some files that are not there; what lies in another kind of place than the table is not looked for.
 
-    In S3 one listing tells it of all that lie in the folder.
+    In a store one listing tells it of all that lie in the folder.
     """
     if isinstance(folder, Path):
         return sorted(path for path in paths if ":" not in path.split("/")[0] and not Path(path).exists())
     there, front = {path for path, _, _ in folder.walk()}, f"{folder}/"
-    asked = [path for path in paths if is_s3(path) and path not in there]
+    alike = is_s3 if isinstance(folder, S3Path) else is_hdfs
+    asked = [path for path in paths if alike(path) and path not in there]
     return sorted(path for path in asked if path.startswith(front) or not folder.placed(path).is_file())
 
 
@@ -209,25 +196,11 @@ def _is_own(parts: tuple[str, ...], kind: Format | None) -> bool:
 
 def modified(place: AnyPlace) -> float | None:
     """When a file of a place was written, in milliseconds (in S3 whole seconds); None where it is not."""
-    if isinstance(place, S3Path):
+    if not isinstance(place, Path):
         return place.modified()
     return place.stat().st_mtime_ns / 1_000_000 if place.exists() else None
 
 
 def engine_file(path: str) -> str:
     """A listed file as Spark's file systems spell it."""
-    return engine_path(path) if is_s3(path) else f"file:{path}"
-
-
-def _listed(folder: S3Path) -> tuple[list[Listed], list[tuple[str, tuple[str, ...]]]]:
-    """Files below a folder in S3, and what stands for folders: its path, and the parts of the folder's own."""
-    files, markers = [], []
-    front = len(str(folder).rstrip("/")) + 1
-    for path, size, modified in folder.walk():
-        relative = path[front:]
-        marked = relative.removesuffix(_MARKER) if relative.endswith(_MARKER) else relative
-        if size == 0 and (marked != relative or relative.endswith("/") or not relative):
-            markers.append((path, tuple(marked.rstrip("/").split("/"))))
-        else:
-            files.append(Listed(path, tuple(relative.split("/")), size, modified))
-    return files, markers
+    return engine_path(path) if is_remote(path) else f"file:{path}"

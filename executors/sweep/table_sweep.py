@@ -18,6 +18,7 @@ from executors.formats.registry import support_of
 from executors.sweep.format_sweep import FormatSweep, Freed
 from executors.sweep.swept_storage import Store, store_of
 from pii_tracer.lake.formats.registry import format_of, table_formats
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import PiiTracerError, RunError
@@ -157,7 +158,7 @@ def _apply(sweep: FormatSweep, proposal: _Proposal, told: Swept) -> Swept:
         sweep.forget_versions()
     if proposal.candidates:
         rows = [(c.path, c.length, False, c.modified) for c in proposal.candidates]
-        view = _view(sweep.spark.createDataFrame(rows, _COLUMNS), sweep.target, "going")
+        view = _view(frame_of_rows(sweep.spark, rows, _COLUMNS), sweep.target, "going")
         try:
             sweep.remove(view)
         finally:

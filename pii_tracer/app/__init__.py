@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pii_tracer.app.erased_persons.returned_persons import Recheck, recheck
+    from pii_tracer.app.estate_readiness.take_reading import readiness
     from pii_tracer.app.execution.run_status import RunStatus, status
     from pii_tracer.app.execution.whole_run import RunOutcome, apply, resume
     from pii_tracer.app.intake.due_requests import DuePlan, plan_due
     from pii_tracer.app.intake.request_lists import Added, add_requests
     from pii_tracer.app.intake.request_states import list_requests
     from pii_tracer.app.lineage.lineage_harvest import harvest
+    from pii_tracer.app.model_review.changed_models import ReviewInputs, review_models
     from pii_tracer.app.plan_verification import PlanVerification, verify
     from pii_tracer.app.planning.erasure_plan import WrittenPlan, plan
     from pii_tracer.app.planning.estate_inventory import inventory
@@ -23,12 +25,15 @@ if TYPE_CHECKING:
     from pii_tracer.app.review.plan_approval import approve
     from pii_tracer.app.review.plan_check import check
     from pii_tracer.app.settings import Settings
+    from pii_tracer.readiness.reading import Readiness
 
 __all__ = [
     "Added",
     "DuePlan",
     "PlanVerification",
+    "Readiness",
     "Recheck",
+    "ReviewInputs",
     "RunOutcome",
     "RunStatus",
     "Settings",
@@ -43,8 +48,10 @@ __all__ = [
     "list_requests",
     "plan",
     "plan_due",
+    "readiness",
     "recheck",
     "resume",
+    "review_models",
     "status",
     "verify",
 ]
@@ -53,7 +60,9 @@ _PLACES = {
     "Added": "intake.request_lists",
     "DuePlan": "intake.due_requests",
     "PlanVerification": "plan_verification",
+    "Readiness": "estate_readiness.take_reading",
     "Recheck": "erased_persons.returned_persons",
+    "ReviewInputs": "model_review.changed_models",
     "RunOutcome": "execution.whole_run",
     "RunStatus": "execution.run_status",
     "Settings": "settings",
@@ -68,8 +77,10 @@ _PLACES = {
     "list_requests": "intake.request_states",
     "plan": "planning.erasure_plan",
     "plan_due": "intake.due_requests",
+    "readiness": "estate_readiness.take_reading",
     "recheck": "erased_persons.returned_persons",
     "resume": "execution.whole_run",
+    "review_models": "model_review.changed_models",
     "status": "execution.run_status",
     "verify": "plan_verification",
 }

@@ -68,7 +68,9 @@ def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Itera
     told = {(str(gap.kind), str(gap.dataset or gap.evidence)) for gap in plan.gaps if not gap.task}
     left_out = {gap.dataset for gap in plan.gaps if gap.kind == GapKind.LEFT_OUT}
     remote = {place.dataset for place in inventory.remote}  # looked at in their own right
-    in_hdfs = {place.location.dataset for place in inventory.hdfs}  # so are these
+    # so are these
+    in_places = {place.location.dataset for place in inventory.hdfs}
+    in_places |= {place.location.dataset for place in inventory.object_places}
     read = {copy.dataset for copy in plan.copies} | {item.dataset for item in plan.examined}
     for gap in inventory.gaps:
         evidence = patterns.mask(gap.evidence)
@@ -76,7 +78,7 @@ def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Itera
             continue
         if gap.dataset in left_out or (gap.kind == GapKind.REMOTE_TABLE and gap.dataset in remote):
             continue
-        if gap.kind in HDFS_PLACES and gap.dataset in in_hdfs:
+        if gap.kind in HDFS_PLACES | {GapKind.OBJECT_PLACE} and gap.dataset in in_places:
             continue
         if gap.kind == GapKind.UNREADABLE and gap.dataset in read:
             continue  # what of its bytes cannot be read is told by the look at them

@@ -10,6 +10,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.discovery import places_now
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
@@ -20,8 +21,10 @@ from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
-from pii_tracer.verify.stores.hdfs.hdfs_files import HdfsLook, ReadFile, judge_place
-from pii_tracer.verify.verdicts import SINCE, ByteVerdict
+from pii_tracer.verify.stores.beside_copies import beside_copies, other_files
+from pii_tracer.verify.stores.hdfs.hdfs_tables import judge_table
+from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place
+from pii_tracer.verify.verdicts import ByteVerdict
 
 _CHUNK = 16 * 1024 * 1024
 _OPEN = "somebody writes it: end its writer (`hdfs debug recoverLease -path …` where that is gone), then plan again"
@@ -48,7 +51,7 @@ def fetch(client: WebHdfs, file: HdfsFile, kept: bool) -> memoryview:
         return memoryview(mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ)) if file.size else memoryview(b"")
 
 
-def look(estate: Estate, copy: Copy, patterns: Patterns) -> HdfsLook:
+def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
     """Read a copy in HDFS, all of it; a place that is gone holds nobody.
 
     Raises:
@@ -63,7 +66,12 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> HdfsLook:
     mine = [place for place in places if place.location == location]
     unlisted = tuple(f"{patterns.mask(gap.evidence)}: {gap.reason}" for gap in gaps)
     whole = patterns.comparing(key_columns(copy.places))
-    return judge_place(copy, _read(client_at(estate, location), mine, location, whole), unlisted, whole)
+    client = client_at(estate, location)
+    files = _read(client, mine, location, whole)
+    if copy.hdfs_table is None:
+        return judge_place(copy, files, unlisted, whole)
+    folder = HdfsPath(client, location.path)
+    return judge_table(copy, location, files, unlisted, whole, lambda name: (folder / name).open("rb"))
 
 
 def changed(estate: Estate, copy: Copy, verdict: ByteVerdict, patterns: Patterns) -> bool:
@@ -72,8 +80,7 @@ def changed(estate: Estate, copy: Copy, verdict: ByteVerdict, patterns: Patterns
     Raises:
         EstateError: as `look`.
     """
-    seen = {(file.path, file.sha256) for file in verdict.files}
-    return {(file.path, file.sha256) for file in look(estate, copy, patterns).bytes.files} != seen
+    return other_files(verdict, look(estate, copy, patterns).bytes)
 
 
 def look_at(
@@ -94,15 +101,7 @@ def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns:
     """Places that are no copies of a plan and of which no gap tells: examined ones, and those that have come since,
     new snapshots and new trash among them.
     """
-    copies = {copy.dataset for copy in plan.copies}
-    told = {gap.dataset for gap in plan.gaps}
-    examined = {item.dataset for item in plan.examined}
-    for place in inventory.hdfs:
-        dataset = place.location.dataset
-        if dataset in copies or (dataset in told and dataset not in examined):
-            continue
-        shown = patterns.mask(str(place.location))
-        name = f"(no copy) {shown}" if dataset in examined else f"{SINCE}{shown}"
+    for place, shown, name in beside_copies(plan, inventory.hdfs, patterns.mask):
         yield look_past(name, shown, _scans(estate, place.location, [place], patterns))
 
 

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from pii_tracer.app import hdfs_places
 from pii_tracer.app.changes_since_plan import SEEN
+from pii_tracer.app.object_places import reading as stored_places
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.s3_places import look_at
 from pii_tracer.app.settings import Settings
@@ -23,7 +24,17 @@ from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ExitCode, ScanError, UsageError
 from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
-from pii_tracer.model.locations import HdfsLocation, S3Location, hdfs_location, is_hdfs, is_s3, s3_location
+from pii_tracer.model.locations import (
+    HdfsLocation,
+    ObjectLocation,
+    S3Location,
+    hdfs_location,
+    is_hdfs,
+    is_object_place,
+    is_s3,
+    object_location,
+    s3_location,
+)
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import Patterns, build_patterns
@@ -31,10 +42,12 @@ from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.verdicts import ByteVerdict, Residue
 from planners.copies.match_keys import is_short_number
 
-Place = Path | S3Location | HdfsLocation
+Place = Path | S3Location | HdfsLocation | ObjectLocation
 
 
-_WITHIN = (SEEN | HDFS_PLACES | {GapKind.FORMAT_MISMATCH, GapKind.HIDDEN_DATA, GapKind.UNNAMEABLE_TABLE}) - {
+_WITHIN = (
+    SEEN | HDFS_PLACES | {GapKind.OBJECT_PLACE, GapKind.FORMAT_MISMATCH, GapKind.HIDDEN_DATA, GapKind.UNNAMEABLE_TABLE}
+) - {
     GapKind.MISSING_FILES,
     GapKind.MISSING_TABLE,
 }
@@ -166,7 +179,8 @@ def search(
 
 
 def place_of(text: str) -> Place:
-    """A place as the command line names it: `s3://bucket/prefix`, `hdfs://host:port/path`, or one of this machine.
+    """A place as the command line names it: `s3://bucket/prefix`, `hdfs://host:port/path`, `gs://bucket/prefix`, or
+    one of this machine.
 
     Raises:
         UsageError, EstateError: it is neither.
@@ -175,17 +189,19 @@ def place_of(text: str) -> Place:
         return s3_location(text)
     if is_hdfs(text):
         return hdfs_location(text)
+    if is_object_place(text):
+        return object_location(text)
     path = Path(text)
     if not path.exists():
         raise UsageError(
-            "the place to search does not exist", where=text, todo="name a folder, a file, s3://… or hdfs://…"
+            "the place to search does not exist", where=text, todo="name a folder, a file, s3://…, hdfs://… or gs://…"
         )
     return path
 
 
 def places_of(estate: Estate, base: Path) -> Wanted:
     """Where an estate has data: its roots, its archives, everything in S3 that its catalogs lead to, and all places in
-    HDFS, snapshots and trash among them.
+    HDFS and in object stores, snapshots and trash among them.
     """
     inventory = discover(estate, base)
     remote = [place.location for place in inventory.remote]
@@ -201,7 +217,8 @@ def places_of(estate: Estate, base: Path) -> Wanted:
     beyond = [f"{gap.kind}: {gap.reason} ({gap.evidence})" for gap in gaps]
     beyond += [f"{name}: not searched: it is searched with a plan only" for name in others]
     in_hdfs = [place.location for place in inventory.hdfs]
-    return Wanted(_outermost([*roots, *remote, *in_hdfs]), tuple(beyond))
+    stored = [place.location for place in inventory.object_places]
+    return Wanted(_outermost([*roots, *remote, *in_hdfs, *stored]), tuple(beyond))
 
 
 def _outermost(places: Sequence[Place]) -> tuple[Place, ...]:
@@ -210,11 +227,13 @@ def _outermost(places: Sequence[Place]) -> tuple[Place, ...]:
     kept: list[Place] = [p for p in folders if not any(p != other and p.is_relative_to(other) for other in folders)]
     remote = sorted({place for place in places if isinstance(place, S3Location)}, key=str)
     in_hdfs = sorted({place for place in places if isinstance(place, HdfsLocation)}, key=str)
+    stored = sorted({place for place in places if isinstance(place, ObjectLocation)}, key=str)
     return (
         *kept,
         *(p for p in remote if not any(p != other and other.holds(p) for other in remote)),
         # what is searched at a folder is all that lies in it, with the snapshots of what lies in it
         *(p for p in in_hdfs if not any(p != other and other.holds(p) for other in in_hdfs)),
+        *(p for p in stored if not any(p != other and other.holds(p) for other in stored)),
     )
 
 
@@ -228,6 +247,12 @@ def _look(place: Place, patterns: Patterns, estate: Estate | None, searchers: Se
         if estate is None:
             raise UsageError("HDFS is reached as an estate file says", where=name, todo="name it with `--estate`")
         return hdfs_places.look_at(estate, place, name, patterns, alone=True)
+    if isinstance(place, ObjectLocation):
+        if estate is None:
+            raise UsageError(
+                "object stores are reached as an estate file says", where=name, todo="name it with `--estate`"
+            )
+        return stored_places.look_at(estate, place, name, patterns, alone=True)
     try:
         scanned = scan_tree(place, patterns, searchers=searchers).files
     except ScanError as error:

@@ -30,7 +30,7 @@ from pii_tracer.model.datasets import (
     KeySet,
 )
 from pii_tracer.model.errors import EstateError, ScanError
-from pii_tracer.model.locations import S3Location, is_hdfs, object_prefix, s3_place
+from pii_tracer.model.locations import S3Location, is_hdfs, is_object_place, object_prefix, s3_place
 from pii_tracer.model.other_numbers import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.file_fingerprints import fingerprint
@@ -65,8 +65,8 @@ if TYPE_CHECKING:
 
     from pii_tracer.lake.inventory import Inventory, ObjectVersion, RemotePlace
     from pii_tracer.lake.stores.s3.object_versions import S3Client, VersionBytes
-    from pii_tracer.verify.stores.hdfs.hdfs_files import HdfsLook
     from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook
+    from pii_tracer.verify.stores.stored_files import PlaceLook
     from pii_tracer.verify.streams.kafka.topic_records import TopicLook
 
 Written = Mapping[tuple[str, str], str]
@@ -122,8 +122,8 @@ class Verification:
                 baseline = self._topic(copy).baseline
             elif in_lakefs(copy.location):
                 baseline = self._repository(copy).baseline
-            elif is_hdfs(copy.location):
-                baseline = self._hdfs(copy).baseline
+            elif (is_hdfs(copy.location) and not copy.hdfs_table) or is_object_place(copy.location):
+                baseline = self._place_files(copy).baseline
             else:
                 baseline = Verifier(self.spark(), self.keys).baseline(copy)
             if baseline:
@@ -153,8 +153,10 @@ class Verification:
                 before = self.baselines.get(copy.id)
                 others = compare(before, shown.baseline) if before else None
                 return CopyVerdict(copy_id=copy.id, bytes=shown.bytes, rows=shown.rows, bystanders=others)
-            if is_hdfs(copy.location):
-                found = self._hdfs(copy)
+            if is_hdfs(copy.location) or is_object_place(copy.location):
+                found = self._place_files(copy)
+                if copy.hdfs_table:
+                    return self._read(copy, found.bytes)
                 before = self.baselines.get(copy.id)
                 others = compare(before, found.baseline) if before and found.baseline else None
                 return CopyVerdict(copy_id=copy.id, bytes=found.bytes, rows=found.rows, bystanders=others)
@@ -211,9 +213,12 @@ class Verification:
 
         return look(self.estate, self.base, copy, self.patterns, self.plan.plan_id)
 
-    def _hdfs(self, copy: Copy) -> HdfsLook:
-        from pii_tracer.app.hdfs_places import look
+    def _place_files(self, copy: Copy) -> PlaceLook:
+        """A place of HDFS or of an object store."""
+        from pii_tracer.app import hdfs_places
+        from pii_tracer.app.object_places import reading as stored_places
 
+        look = hdfs_places.look if is_hdfs(copy.location) else stored_places.look
         return look(self.estate, copy, self._patterns(copy))
 
     def _objects(self, copy: Copy) -> ByteVerdict:
@@ -289,10 +294,12 @@ class Verification:
             return True
         if vault_inventories.in_vault(copy):
             return vault_inventories.changed(self.plan, copy, verdict.bytes)
-        if is_hdfs(copy.location):
+        if is_hdfs(copy.location) or is_object_place(copy.location):
             from pii_tracer.app import hdfs_places
+            from pii_tracer.app.object_places import reading as stored_places
 
-            return hdfs_places.changed(self.estate, copy, verdict.bytes, self.patterns)
+            changed = hdfs_places.changed if is_hdfs(copy.location) else stored_places.changed
+            return changed(self.estate, copy, verdict.bytes, self.patterns)
         if place := copy.s3_table:
             from pii_tracer.app import s3_places
 
@@ -338,15 +345,16 @@ class Verification:
         for name, file in lone_files(self.plan, inventory, self.patterns):
             found = scan_tree(file, self.patterns, searchers=self.searchers).files if file.exists() else ()
             verdicts.append(look_past(name, str(file.parent), found))
-        verdicts += self._in_hdfs(inventory)
+        verdicts += self._in_places(inventory)
         return (*verdicts, *self._in_s3(new), *self._stored(), *unseen(self.plan, inventory, self.patterns))
 
-    def _in_hdfs(self, inventory: Inventory) -> Iterator[ByteVerdict]:
-        """What was examined in HDFS, and places there that have come since."""
-        if inventory.hdfs:
-            from pii_tracer.app.hdfs_places import elsewhere
+    def _in_places(self, inventory: Inventory) -> Iterator[ByteVerdict]:
+        """What was examined in HDFS and in object stores, and places there that have come since."""
+        from pii_tracer.app import hdfs_places
+        from pii_tracer.app.object_places import reading as stored_places
 
-            yield from elsewhere(self.estate, self.plan, inventory, self.patterns)
+        yield from hdfs_places.elsewhere(self.estate, self.plan, inventory, self.patterns)
+        yield from stored_places.elsewhere(self.estate, self.plan, inventory, self.patterns)
 
     def _stored(self) -> Iterator[ByteVerdict]:
         """Archives that were empty at planning, and replicas that came since."""

@@ -19,13 +19,16 @@ class NoAnswer(Exception):
     """Its text goes on behind the server's name, and holds nothing that was sent or that the server said.
 
     status: of HTTP, None where no whole answer came. said: the beginning of what a server refused with, for who looks
-    for its codes; it is never shown.
+    for its codes; it is never shown. retry_after: seconds that the server wants to be left alone, where it says so.
     """
 
-    def __init__(self, what: str, status: int | None = None, said: bytes = b"") -> None:
+    def __init__(
+        self, what: str, status: int | None = None, said: bytes = b"", retry_after: float | None = None
+    ) -> None:
         super().__init__(what)
         self.status = status
         self.said = said
+        self.retry_after = retry_after
 
 
 class _Stay(HTTPRedirectHandler):
@@ -61,7 +64,9 @@ def ask(
             found: bytes = answer.read(limit + 1)
             whole = answer.length in (None, 0)
     except HTTPError as error:
-        raise NoAnswer(f"refused: HTTP {error.code}", error.code, _said(error)) from None
+        after = error.headers.get("Retry-After", "")
+        wait = float(after) if after.isdecimal() else None
+        raise NoAnswer(f"refused: HTTP {error.code}", error.code, _said(error), wait) from None
     except (URLError, HTTPException, OSError, ValueError) as error:
         cause = error.reason if isinstance(error, URLError) else error
         raise NoAnswer(f"does not answer: {type(cause).__name__}") from None

@@ -18,13 +18,15 @@ from pii_tracer.config.hdfs import NameNode, wrong_hdfs
 from pii_tracer.config.kafka import KafkaCluster
 from pii_tracer.config.keys import KeyTable, ParquetEncryption, wrong_keys
 from pii_tracer.config.lakefs import LakefsServer, wrong_lakefs
-from pii_tracer.config.laws import Ground, Law, double
+from pii_tracer.config.laws import Ground, Law, double, laws_of
 from pii_tracer.config.lease import LeasePlace
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.maintenance import MaintenanceJob
+from pii_tracer.config.monitoring.readiness import ReadinessSettings, wrong_readiness
 from pii_tracer.config.proof import AttestationKey, DeletionLogSettings, TimestampAuthority
 from pii_tracer.config.request_store import RequestStoreUrl
 from pii_tracer.config.s3_inventory import InventoryReports
+from pii_tracer.config.stores.object_stores import DeclaredStore, wrong_object_stores
 from pii_tracer.config.strict_yaml import load_yaml
 from pii_tracer.config.subjects import Subject
 from pii_tracer.config.windows import Windows
@@ -194,6 +196,7 @@ class Estate(Frozen):
     backups: tuple[Backup, ...] = ()
     vaults: tuple[Vault, ...] = ()
     hdfs: tuple[NameNode, ...] = ()
+    object_stores: tuple[DeclaredStore, ...] = ()
     kafka: tuple[KafkaCluster, ...] = ()
     lakefs: tuple[LakefsServer, ...] = ()
     keys: tuple[KeyTable, ...] = ()
@@ -208,6 +211,7 @@ class Estate(Frozen):
     attestation_key: AttestationKey | None = None
     holds: tuple[Hold, ...] = ()
     laws: tuple[Law, ...] = ()
+    readiness: ReadinessSettings = ReadinessSettings()
     lease: LeasePlace | None = None
     request_store: RequestStoreUrl | None = None
     scan_ledger: bool = True
@@ -233,6 +237,8 @@ class Estate(Frozen):
         wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names)) or wrong_backups(self.backups)
         wrong = wrong or double(self.laws) or wrong_hdfs(self.hdfs, (*self.roots, *locations))
         wrong = wrong or wrong_lakefs(self.lakefs) or wrong_vaults(self.vaults) or _overlap(self.archives)
+        wrong = wrong or wrong_object_stores(self.object_stores)
+        wrong = wrong or wrong_readiness(self.readiness, set(names), laws_of(self.laws))
         if wrong:
             raise ValueError(wrong)
         if len({cluster.name for cluster in self.kafka}) != len(self.kafka):

@@ -1,45 +1,19 @@
-"""The server: uvicorn over the application, without its own log, which would hold addresses that clients sent."""
+"""The server of the request store."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Callable
 
-import uvicorn
-
 from pii_tracer.app.intake.stores import store_of
 from pii_tracer.app.settings import Settings
+from pii_tracer.http_api.asgi_server import listening, run_until_told
 from pii_tracer.http_api.request_api import application
-from pii_tracer.model.errors import UsageError
 
-_LONGEST_IDLE = 5
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that clients can connect to; port 0 takes a free one.
-
-    Raises:
-        UsageError: the address cannot be taken.
-    """
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=128)
-    except OSError as error:
-        raise UsageError(
-            f"the address cannot be listened on: {error.strerror}", where="--listen", todo="name another one"
-        ) from None
+__all__ = ["listening", "serve"]
 
 
 def serve(settings: Settings, at: socket.socket, token: str, tell: Callable[[str], None]) -> None:
     """Answer until the process is told to end. Raises as `store_of`, before anything is answered."""
     store_of(settings)
-    config = uvicorn.Config(
-        application(settings, token, tell),
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        lifespan="off",
-        server_header=False,
-        timeout_keep_alive=_LONGEST_IDLE,
-    )
-    uvicorn.Server(config).run(sockets=[at])
+    run_until_told(application(settings, token, tell), at)

@@ -24,6 +24,9 @@ from pii_tracer.lake.catalogs.registered_tables import (
 )
 from pii_tracer.lake.catalogs.registry import catalogs_that
 from pii_tracer.lake.formats.registry import format_of
+from pii_tracer.lake.stores.any_place import AnyPlace, RemotePath
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.hdfs.webhdfs import client_at
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
@@ -65,6 +68,9 @@ class EstatePaths:
             *(RemoteTable(t.name, t.name, t.format, s3_location(t.location)) for t in declared if is_s3(t.location)),
             *(RemoteTable(None, None, None, s3_location(root)) for root in estate.roots if is_s3(root)),
         ]
+        self._places_in_hdfs = [
+            hdfs_location(p) for p in (*estate.roots, *(t.location for t in declared)) if is_hdfs(p)
+        ]
         self._in_hdfs = {t.name: hdfs_location(t.location).dataset for t in declared if is_hdfs(t.location)}
         relocations = [(self._place(r.to), r.from_.rstrip("/") or "/") for r in estate.relocations]
         # the most specific relocation wins, whichever way it is read
@@ -88,13 +94,16 @@ class EstatePaths:
         """The tables in S3 that the estate file declares, in its order."""
         return tuple(table for table in self._remote if table.name)
 
-    def place(self, location: str) -> Path | S3Path:
+    def place(self, location: str) -> AnyPlace:
         """Where a table of the inventory lies, or a file that its metadata names in full.
 
         Raises:
-            EstateError: it lies in S3, which refuses, or the estate file does not say how S3 is reached; or as
+            EstateError: it lies in S3, which refuses, or the estate file does not say how its store is reached; or as
                 `local_path`.
         """
+        if is_hdfs(location):
+            place = hdfs_location(location)
+            return HdfsPath(client_at(self._estate, place), place.path)
         return self._bucket(s3_location(location).bucket).placed(location) if is_s3(location) else local_path(location)
 
     @cached_property
@@ -167,14 +176,22 @@ class EstatePaths:
             return False
         return any(resolved.is_relative_to(root) for root in self.roots)
 
-    def checked_file(self, path: Path | S3Path) -> None:
-        """Raises EstateError as `checked`, and for an object in S3 that lies in no place of the estate."""
+    def checked_file(self, path: AnyPlace) -> None:
+        """Raises EstateError as `checked`, and for a file in a store that lies in no place of the estate there."""
         if isinstance(path, Path):
             self.checked(path)
-        elif not any(table.location.holds(path.location) for table in self.remote):
+        elif not self._is_inside(path):
             raise EstateError(
-                "the object lies outside the estate's places in S3", where=str(path), todo="add its folder to `roots`"
+                "the file lies outside the estate's places in its store",
+                where=str(path),
+                todo="add its folder to `roots`",
             )
+
+    def _is_inside(self, path: RemotePath) -> bool:
+        if isinstance(path, S3Path):
+            return any(table.location.holds(path.location) for table in self.remote)
+        registered = (place for table in self.registry.hdfs for place in table.places)
+        return any(place.holds(path.location) for place in (*self._places_in_hdfs, *registered))
 
     def checked(self, path: Path) -> Path:
         """The path with symbolic links followed.
@@ -257,6 +274,7 @@ class EstatePaths:
         for registered in self.registry.tables.values():
             found.update(dict.fromkeys(registered.names, self.dataset_of(registered.location)))
         found.update({table.name: table.location.dataset for table in self.remote if table.name})
+        found.update({table.name: table.location.dataset for table in self.registry.hdfs if table.name})
         found.update(self._in_hdfs)
         for warehouse in self.warehouses.values():
             for path in _warehouse_tables(warehouse):

@@ -19,6 +19,7 @@ from pii_tracer.lake.inventory import Inventory, InventoryGap
 from pii_tracer.lake.read_result import Found, gap, in_order
 from pii_tracer.lake.shared_files import with_sharing
 from pii_tracer.lake.stores.hdfs.discovery import discover_hdfs
+from pii_tracer.lake.stores.object_places.discovery import discover_object_places
 from pii_tracer.lake.stores.s3.table_places import (
     NO_SETTINGS,
     NOT_ASKED,
@@ -34,7 +35,7 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
 
     base: folder of the estate file. progress: is told each location before it is read.
     What cannot be found or read becomes a gap (`missing_table`, `missing_root`, `unreadable`, …), never an omission.
-    Places in S3 are named and not asked; those in HDFS are listed.
+    Places in S3 are named and not asked; those in HDFS and in `object_stores` are listed.
 
     Raises:
         EstateError: the estate file names locations that are not local paths.
@@ -53,12 +54,15 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
     gaps += [*paths.registry.gaps, *_registered(paths, found, walk), *_around_tables(walk)]
     remote = places_of(paths.remote, NO_SETTINGS if estate.s3 is None else NOT_ASKED)
     gaps += map(gap_of, remote)
-    hdfs, unerased = discover_hdfs(estate)
+    hdfs, unerased = discover_hdfs(estate, paths.registry)
+    gaps += unerased
+    object_places, unerased = discover_object_places(estate)
     gaps += unerased
     return Inventory(
         tables=tuple(sorted(states, key=lambda s: s.location)),
         remote=remote,
         hdfs=hdfs,
+        object_places=object_places,
         gaps=in_order(gaps),
     )
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 from pydantic import PlainSerializer, PlainValidator
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.config.glacier_vaults import Vault
 from pii_tracer.config.kafka import Topic
 from pii_tracer.lake.packed_versions import Packed
+from pii_tracer.lake.stores.glacier.vault_state import VaultState
 from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
+from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.model.datasets import PLAIN, Column, DatasetId, Format, Frozen
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import S3Location, is_hdfs, is_s3, object_uri
+from pii_tracer.model.locations import S3Location, is_hdfs, is_remote, is_s3, object_uri
 
 ENCODING = "csv.encoding"
 """In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
@@ -102,11 +102,10 @@ class TableState(Frozen):
     write_mode: Iceberg `copy-on-write`/`merge-on-read`, Hudi `cow`/`mor`; None elsewhere.
     rows, files, bytes: of the current state (bytes of data files); rows None when only a scan could tell.
     clone_of: location of the table whose files it reads (Delta shallow clone). clones: locations of those reading its.
-    same_files_as: location of a table whose data files are byte for byte in here too (a copied folder).
-    metadata: the metadata file that the table's catalog points at (Iceberg in SQL, REST and Glue catalogs); None where
-    the folder itself tells which one counts.
-    sharing: with whom files are shared, so that neither side's clean-up may remove what the other still reads.
-    expiry: whether anything expires its snapshots (Iceberg).
+    same_files_as: location of a table whose data files are byte for byte in here too (a copied folder). partition_of:
+    the table whose partitions lie here, outside its folder. metadata: the metadata file that the table's catalog points
+    at (Iceberg); None where the folder tells which one counts. sharing: with whom files are shared, so that neither
+    side's clean-up may remove what the other still reads. expiry: whether anything expires its snapshots (Iceberg).
     row_key: columns by which the table itself tells rows apart (Hudi's record key, Iceberg's identifier fields).
     fixed: columns that cannot become NULL, and why (`NOT NULL`, a generated column).
     padded: columns of CHAR(n), whose values end in blanks, as far as that is told (Delta, bare folders).
@@ -140,6 +139,7 @@ class TableState(Frozen):
     clone_of: str | None = None
     clones: tuple[str, ...] = ()
     same_files_as: str | None = None
+    partition_of: DatasetId | None = None
     metadata: str | None = None
     nessie: NessieTable | None = None
     sharing: tuple[Sharing, ...] = ()
@@ -155,18 +155,18 @@ class TableState(Frozen):
 
     @property
     def remote(self) -> bool:
-        """Whether it lies in a store of objects: its files are objects, and what is deleted may stay as versions."""
-        return is_s3(self.location)
+        """Whether it lies in a store that is reached over the network, and in no folder of this machine."""
+        return is_remote(self.location)
 
     @property
     def in_hdfs(self) -> bool:
-        """Whether it is a bare folder in HDFS: each file is written again by itself."""
-        return self.format in PLAIN and is_hdfs(self.location)
+        """Whether it lies in HDFS: a bare folder, whose files are written again one by one, or a table."""
+        return is_hdfs(self.location)
 
     @property
     def in_objects(self) -> bool:
         """Whether it is a bare folder in S3: no engine writes it, each object is written again by itself."""
-        return self.format in PLAIN and self.remote
+        return self.format in PLAIN and is_s3(self.location)
 
 
 class ObjectLock(Frozen):
@@ -331,76 +331,6 @@ class TopicState(Frozen):
         return "\n".join([f"id {self.topic_id}", f"partitions {len(self.offsets)}", *values, *own])
 
 
-class VaultArchive(Frozen):
-    """One archive of a Glacier vault. tree_hash: SHA-256 tree hash of its bytes, as Glacier reckons it.
-
-    of_others: the vault's manifest says that it holds other tables only.
-    """
-
-    id: str
-    description: str
-    created: str
-    size: int
-    tree_hash: str
-    of_others: bool = False
-
-
-class VaultState(Frozen):
-    """A Glacier vault as its newest inventory tells.
-
-    taken: as of when. other_tables: what the manifest gives the archives to that are of others, in lower case.
-    """
-
-    dataset: DatasetId
-    declared: Vault
-    taken: datetime
-    archives: tuple[VaultArchive, ...]
-    other_tables: tuple[str, ...] = ()
-
-    @property
-    def location(self) -> str:
-        return self.declared.location
-
-
-class KmsKey(Frozen):
-    """A KMS key as KMS tells it. state: KMS's `KeyState`, or `Deleted` where KMS does not know the key."""
-
-    key_id: str
-    region: str
-    state: str
-    deletion_date: datetime | None = None
-    grants: int = 0
-    replicas: tuple[KmsKey, ...] = ()
-
-
-class PlainCells(Frozen):
-    """What of an encrypted dataset is not known to be encrypted.
-
-    cells: by column, values without the form of a cell in rows that are not other people's. files: how many of its
-    files could not be looked into for that.
-    """
-
-    location: str
-    cells: tuple[tuple[str, int], ...] = ()
-    files: int = 0
-
-
-class KeyFacts(Frozen):
-    """What reading a key table, and KMS, tells about the persons' keys.
-
-    kms: the KMS key that wraps the table; own: the persons' own ones. shared: data keys of theirs that stand in other
-    people's rows, too; shared_kms: KMS keys that are not theirs alone, or cannot be told to be. unread: why the table
-    could not be read. plain: of the datasets that these keys encrypt.
-    """
-
-    kms: KmsKey | None = None
-    own: tuple[KmsKey, ...] = ()
-    shared: int = 0
-    shared_kms: int = 0
-    unread: str | None = None
-    plain: tuple[PlainCells, ...] = ()
-
-
 class InventoryGap(Frozen):
     """Something that could not be found or read; it blocks until it is closed or waived."""
 
@@ -420,6 +350,7 @@ class Inventory(Frozen):
     vaults: tuple[VaultState, ...] = ()
     remote: tuple[RemotePlace, ...] = ()
     hdfs: tuple[HdfsPlace, ...] = ()
+    object_places: tuple[ObjectPlace, ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
 
     def digest(self) -> str:
@@ -427,7 +358,8 @@ class Inventory(Frozen):
         their words, and versions by a digest of their own.
         """
         without: dict[str, Any] = {place: {"__all__": {"versions"}} for place in ("objects", "remote")}
-        without |= {"tables": {"__all__": {"columns"}}} | ({} if self.hdfs else {"hdfs": True})
+        without |= {"tables": {"__all__": {"columns"}}}
+        without |= {name: True for name in ("hdfs", "object_places") if not getattr(self, name)}
         found = hashlib.sha256(self.model_dump_json(exclude=without).encode())
         for state in self.tables:
             words = [""] * (2 * len(state.columns))

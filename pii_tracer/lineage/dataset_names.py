@@ -16,7 +16,9 @@ from pii_tracer.config.estate_file import Relocation
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
 from pii_tracer.lineage.sql.text.names_inside_tables import Part, parts_of
 from pii_tracer.lineage.sql.text.table_names import PATH_FORMATS
+from pii_tracer.model.azure_location import azure_location, is_azure
 from pii_tracer.model.datasets import DatasetId
+from pii_tracer.model.errors import EstateError
 
 UNRESOLVED = "unresolved"
 """Namespace of table names that nothing explains."""
@@ -93,6 +95,8 @@ class Identities:
             return DatasetId(namespace="file", name=self._path(name, exact))
         if namespace.startswith(("s3a://", "s3n://")):
             namespace = "s3://" + namespace[6:]
+        if is_azure(namespace):
+            namespace = _container(namespace)
         if namespace.startswith(_STORES):
             return DatasetId(namespace=namespace.rstrip("/"), name=name.strip("/"))
         if namespace.startswith("hdfs://"):
@@ -172,3 +176,11 @@ def _plain(name: str) -> str:
 
 def _moved(to: str, base: Path | None) -> str:
     return str((base / to).resolve() if base is not None else Path(to)).rstrip("/")
+
+
+def _container(namespace: str) -> str:
+    """A container in its one spelling; what names none stays as it is."""
+    try:
+        return azure_location(namespace.rstrip("/")).store
+    except EstateError:
+        return namespace

@@ -49,6 +49,10 @@ class Action(OpenVocabulary):
     HDFS_REWRITE: ClassVar[Action] = word("hdfs_rewrite")
     HDFS_DELETE_FILES: ClassVar[Action] = word("hdfs_delete_files")
     HDFS_DELETE_SNAPSHOT: ClassVar[Action] = word("hdfs_delete_snapshot")
+    # places of object stores beside S3
+    OBJECT_REWRITE: ClassVar[Action] = word("object_rewrite")
+    OBJECT_DELETE_VERSIONS: ClassVar[Action] = word("object_delete_versions")
+    OBJECT_AWAIT_PURGE: ClassVar[Action] = word("object_await_purge")
     # data keys
     KEY_AWAIT_CACHES: ClassVar[Action] = word("key_await_caches")
     KEY_TRY_TO_READ: ClassVar[Action] = word("key_try_to_read")

@@ -84,6 +84,11 @@ class GapKind(StrEnum):
     HDFS_TEMPORARY = "hdfs_temporary"
     HDFS_UNREAD = "hdfs_unread"
 
+    # object stores beside S3
+    OBJECT_PLACE = "object_place"
+    OBJECT_HELD = "object_held"
+    OBJECT_PLACE_UNREAD = "object_place_unread"
+
     # Kafka, lakeFS and backups
     KAFKA_CLUSTER = "kafka_cluster"
     MISSING_TOPIC = "missing_topic"

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
 
+from pii_tracer.model.azure_location import azure_location, is_azure
 from pii_tracer.model.datasets import DatasetId, Frozen
 from pii_tracer.model.errors import EstateError
 
@@ -23,6 +24,7 @@ https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html"""
 _HDFS = re.compile(r"hdfs://", re.IGNORECASE)
 _HDFS_PORT = ":8020"
 """The port that a NameNode has where none is written."""
+_OBJECTS = re.compile(r"gs://[^/]+", re.IGNORECASE)
 UNTOLD = "s3://…"
 """In place of a location that cannot be shown: an old form has credentials where the bucket should be."""
 
@@ -78,6 +80,11 @@ class HdfsLocation(Frozen):
         return f"hdfs://{self.authority}"
 
     @property
+    def with_port(self) -> str:
+        """As `hdfs://host:port/path`, for readers that know no usual port."""
+        return f"{self.name_node}{'' if ':' in self.authority else _HDFS_PORT}{self.path}"
+
+    @property
     def dataset(self) -> DatasetId:
         """Its name in lineage (https://openlineage.io/docs/spec/naming)."""
         return DatasetId(namespace=self.name_node, name=self.path)
@@ -85,6 +92,32 @@ class HdfsLocation(Frozen):
     def holds(self, other: HdfsLocation) -> bool:
         """Whether another place is this one or lies in it."""
         return self.authority == other.authority and f"{other.path}/".startswith(f"{self.path.rstrip('/')}/")
+
+
+class ObjectLocation(Frozen):
+    """A place in an object store beside S3: a folder without its last slash. store: the bucket or container, as
+    `gs://bucket` or `abfss://container@account.dfs.core.windows.net`. An empty key is the whole store.
+    """
+
+    store: str = Field(pattern=r"^[a-z]+://[^/]+$")
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.store}/{self.key}" if self.key else self.store
+
+    @property
+    def prefix(self) -> str:
+        """What the keys of everything in the folder begin with."""
+        return f"{self.key}/" if self.key else ""
+
+    @property
+    def dataset(self) -> DatasetId:
+        """Its name in lineage (https://openlineage.io/docs/spec/naming)."""
+        return DatasetId(namespace=self.store, name=self.key)
+
+    def holds(self, other: ObjectLocation) -> bool:
+        """Whether another place is this one or lies in it."""
+        return self.store == other.store and f"{other.key}/".startswith(self.prefix)
 
 
 Location = Path | S3Location
@@ -107,6 +140,11 @@ def is_hdfs(text: str) -> bool:
     return _HDFS.match(text) is not None
 
 
+def is_remote(text: str) -> bool:
+    """Whether a text is meant as a place in a store that is reached over the network."""
+    return is_s3(text) or is_hdfs(text)
+
+
 def hdfs_location(text: str) -> HdfsLocation:
     """A text that `is_hdfs`. The path is taken as it is, letter by letter, as Hadoop's shell takes it.
 
@@ -124,6 +162,29 @@ def hdfs_location(text: str) -> HdfsLocation:
     return HdfsLocation(authority=authority.lower().removesuffix(_HDFS_PORT), path="/" + "/".join(parts))
 
 
+def is_object_place(text: str) -> bool:
+    """Whether a text is meant as a place in an object store beside S3."""
+    return _OBJECTS.match(text) is not None or is_azure(text)
+
+
+def object_location(text: str) -> ObjectLocation:
+    """A text that `is_object_place`. The key is taken as it is, letter by letter; spellings of Azure become one.
+
+    Raises:
+        EstateError: it names no bucket or container.
+    """
+    if is_azure(text):
+        place = azure_location(text)
+        return ObjectLocation(store=place.store, key=place.path)
+    if not is_object_place(text):
+        raise EstateError(
+            "a place in an object store without the name of a bucket", where="gs://…", todo="write gs://bucket/prefix"
+        )
+    scheme, _, rest = text.partition("://")
+    name, _, key = rest.partition("/")
+    return ObjectLocation(store=f"{scheme.lower()}://{name}", key=key.rstrip("/"))
+
+
 def object_prefix(text: str) -> ObjectPrefix | None:
     """What a copy's or an archive's location means: keys that begin so, folder or not; None outside of S3."""
     if not is_s3(text):
@@ -135,6 +196,11 @@ def object_prefix(text: str) -> ObjectPrefix | None:
 def object_uri(bucket: str, key: str) -> str:
     """An object, or a prefix of keys, as plans and proofs name it."""
     return f"s3://{bucket}/{key}"
+
+
+def without_scheme(uri: str) -> str:
+    """`bucket/key` of a URI that `object_uri` wrote; any other text as it is."""
+    return uri.removeprefix("s3://")
 
 
 def s3_location(text: str) -> S3Location:
@@ -191,7 +257,7 @@ def location_of(text: str) -> Location:
         raise EstateError(
             f"`{text.split('://', 1)[0]}` locations are not read by discovery of tables",
             where=text,
-            todo="declare a local path here, and buckets under `archives`",
+            todo="declare a local path here, and buckets under `archives` or `object_stores`",
         )
     return Path(text)
 

@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 from pii_tracer.common.gc_pause import lasting_objects
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import (
+    PLAIN,
     Carries,
     CopyKind,
     Currency,
@@ -25,7 +26,7 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.gap_kinds import NamedKind
-from pii_tracer.model.locations import S3Location, is_s3, s3_location
+from pii_tracer.model.locations import HdfsLocation, S3Location, hdfs_location, is_hdfs, is_s3, s3_location
 from pii_tracer.model.other_numbers import NotKeys
 from pii_tracer.model.waivers import OwnerTask, Waiver
 
@@ -96,6 +97,11 @@ class Copy(Frozen):
             EstateError: its location has no name of a bucket.
         """
         return s3_location(self.location) if self.kind not in _NO_TABLES and is_s3(self.location) else None
+
+    @property
+    def hdfs_table(self) -> HdfsLocation | None:
+        """Where the copy lies, if it is a table in HDFS: its engine writes it, and files are not treated one by one."""
+        return hdfs_location(self.location) if self.format not in PLAIN and is_hdfs(self.location) else None
 
     @property
     def in_objects(self) -> bool:
@@ -179,7 +185,7 @@ class Precondition(Frozen):
     """A fact of the world the plan relies on: `kind` names the check, `expected` the planned value.
 
     Kinds: snapshot, refs, columns, clones, sharing, object_versions, replication, topic, lakefs, hdfs,
-    writers_stopped.
+    object_place, writers_stopped.
     hard: a difference stops the run; a soft one is reported.
     """
 

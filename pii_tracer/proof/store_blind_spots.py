@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from pii_tracer.model.locations import is_hdfs, is_s3
+from pii_tracer.model.locations import is_hdfs, is_object_place, is_s3
 from pii_tracer.model.plan import ErasurePlan
 
 ANYWHERE = "tables, branches and topics that a catalog or server does not list to the role that asked"
@@ -26,6 +26,10 @@ _STORES = (
     _Store(lambda place: place.startswith("kafka://"), "records that brokers keep and give to no consumer"),
     _Store(lambda place: place.startswith("lakefs://"), "objects and commits that lakeFS keeps and does not list"),
     _Store(is_hdfs, "blocks that a DataNode has not removed yet, trash and snapshots that HDFS hides from the user"),
+    _Store(
+        is_object_place,
+        "versions, deleted bytes and unfinished uploads that an object store keeps and does not list to who asked",
+    ),
     _Store(lambda place: place.startswith("glacier://"), "archives that are newer than the vault's newest inventory"),
 )
 

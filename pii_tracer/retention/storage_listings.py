@@ -94,7 +94,8 @@ def _moved(path: str, prefixes: list[tuple[str, str]]) -> str:
     """
     path = next((new + path[len(old) :] for old, new in prefixes if path.startswith(old)), path)
     if is_s3(path):
-        return "s3://" + path.partition("://")[2]
+        bucket, _, key = path.partition("://")[2].partition("/")
+        return object_uri(bucket, key)
     return "/" + path.removeprefix("file:").lstrip("/") if path.startswith("file:") else path
 
 

@@ -18,6 +18,7 @@ from pii_tracer.lake.inventory import (
 )
 from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
+from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.model.plan import (
     LAPSES,
     ErasurePlan,
@@ -51,6 +52,7 @@ class World:
     topics: Mapping[str, TopicState] = field(default_factory=dict)
     lakefs: Mapping[str, LakefsState] = field(default_factory=dict)
     hdfs: Mapping[str, HdfsPlace] = field(default_factory=dict)
+    object_places: Mapping[str, ObjectPlace] = field(default_factory=dict)
 
     @classmethod
     def of(cls, inventory: Inventory, stopped: Mapping[str, bool] | None = None) -> World:
@@ -67,6 +69,7 @@ class World:
             topics={t.location: t for t in inventory.topics},
             lakefs={r.location: r for r in inventory.lakefs},
             hdfs={str(place.location): place for place in inventory.hdfs},
+            object_places={str(place.location): place for place in inventory.object_places},
         )
 
 
@@ -123,6 +126,9 @@ def _found(precondition: Precondition, world: World) -> str:
     if precondition.kind == "hdfs":
         place = world.hdfs.get(target)
         return MISSING if place is None else place.fingerprint()
+    if precondition.kind == "object_place":
+        stored = world.object_places.get(target)
+        return MISSING if stored is None else stored.fingerprint()
     table = world.tables.get(target)
     if table is None:
         return MISSING

@@ -39,7 +39,8 @@ def _names(plan: ErasurePlan) -> str | None:
         return "the id of the plan or of a copy cannot be the name of a file"
     if len(set(copies)) != len(copies) or len(set(steps)) != len(steps):
         return "two copies or two steps have one id"
-    if any(step.copy_ is not None and step.copy_ not in copies for step in plan.steps):
+    there = {None, *copies}
+    if any(step.copy_ not in there for step in plan.steps):
         return "a step is for a copy that is not there"
     known = set(steps)
     for number, step in enumerate(plan.steps):

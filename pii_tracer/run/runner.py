@@ -15,12 +15,11 @@ A step that fails or waits holds back what depends on it and nothing else. Steps
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from pii_tracer.common.atomic_files import system_reason
-from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.common.unexpected_errors import how_to_see, place_of, show_trace
 from pii_tracer.model.actions import ASKED_AGAIN, BY_OBJECT, Action
 from pii_tracer.model.errors import PiiTracerError, Refused
@@ -34,6 +33,7 @@ from pii_tracer.run.executor_protocol import (
     Progress,
 )
 from pii_tracer.run.journal import Clock, Journal, Kind
+from pii_tracer.run.run_state import RunState, State, StepEvent, StepFailure
 from pii_tracer.run.step_progress import (
     FRESH,
     StepTrack,
@@ -45,15 +45,6 @@ from pii_tracer.run.step_progress import (
 )
 
 
-class State(StrEnum):
-    """How a run ended (a stable interface)."""
-
-    COMPLETE = "complete"
-    PARTIAL = "partial"
-    WAITING = "waiting"
-    BLOCKED = "blocked"
-
-
 class Fence(Protocol):
     """What the runner needs of a lease."""
 
@@ -63,45 +54,6 @@ class Fence(Protocol):
 
     def check(self) -> None:
         """Raise `Refused` when the lease was lost."""
-
-
-@dataclass(frozen=True)
-class StepEvent:
-    """Something happened to a step; for progress displays. position counts from 1 in running order."""
-
-    kind: Kind
-    step: Step
-    position: int
-    total: int
-    time: datetime
-    detail: str = ""
-
-
-@dataclass(frozen=True)
-class StepFailure:
-    """A step that failed, and why; never a value of a person."""
-
-    step: str
-    reason: str
-    todo: str | None = None
-
-
-@dataclass(frozen=True)
-class RunState:
-    """How far a run is. Each step of the plan is in exactly one of done, failed, waiting, never_started.
-
-    waiting: step -> earliest time it can go on. waiting_until: the earliest of those.
-    """
-
-    plan_id: str
-    state: State
-    done: tuple[str, ...]
-    failed: tuple[StepFailure, ...]
-    waiting: tuple[tuple[str, datetime], ...]
-    never_started: tuple[str, ...]
-    waiting_until: datetime | None
-    drift: tuple[DriftItem, ...]
-    journal_head: str
 
 
 def run(

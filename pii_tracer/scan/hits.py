@@ -12,6 +12,7 @@ from pii_tracer.model.datasets import Frozen
 class Form(StrEnum):
     """The shape in which a value was found.
 
+    ENCODED: in another alphabet or code page (base32, base85, uuencode, yEnc, UTF-7, EBCDIC), or as a list of numbers.
     ESCAPED: with other escapes, doubled quotes, or other blanks, quotes or dashes than the value has. WRAPPED: over the
     end of a line.
     """
@@ -24,6 +25,8 @@ class Form(StrEnum):
     ESCAPED = "escaped"
     WRAPPED = "wrapped"
     UTF16 = "utf-16"
+    UTF32 = "utf-32"
+    ENCODED = "encoded"
     BASE64 = "base64"
     HEX = "hex"
     UUID = "uuid"

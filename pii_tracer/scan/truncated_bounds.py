@@ -11,21 +11,24 @@ from pathlib import Path, PurePosixPath
 
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import (
-    Location,
+    HdfsLocation,
     S3Location,
+    hdfs_location,
+    is_hdfs,
+    is_s3,
     local_path,
-    location_of,
+    s3_location,
 )
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.decode.table_traces import table_traces
 from pii_tracer.scan.hits import FileScan, Form, Hit
 
+Root = Path | S3Location | HdfsLocation
+
 _OF_ROWS = frozenset({"parquet", "orc", "avro"})
 
 
-def without_explained(
-    root: Location, files: Iterable[FileScan], clean: Iterable[FileScan] = ()
-) -> tuple[FileScan, ...]:
+def without_explained(root: Root, files: Iterable[FileScan], clean: Iterable[FileScan] = ()) -> tuple[FileScan, ...]:
     """The files of a folder without those prefixes that surely are not the person's.
 
     clean: its other files, without any hit, where they are kept apart; they are only asked for where a prefix was seen.
@@ -36,12 +39,12 @@ def without_explained(
     scans = tuple(files)
     if not any(hit.form is Form.PREFIX for scan in scans for hit in scan.hits):
         return scans
-    base = root if isinstance(root, S3Location) else root.resolve()
+    base = root.resolve() if isinstance(root, Path) else root
     by_path = _by_path(root, (*scans, *clean))
     return tuple(_without(scan, base, by_path) for scan in scans)
 
 
-def _by_path(root: Location, scans: Iterable[FileScan]) -> dict[str, FileScan]:
+def _by_path(root: Root, scans: Iterable[FileScan]) -> dict[str, FileScan]:
     """Files by their path, where that is no other's: a masked path could be spelled like another file's, and in S3 an
     object can have several versions.
     """
@@ -49,17 +52,17 @@ def _by_path(root: Location, scans: Iterable[FileScan]) -> dict[str, FileScan]:
     for scan in scans:
         found[scan.path] = None if scan.path in found else scan
     own = {path: scan for path, scan in found.items() if scan is not None}
-    if isinstance(root, S3Location):
+    if not isinstance(root, Path):
         return own
     return {path: scan for path, scan in own.items() if (root / path).is_file()}
 
 
-def _without(scan: FileScan, root: Location, files: Mapping[str, FileScan]) -> FileScan:
+def _without(scan: FileScan, root: Root, files: Mapping[str, FileScan]) -> FileScan:
     hits = tuple(hit for hit in scan.hits if not (hit.form is Form.PREFIX and _explained(hit, scan, root, files)))
     return scan if len(hits) == len(scan.hits) else scan.model_copy(update={"hits": hits})
 
 
-def _explained(hit: Hit, scan: FileScan, root: Location, files: Mapping[str, FileScan]) -> bool:
+def _explained(hit: Hit, scan: FileScan, root: Root, files: Mapping[str, FileScan]) -> bool:
     if _own(hit, scan):
         return _free_of(hit.key_set, scan)
     described = _described(hit, scan, root, files)
@@ -86,13 +89,13 @@ def _free_of(key_set: str, scan: FileScan) -> bool:
     return _has_rows(scan) and not scan.unread and all(_own(hit, scan) for hit in mine)
 
 
-def _described(hit: Hit, scan: FileScan, root: Location, files: Mapping[str, FileScan]) -> FileScan | None:
+def _described(hit: Hit, scan: FileScan, root: Root, files: Mapping[str, FileScan]) -> FileScan | None:
     """The file that a bound describes, where it is one of these and has the size it should have."""
     if hit.of is None:
         return None
     try:
-        if isinstance(root, S3Location):
-            name = _key(hit.of.path, scan, root)
+        if not isinstance(root, Path):
+            name = _stored(hit.of.path, scan, root)
         else:
             path = _path(hit.of.path, scan, root)
             name = path.resolve().relative_to(root).as_posix() if path else None
@@ -117,12 +120,13 @@ def _path(text: str, scan: FileScan, root: Path) -> Path | None:
     return path if path.is_absolute() else None
 
 
-def _key(text: str, scan: FileScan, root: S3Location) -> str | None:
-    """As `_path`, told from the folder in S3."""
+def _stored(text: str, scan: FileScan, root: S3Location | HdfsLocation) -> str | None:
+    """As `_path`, told from the folder in its store."""
     text, folder = _told(text, scan)
     if folder is not None:
         return "/".join((*folder, text))
-    place = location_of(text)
-    if not (isinstance(place, S3Location) and root.holds(place)):
-        return None
-    return place.key.removeprefix(root.prefix)
+    if isinstance(root, HdfsLocation):
+        there = hdfs_location(text) if is_hdfs(text) else None
+        return there.path.removeprefix(f"{root.path.rstrip('/')}/") if there and root.holds(there) else None
+    place = s3_location(text) if is_s3(text) else None
+    return place.key.removeprefix(root.prefix) if place and root.holds(place) else None

@@ -18,7 +18,7 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.scan.email_boundaries import of_another
-from pii_tracer.scan.forms import escape_views, line_wraps, unseen_signs
+from pii_tracer.scan.forms import escape_views, hidden_letters, line_wraps, unseen_signs
 from pii_tracer.scan.forms.anchors import Anchors
 from pii_tracer.scan.forms.pattern_tables import Automaton, Tables, Term, add
 from pii_tracer.scan.forms.spaced_numbers import SpacedNumbers
@@ -142,7 +142,7 @@ class Patterns:
 
         label: what kind of data it is, e.g. the column's name; the search is tuned for each.
         """
-        across = [start for _, start, _ in self._parted(data)]
+        across = [start for _, start, _ in self._parted(data, joined=True)]
         if not self._sieve.blind and len(data) >= SMALL:
             found = self._sieve.places(data, label)
             return np.union1d(found, across).astype(np.int64) if across else found
@@ -156,7 +156,7 @@ class Patterns:
             piece = bytes(data[low:high])
             if any(True for _ in self._in(piece, self._bounded)) or any(True for _ in self._strong(piece)):
                 return False
-        return not (text and any(True for _ in self._parted(data)))
+        return not (text and any(True for _ in self._parted(data, joined=True)))
 
     def raw(self, data: bytes | memoryview, *, lines: bool = False) -> Found:
         """Occurrences in any bytes: strong values and digests, in all their encodings.
@@ -193,13 +193,14 @@ class Patterns:
                 wrapped = b"\n" in text or b"\r" in text
                 yield [(n, Form.WRAPPED if wrapped else form) for n, form in seen.terms], seen.start, seen.end
 
-    def _parted(self, data: bytes | memoryview) -> Iterator[Match]:
+    def _parted(self, data: bytes | memoryview, *, joined: bool = False) -> Iterator[Match]:
         """What stands in a text in no one piece: over ends of lines, with unseen signs in it, or other signs between
-        the digits of a number.
+        the digits of a number. joined: it may be cells without anything between them.
         """
         yield from self._across(data)
         text = bytes(data)
-        for number, start, end in self._spaced.matches(text):
+        yield from self._hidden(text)
+        for number, start, end in self._spaced.matches(text, joined=joined):
             if not text.endswith(self._shown, max(0, start - 4), end):
                 yield self._spaced_terms[number], start, end
         for bare in unseen_signs.bare(text, 3 * self.overlap):
@@ -207,6 +208,17 @@ class Patterns:
                 for terms, begin, stop in self._in(bare.data[low:high], self._folded, self._exact):
                     if bare.is_parted(low + begin, low + stop):
                         yield terms, int(bare.origins[low + begin]), int(bare.origins[low + stop - 1]) + 1
+
+    def _hidden(self, text: bytes) -> Iterator[Match]:
+        """What stands in a text with letters written as escapes."""
+        done = set()
+        for low, view in hidden_letters.views(text, self.overlap):
+            found = (*self._folded.matches(view.data), *self._looks.matches(view.data))
+            for terms, begin, stop in found:
+                start, end = low + view.origins[begin], low + view.origins[stop]
+                if end - start > stop - begin and (start, end) not in done:
+                    done.add((start, end))
+                    yield [(name, Form.ESCAPED) for name, _ in terms], start, end
 
     def _across(self, data: bytes | memoryview) -> Iterator[Match]:
         """What goes on in the next line of a text, broken anywhere."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import without_scheme
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.verify.verdicts import ByteVerdict
 
@@ -23,14 +24,14 @@ def waived(plan: ErasurePlan, location: str) -> tuple[str, ...]:
 
     location: `s3://bucket/prefix`.
     """
-    place = location.removeprefix("s3://").rstrip("/")
+    place = without_scheme(location).rstrip("/")
     return tuple(
         gap.evidence
         for gap in plan.gaps
         if gap.kind == GapKind.S3_SETTING
         and gap.waiver is not None
         and gap.dataset is not None
-        and f"{gap.dataset.namespace.removeprefix('s3://')}/{gap.dataset.name}".rstrip("/") == place
+        and f"{without_scheme(gap.dataset.namespace)}/{gap.dataset.name}".rstrip("/") == place
     )
 
 

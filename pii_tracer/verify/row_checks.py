@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import (
     WHOLE_NUMBER,
     FieldAccess,
@@ -194,7 +195,7 @@ class Verifier:
         for number, term in enumerate(terms):
             key, mark = f"__pii_tracer_key_{number}", f"__pii_tracer_mark_{number}"
             values = sorted(spellings(value for _, value in self._key_set(term).values))
-            keys = self._spark.createDataFrame([(value,) for value in values], f"`{key}` string")
+            keys = frame_of_rows(self._spark, [(value,) for value in values], f"`{key}` string")
             keys = keys.withColumn(mark, f.lit(True))
             frame = frame.join(f.broadcast(keys), _leaf(term, state.written) == f.col(key), "left").drop(key)
             marks.append(mark)

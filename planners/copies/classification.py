@@ -16,11 +16,9 @@ from pii_tracer.model.datasets import (
     DatasetId,
     Format,
     Match,
-    MatchTerm,
     Strategy,
 )
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.key_location import Standing
 from pii_tracer.model.plan import (
     NUMBERED,
     TEXTS,
@@ -29,7 +27,6 @@ from pii_tracer.model.plan import (
     Found,
     Gap,
     Mention,
-    PlannedColumn,
 )
 from planners.copies.declared_origins import given_away, unconnected
 from planners.copies.dependent_objects import (
@@ -42,6 +39,7 @@ from planners.copies.executor_support import astray, no_rebuild, unsupported
 from planners.copies.row_numbers import numbered_columns
 from planners.copies.scan_evidence import Evidence
 from planners.copies.shallow_clones import clones_taken_along
+from planners.copies.table_match import carriage_of, match_by, pii_columns
 from planners.formats.registry import planner_of
 from planners.gaps.blocking_risks import (
     doubts,
@@ -65,15 +63,16 @@ from planners.locate.key_location import Carriage
 from planners.locate.lossy_key_types import blanks, misfits, with_blanks
 from planners.locate.mixed_origin_columns import foreign_keys
 from planners.locate.other_columns import other_key_columns
-from planners.locate.sql.leaf_types import leaf_type
 from planners.locate.sql.recorded_statements import Recorded, recorded
 from planners.locate.sql.shared_rows import mentions_of, refused
 from planners.locate.subject_survey import Survey, World, title
 from planners.locate.tenant_keys import keys_of_several
 from planners.step_drafts import CopyDraft, slug
 from planners.stores.glacier.vaults import vaults
-from planners.stores.hdfs.copies import folder_copy, kept_copies
+from planners.stores.hdfs.copies import copy_there, kept_copies
 from planners.stores.hdfs.places import folder_states
+from planners.stores.object_places import places as object_places
+from planners.stores.object_places.copies import kept_versions, stored_copy
 from planners.stores.s3.archive_gaps import taken_along
 from planners.streams.streaming_checkpoints import streaming_state
 from planners.unique_ids import distinct_items
@@ -118,11 +117,14 @@ def recognise(found: Survey, world: World) -> Recognised:
     by_location = {state.location: state for state in world.inventory.tables}
     dark = unseen(found, world.graph)
     found = said(found, dark)
-    for state in (*world.inventory.tables, *folder_states(world.inventory, world.hdfs)):
+    stored = (*folder_states(world.inventory, world.hdfs), *object_places.folder_states(world.inventory, world.stored))
+    for state in (*world.inventory.tables, *stored):
         result = _table(found, world, state, by_location)
         for part in result:
             if isinstance(part, CopyDraft) and state.in_hdfs:
-                items.append(folder_copy(part, world))
+                items.append(copy_there(part, world))
+            elif isinstance(part, CopyDraft) and object_places.in_object_place(state):
+                items.append(stored_copy(part, world))
             elif isinstance(part, CopyDraft):
                 (in_objects if is_in_objects(part) else items).append(part)
             elif isinstance(part, Gap):
@@ -138,10 +140,10 @@ def recognise(found: Survey, world: World) -> Recognised:
             gaps.append(told)
         else:
             examined.append(told)
-    kept = kept_copies(found, world)
-    items += kept.items
-    gaps += kept.gaps
-    examined += kept.examined
+    kept, old = kept_copies(found, world), kept_versions(found, world)
+    items += kept.items + old.items
+    gaps += kept.gaps + old.gaps
+    examined += kept.examined + old.examined
     items += archives(world, [*items, *origins], in_objects) + vaults(world, known)
     taken, broken = clones_taken_along(items, origins, world)
     items, origins = items + taken, [o for o in origins if o.copy.location not in {t.copy.location for t in taken}]
@@ -180,18 +182,6 @@ _RANK = {kind: n for n, kind in enumerate(CopyKind)} | {
 
 def _by_name(examined: Examined) -> str:
     return examined.table or examined.dataset.name
-
-
-def carriage_of(found: Survey, state: TableState, by_location: Mapping[str, TableState]) -> tuple[Carriage | None, str]:
-    """The carriage of a table: its own, or that of the table whose files it holds."""
-    own = found.carriages.get(state.dataset)
-    if own is not None:
-        return own, ""
-    for location, why in ((state.clone_of, "shallow clone of"), (state.same_files_as, "same files as")):
-        origin = by_location.get(location or "")
-        if origin is not None and origin.dataset in found.carriages:
-            return found.carriages[origin.dataset], f"{why} {title(origin)}: "
-    return None, ""
 
 
 def _table(
@@ -366,35 +356,6 @@ def _found(seen: Evidence | None) -> Found | None:
         bytes=seen.bytes,
         unread=seen.unread,
     )
-
-
-def pii_columns(carriage: Carriage) -> tuple[PlannedColumn, ...]:
-    """Columns that hold something of the person, directly or under a pseudonym; counts name nobody."""
-    result = {
-        PlannedColumn(name=name, category=witness.tag.category)
-        for name, witnesses in carriage.tags.items()
-        for witness in witnesses
-        if witness.tag.standing is not Standing.AGGREGATE
-    }
-    return tuple(sorted(result, key=lambda c: (c.name, c.category)))
-
-
-def match_by(found: Survey, state: TableState, carriage: Carriage) -> Match:
-    """How a carriage finds the persons' rows in a table."""
-    types = {c.name.lower(): c.type for c in state.columns}
-    known = [(name, trace, found.derived[trace.origin, trace.expression]) for name, trace in carriage.terms]
-    usable = [term for term in known if not term[2].blind]
-    terms = {
-        MatchTerm(
-            column=name,
-            access=trace.access,
-            key_set=derived.keys.name,
-            type=leaf_type(types.get(name.lower(), "string"), trace.access),
-        )
-        # a person without a phone is found by nothing there, and no executor takes an empty key set
-        for name, trace, derived in [term for term in usable if term[2].keys.values] or usable
-    }
-    return Match(terms=tuple(sorted(terms, key=lambda t: (t.label(), t.key_set))))
 
 
 def inputs_of(item: CopyDraft, world: World) -> frozenset[DatasetId]:

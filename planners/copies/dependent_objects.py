@@ -16,6 +16,7 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import without_scheme
 from pii_tracer.model.plan import Copy, Gap, Override
 from planners.copies.declared_origins import origin_of
 from planners.formats.registry import planner_of
@@ -62,10 +63,10 @@ def archives(world: World, tables: Iterable[CopyDraft], in_objects: Iterable[Cop
             }
             | (_as_table(itself.copy) if itself else {})
         )
-        parent = None if main else "c-" + slug((objects.replica_of or "").removeprefix("s3://"))
+        parent = None if main else "c-" + slug(without_scheme(objects.replica_of or ""))
         copy = base.model_copy(
             update={
-                "id": "c-" + slug(objects.location.removeprefix("s3://")),
+                "id": "c-" + slug(without_scheme(objects.location)),
                 "kind": CopyKind.ARCHIVE if main else CopyKind.REPLICA,
                 "strategy": strategy if objects.delete_whole is None else Strategy.DELETE_ARCHIVES,
                 "reason": (f"a folder in S3: {itself.copy.reason}" if itself else f"snapshots of {objects.of}")

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.stores.object_places.versions import StoredVersion
 
 PATH = "file path"
 """`Hit.where` of a value in a file's name, or in that of a folder above it."""
@@ -276,7 +277,7 @@ class HdfsEvidence:
     of such values. telling: files whose paths hold one. named: paths that metadata in here names. touched: files with
     any value, and all data files of a folder, each as it was read. bytes: of those with a value.
 
-    state, evidence: of a bare folder whose files steps can write again; stuck: why they cannot.
+    state, evidence: of a table, or of a bare folder whose files steps can write again; stuck: why they cannot.
     """
 
     files: int
@@ -290,6 +291,49 @@ class HdfsEvidence:
     telling: int = 0
     named: frozenset[str] = frozenset()
     touched: tuple[HdfsRead, ...] = ()
+    bytes: int = 0
+    state: TableState | None = None
+    evidence: Evidence | None = None
+    stuck: str | None = None
+
+
+@dataclass(frozen=True)
+class StoredRead:
+    """A live or noncurrent version as it was read. sha256: of its bytes. holds: a value of the persons was seen in it.
+
+    data: it is a data file of the folder, so that its rows are looked at whatever its bytes show.
+    """
+
+    version: StoredVersion
+    sha256: str
+    holds: bool
+    data: bool = False
+
+
+@dataclass(frozen=True)
+class StoredEvidence:
+    """What reading every version in a place of an object store showed.
+
+    holders: versions with an unmistakable value of the persons; columns: columns, or kinds of place, that have it.
+    in_digits: live versions with nothing but digits of a short number; old_in_digits: noncurrent ones. unread: what
+    could not be searched, with the reason. strong: key sets of such values. telling: versions whose keys hold one;
+    beside: versions whose metadata does. read: every version that was read. held: what keeps the store from changing
+    a version with a value, in words. bytes: of those with a value.
+
+    state, evidence: of a bare folder whose objects steps can write again; stuck: why they cannot.
+    """
+
+    files: int
+    holders: int = 0
+    columns: tuple[str, ...] = ()
+    in_digits: int = 0
+    old_in_digits: int = 0
+    unread: tuple[str, ...] = ()
+    strong: frozenset[str] = frozenset()
+    telling: int = 0
+    beside: int = 0
+    read: tuple[StoredRead, ...] = ()
+    held: tuple[str, ...] = ()
     bytes: int = 0
     state: TableState | None = None
     evidence: Evidence | None = None

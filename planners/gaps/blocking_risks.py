@@ -6,6 +6,7 @@ from collections.abc import Collection, Container
 
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.hdfs.places import HdfsPlace
+from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import RENAME, LineageGap
 from pii_tracer.model.datasets import Carries, DatasetId, Strategy
@@ -25,6 +26,7 @@ from planners.locate.sql.shared_rows import refused, several_persons
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import CopyDraft, slug
 from planners.stores.hdfs.places import hdfs_gaps
+from planners.stores.object_places.places import object_place_gaps
 
 
 def _no_way(state: TableState, item: CopyDraft) -> str:
@@ -185,14 +187,15 @@ def missing(found: Survey, world: World) -> list[Gap]:
         and dataset not in known
         and dataset.namespace != VIEW
         and not any(place.holds_dataset(dataset) for place in remote)
-        and not any(_in_hdfs(place, dataset) for place in world.inventory.hdfs)
+        and not any(_within(place, dataset) for place in world.inventory.hdfs)
+        and not any(_within(place, dataset) for place in world.inventory.object_places)
         and not _is_former_name(found, world, dataset)
     ]
 
 
-def _in_hdfs(place: HdfsPlace, dataset: DatasetId) -> bool:
+def _within(place: HdfsPlace | ObjectPlace, dataset: DatasetId) -> bool:
     mine = place.location.dataset
-    return dataset.namespace == mine.namespace and f"{dataset.name}/".startswith(f"{mine.name}/")
+    return dataset.namespace == mine.namespace and f"{dataset.name}/".startswith(mine.name and f"{mine.name}/")
 
 
 def _not_found(dataset: DatasetId) -> str:
@@ -249,6 +252,9 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
     remote = {str(place.location): place for place in world.inventory.remote}
     there = [g for g in world.inventory.gaps if g.kind in HDFS_PLACES]
     gaps = hdfs_gaps(there, world.masked, world.inventory, world.hdfs) if there else []
+    stored = [g for g in world.inventory.gaps if g.kind is GapKind.OBJECT_PLACE]
+    if stored:
+        gaps += object_place_gaps(stored, world.masked, world.inventory, world.stored)
     for g in world.inventory.gaps:
         kind, reason = g.kind, g.reason
         if kind == GapKind.REMOTE_TABLE and g.evidence in remote:
@@ -256,7 +262,7 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
             if not belongs_to_others(place, found, world.inventory):
                 gaps.append(remote_gap(g, place, found))
             continue
-        if kind in HDFS_PLACES:
+        if kind in HDFS_PLACES or kind is GapKind.OBJECT_PLACE:
             continue
         if kind == GapKind.STRANGE_FILES and g.dataset not in copies:
             continue

@@ -77,8 +77,8 @@ def made_of_unseen(found: Survey, world: World, dark: Mapping[DatasetId, Dataset
     made = {dataset: origin for dataset, origin in dark.items() if origin is not None and dataset.namespace != VIEW}
     by_location = {state.location: state.dataset for state in world.inventory.tables}
     for state in world.inventory.tables:
-        for location in (state.clone_of, state.same_files_as):
-            clone_of = by_location.get(location or "")
+        origins = [by_location.get(location or "") for location in (state.clone_of, state.same_files_as)]
+        for clone_of in (*origins, state.partition_of):
             if clone_of is None or clone_of not in dark or state.dataset in found.carriages:
                 continue
             if found.carriages[clone_of].carries is Carries.NONE:

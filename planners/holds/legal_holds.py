@@ -41,14 +41,8 @@ from planners.holds.hold_effects import (
 )
 from planners.keys.key_table_lineage import has_key
 from planners.locate.subject_survey import World
-from planners.step_drafts import (
-    NO_ROWS,
-    CopyDraft,
-    clone_origins,
-    in_inventory,
-    is_named,
-    slug,
-)
+from planners.step_drafts import NO_ROWS, CopyDraft, clone_origins, in_inventory, is_named, slug
+from planners.stores.hdfs.copies import partitions_of
 from planners.unique_ids import distinct_gaps
 
 # doubts about deleting rows that nobody deletes any more
@@ -144,7 +138,8 @@ def _endangered(items: Mapping[str, CopyDraft], held: Held, world: World) -> dic
 
 def _place(hold: Hold, found: Recognised, world: World, held: Held, asked: set[str]) -> None:
     for name in hold.datasets:
-        items = _unique([i for i in found.items if is_named(name, i.copy)], name)
+        partitions = partitions_of(name, found.items, world.inventory)
+        items = [*_unique([i for i in found.items if is_named(name, i.copy)], name), *partitions]
         held.empty.update(i.copy.id for i in found.origins if is_named(name, i.copy))
         if not items:
             if not in_inventory(name, world.inventory):
@@ -294,8 +289,8 @@ def _rebuilt_from_held(items: Sequence[CopyDraft], held: Held, world: World) -> 
 
 
 def _kept_of_held(items: Sequence[CopyDraft], held: Held, world: World) -> Why:
-    """Snapshots, trash and what jobs left in HDFS may hold what a hold keeps of a place there."""
-    names = {i.copy.dataset.namespace: i.copy.id for i in items if i.copy.id in held.stays and i.hdfs is not None}
+    """What HDFS kept, and old versions in an object store, may hold what a hold keeps of a place there."""
+    names = {i.copy.dataset.namespace: i.copy.id for i in items if i.copy.id in held.stays and (i.hdfs or i.stored)}
     for item in items:
         if item.copy.strategy is Strategy.DELETE_KEPT and item.copy.dataset.namespace in names:
             name = names[item.copy.dataset.namespace].removeprefix("c-")

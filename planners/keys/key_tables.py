@@ -14,10 +14,10 @@ from typing import Any
 
 from pii_tracer.config.backups import Backup
 from pii_tracer.config.keys import Encrypted, KeyTable, KmsWrapping
-from pii_tracer.lake.inventory import KeyFacts, KmsKey, TableState
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.keys.key_facts import KeyFacts, KmsKey
 from pii_tracer.lineage.graph.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.actions import Action
 from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.datasets import (
     Carries,
@@ -51,13 +51,9 @@ from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import (
     NO_ROWS,
     CopyDraft,
-    Draft,
-    StepWriter,
     slug,
 )
 
-KMS_WINDOW_DAYS = 7
-"""The shortest that KMS takes (https://docs.aws.amazon.com/kms/latest/APIReference/API_ScheduleKeyDeletion.html)."""
 _RESTORED_FIRST = ("GLACIER", "DEEP_ARCHIVE")
 
 _ABOUT_ROWS = frozenset({GapKind.CANNOT_BE_PROVED, GapKind.LINEAGE})
@@ -367,58 +363,3 @@ def _told(key: KmsKey) -> str:
         parts.append(f"{key.grants} grant(s)")
     parts += [f"replica {_told(replica)}" for replica in key.replicas]
     return ", ".join(parts)
-
-
-def key_steps(item: CopyDraft, rows: Sequence[Draft]) -> tuple[Draft, ...]:
-    """The steps of a key table: its row leaves as from any table, and then no reader may remember it."""
-    steps = StepWriter.of_table(item.copy, "shred")
-    steps.drafts += rows
-    steps.add(
-        Action.KEY_AWAIT_CACHES,
-        "a reader that opened the key before uses it until its cache ends: not complete before the longest one is over",
-        hazards=("X1",),
-        verification="the key table has no key of the person, and the longest cache lifetime since then is over",
-        irreversible=False,
-        keys=item.copy.facts["keys"],
-        cache_seconds=item.copy.facts["cache_seconds"],
-    )
-    own = item.copy.facts.get("own_kms_keys")
-    return _kms_steps(item, own, steps.drafts) if own else tuple(steps.drafts)
-
-
-def _kms_steps(item: CopyDraft, own: dict[str, Any], before: Sequence[Draft]) -> tuple[Draft, ...]:
-    """The person's own KMS key goes last: what it wrapped may be remembered where nobody looked."""
-    steps = StepWriter(item.copy, "kms", own | {"window_days": KMS_WINDOW_DAYS})
-    steps.drafts += before
-    steps.add(
-        Action.KMS_SCHEDULE_DELETION,
-        "a KMS key cannot be deleted at once: its deletion is scheduled, replicas first",
-        hazards=("X2",),
-        verification="KMS says that the keys and their replicas are pending deletion",
-    )
-    steps.add(
-        Action.KMS_AWAIT_DELETION,
-        "pending is not deleted: anybody with the right can cancel until the last day",
-        hazards=("X2",),
-        verification="KMS does not know the keys any more",
-        irreversible=False,
-    )
-    return tuple(steps.drafts)
-
-
-def unreadable_steps(item: CopyDraft) -> tuple[Draft, ...]:
-    """The steps of a copy whose key is destroyed: nothing is written, reading is tried."""
-    if item.state is None or item.copy.in_objects:  # objects: their bytes are looked at by the verification
-        return ()
-    steps = StepWriter.of_table(item.copy, "shred")
-    steps.add(
-        Action.KEY_TRY_TO_READ,
-        "the ciphertext stays, so that its unreadability is shown by trying",
-        hazards=("X1",),
-        verification="the key table has no key of the person, and everybody else's cells open",
-        irreversible=False,
-        keys=item.copy.facts["keys"],
-        key_terms=item.copy.facts["key_terms"],
-        encrypted=item.copy.facts["encrypted"],
-    )
-    return tuple(steps.drafts)

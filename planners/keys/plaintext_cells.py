@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pii_tracer.lake.inventory import PlainCells, TableState
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.keys.key_facts import PlainCells
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import names_place

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lineage.graph.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Access, ColumnId, Frozen
 from pii_tracer.model.errors import ConfigError
+from planners.locate.identifier_traces import ColumnCarriage, Trace, composed
 from planners.locate.sql.column_expressions import Fate, Place, locate
 
 
@@ -81,3 +82,43 @@ def _silent(edge: Edge) -> bool:
 
 def _explained(edge: Edge, spoken: set[str | None]) -> bool:
     return bool(edge.evidence) and all(e.job and e.job in spoken for e in edge.evidence)
+
+
+def carried(
+    edge: Edge,
+    came: ColumnCarriage,
+    beside: Collection[str],
+    anonymisers: Anonymisers,
+    picks_others: Callable[[Place], bool],
+) -> ColumnCarriage:
+    """What becomes of a column's identifiers along one edge. beside: columns whose identifiers go into the same.
+
+    picks_others: whether the edge may put a value that it takes from a place into somebody else's row.
+    """
+    traces: set[Trace] = set()
+    lost: set[str] = set()
+    ended = set(came.ended)
+    mixed = False
+    for trace in came.traces:
+        for place in along(edge, trace.access):
+            if anonymisers.end(edge, place):
+                ended.add(trace.origin)
+                continue
+            if place.fate is Fate.COUNTED:
+                continue
+            other = trace.mixed or trace.mention or picks_others(place)
+            mixed |= other
+            told = composed(trace, place)
+            if told is None:
+                lost.add(trace.origin)
+            else:
+                partial = trace.partial or any(set(way).isdisjoint(beside) for way in place.instead)
+                traces.add(Trace(trace.origin, place.access, told, other, partial))
+    for origin in came.lost:
+        for place in along(edge, ()):
+            if anonymisers.end(edge, place):
+                ended.add(origin)
+            elif place.fate is not Fate.COUNTED:
+                lost.add(origin)
+                mixed |= came.mixed or picks_others(place)
+    return ColumnCarriage(frozenset(traces), frozenset(lost), mixed, frozenset(ended))

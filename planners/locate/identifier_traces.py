@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from pii_tracer.lineage.graph.edges import Edge
+from pii_tracer.lineage.graph.edges import Edge, JobRef
 from pii_tracer.model.datasets import Access
-from planners.locate.sql.statement_rows import Statement
+from planners.locate.sql.column_expressions import Fate, Place, compose
+from planners.locate.sql.statement_rows import Statement, Told
+from planners.locate.sql.whole_numbers import NotComputable
+
+LONGEST = 2000
+"""Characters of an expression over many hops; what is longer is hidden."""
 
 
 @dataclass(frozen=True)
@@ -81,3 +87,38 @@ class Contribution:
     def brings_persons(self) -> bool:
         """Whether any identifier goes in."""
         return any(c.traces or c.lost for c in self.columns.values())
+
+
+def statements_of(jobs: Iterable[JobRef]) -> dict[Teller, Statement]:
+    """Texts by who tells them: by their place where a job has several of them, otherwise by the job."""
+    texts: dict[str, dict[str, set[Told]]] = defaultdict(lambda: defaultdict(set))
+    for job in jobs:
+        if job.statement:
+            texts[job.job][job.where].add((job.statement, job.views))
+    found: dict[Teller, Statement] = {}
+    for name, places in texts.items():
+        one = len(set().union(*places.values())) == 1
+        for where, told in places.items():
+            # several texts in one place: none of them is known to be the one
+            found["sql", name, "" if one else where] = Statement(*next(iter(told)) if len(told) == 1 else ("",))
+    return found
+
+
+def composed(trace: Trace, place: Place) -> str | None:
+    """What both hops did to the value; None when it is hidden, or longer than anybody wrote."""
+    if place.fate is Fate.HIDDEN or len(trace.expression) > LONGEST:
+        return None
+    try:
+        return compose(trace.expression, place.expression)
+    except NotComputable:
+        return None
+
+
+def given_up(before: Mapping[str, ColumnCarriage], made: Mapping[str, ColumnCarriage]) -> dict[str, ColumnCarriage]:
+    """What still grows after so many rounds (a hash of a hash of …) is hidden, not followed for ever."""
+    result = {}
+    for name, column in made.items():
+        known = before.get(name, ColumnCarriage()).traces
+        grown = {t.origin for t in column.traces - known}
+        result[name] = replace(column, traces=column.traces & known, lost=column.lost | grown)
+    return result

@@ -9,42 +9,38 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from pii_tracer.config.subjects import Named, Subject, SubjectTable
 from pii_tracer.lineage.dataset_names import UNRESOLVED
 from pii_tracer.lineage.graph.edges import (
     Edge,
     Evidence,
-    JobRef,
     Subtype,
 )
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spots, spot_of, struct_fields
 from pii_tracer.model.datasets import ColumnId, DatasetId, FieldAccess
 from planners.locate.declared_identifiers import as_told
-from planners.locate.edge_effects import Anonymisers, along, value_edges
+from planners.locate.edge_effects import Anonymisers, carried, value_edges
 from planners.locate.identifier_traces import (
     ColumnCarriage,
     Contribution,
     Mentioned,
     Teller,
-    Trace,
+    given_up,
+    statements_of,
 )
 from planners.locate.list_elements import united
 from planners.locate.reachable_columns import Reach, columns_of
 from planners.locate.renamed_columns import Renames
-from planners.locate.sql.column_expressions import Fate, Place, compose
+from planners.locate.sql.column_expressions import Place
 from planners.locate.sql.qualified_columns import leads_to
 from planners.locate.sql.relation_rows import Rows
 from planners.locate.sql.statement_rows import Statement, Told
-from planners.locate.sql.whole_numbers import NotComputable
 
 ROUNDS = 4
 """How often datasets that feed each other in a circle are gone through; what still grows then is hidden."""
-
-LONGEST = 2000
-"""Characters of an expression over many hops; what is longer is hidden."""
 
 
 class Walk:
@@ -79,7 +75,7 @@ class Walk:
         begin += [column for dataset in self.told for column in self._renames.former(dataset)]
         self.reach = Reach(graph, source, [*begin, *also])
         self.edges = {d: self._renames.told(self.reach.edges_into(d)) for d in self.order}
-        self.statements = {d: _statements(self.jobs[d]) for d in self.order}
+        self.statements = {d: statements_of(self.jobs[d]) for d in self.order}
         self._names: dict[str, DatasetId] = {}
         self._brought: dict[DatasetId, dict[str, ColumnCarriage]] = {}
         self._parts: dict[DatasetId, tuple[Contribution, ...]] = {}
@@ -131,7 +127,7 @@ class Walk:
             if made != before:
                 changed = True
                 if last and before is not None:
-                    made = _given_up(before, made)
+                    made = given_up(before, made)
             self.columns[dataset] = made
         return changed
 
@@ -167,7 +163,8 @@ class Walk:
                 beside[edge.target.column.lower()].add(edge.source.column.lower())
 
         def step(edge: Edge, came: ColumnCarriage) -> ColumnCarriage:
-            return self._step(edge, came, beside[edge.target.column.lower()])
+            others = partial(self.picks_others, edge)
+            return carried(edge, came, beside[edge.target.column.lower()], self.anonymisers, others)
 
         def name(edge: Edge) -> str:
             return spelled.setdefault(edge.target.column.lower(), edge.target.column)
@@ -189,36 +186,6 @@ class Walk:
         name = self._renames.today(dataset, name)  # statements call it what it was called when they ran
         found = known.get(name)
         return found or next((c for other, c in known.items() if other.lower() == name.lower()), None)
-
-    def _step(self, edge: Edge, came: ColumnCarriage, beside: Collection[str]) -> ColumnCarriage:
-        """What becomes of a column's identifiers along one edge. beside: columns whose identifiers go into the same."""
-        traces: set[Trace] = set()
-        lost: set[str] = set()
-        ended = set(came.ended)
-        mixed = False
-        for trace in came.traces:
-            for place in along(edge, trace.access):
-                if self.anonymisers.end(edge, place):
-                    ended.add(trace.origin)
-                    continue
-                if place.fate is Fate.COUNTED:
-                    continue
-                other = trace.mixed or trace.mention or self.picks_others(edge, place)
-                mixed |= other
-                told = _composed(trace, place)
-                if told is None:
-                    lost.add(trace.origin)
-                else:
-                    partial = trace.partial or any(set(way).isdisjoint(beside) for way in place.instead)
-                    traces.add(Trace(trace.origin, place.access, told, other, partial))
-        for origin in came.lost:
-            for place in along(edge, ()):
-                if self.anonymisers.end(edge, place):
-                    ended.add(origin)
-                elif place.fate is not Fate.COUNTED:
-                    lost.add(origin)
-                    mixed |= came.mixed or self.picks_others(edge, place)
-        return ColumnCarriage(frozenset(traces), frozenset(lost), mixed, frozenset(ended))
 
     def picks_others(self, edge: Edge, place: Place) -> bool:
         """Whether an aggregate or a window may have put the value into a row that is not the person's own."""
@@ -426,38 +393,3 @@ class Walk:
         near = [d for d in self.reach.sources_into(dataset) if d in far]
         near += [m.source.dataset for m in self.graph.memberships_into(dataset) if m.source.dataset in far]
         return min(near, key=lambda d: (far[d], d), default=self.source)
-
-
-def _statements(jobs: Iterable[JobRef]) -> dict[Teller, Statement]:
-    """Texts by who tells them: by their place where a job has several of them, otherwise by the job."""
-    texts: dict[str, dict[str, set[Told]]] = defaultdict(lambda: defaultdict(set))
-    for job in jobs:
-        if job.statement:
-            texts[job.job][job.where].add((job.statement, job.views))
-    found: dict[Teller, Statement] = {}
-    for name, places in texts.items():
-        one = len(set().union(*places.values())) == 1
-        for where, told in places.items():
-            # several texts in one place: none of them is known to be the one
-            found["sql", name, "" if one else where] = Statement(*next(iter(told)) if len(told) == 1 else ("",))
-    return found
-
-
-def _composed(trace: Trace, place: Place) -> str | None:
-    """What both hops did to the value; None when it is hidden, or longer than anybody wrote."""
-    if place.fate is Fate.HIDDEN or len(trace.expression) > LONGEST:
-        return None
-    try:
-        return compose(trace.expression, place.expression)
-    except NotComputable:
-        return None
-
-
-def _given_up(before: Mapping[str, ColumnCarriage], made: Mapping[str, ColumnCarriage]) -> dict[str, ColumnCarriage]:
-    """What still grows after so many rounds (a hash of a hash of …) is hidden, not followed for ever."""
-    result = {}
-    for name, column in made.items():
-        known = before.get(name, ColumnCarriage()).traces
-        grown = {t.origin for t in column.traces - known}
-        result[name] = replace(column, traces=column.traces & known, lost=column.lost | grown)
-    return result

@@ -8,12 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pii_tracer.config.subjects import Subject
-from pii_tracer.lake.inventory import (
-    Inventory,
-    KeyFacts,
-    RemotePlace,
-    TableState,
-)
+from pii_tracer.lake.inventory import Inventory, RemotePlace, TableState
+from pii_tracer.lake.keys.key_facts import KeyFacts
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import DatasetId, KeySet
 from pii_tracer.model.other_numbers import NotKeys
@@ -29,6 +25,7 @@ from planners.copies.scan_evidence import (
     LakefsEvidence,
     OthersRows,
     RemoteEvidence,
+    StoredEvidence,
     TopicEvidence,
 )
 from planners.locate.key_location import Carriage
@@ -85,7 +82,7 @@ class World:
     may be shown. others: by location, where planning read whose the rows are that hold the persons. digits: by place,
     short numbers that no lineage explains and that look like the key. described: by location, where a table's own
     description holds the persons. catalogs: what catalogs themselves keep of tables, where it holds the persons or was
-    not read. remote, hdfs: by location in S3 or HDFS, where places
+    not read. remote, hdfs, stored: by location in S3, HDFS or `object_stores`, where places
     there were searched. splits_partitions: of
     `planners.locate.sql.recorded_statements`. not_keys: columns of another system's numbers; untaken: what stands
     against the owner's word on some.
@@ -108,6 +105,7 @@ class World:
     jobs: tuple[JobEvidence, ...] = ()
     remote: Mapping[str, RemoteEvidence] = field(default_factory=dict)
     hdfs: Mapping[str, HdfsEvidence] = field(default_factory=dict)
+    stored: Mapping[str, StoredEvidence] = field(default_factory=dict)
     splits_partitions: bool = False
     not_keys: tuple[NotKeys, ...] = ()
     untaken: tuple[Gap, ...] = ()

@@ -116,6 +116,8 @@ def _asynchronous(draft: Draft, estate: Estate) -> timedelta:
         return timedelta(days=draft.parameters["due_days"])
     if draft.action is Action.LAKEFS_AWAIT_COLLECTION:
         return timedelta(days=draft.parameters["collect_days"])
+    if draft.action is Action.OBJECT_AWAIT_PURGE:
+        return timedelta(seconds=draft.parameters["soft_delete_seconds"])
     if draft.action is Action.KMS_AWAIT_DELETION:
         return timedelta(days=draft.parameters["window_days"] * draft.parameters["rounds"])
     return timedelta(seconds=draft.parameters["cache_seconds"] if draft.action is Action.KEY_AWAIT_CACHES else 0)
@@ -141,7 +143,7 @@ def _ready(draft: Draft, finished: Mapping[str, datetime], as_of: datetime) -> t
     return (finished[before], before) if before else (as_of, None)
 
 
-_OTHER_DATA = frozenset({"s3", "vault", "kafka", "lakefs", "hdfs"})
+_OTHER_DATA = frozenset({"s3", "vault", "kafka", "lakefs", "hdfs", "objects"})
 """Executors that change what is no table."""
 
 _RESTORES = frozenset({Action.S3_RESTORE, Action.VAULT_RETRIEVE})
@@ -151,6 +153,7 @@ _WAITS = _RESTORES | {
     Action.VAULT_AWAIT_INVENTORY,
     Action.KAFKA_AWAIT_RETENTION,
     Action.LAKEFS_AWAIT_COLLECTION,
+    Action.OBJECT_AWAIT_PURGE,
 }
 
 

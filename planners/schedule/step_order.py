@@ -34,6 +34,7 @@ _OTHER_ROWS = frozenset(
         Action.KAFKA_DELETE_PREFIX,
         Action.LAKEFS_REWRITE,
         Action.HDFS_REWRITE,
+        Action.OBJECT_REWRITE,
     }
 )
 """What is done to the records of topics and the objects of repositories."""

@@ -22,15 +22,17 @@ def render_annotations(report: CheckReport) -> str:
 
 
 def _command(report: CheckReport, item: Located) -> str:
-    file = _property(PurePath(report.plan_file).as_posix())
-    title = _property(f"{item.finding.level.value}: {item.finding.rule}")
+    file = property_text(PurePath(report.plan_file).as_posix())
+    title = property_text(f"{item.finding.level.value}: {item.finding.rule}")
     command = _COMMANDS[item.finding.level]
-    return f"::{command} file={file},line={item.line},title={title}::{_message(visible(item.finding.message))}"
+    return f"::{command} file={file},line={item.line},title={title}::{message_text(visible(item.finding.message))}"
 
 
-def _message(text: str) -> str:
+def message_text(text: str) -> str:
+    """A message as a workflow command's data."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
+def property_text(text: str) -> str:
+    """A text as a workflow command's property."""
+    return message_text(text).replace(":", "%3A").replace(",", "%2C")

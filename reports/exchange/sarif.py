@@ -17,7 +17,7 @@ from pii_tracer.review.policy import Level, Rule
 from pii_tracer.review.policy_check import CheckReport, Located
 from reports.escape import visible
 
-_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Level.DENY: "error", Level.WARN: "warning"}
 
 
@@ -30,7 +30,7 @@ def render_sarif(report: CheckReport) -> str:
         "rules": [_rule(rule) for rule in report.rules],
     }
     artifact = {
-        "location": {"uri": _uri(report.plan_file)},
+        "location": {"uri": file_uri(report.plan_file)},
         "roles": ["analysisTarget"],
         "hashes": {"sha-256": report.digest.removeprefix("sha256:")},
     }
@@ -43,7 +43,7 @@ def render_sarif(report: CheckReport) -> str:
         "columnKind": "unicodeCodePoints",
         "properties": {"planId": visible(report.plan_id), "complete": report.complete},
     }
-    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -65,11 +65,11 @@ def _result(item: Located, indexes: dict[str, int], report: CheckReport) -> dict
         "ruleIndex": indexes[finding.rule],
         "level": _LEVELS[finding.level],
         # in a message, `[text](n)` is a link and `{n}` a placeholder (SARIF 3.11.5, 3.11.6)
-        "message": {"text": _plain(finding.message)},
+        "message": {"text": message_text(finding.message)},
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": _uri(report.plan_file), "index": 0},
+                    "artifactLocation": {"uri": file_uri(report.plan_file), "index": 0},
                     "region": {"startLine": item.line},
                 }
             }
@@ -80,14 +80,15 @@ def _result(item: Located, indexes: dict[str, int], report: CheckReport) -> dict
     }
 
 
-def _plain(text: str) -> str:
+def message_text(text: str) -> str:
+    """A message in which nothing is a link or a placeholder."""
     shown = visible(text).replace("\\", "\\\\")
     for mark in "[]":
         shown = shown.replace(mark, "\\" + mark)
     return shown.replace("{", "{{").replace("}", "}}")
 
 
-def _uri(path: str) -> str:
+def file_uri(path: str) -> str:
     """A relative URI reference, or `file:` for an absolute path."""
     pure = PurePath(path)
     return pure.as_uri() if pure.is_absolute() else quote(pure.as_posix())

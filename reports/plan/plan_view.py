@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import count as counting
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.actions import CONFIRMED, Action
@@ -228,12 +229,13 @@ class PlanView:
             below.setdefault(copy.origin if copy.origin in known else None, []).append(copy)
         rows: list[CopyRow] = []
         seen: set[str] = set()
+        numbers = counting(1)
 
         def add(copy: Copy, depth: int) -> None:
             if copy.id in seen:
                 return
             seen.add(copy.id)
-            number = str(1 + sum(row.depth == 0 for row in rows)) if depth == 0 else ""
+            number = str(next(numbers)) if depth == 0 else ""
             rows.append(CopyRow(number, depth, copy, tuple(steps.get(copy.id, ()))))
             for child in below.get(copy.id, ()):
                 add(child, depth + 1)

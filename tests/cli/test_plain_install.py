@@ -26,6 +26,10 @@ OTHERS = {
     "pii_tracer.proof.rfc3161_timestamps",
     "pii_tracer.http_api.request_api",
     "pii_tracer.http_api.server",
+    "pii_tracer.http_api.asgi_server",
+    "pii_tracer.web.guard",
+    "pii_tracer.web.application",
+    "pii_tracer.web.server",
 }
 
 WITHOUT = """

@@ -172,6 +172,7 @@ def test_others_who_write_meanwhile_lose_nothing(small: Small, monkeypatch: pyte
     assert small.spark.table("med.core.visits").where("patient_no = 'P-9'").count() == 1
 
 
+@pytest.mark.nightly
 def test_a_runner_on_a_host_that_is_gone_needs_a_persons_word(small: Small, capsys: pytest.CaptureFixture[str]) -> None:
     folder = small.base / "state" / "runs" / load_plan(small.base / "s.plan.json").plan.plan_id
     Lease.acquire(folder, host="elsewhere")  # never released: its machine is gone, and its lock with it

@@ -15,7 +15,7 @@ from tests.e2e.test_meanwhile import Small, assert_repaired, small
 
 __all__ = ["small"]
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 _BOUND = """
 import ctypes, os, sys

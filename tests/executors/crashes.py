@@ -19,7 +19,8 @@ from pii_tracer.run.executor_protocol import (
     Progress,
 )
 from pii_tracer.run.journal import Journal
-from pii_tracer.run.runner import State, run
+from pii_tracer.run.run_state import State
+from pii_tracer.run.runner import run
 from tests.executors.world import NOW
 from tests.run.fakes import FakeLease, Killed, Ticking
 from tests.run.history import violations

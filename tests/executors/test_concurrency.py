@@ -65,8 +65,8 @@ def test_delta_merge_that_loses_against_an_append_takes_the_late_row_too(
     [
         ("copy-on-write", "serializable"),
         ("merge-on-read", "snapshot"),
-        pytest.param("merge-on-read", "serializable", marks=pytest.mark.slow),
-        pytest.param("copy-on-write", "snapshot", marks=pytest.mark.slow),
+        pytest.param("merge-on-read", "serializable", marks=pytest.mark.nightly),
+        pytest.param("copy-on-write", "snapshot", marks=pytest.mark.nightly),
     ],
 )
 def test_iceberg_delete_beside_an_append(

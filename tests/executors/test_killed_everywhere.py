@@ -56,6 +56,7 @@ from tests.executors.streams.kafka import test_kafka_prefix as prefixes
 from tests.executors.streams.kafka import test_kafka_rewrite as topics
 from tests.executors.streams.kafka.test_kafka import compacted, left_on_disk, newest
 from tests.executors.world import BY_UID, UID, Steps, context
+from tests.gcs import test_run as gcs
 from tests.glaciersupport import StrictGlacier, strict_glacier
 from tests.hdfs import test_run as hdfs
 from tests.kafkasupport import BY_KEY, BY_VALUE, USER, USERS, Broker, broker
@@ -81,6 +82,7 @@ CASES = {
 ELSEWHERE = {
     "hdfs": hdfs.test_a_run_that_is_killed_anywhere_is_taken_up_again,
     "lakefs": lakefs.test_killed_anywhere_in_the_rewrite_and_resumed,
+    "objects": gcs.test_a_run_that_is_killed_anywhere_is_taken_up_again,
     "nessie": nessie.test_killed_in_the_middle_and_resumed,
 }
 """Executors that die beside the servers they need."""

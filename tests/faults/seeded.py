@@ -203,7 +203,7 @@ def unchained(line: bytes, seq: int, prev: str, where: str) -> Record:
     return Record(raw["seq"], parse_time(raw["time"]), Kind(raw["kind"]), raw["facts"], raw["prev"], digest)
 
 
-E2E = (pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow)
+E2E = (pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly)
 CRASHING = crashes.test_killed_at_every_moment_once.hypothesis.inner_test  # type: ignore[attr-defined]
 TWO_STEPS = {"a_plan": plan([step("a", None), step("b", None, after=["a"])], [])}
 

@@ -108,7 +108,6 @@ class Shop:
         folder = self.base / "tables" / "users"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "part-0.parquet").write_bytes(parquet(*OTHERS, (self.user, MAIL)))
-        name_node = {"namenode": self.hdfs.uri, "webhdfs": self.hdfs.webhdfs, "user": SUPERUSER}
         table = {"name": "shop.users", "format": "parquet", "location": "tables/users"}
         estate = {
             "version": 1,
@@ -116,8 +115,7 @@ class Shop:
             "environment": "local",
             "spark": small_spark(),
             "catalogs": {"spark_catalog": {"type": "declared", "tables": [table]}},
-            "roots": ["tables", f"{self.hdfs.uri}{self.root}"],
-            "hdfs": [name_node | {"deletable": self.deletable}],
+            **self._places(),
             "lineage": {"events": ["events.ndjson"]},
             "subjects": [
                 {
@@ -144,12 +142,24 @@ class Shop:
         events = (json.dumps(self._event(n, folder)) + "\n" for n, folder in enumerate(self.exports))
         (self.base / "events.ndjson").write_text("".join(events))
 
+    def _places(self) -> dict[str, Any]:
+        """The part of the estate file that says where the exports lie."""
+        name_node = {"namenode": self.hdfs.uri, "webhdfs": self.hdfs.webhdfs, "user": SUPERUSER}
+        return {
+            "roots": ["tables", f"{self.hdfs.uri}{self.root}"],
+            "hdfs": [name_node | {"deletable": self.deletable}],
+        }
+
+    def _dataset(self, folder: str) -> dict[str, str]:
+        """An export, as lineage names it."""
+        return {"namespace": self.hdfs.uri, "name": f"{self.root}/{folder}"}
+
     def _event(self, number: int, folder: str) -> dict[str, Any]:
         source = {"namespace": "file", "name": str(self.base / "tables" / "users")}
         kind = {"type": "DIRECT", "subtype": "IDENTITY", "masking": False}
         columns = {c: {"inputFields": [{**source, "field": c, "transformations": [kind]}]} for c in ("uid", "mail")}
         schema = {"schema": {"fields": [{"name": c, "type": "string"} for c in columns]}}
-        output = {"namespace": self.hdfs.uri, "name": f"{self.root}/{folder}"}
+        output = self._dataset(folder)
         return {
             "eventType": "COMPLETE",
             "eventTime": f"2026-10-01T00:{number:02d}:00Z",

@@ -37,11 +37,11 @@ def answers(graph: LineageGraph) -> dict[str, Any]:
     """The answer of every public method, to everything one can ask of these small graphs."""
     per_dataset: list[Callable[[DatasetId], object]] = [
         graph.columns, graph.edges_into, graph.memberships_into, graph.jobs_into, graph.downstream, graph.upstream,
-        graph.sources_of, graph.aliases_of, graph.number,
+        graph.sources_of, graph.targets_of, graph.aliases_of, graph.number,
         graph.column_names, graph.declared,
     ]  # fmt: skip
     per_column: list[Callable[[ColumnId], object]] = [
-        graph.edges_into_column, graph.columns_downstream, graph.columns_upstream,
+        graph.edges_into_column, graph.columns_downstream, graph.columns_upstream, graph.columns_beside,
     ]  # fmt: skip
     found: dict[str, Any] = {m.__name__: [m(d) for d in EVERY_DATASET] for m in per_dataset}
     found |= {m.__name__: [m(c) for c in EVERY_COLUMN] for m in per_column}
@@ -107,11 +107,18 @@ def test_answers_are_what_the_facts_say(made: Facts):
         assert set(graph.downstream(d)) == (nx.descendants(between, d) if known else set())
         assert set(graph.upstream(d)) == (nx.ancestors(between, d) if known else set())
         assert set(graph.sources_of(d)) == (set(between.predecessors(d)) - {d} if known else set())
+        assert set(graph.targets_of(d)) == (set(between.successors(d)) - {d} if known else set())
         assert graph.aliases_of(d) == tuple(alias for alias, meant in made.names if meant == d)
         assert graph.column_names(d) == tuple(c.name for c in graph.columns(d))
         assert graph.columns(d)[: len(dict(made.schemas).get(d, ()))] == dict(made.schemas).get(d, ())
     for c in EVERY_COLUMN:
         assert graph.edges_into_column(c) == tuple(e for e in made.edges if e.target == c)
+        values = [(e.source, e.target) for e in made.edges if e.type is EdgeType.DIRECT]
+        up, down = graph.columns_beside(c)
+        assert (set(up) - {c}, set(down) - {c}) == (
+            {s for s, t in values if t == c} - {c},
+            {t for s, t in values if s == c} - {c},
+        )
     assert graph.gaps == made.gaps
     pairs = {(a, b) for a in made.edges for b in made.edges if disagree(a, b)}
     assert set(graph.disagreements()) == pairs

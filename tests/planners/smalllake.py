@@ -9,16 +9,9 @@ from typing import Any
 
 from pii_tracer.config.estate_file import Estate, Prices, Request
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.inventory import (
-    Inventory,
-    InventoryGap,
-    KeyFacts,
-    ObjectSet,
-    ObjectVersion,
-    TableState,
-    TopicState,
-    VaultState,
-)
+from pii_tracer.lake.inventory import Inventory, InventoryGap, ObjectSet, ObjectVersion, TableState, TopicState
+from pii_tracer.lake.keys.key_facts import KeyFacts
+from pii_tracer.lake.stores.glacier.vault_state import VaultState
 from pii_tracer.lineage.graph.edges import (
     Edge,
     EdgeType,

@@ -18,7 +18,7 @@ from pii_tracer.proof.findings import Check
 from pii_tracer.review import dsse
 from pii_tracer.review.trusted_keys import load_private
 from pii_tracer.run.journal import Journal
-from pii_tracer.run.runner import State
+from pii_tracer.run.run_state import State
 from pii_tracer.verify.verdicts import (
     ByteVerdict,
     CopyVerdict,

@@ -61,7 +61,13 @@ def parsed(arguments: list[str]) -> click.Context:
 
 
 def test_there_are_workflows() -> None:
-    assert [f.name for f in FILES] == ["github-apply.yml", "github-plan.yml", "github-review.yml", "gitlab-ci.yml"]
+    assert [f.name for f in FILES] == [
+        "github-apply.yml",
+        "github-models.yml",
+        "github-plan.yml",
+        "github-review.yml",
+        "gitlab-ci.yml",
+    ]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.name)

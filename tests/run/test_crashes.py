@@ -17,7 +17,8 @@ from pii_tracer.model.errors import Refused
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.run.executor_protocol import Outcome
 from pii_tracer.run.journal import Journal, Kind, write_and_sync
-from pii_tracer.run.runner import RunState, State, run
+from pii_tracer.run.run_state import RunState, State
+from pii_tracer.run.runner import run
 from tests.review.plans import NOW, plan, step
 from tests.run.fakes import (
     FakeExecutor,

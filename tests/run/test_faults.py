@@ -24,7 +24,8 @@ from pii_tracer.run.executor_protocol import (
 )
 from pii_tracer.run.journal import Journal, Kind
 from pii_tracer.run.openlineage_events import RunEvents
-from pii_tracer.run.runner import State, run
+from pii_tracer.run.run_state import State
+from pii_tracer.run.runner import run
 from tests.review.plans import plan, step
 from tests.run.fakes import (
     FakeExecutor,

@@ -16,12 +16,8 @@ from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.review.drift import DriftItem
 from pii_tracer.run.executor_protocol import Outcome
 from pii_tracer.run.journal import Journal, Kind
-from pii_tracer.run.runner import (
-    RunState,
-    State,
-    StepEvent,
-    run,
-)
+from pii_tracer.run.run_state import RunState, State, StepEvent
+from pii_tracer.run.runner import run
 from pii_tracer.run.step_progress import running_order
 from tests.review.plans import NOW, copy, plan, snapshot, step
 from tests.run.fakes import (

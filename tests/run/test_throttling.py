@@ -16,7 +16,8 @@ import pytest
 from pii_tracer.app.execution.run_results import step_facts
 from pii_tracer.model.actions import Action
 from pii_tracer.run.journal import Journal, Kind
-from pii_tracer.run.runner import RunState, State, run
+from pii_tracer.run.run_state import RunState, State
+from pii_tracer.run.runner import run
 from tests.review.plans import plan
 from tests.run.fakes import FakeLease, Ticking
 from tests.run.history import violations

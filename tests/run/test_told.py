@@ -23,7 +23,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Examined, Gap
 from pii_tracer.model.waivers import Waiver
 from pii_tracer.run.journal import Kind
-from pii_tracer.run.runner import StepEvent
+from pii_tracer.run.run_state import StepEvent
 from reports.progress import Progress
 from tests.review.plans import DEADLINE, NOW, copy, plan, step
 

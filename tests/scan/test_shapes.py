@@ -153,6 +153,8 @@ PEOPLE = (
         ("7340219981", "no. 7,340,219,981"),
         (HER[0], "ip\u200bsita.na\u00adyak@ma\u2060il.exa\ufeffmple"),
         (HER[0], "".join(f"{sign}\u200c" for sign in HER[0])),
+        (HER[0], HER[0].replace("a", "\\u0061")),
+        (HER[0], "".join(f"&#{ord(sign):05d};" for sign in HER[0])),
         ("P-55102", "P\u200d-\u200d5\u200d5\u200d1\u200d0\u200d2"),
     ],
 )

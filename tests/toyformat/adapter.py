@@ -10,7 +10,7 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.base import Role, TableFormat
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.read_result import Found
-from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.datasets import Column
 from pii_tracer.model.errors import EstateError
 from tests.toyformat.tables import FOLDER, Toy, open_toy
@@ -50,7 +50,7 @@ class ToyFormat(TableFormat):
         )
         return Found(state)
 
-    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
         return (_opened(Path(state.location)).file,)
 
     def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
@@ -60,7 +60,7 @@ class ToyFormat(TableFormat):
         return pa.table({name: pa.array([row.get(name) for row in rows]) for name in columns})
 
     def read_file_rows(
-        self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
+        self, state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths
     ) -> Iterator[pa.RecordBatch]:
         mine = set(self.data_files(state, paths)) & set(files)
         return iter(self.read_columns(state, columns, paths).to_batches() if mine else ())

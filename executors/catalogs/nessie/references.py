@@ -10,7 +10,7 @@ from pathlib import Path
 from executors.context import ExecutionContext
 from executors.engine.local_paths import local_path
 from executors.formats.iceberg.referenced_files import list_table, loose, refuse_missing
-from executors.sweep.table_folders import Listed
+from executors.sweep.listed_files import Listed
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.catalogs.catalog_types import NESSIE_TABLE
 from pii_tracer.lake.catalogs.nessie.client import NessieClient, Reference

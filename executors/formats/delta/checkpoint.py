@@ -12,7 +12,7 @@ from typing import Any
 from executors.context import ExecutionContext
 from executors.formats.delta.table_settings import with_every_commit, without_tombstones
 from pii_tracer.lake.formats.delta.log_files import complete_checkpoint
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace
+from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import engine_path
 

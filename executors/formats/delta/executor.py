@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from executors.engine.mask_sql import (
@@ -43,8 +44,9 @@ from executors.formats.delta.table_settings import (
     without_clustering,
 )
 from executors.formats.table_steps import Act, Look, TableExecutor
+from executors.stores.hdfs.spark_rights import refuse_without_rights
+from executors.sweep.listed_files import Listed
 from executors.sweep.table_folders import (
-    Listed,
     engine_file,
     refusals,
     remove,
@@ -66,7 +68,9 @@ from pii_tracer.lake.formats.delta.vocabulary import (
     DELTA_REBUILD,
     DELTA_VACUUM,
 )
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
+from pii_tracer.lake.stores.any_place import AnyPlace
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.errors import RunError
@@ -95,12 +99,14 @@ class DeltaExecutor(TableExecutor):
         }
 
     def check(self, step: Step, copy: Copy | None) -> None:
-        """Raise `RunError` when there is no Delta table."""
+        """Raise `RunError` when there is no Delta table, or Spark may not write it."""
         folder = self._place(step)
         with refusals(folder):
             there = (folder / LOG).is_dir()
         if not there:
             raise RunError("there is no Delta table", where=str(folder), todo="look at the folder, then plan again")
+        if isinstance(folder, HdfsPath):
+            refuse_without_rights(self._ctx.spark, str(folder), str(folder / LOG))
 
     # -- acts ----------------------------------------------------------------------------------------------------
 
@@ -174,7 +180,7 @@ class DeltaExecutor(TableExecutor):
             query = f"SELECT path, length, isDir, modificationTime FROM {inventory}"
             with ExitStack() as settings:
                 settings.enter_context(self._ctx.setting(_CHECK, "false"))
-                if isinstance(folder, S3Path):  # one file after the other would take hours there
+                if not isinstance(folder, Path):  # one file after the other would take hours there
                     settings.enter_context(self._ctx.setting(_PARALLEL, "true"))
                 self._sql(f"VACUUM {_table(step)} USING INVENTORY ({query}) RETAIN 0 HOURS")
         finally:
@@ -189,7 +195,7 @@ class DeltaExecutor(TableExecutor):
         """A view of files as VACUUM takes it: https://docs.delta.io/latest/delta-utility.html#inventory-table."""
         rows = [(engine_file(file.path), file.size, False, file.modified) for file in files]
         name = "pii_sweep_" + hashlib.sha256("\n".join(file.path for file in files).encode()).hexdigest()[:12]
-        self._ctx.spark.createDataFrame(rows, _INVENTORY).createOrReplaceTempView(name)
+        frame_of_rows(self._ctx.spark, rows, _INVENTORY).createOrReplaceTempView(name)
         return name
 
     def _clean_log(self, step: Step, copy: Copy | None) -> dict[str, Any]:

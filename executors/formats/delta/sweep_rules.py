@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 import pyarrow.parquet as pq
 
 from executors.sweep import table_folders
+from executors.sweep.listed_files import Listed
 from executors.sweep.table_folders import (
-    Listed,
     files_below,
     modified,
     named,
@@ -23,7 +23,7 @@ from pii_tracer.lake.formats.delta.log_paths import LOG
 from pii_tracer.lake.formats.delta.stray_files import as_written
 from pii_tracer.lake.formats.delta.transaction_log import log_of
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace, opened
+from pii_tracer.lake.stores.any_place import AnyPlace, opened
 from pii_tracer.model.errors import RunError
 
 _HOUR_MS = 3_600_000

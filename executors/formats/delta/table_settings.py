@@ -9,7 +9,7 @@ from typing import Any
 
 from executors.engine.sql_names import quote_table, string_literal
 from pii_tracer.lake.formats.delta.transaction_log import log_of
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace
+from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.errors import RunError
 
 Sql = Callable[[str], Any]

@@ -12,7 +12,7 @@ from executors.sweep.format_sweep import FormatSweep, Judged
 from pii_tracer.lake.formats.delta.log_files import mentioned
 from pii_tracer.lake.formats.delta.stray_files import as_written
 from pii_tracer.lake.formats.delta.transaction_log import log_of
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace
+from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.locations import engine_path
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from executors.formats.table_steps import (
     TableExecutor,
     name_of,
 )
+from executors.sweep.listed_files import Listed
 from executors.sweep.table_folders import (
-    Listed,
     files_below,
     modified,
     refusals,
@@ -45,7 +45,7 @@ from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI_REBUILD,
     HUDI_REBUILD_METADATA,
 )
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace
+from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step

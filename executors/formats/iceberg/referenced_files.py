@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from executors.context import ExecutionContext
 from executors.engine.sql_names import quote_table
 from executors.formats.base import Sharers
+from executors.sweep.listed_files import Listed
 from executors.sweep.table_folders import (
-    Listed,
     files_below,
     missing,
     named,
@@ -26,7 +26,7 @@ from pii_tracer.lake.formats.iceberg.snapshot_expiry import referenced
 from pii_tracer.lake.formats.iceberg.stray_files import as_written
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace
+from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.errors import EstateError, RunError
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ import cramjam
 import fastavro
 import zstandard
 
+from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError
 from executors.formats.plain_files.compression import unsnapped
 from executors.formats.plain_files.file_sources import Stored
 from executors.formats.plain_files.row_masking import places
 from executors.formats.plain_files.row_match import has_column, is_persons
-from executors.stores.s3.arrow_match import BY_HAND, Keys, RowsError
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 

@@ -13,10 +13,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 
-from executors.formats.plain_files.compression import codec_of, reading, writing
-from executors.formats.plain_files.file_sources import Stored
-from executors.formats.plain_files.row_masking import places
-from executors.stores.s3.arrow_match import (
+from executors.formats.plain_files.arrow_match import (
     BY_HAND,
     Keys,
     RowsError,
@@ -24,6 +21,9 @@ from executors.stores.s3.arrow_match import (
     resolve,
     text_matches,
 )
+from executors.formats.plain_files.compression import codec_of, reading, writing
+from executors.formats.plain_files.file_sources import Stored
+from executors.formats.plain_files.row_masking import places
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 

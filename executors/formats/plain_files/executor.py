@@ -29,14 +29,13 @@ from executors.engine.local_paths import (
 from executors.engine.mask_sql import mask_of, nobodys, treated
 from executors.engine.match_sql import match_of
 from executors.formats.plain_files import parquet_rewrite, parquet_summary, sink_log
+from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError, keys_of
 from executors.formats.plain_files.folder_rebuild import FolderRebuild
 from executors.formats.plain_files.parquet_dictionaries import Holds
 from executors.formats.plain_files.rewriters import MODULES
 from executors.formats.plain_files.row_masking import lasting
 from executors.formats.plain_files.spark_support import PlainFilesOnSpark
 from executors.formats.shared_files import read_by
-from executors.stores.s3.arrow_match import BY_HAND, Keys, RowsError
-from executors.stores.s3.objects import keys_of
 from executors.sweep.table_folders import refusals
 from executors.value_search import Finder
 from pii_tracer.common.parquet_footer import is_encrypted_file

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError
 from executors.formats.plain_files.compression import codec_of, reading, writing
 from executors.formats.plain_files.file_sources import Stored
 from executors.formats.plain_files.row_masking import places
 from executors.formats.plain_files.row_match import has_column, is_persons
-from executors.stores.s3.arrow_match import BY_HAND, Keys, RowsError
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 

@@ -14,16 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
-from executors.formats.plain_files.file_sources import Stored
-from executors.formats.plain_files.orc_tail import Tail, put_notes, read_tail
-from executors.formats.plain_files.row_masking import blanked, holding_more, places
-from executors.stores.s3.arrow_match import (
+from executors.formats.plain_files.arrow_match import (
     BY_HAND,
     Keys,
     RowsError,
     person_mask,
     present_terms,
 )
+from executors.formats.plain_files.file_sources import Stored
+from executors.formats.plain_files.orc_tail import Tail, put_notes, read_tail
+from executors.formats.plain_files.row_masking import blanked, holding_more, places
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 

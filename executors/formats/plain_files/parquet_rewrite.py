@@ -16,20 +16,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from executors.formats.plain_files.parquet_dictionaries import Holds, holds_nothing, stale_entries
-from executors.formats.plain_files.row_masking import (
-    blanked,
-    holding_more,
-    places,
-    refuse_required,
-)
-from executors.stores.s3.arrow_match import (
+from executors.formats.plain_files.arrow_match import (
     BY_HAND,
     Keys,
     RowsError,
     person_mask,
     present_terms,
     resolve,
+)
+from executors.formats.plain_files.parquet_dictionaries import Holds, holds_nothing, stale_entries
+from executors.formats.plain_files.row_masking import (
+    blanked,
+    holding_more,
+    places,
+    refuse_required,
 )
 from pii_tracer.lake.spark_types import with_leaves, without_views
 from pii_tracer.model.datasets import Match, MatchTerm

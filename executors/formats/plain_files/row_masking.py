@@ -8,7 +8,7 @@ from itertools import accumulate
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from executors.stores.s3.arrow_match import BY_HAND, RowsError
+from executors.formats.plain_files.arrow_match import BY_HAND, RowsError
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 

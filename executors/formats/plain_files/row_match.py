@@ -1,4 +1,4 @@
-"""Whether a decoded row (nested, from JSON or Avro) is the person's; `s3_match` says it of Arrow tables."""
+"""Whether a decoded row (nested, from JSON or Avro) is the person's; `arrow_match` says it of Arrow tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from executors.stores.s3.arrow_match import (
+from executors.formats.plain_files.arrow_match import (
     BY_HAND,
     Keys,
     RowsError,

@@ -11,7 +11,7 @@ from typing import Any
 
 from executors.context import ExecutionContext
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.inventory import KmsKey
+from pii_tracer.lake.keys.key_facts import KmsKey
 from pii_tracer.lake.keys.kms.key_state import (
     GONE,
     PENDING,

@@ -17,6 +17,8 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import calculate_tree_hash
 
+from executors.formats.plain_files.arrow_match import Keys, keys_of
+from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES, drop_rows
 from executors.stores.glacier.vault_state import (
     ArchiveRef,
     RetrieveParameters,
@@ -24,9 +26,6 @@ from executors.stores.glacier.vault_state import (
     VaultWork,
     refused,
 )
-from executors.stores.s3.arrow_match import Keys
-from executors.stores.s3.objects import MAX_OBJECT_BYTES, keys_of
-from executors.stores.s3.row_removal import drop_rows
 from executors.value_search import Finder
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.glacier.vaults import GONE, VaultJob

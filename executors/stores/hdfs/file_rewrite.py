@@ -12,24 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES, RowRemoval
 from executors.stores.hdfs.files import FileRef, HdfsPart, RewriteParameters, named, refuse_another, status_of
-from executors.stores.s3.arrow_match import Keys
-from executors.stores.s3.objects import MAX_OBJECT_BYTES, keys_of
-from executors.stores.s3.row_removal import Kept, drop_rows
 from pii_tracer.lake.stores.hdfs.hdfs_path import whole
 from pii_tracer.lake.stores.hdfs.webhdfs import Rights, Status, WebHdfs, joined
-from pii_tracer.model.datasets import PLAIN, Match
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _WRITTEN = "written"
-
-
-@dataclass(frozen=True)
-class _Compared:
-    match: Match
-    keys: Keys
-    strong: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -40,7 +30,7 @@ class Rewriting(HdfsPart):
 
     def check(self) -> None:
         """Raise `RunError` for a missing match, a file that changed, is written, or cannot be replaced as it is."""
-        self._compared()
+        self._removal()
         client, written = self._client, self._written()
         for file in self.parameters.files:
             found = status_of(client, file.path)
@@ -51,7 +41,7 @@ class Rewriting(HdfsPart):
 
     def run(self) -> Outcome:
         """File by file; what this plan wrote before a crash is known by the mark that the journal has."""
-        compared, client, written = self._compared(), self._client, self._written()
+        removal, client, written = self._removal(), self._client, self._written()
         done: dict[str, Mapping[str, Any]] = {}
         left_alone = gone = 0
         for file in self.parameters.files:
@@ -61,7 +51,7 @@ class Rewriting(HdfsPart):
                 gone += 1
             elif known is not None and known["mark"] == found.mark:
                 done[file.path] = known
-            elif told := self._one(client, compared, file, found):
+            elif told := self._one(client, removal, file, found):
                 done[file.path] = told
             else:
                 left_alone += 1
@@ -77,7 +67,7 @@ class Rewriting(HdfsPart):
 
     def verify(self) -> Check:
         """Every file is the one that was written, or was read and is free of the person, or is gone."""
-        compared, client, written = self._compared(), self._client, self._written()
+        removal, client, written = self._removal(), self._client, self._written()
         findings: set[str] = set()
         for file in self.parameters.files:
             found = status_of(client, file.path)
@@ -87,7 +77,7 @@ class Rewriting(HdfsPart):
                 continue
             if not file.is_at(found):
                 findings.add("a file was changed by somebody else")
-            elif self._kept(compared, file, self._read(client, file)).data is not None:
+            elif removal.kept(self._read(client, file), file.path).data is not None:
                 findings.add("a file still holds the person")
         return Check(not findings, tuple(sorted(findings)))
 
@@ -105,16 +95,9 @@ class Rewriting(HdfsPart):
     def _client(self) -> WebHdfs:
         return self.client(self.parameters.place)
 
-    def _compared(self) -> _Compared:
+    def _removal(self) -> RowRemoval:
         match = self.copy.match if self.copy else None
-        if match is None or not match.terms:
-            raise RunError("the step does not say how the person's rows are found", todo="make the plan again")
-        if self.parameters.format not in PLAIN:
-            raise RunError(f"rewriting {self.parameters.format} files is not supported", todo="make the plan again")
-        keys, strong = keys_of(self.ctx.keyring, match)
-        if not all(keys.values()):
-            raise RunError("a key set of the match is empty", todo="make the plan again")
-        return _Compared(match, keys, strong)
+        return RowRemoval.of(match, self.parameters.format, self.ctx.keyring, "files")
 
     def _written(self) -> Mapping[str, Mapping[str, Any]]:
         """By path, what this plan put there, or was about to."""
@@ -129,11 +112,11 @@ class Rewriting(HdfsPart):
         folder = file.path.rpartition("/")[0] or "/"
         return joined(folder, f"._pii_tracer_{self.parameters.plan_id}_{file.file_id:x}")
 
-    def _one(self, client: WebHdfs, compared: _Compared, file: FileRef, found: Status) -> dict[str, Any] | None:
+    def _one(self, client: WebHdfs, removal: RowRemoval, file: FileRef, found: Status) -> dict[str, Any] | None:
         """What was done with a file; None where it holds nobody and stays."""
         refuse_another(client, file, found)
         old = self._read(client, file)
-        kept = self._kept(compared, file, old)
+        kept = removal.kept(old, file.path)
         if kept.data is None:
             return None
         told = {"sha256_before": hashlib.sha256(old).hexdigest(), "rows_dropped": kept.rows_before - kept.rows_after}
@@ -152,9 +135,6 @@ class Rewriting(HdfsPart):
                 "the bytes of a file broke off", where=f"{client.name}{file.path}", todo="`pii-tracer resume`"
             )
         return data
-
-    def _kept(self, compared: _Compared, file: FileRef, data: bytes) -> Kept:
-        return drop_rows(data, self.parameters.format, compared.match, compared.keys, compared.strong, file.path)
 
     def _rights(self, client: WebHdfs, file: FileRef) -> Rights:
         """What the new file must have, too. Raises `RunError` for what cannot be given to it."""

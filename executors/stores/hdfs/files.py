@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from executors.context import ExecutionContext
+from executors.executor_parts import NotingPart
 from pii_tracer.lake.stores.base import Absent
 from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, client_at
 from pii_tracer.model.datasets import Format, Frozen
-from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location
-from pii_tracer.model.plan import Copy
 
 
 class PlaceParameters(Frozen):
@@ -60,17 +58,8 @@ class SnapshotParameters(PlaceParameters):
 
 
 @dataclass(frozen=True)
-class HdfsPart:
+class HdfsPart(NotingPart):
     """One step on one place."""
-
-    ctx: ExecutionContext
-    step_id: str
-    copy: Copy | None
-
-    def noted(self, name: str) -> dict[str, dict[str, Any]]:
-        """By path, what the journal has of files that this step treated, or was about to treat."""
-        notes = (facts.get(name, {}) for facts in self.ctx.told(self.step_id))
-        return {path: told for note in notes for path, told in note.items()}
 
     def client(self, place: HdfsLocation) -> WebHdfs:
         """Raises `EstateError`: the estate file does not declare the NameNode."""
@@ -109,12 +98,3 @@ def named(location: str, treated: Mapping[str, Mapping[str, Any]]) -> list[dict[
         {"file": path.removeprefix(root), "sha256_before": told["sha256_before"]}
         for path, told in sorted(treated.items())
     ]
-
-
-@contextmanager
-def as_run_errors() -> Iterator[None]:
-    """What HDFS refuses, as an error of the run."""
-    try:
-        yield
-    except EstateError as error:
-        raise RunError(error.what, where=error.where, todo=error.todo) from None

@@ -11,9 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from executors.stores.s3.arrow_match import Keys
-from executors.stores.s3.objects import keys_of
-from executors.stores.s3.row_removal import Kept, drop_rows
+from executors.formats.plain_files.row_removal import Kept, RowRemoval
 from pii_tracer.lake.stores.lakefs.client import PLAN_MARK, LakefsClient, LakefsError
 from pii_tracer.model.datasets import Format, Frozen, Match
 from pii_tracer.model.errors import RunError
@@ -54,23 +52,16 @@ class RewriteParameters(RepositoryParameters):
 
 @dataclass(frozen=True)
 class Rewriting:
-    """One LAKEFS_REWRITE step. match: how the persons' rows are found; keys, strong: as `s3_objects.keys_of` gives."""
+    """One LAKEFS_REWRITE step."""
 
     client: LakefsClient
     parameters: RewriteParameters
-    match: Match
-    keys: Keys
-    strong: frozenset[str]
+    removal: RowRemoval
 
     @classmethod
     def of(cls, client: LakefsClient, parameters: RewriteParameters, match: Match | None, keyring: Any) -> Rewriting:
         """Raises `RunError` for a match that says nothing."""
-        if match is None or not match.terms:
-            raise RunError("the step does not say how the person's rows are found", todo="make the plan again")
-        keys, strong = keys_of(keyring, match)
-        if not all(keys.values()):
-            raise RunError("a key set of the match is empty", todo="make the plan again")
-        return cls(client, parameters, match, keys, strong)
+        return cls(client, parameters, RowRemoval.of(match, parameters.format, keyring))
 
     @property
     def _repository(self) -> str:
@@ -160,13 +151,13 @@ class Rewriting:
                 "an object at the head of a branch was collected", where=branch, todo="look at the repository's storage"
             )
         told = [item.path, *map(str, (stats.get("metadata") or {}).values())]
-        if any(value in text for value in self.strong for text in told):
+        if any(value in text for value in self.removal.strong for text in told):
             raise RunError(
                 "the name or the metadata of an object holds the person, and a rewrite keeps both",
                 where=branch,
                 todo="write it anew under another name, delete the old one, then make a new plan",
             )
-        kept = drop_rows(data, self.parameters.format, self.match, self.keys, self.strong)
+        kept = self.removal.kept(data)
         if kept.data is None:
             raise RunError(
                 "an object holds the person and no row of it is theirs by the match",

@@ -10,7 +10,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from executors.stores.s3.arrow_match import Keys
+from executors.formats.plain_files.arrow_match import Keys, keys_of
+from executors.formats.plain_files.row_removal import drop_rows
 from executors.stores.s3.batch_delete import Batches, Place
 from executors.stores.s3.delete_markers import BEHIND, hiding
 from executors.stores.s3.object_locks import Lock, locks
@@ -21,12 +22,10 @@ from executors.stores.s3.objects import (
     S3Part,
     VersionRef,
     head,
-    keys_of,
     read,
     server_time,
 )
 from executors.stores.s3.restore import Restoring
-from executors.stores.s3.row_removal import drop_rows
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.object_versions import (

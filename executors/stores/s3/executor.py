@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from executors.executor_parts import Part, PartsExecutor, parameters_of
+from executors.executor_parts import Part, PartKind, PartsExecutor
 from executors.stores.s3.abort_uploads import AbortingUploads
 from executors.stores.s3.clear_old_versions import ClearingVersions, cleared_at
 from executors.stores.s3.delete_versions import VersionDeleter
@@ -17,7 +16,6 @@ from executors.stores.s3.object_rewrite import Rewriting
 from executors.stores.s3.objects import (
     AbortParameters,
     AwaitParameters,
-    BucketParameters,
     ClearParameters,
     DeleteParameters,
     ExpiryParameters,
@@ -35,38 +33,28 @@ from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """Parameters and part of one action."""
-
-    parameters: type[BucketParameters]
-    part: Callable[[S3Context, ClientFactory, Any, Copy | None], Part]
-
-
-_KINDS: dict[Action, _Kind] = {
-    Action.S3_RESTORE: _Kind(RestoreParameters, Restoring),
-    Action.S3_REWRITE_ARCHIVE: _Kind(RewriteParameters, Rewriting),
-    Action.S3_AWAIT_REPLICA: _Kind(AwaitParameters, AwaitingReplica),
-    Action.S3_DELETE_VERSIONS: _Kind(DeleteParameters, VersionDeleter),
-    Action.S3_ABORT_UPLOADS: _Kind(AbortParameters, AbortingUploads),
-    Action.S3_CLEAR_VERSIONS: _Kind(ClearParameters, ClearingVersions),
-    Action.S3_AWAIT_EXPIRY: _Kind(ExpiryParameters, AwaitingExpiry),
-}
-
-
-class S3Executor(PartsExecutor):
+class S3Executor(PartsExecutor[S3Context]):
     """Executor `s3`. clients: made from the estate file unless given."""
 
     name = "s3"
+    title = "the S3 executor"
+    kinds = {
+        Action.S3_RESTORE: PartKind(RestoreParameters, Restoring),
+        Action.S3_REWRITE_ARCHIVE: PartKind(RewriteParameters, Rewriting),
+        Action.S3_AWAIT_REPLICA: PartKind(AwaitParameters, AwaitingReplica),
+        Action.S3_DELETE_VERSIONS: PartKind(DeleteParameters, VersionDeleter),
+        Action.S3_ABORT_UPLOADS: PartKind(AbortParameters, AbortingUploads),
+        Action.S3_CLEAR_VERSIONS: PartKind(ClearParameters, ClearingVersions),
+        Action.S3_AWAIT_EXPIRY: PartKind(ExpiryParameters, AwaitingExpiry),
+    }
 
     def __init__(self, ctx: S3Context, clients: ClientFactory | None = None) -> None:
-        super().__init__(ctx.estate.prices)
-        self._ctx = ctx
+        super().__init__(ctx)
         self._clients = clients or s3_clients(ctx.estate)
 
     def check(self, step: Step, copy: Copy | None) -> None:
         """Raise `RunError` for wrong parameters, an unreachable bucket, a missing match, or an unsupported format."""
-        parameters = _parameters(step)
+        parameters = self._parameters(step)
         try:
             self._clients(parameters.region).head_bucket(Bucket=parameters.bucket)
         except (ClientError, BotoCoreError) as error:
@@ -77,15 +65,7 @@ class S3Executor(PartsExecutor):
             ) from None
         super().check(step, copy)
 
-    def _part(self, step: Step, copy: Copy | None) -> Part:
-        parameters = _parameters(step)
+    def _made(self, part: Callable[..., Part], step: Step, copy: Copy | None, parameters: Any) -> Part:
         if isinstance(parameters, ClearParameters):
             return ClearingVersions(self._ctx, self._clients, parameters, copy, cleared_at(self._ctx.told(step.id)))
-        return _KINDS[step.action].part(self._ctx, self._clients, parameters, copy)
-
-
-def _parameters(step: Step) -> BucketParameters:
-    kind = _KINDS.get(step.action)
-    if kind is None:
-        raise RunError(f"the S3 executor has no action `{step.action}`", where=step.id, todo="make the plan again")
-    return parameters_of(kind.parameters, step, "make the plan again")
+        return part(self._ctx, self._clients, parameters, copy)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from executors.stores.s3.arrow_match import Keys
+from executors.formats.plain_files.row_removal import Kept, RowRemoval
 from executors.stores.s3.object_metadata import Beside
 from executors.stores.s3.objects import (
     PLAN_TAG,
@@ -16,16 +16,13 @@ from executors.stores.s3.objects import (
     S3Part,
     VersionRef,
     head,
-    keys_of,
     overwritten,
     read,
     server_time,
     write_like,
 )
 from executors.stores.s3.restore import Restoring
-from executors.stores.s3.row_removal import Kept, drop_rows
 from pii_tracer.lake.stores.s3.object_versions import Readability, readability, sha256_of_head
-from pii_tracer.model.datasets import PLAIN, Match
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import (
     Check,
@@ -37,14 +34,9 @@ from pii_tracer.run.executor_protocol import (
 
 @dataclass(frozen=True)
 class _Compared:
-    """What rows are compared with. strong: values that stand for the person wherever they are found.
+    """What rows are compared with. beside: looks at what stands beside the bytes."""
 
-    beside: looks at what stands beside the bytes.
-    """
-
-    match: Match
-    keys: Keys
-    strong: frozenset[str]
+    removal: RowRemoval
     beside: Beside
 
 
@@ -127,23 +119,17 @@ class Rewriting(S3Part[RewriteParameters]):
     def _compared(self) -> _Compared:
         parameters = self.parameters
         match = parameters.match or (self.copy.match if self.copy else None)
-        if match is None or not match.terms:
-            raise RunError("the step does not say how the person's rows are found", todo="make the plan again")
-        if parameters.format not in PLAIN:
-            raise RunError(f"rewriting {parameters.format} objects is not supported", todo="make the plan again")
-        keys, strong = keys_of(self.ctx.keyring, match)
-        if not all(keys.values()):
-            raise RunError("a key set of the match is empty", todo="make the plan again")
-        if any(value in item.key for value in strong for item in parameters.objects):
+        removal = RowRemoval.of(match, parameters.format, self.ctx.keyring)
+        if any(value in item.key for value in removal.strong for item in parameters.objects):
             raise RunError(
                 "the name of an object holds the person, and a rewrite keeps names",
                 where=f"s3://{parameters.bucket}/{parameters.prefix}",
                 todo="copy it under another name, then make a new plan",
             )
         others = frozenset(self.copy.other_keys) if self.copy else frozenset[str]()
-        sets = {term.key_set: self.ctx.keyring.key_set(term.key_set) for term in match.terms}
+        sets = {term.key_set: self.ctx.keyring.key_set(term.key_set) for term in removal.match.terms}
         finder = self.ctx.finds((sets | {found.name: found for found in self.ctx.everything}).values())
-        return _Compared(match, keys, strong, Beside(self.client, parameters.bucket, finder, others))
+        return _Compared(removal, Beside(self.client, parameters.bucket, finder, others))
 
     def _again(self, cold: list[VersionRef], facts: dict[str, Any], failed: list[dict[str, str]]) -> datetime:
         """Ask for what is archived again; when to look. What was refused is added to what failed."""
@@ -211,8 +197,7 @@ class Rewriting(S3Part[RewriteParameters]):
 
     def _dropped(self, compared: _Compared, item: VersionRef) -> tuple[Kept, Any]:
         data, answer = read(self.client, self.parameters.bucket, item.key, item.version_id)
-        own = compared.match, compared.keys, compared.strong
-        return drop_rows(data, self.parameters.format, *own, item.key), answer
+        return compared.removal.kept(data, item.key), answer
 
     def _written(self, current: Any) -> bool:
         return current is not None and current.get("Metadata", {}).get(PLAN_TAG) == self.parameters.plan_id

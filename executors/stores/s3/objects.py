@@ -15,7 +15,8 @@ from urllib.parse import urlencode
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import AwareDatetime, Field
 
-from executors.stores.s3.arrow_match import Keys
+from executors.formats.plain_files.arrow_match import KeySource
+from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES
 from executors.value_search import Finds
 from pii_tracer.common.http_dates import http_date
 from pii_tracer.config.estate_file import Estate
@@ -33,21 +34,11 @@ from pii_tracer.model.datasets import (
     Match,
 )
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.number_keys import spellings
 from pii_tracer.model.plan import Copy
 from pii_tracer.run.executor_protocol import Check, Progress
 
 PLAN_TAG = "pii-tracer-plan"
 """User metadata of an object that a plan wrote: the plan's id. It tells a run after a crash what is done already."""
-
-MAX_OBJECT_BYTES = 2 * 1024**3
-"""Objects above this are refused: a rewrite holds one object and its new self in memory."""
-
-
-class KeySource(Protocol):
-    """Gives key sets by name (a `sealed.KeyRing`)."""
-
-    def key_set(self, name: str) -> KeySet: ...
 
 
 class S3Context(Protocol):
@@ -230,14 +221,6 @@ class ExpiryParameters(BucketParameters):
 def server_time(answer: Mapping[str, Any], otherwise: datetime) -> datetime:
     """When the server answered, by its own clock: expiry dates are the server's, and our clock may be wrong."""
     return http_date(answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")) or otherwise
-
-
-def keys_of(source: KeySource, match: Match) -> tuple[Keys, frozenset[str]]:
-    """The values a match compares with, by key set, and those that stand for the person wherever they are found."""
-    sets = {term.key_set: source.key_set(term.key_set) for term in match.terms}
-    keys = {name: spellings(value for _, value in found.values) for name, found in sets.items()}
-    strong = frozenset(value for found in sets.values() if not found.weak for _, value in found.values)
-    return keys, strong
 
 
 def head(client: S3Client, bucket: str, key: str, version_id: str | None = None) -> Mapping[str, Any] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
@@ -25,6 +25,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
+from executors.streams.kafka.record_copying import Moving, content, sent
 from executors.streams.kafka.topic_step_base import (
     ANY_SIZE,
     LOOK_AGAIN,
@@ -188,7 +189,7 @@ class Rewriter:
             self._delete(self._aside)
         self._work.refuse_undecided()
         ends = self._ends()
-        moving = _Moving({group: self._work.committed(group) for group in self._groups(self._name)})
+        moving = Moving({group: self._work.committed(group) for group in self._groups(self._name)})
         self._create(self._aside, like=self._name)
         self._produce(self._aside, moving.others(self._work.records(committed=True)))
         others = (record for record, person in self._work.records(committed=True) if not person)
@@ -236,7 +237,7 @@ class Rewriter:
             aside = self._read(self._aside, partition)
             for record in self._read(self._name, partition):
                 expected = next(aside, None)
-                if expected is None or _content(expected) != _content(record):
+                if expected is None or content(expected) != content(record):
                     raise RunError(
                         "somebody wrote to the new topic before it was complete",
                         where=self._work.where,
@@ -297,7 +298,7 @@ class Rewriter:
         for record in records:
             if record.timestamp <= 0:
                 raise RunError("a record has no timestamp to keep", where=self._work.where, todo="waive the topic")
-            while not _sent(producer, topic, record, told):
+            while not sent(producer, topic, record, told):
                 producer.poll(0.5)
             producer.poll(0)
         if producer.flush(_FLUSH) or failed:
@@ -315,7 +316,7 @@ class Rewriter:
         """
         count = 0
         for one, other in zip_longest(expected, found):
-            if one is None or other is None or _content(one) != _content(other):
+            if one is None or other is None or content(one) != content(other):
                 raise RunError("a copy of the topic differs from it", where=self._work.where, todo="stop its producers")
             count += 1
         return count
@@ -367,50 +368,3 @@ class Rewriter:
                     todo="check the brokers, then `pii-tracer resume`",
                 )
             time.sleep(0.2)
-
-
-class _Moving:
-    """Counts while the others' records pass: how many there are, and where each group's offset comes to lie.
-
-    began: the offset of the first record of each partition.
-    """
-
-    def __init__(self, committed: Mapping[str, Mapping[int, int]]) -> None:
-        self._committed = committed
-        self.moved: dict[str, dict[int, int]] = {group: dict.fromkeys(at, 0) for group, at in committed.items()}
-        self.began: dict[int, int] = {}
-        self.kept = 0
-        self.dropped = 0
-
-    def others(self, records: Iterable[tuple[Record, bool]]) -> Iterator[Record]:
-        for record, person in records:
-            self.began.setdefault(record.partition, record.offset)
-            if person:
-                self.dropped += 1
-                continue
-            self.kept += 1
-            for group, at in self._committed.items():
-                if record.offset < at.get(record.partition, -1):
-                    self.moved[group][record.partition] += 1
-            yield record
-
-
-def _sent(producer: Producer, topic: str, record: Record, told: Callable[[KafkaError | None, Message], None]) -> bool:
-    """Hand a record to the producer as it was; False where its queue is full."""
-    try:
-        producer.produce(
-            topic,
-            key=record.key,
-            value=record.value,
-            partition=record.partition,
-            timestamp=record.timestamp,
-            headers=list(record.headers),
-            on_delivery=told,
-        )
-    except BufferError:
-        return False
-    return True
-
-
-def _content(record: Record) -> tuple[Any, ...]:
-    return (record.partition, record.timestamp, record.key, record.value, record.headers)

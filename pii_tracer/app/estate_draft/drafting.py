@@ -20,6 +20,7 @@ from pii_tracer.lake.formats.registry import known_format, table_formats
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import EstateError, UsageError
+from pii_tracer.model.locations import object_uri
 from planners.draft.column_guesses import key_strength
 from planners.draft.object_tables import tables_of
 from planners.draft.subject_guesses import SampledTable, SubjectGuess, guess_subjects
@@ -148,7 +149,7 @@ def _unnamed(found: Inventory, base: Path) -> dict[str, Format]:
             continue
         keys = [version.key for version in place.versions if version.latest and not version.delete_marker]
         for folder, kind in tables_of(keys, marks).items():
-            at = f"s3://{place.location.bucket}/{folder}"
+            at = object_uri(place.location.bucket, folder)
             if not any(at == other or at.startswith(f"{other}/") for other in named):
                 unnamed[at] = kind
     return unnamed

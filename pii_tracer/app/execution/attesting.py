@@ -44,7 +44,7 @@ from pii_tracer.proof.storage_witness import (
     read_before,
 )
 from pii_tracer.run.journal import Kind, Record
-from pii_tracer.run.runner import State
+from pii_tracer.run.run_state import State
 from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict, no_copy_name
 
 UNREAD_PLACE = frozenset({GapKind.UNREADABLE, GapKind.UNKNOWN_FILE, GapKind.STRANGE_FILES, GapKind.NOT_SCANNED})

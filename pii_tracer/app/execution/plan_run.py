@@ -40,7 +40,8 @@ from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.review.trusted_keys import load_trusted
 from pii_tracer.run.executor_protocol import Executor
 from pii_tracer.run.journal import Journal, Kind, Record
-from pii_tracer.run.runner import Fence, RunState, State, StepEvent
+from pii_tracer.run.run_state import RunState, State, StepEvent
+from pii_tracer.run.runner import Fence
 from pii_tracer.run.runner import run as walk
 from pii_tracer.run.suppression_list import FILE as SUPPRESSION_FILE
 from pii_tracer.scan.value_forms import build_patterns

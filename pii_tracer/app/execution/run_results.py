@@ -24,7 +24,7 @@ from pii_tracer.proof.deletion_log_table import fill_table
 from pii_tracer.proof.evidence_leaves import lines_digest, scope_lines
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.openlineage_events import step_runs
-from pii_tracer.run.runner import State
+from pii_tracer.run.run_state import State
 from pii_tracer.verify.verdicts import RunVerdict, to_be_seen, with_since, with_unseen
 
 

@@ -19,8 +19,8 @@ from pii_tracer.proof.attestation import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.proof.store_blind_spots import unlisted
 from pii_tracer.run.journal import Kind, Record
-from pii_tracer.run.runner import RunState as Walked
-from pii_tracer.run.runner import State
+from pii_tracer.run.run_state import RunState as Walked
+from pii_tracer.run.run_state import State
 from pii_tracer.verify.verdicts import (
     NO_COPY,
     ByteVerdict,

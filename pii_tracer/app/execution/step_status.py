@@ -9,7 +9,7 @@ from pii_tracer.app.work_pace import Pace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.run.journal import Kind
-from pii_tracer.run.runner import StepEvent
+from pii_tracer.run.run_state import StepEvent
 
 _LONG = timedelta(seconds=30)
 """Planned working time from which on it is told: a step that is over sooner needs no estimate."""

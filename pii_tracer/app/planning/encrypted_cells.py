@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.config.keys import Encrypted, KeyTable
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of, metadata_folders
-from pii_tracer.lake.inventory import Inventory, PlainCells, TableState
+from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.keys.envelope.cell_format import unlike_cells
 from pii_tracer.lake.keys.envelope.cells import Mode
+from pii_tracer.lake.keys.key_facts import PlainCells
 from pii_tracer.lake.rows.current_rows import data_files, guarded, read_columns
 from pii_tracer.model.errors import EstateError
 from planners.keys.key_table_lineage import family_of, state_of

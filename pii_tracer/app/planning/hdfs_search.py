@@ -9,20 +9,32 @@ from itertools import chain
 
 from pii_tracer.app.hdfs_places import fetch
 from pii_tracer.app.planning.folder_search import evidence_of
+from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.plain_files.hdfs_folder import look_at_folder
-from pii_tracer.lake.inventory import Inventory
-from pii_tracer.lake.stores.hdfs.discovery import places_in_hdfs
+from pii_tracer.lake.formats.plain_files.stored_folder import StoredFolder, look_at_folder
+from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.read_result import in_order
+from pii_tracer.lake.stores.hdfs.discovery import gap_of, places_in_hdfs
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
+from pii_tracer.lake.stores.hdfs.tables import tables_among
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.referenced_files import named_files
+from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import PATH, HdfsEvidence, HdfsRead
+
+_OPAQUE = (
+    "the catalog's table {} lies there, and its files are not plain rows (gap `unknown_table`). Erase the person with"
+    " the table's own engine, then plan again"
+)
+_OTHER_FORMAT = "its catalog says that its files are {}, and they are {}: register it as what it is, then plan again"
 
 
 @dataclass(frozen=True)
@@ -35,19 +47,45 @@ class _Looked:
     named: frozenset[str] = frozenset()
 
 
+def with_hdfs_tables(inventory: Inventory, estate: Estate) -> Inventory:
+    """The inventory with tables in HDFS that steps can erase among its tables, and of the others there why not."""
+    if not inventory.hdfs:
+        return inventory
+    there = tables_among(estate, inventory.hdfs)
+    places = [p.model_copy(update={"untreated": there.why.get(p.location)}) for p in inventory.hdfs]
+    shown = {str(p.location): gap_of(p) for p in places if p.untreated}
+    gaps = [shown.get(g.evidence, g) if g.kind == GapKind.HDFS_PLACE else g for g in inventory.gaps]
+    gaps += [g for found in there.found.values() for g in found.gaps]
+    states = (*inventory.tables, *(found.state for found in there.found.values()))
+    tables = tuple(sorted(states, key=lambda state: state.location))
+    return inventory.model_copy(update={"tables": tables, "hdfs": tuple(places), "gaps": in_order(gaps)})
+
+
 def search_hdfs(
-    inventory: Inventory, estate: Estate, patterns: Patterns, short: bool, say: Callable[[str], None]
+    inventory: Inventory,
+    estate: Estate,
+    patterns: Patterns,
+    short: bool,
+    say: Callable[[str], None],
+    numbers: OtherNumbers | None = None,
 ) -> dict[str, HdfsEvidence]:
     """Search every place in HDFS. short: whether a short number is looked for."""
-    wanted, names = places_in_hdfs(estate), _names(estate)
+    known = (p.location for p in inventory.hdfs if p.kind in (HdfsKind.TABLE, HdfsKind.FOLDER))
+    wanted, names = places_in_hdfs(estate, known), _names(estate)
+    tables = {state.location: state for state in inventory.tables if state.in_hdfs}
     found = {}
     for place in inventory.hdfs:
         say(f"looking for the persons in {patterns.mask(str(place.location))}: {len(place.files):,} files")
         client = client_at(estate, place.location)
-        looked = list(several(partial(_look, client, patterns, wanted, place.kind), place.files))
+        mine = (numbers or OtherNumbers()).at(patterns, str(place.location))
+        looked = list(several(partial(_look, client, mine, wanted, place.kind), place.files))
+        if state := tables.get(str(place.location)):
+            found[state.location] = _of_table(state, _explained(looked, place), place, short, mine)
+            continue
         told = _told(looked, short, patterns)
         if place.kind is HdfsKind.FOLDER and not told.unread:
-            told = _with_state(told, looked, client, place, names.get(place.location), patterns)
+            name = names.get(place.location, place.table)
+            told = _with_state(told, looked, client, place, name, patterns)
         found[str(place.location)] = told
     return found
 
@@ -67,12 +105,35 @@ def _with_state(
     patterns: Patterns,
 ) -> HdfsEvidence:
     """What a bare folder showed, as of a table of this machine, where its files can be written again."""
-    bare = look_at_folder(client, place, table)
+    if place.opaque:
+        return replace(told, stuck=_OPAQUE.format(place.opaque))
+    listed = [HdfsPath(client, one.path, one.size) for one in place.files]
+    root = HdfsPath(client, place.location.path)
+    bare = look_at_folder(StoredFolder(place.location.dataset, root, listed, place.fingerprint(), table))
     if isinstance(bare, str):
         return replace(told, stuck=patterns.mask(bare))
+    if place.registered not in (None, bare.state.format):
+        return replace(told, stuck=_OTHER_FORMAT.format(place.registered, bare.state.format))
+    state = bare.state.model_copy(update={"partition_of": place.partition_of and place.partition_of.dataset})
     scans = [one.scan.model_copy(update={"path": _below(place, one.scan.path)}) for one in looked]
     data = tuple(one.read for one in looked if one.read and (one.read.holds or one.read.path in bare.files))
-    return replace(told, state=bare.state, evidence=evidence_of(scans, patterns), touched=data)
+    return replace(told, state=state, evidence=evidence_of(scans, patterns), touched=data)
+
+
+def _explained(looked: Sequence[_Looked], place: HdfsPlace) -> list[_Looked]:
+    """Files of a table without cut bounds of those that hold nothing of the persons."""
+    inside = (one.scan.model_copy(update={"path": _below(place, one.scan.path)}) for one in looked)
+    scans = without_explained(place.location, inside)
+    hits = (scan.hits for scan in scans)
+    return [replace(o, scan=o.scan.model_copy(update={"hits": h})) for o, h in zip(looked, hits, strict=True)]
+
+
+def _of_table(
+    state: TableState, looked: Sequence[_Looked], place: HdfsPlace, short: bool, patterns: Patterns
+) -> HdfsEvidence:
+    """What a table showed that steps can erase, as one of this machine does."""
+    scans = [one.scan.model_copy(update={"path": _below(place, one.scan.path)}) for one in looked]
+    return replace(_told(looked, short, patterns), state=state, evidence=evidence_of(scans, patterns), touched=())
 
 
 def _below(place: HdfsPlace, path: str) -> str:

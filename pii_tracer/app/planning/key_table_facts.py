@@ -9,7 +9,8 @@ from pii_tracer.app.planning.encrypted_cells import plain_cells
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.keys import KeyTable, KmsWrapping
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.inventory import Inventory, KeyFacts, KmsKey
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.keys.key_facts import KeyFacts, KmsKey
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.number_keys import spellings

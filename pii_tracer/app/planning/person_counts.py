@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import LibraryError, data_files, read_columns
-from pii_tracer.lake.stores.s3.s3_path import S3Path, opened
+from pii_tracer.lake.stores.any_place import AnyPlace, opened
 from pii_tracer.model.datasets import PLAIN, KeySet, Match
 from pii_tracer.model.errors import EstateError
 from planners.copies.classification import match_of
@@ -65,7 +64,7 @@ def left_to_spark(state: TableState, seen: Evidence | None, paths: EstatePaths) 
         return False
 
 
-def _has_bytes(file: Path | S3Path) -> bool:
+def _has_bytes(file: AnyPlace) -> bool:
     with opened(file) as stream:
         return bool(stream.read(1))
 

@@ -10,11 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from executors.engine.step_support import refuse_unfit
+from pii_tracer.app.object_places.search import search_object_places
 from pii_tracer.app.planning.catalog_text_search import telling_catalogs
 from pii_tracer.app.planning.confirmed_keys import confirmed
 from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
-from pii_tracer.app.planning.hdfs_search import search_hdfs
+from pii_tracer.app.planning.hdfs_search import search_hdfs, with_hdfs_tables
 from pii_tracer.app.planning.key_table_facts import key_facts
 from pii_tracer.app.planning.lineage_text_search import telling_jobs
 from pii_tracer.app.planning.other_numbers import other_numbers
@@ -36,7 +37,7 @@ from pii_tracer.app.planning.value_masking import (
     telling_objects,
 )
 from pii_tracer.app.planning.values_in_other_rows import others_rows
-from pii_tracer.app.scan_ledger_file import ledger_of
+from pii_tracer.app.scan_ledger_file import searchers_with_ledger
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.estate_file import (
     Archive,
@@ -61,8 +62,6 @@ from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.locations import s3_location
 from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.model.waivers import Waiver
-from pii_tracer.scan.known_bytes import LedgerSearchers
-from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import build_patterns
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.match_keys import Wanted
@@ -99,7 +98,7 @@ def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True)
 
     stored: whether buckets are asked for archives and for what is treated as they are, bare folders in S3.
     """
-    inventory = with_lake(discover(estate, base), estate, EstatePaths(estate, base))
+    inventory = with_lake(with_hdfs_tables(discover(estate, base), estate), estate, EstatePaths(estate, base))
     archives = (*estate.archives, *_bare_in_s3(inventory)) if stored else ()
     if archives:
         from pii_tracer.lake.stores.s3.archive_versions import discover_archives, s3_clients
@@ -240,14 +239,19 @@ def make_plan(
     refuse_telling_texts(requests, reason, planner, waivers, patterns, out)
     numbers = other_numbers(surveys, graph, inventory, paths, say)
     searched = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say, numbers)
-    searchers = _searchers(settings, estate, say)
-    evidence = {**scan_estate(inventory, patterns, readings, say, searchers, numbers), **searched.tables}
+    searchers = searchers_with_ledger(settings, estate, say)
+    hdfs = search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say, numbers)
+    tables = {state.location for state in inventory.tables}
+    folders = {place: seen.evidence for place, seen in hdfs.items() if seen.evidence and place not in tables}
+    there = {place: seen.evidence for place, seen in hdfs.items() if seen.evidence and place in tables}
+    evidence = {**scan_estate(inventory, patterns, readings, say, searchers, numbers), **searched.tables, **there}
     surveys = confirmed(surveys, evidence, inventory, paths, partial(numbers.at, patterns), say)
     evidence = count_persons(evidence, surveys, inventory, paths, readings, say)
-    hdfs = search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say)
-    folders = {place: seen.evidence for place, seen in hdfs.items() if seen.evidence}
+    stored = search_object_places(inventory, estate, patterns, as_of, say)
+    folders |= {place: seen.evidence for place, seen in stored.items() if seen.evidence}
     digits = key_digits(evidence, surveys, graph, inventory, paths, readings, say)
-    digits |= unread_digits(folders, surveys, graph, [seen.state for seen in hdfs.values() if seen.state])
+    states = [*(hdfs[place].state for place in folders if place in hdfs), *(seen.state for seen in stored.values())]
+    digits |= unread_digits(folders, surveys, graph, filter(None, states))
     topics = _read_topics(estate, base, inventory, surveys, say)
     sealed = key.seal(key_sets)
     keys = key_facts(estate, surveys, inventory, paths, say)
@@ -282,6 +286,7 @@ def make_plan(
                 untaken=numbers.gaps,
                 remote=searched.places,
                 hdfs=hdfs,
+                stored=stored,
             ),
             digests=Digests(
                 graph=graph.digest(),
@@ -302,14 +307,6 @@ def make_plan(
     refuse_telling_plan(plan, patterns)
     refuse_unfit(estate.spark, plan.steps)
     return Planned(plan=plan, sealed=sealed, graph=graph, summary=summary, inventory=inventory)
-
-
-def _searchers(settings: Settings, estate: Estate, say: Say) -> Searchers:
-    from executors.engine.spark_session import open_session
-    from pii_tracer.verify.cluster_byte_search import searchers_of
-
-    inner = searchers_of(estate.spark, lambda: open_session(estate, settings.base), say)
-    return LedgerSearchers(ledger_of(settings, estate, say), inner)
 
 
 def _by_subject(estate: Estate, requests: Sequence[Request]) -> list[tuple[Subject, list[Request]]]:

@@ -26,13 +26,14 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.scan.hit_collector import json_leaves
-from planners.copies.classification import carriage_of, match_of
+from planners.copies.classification import match_of
 from planners.copies.scan_evidence import (
     Digits,
     Evidence,
     KeyDigits,
     Why,
 )
+from planners.copies.table_match import carriage_of
 from planners.gaps.short_number_columns import (
     Names,
     are_keys,

@@ -14,7 +14,7 @@ from pii_tracer.model.column_paths import Spots, find_spot, spot_of
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import is_s3
+from pii_tracer.model.locations import is_remote
 
 if TYPE_CHECKING:
     from planners.copies.match_keys import Keys, Wanted
@@ -24,12 +24,13 @@ def table_of(subject: Subject, name: str, paths: EstatePaths, states: Mapping[Da
     """The source of a subject, or a further table.
 
     Raises:
-        EstateError: discovery did not find it, or it lies in S3.
+        EstateError: discovery did not find it, or it lies in a store where its rows cannot be read.
     """
     dataset = paths.aliases().get(name)
-    if dataset is not None and is_s3(dataset.namespace) and dataset not in states:
+    if dataset is not None and is_remote(dataset.namespace) and dataset not in states:
+        store = dataset.namespace.partition("://")[0].upper()
         raise EstateError(
-            f"the table {name} of subject `{subject.name}` lies in S3, where its rows cannot be read",
+            f"the table {name} of subject `{subject.name}` lies in {store}, where its rows cannot be read",
             where="the estate file, `subjects`",
             todo="`pii-tracer inventory` says why; or name another table that has the persons",
         )

@@ -20,9 +20,9 @@ from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import LibraryError, data_files
 from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
-from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.datasets import Match
-from pii_tracer.model.locations import is_s3
+from pii_tracer.model.locations import is_remote
 from pii_tracer.model.plan import Mention
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan
@@ -134,7 +134,7 @@ def _roots(state: TableState, by_location: Mapping[str, TableState]) -> list[str
 
 def _wanted(
     state: TableState, match: Match, seen: Mapping[str, Iterable[Place]], patterns: Patterns, paths: EstatePaths
-) -> tuple[frozenset[str], frozenset[Path | S3Path]]:
+) -> tuple[frozenset[str], frozenset[AnyPlace]]:
     """The columns to look at, and the files to look at them in: only where a value stands beside the key."""
     columns, names = frozenset[str](), set[tuple[str, str]]()
     if not any(seen.values()):
@@ -161,7 +161,7 @@ def _wanted(
 
 def _real(location: str) -> str:
     """A folder, links followed."""
-    return location if is_s3(location) else str(Path(location).resolve())
+    return location if is_remote(location) else str(Path(location).resolve())
 
 
 class _Columns:
@@ -241,7 +241,7 @@ class _Rows:
         known = frozenset[str]().union(*(known_keys(self._survey, name) for name in plain_key_sets(self._survey)))
         return "other_keys" if are_keys(values, known) else "not_keys"
 
-    def read(self, columns: frozenset[str], files: Collection[Path | S3Path], paths: EstatePaths) -> None:
+    def read(self, columns: frozenset[str], files: Collection[AnyPlace], paths: EstatePaths) -> None:
         """Read columns of files, all at once: a file and what changes its rows may be given together only.
 
         Raises:

@@ -58,6 +58,7 @@ class CatalogEntry:
 
     location and metadata: as the catalog writes them, paths or URIs; an Iceberg table may have no location here, it
     then stands in its metadata. head: only in catalogs with branches, which have an entry for each reference.
+    partitions: places in HDFS of its partitions outside its folder, as the catalog writes them.
     """
 
     name: str | None
@@ -66,6 +67,7 @@ class CatalogEntry:
     location: str | None
     metadata: str | None = None
     head: Head | None = None
+    partitions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

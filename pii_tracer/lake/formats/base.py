@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from pii_tracer.lake.inventory import InventoryGap, TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
+    from pii_tracer.lake.stores.any_place import AnyPlace
+    from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+    from pii_tracer.lake.stores.hdfs.table_reading import Looked as LookedInHdfs
     from pii_tracer.lake.stores.s3.object_versions import ClientFactory
-    from pii_tracer.lake.stores.s3.s3_path import S3Path
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
     from pii_tracer.model.locations import S3Location
 
@@ -78,6 +80,11 @@ class CommitLog:
 
     folders: tuple[str, ...]
     name: Pattern[str]
+
+
+def named_as_data(path: Path) -> bool:
+    """Whether a file has the name of a data file, or of a log of rows."""
+    return path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
 
 
 class TableFormat:
@@ -144,6 +151,18 @@ class TableFormat:
         """Its tables among those that are named in S3: the state of each, or why nothing is erased in it."""
         return ()
 
+    erased_in_hdfs: ClassVar[bool] = False
+    """Whether a table of this format in HDFS is erased there, known by its folder."""
+
+    def look_in_hdfs(self, place: HdfsPath, name: str | None) -> LookedInHdfs:
+        """A table in HDFS, or why nothing is erased in it; asked where `erased_in_hdfs`. name: as it is declared.
+
+        Raises:
+            EstateError: its metadata cannot be read.
+            OSError: HDFS refuses.
+        """
+        raise NotImplementedError
+
     def object_kind(self, folders: Sequence[str], name: str) -> ObjectKind | None:
         """What a file of a table is for, by its folders, from the outermost, and its name; None of data."""
         return ObjectKind.METADATA if not self.metadata_folders.isdisjoint(folders) else None
@@ -154,7 +173,7 @@ class TableFormat:
     """How the names of columns begin that the format itself writes beside the table's, made of them; None: there are
     none."""
 
-    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
         """Files that the current rows are read from, sorted.
 
         Raises:
@@ -170,7 +189,7 @@ class TableFormat:
         raise NotImplementedError
 
     def read_file_rows(
-        self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
+        self, state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths
     ) -> Iterator[pa.RecordBatch]:
         """The current rows in some of its data files, with these columns in this order; one a file lacks is NULL.
 
@@ -256,7 +275,7 @@ class TableFormat:
         """Whether a setting of `kept_by` decides over files with rows; else only over the table's notes about them."""
         return True
 
-    def reference_retention(self, location: Path | S3Path, metadata: str | None) -> tuple[RefRetention, ...]:
+    def reference_retention(self, location: AnyPlace, metadata: str | None) -> tuple[RefRetention, ...]:
         """Branches and tags with what each keeps, sorted by name. metadata: what the table's catalog points at.
 
         Raises:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.spark_types import without_views
-from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.any_place import AnyPlace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+    from pii_tracer.lake.stores.remote_file import RemoteFile
 
 Batches = Iterator["pa.RecordBatch"]
 
 
-def parquet_batches(path: Path | S3Path | HdfsPath, columns: Sequence[str]) -> Batches:
+def parquet_batches(path: AnyPlace | RemoteFile, columns: Sequence[str]) -> Batches:
     """The rows of a Parquet file, a batch at a time, with those of some columns that it has."""
     import pyarrow.parquet as pq
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.errors import EstateError
 
@@ -23,7 +22,7 @@ class LibraryError(EstateError):
     """What a table's library does not read: its files are broken, or the library lacks a feature that Spark has."""
 
 
-def data_files(state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+def data_files(state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
     """Files that the current rows are read from (Hudi: base and log files; Iceberg: data files), sorted.
 
     Raises:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.rows.current_rows import at_spot
 from pii_tracer.lake.rows.historical_columns import Past
-from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.errors import EstateError
 
@@ -44,7 +43,7 @@ class Version:
 
     parts: Callable[[], Parts]
     rows: Callable[[], list[Values]]
-    files: Callable[[], Iterable[Path | S3Path]]
+    files: Callable[[], Iterable[AnyPlace]]
 
 
 def values_in(table: pa.Table, pasts: Pasts) -> list[Values]:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.batches import Batches
 from pii_tracer.lake.rows.current_rows import guarded
-from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.any_place import AnyPlace
 
 
-def read_part(
-    state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
-) -> Batches:
+def read_part(state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths) -> Batches:
     """The current rows in these files, of those that `data_files` names, with these top-level columns in this order.
 
     Deleted rows are left out, as by `read_columns`: Iceberg delete files and vectors, Delta deletion vectors, Hudi log

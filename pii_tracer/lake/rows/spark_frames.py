@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pii_tracer.model.errors import ScanError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.serializers import Serializer
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
@@ -45,6 +47,54 @@ def map_in_arrow(frame: DataFrame, work: Work, schema: StructType) -> DataFrame:
     return Classic(mapped, frame.sparkSession)
 
 
+def frame_of_rows(spark: SparkSession, rows: Sequence[Sequence[Any]], columns: str) -> DataFrame:
+    """Few rows as a frame that no Python worker has to give again at each use: a relation that Spark holds itself.
+
+    `createDataFrame` of Spark 3 sends rows of Python through a worker whenever the frame is computed; with Arrow it
+    needs pandas. Neither a plan nor an event log shows a relation's values.
+
+    columns: the columns and their types in Spark's words. Times without a zone are of this machine's zone.
+
+    Raises:
+        ScanError: a value does not fit its column's type; it is not told.
+    """
+    from pyspark.sql import DataFrame as Classic
+    from pyspark.sql import SparkSession as ClassicSession
+
+    if not isinstance(spark, ClassicSession) or not spark.version.startswith("3."):
+        return spark.createDataFrame(list(rows), columns)
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import _parse_datatype_string
+
+    kind = cast("StructType", _parse_datatype_string(columns))
+    schema = to_arrow_schema(kind)
+    try:
+        arrays = [pa.array([_moment(row[n]) for row in rows], field.type) for n, field in enumerate(schema)]
+    except (pa.ArrowException, TypeError, ValueError):  # their messages quote the value
+        raise ScanError("a value does not fit its column's type", todo="look at the values and at the type") from None
+    table = pa.Table.from_arrays(arrays, schema=schema)
+    jvm: Any = spark._jvm
+    held = spark.sparkContext._serialize_to_jvm(
+        table, cast("Serializer", _ArrowStream()), jvm.PythonSQLUtils.readArrowStreamFromFile, jvm.ArrowIteratorServer
+    )
+    return Classic(jvm.PythonSQLUtils.toDataFrame(held, kind.json(), spark._jsparkSession), spark)
+
+
+class _ArrowStream:
+    """Writes a table in Arrow's stream format, called as PySpark calls its serializers."""
+
+    def dump_stream(self, table: pa.Table, stream: Any) -> None:
+        import pyarrow as pa
+
+        with pa.ipc.new_stream(stream, table.schema) as writer:
+            writer.write_table(table, max_chunksize=_ROWS)
+
+
+def _moment(value: Any) -> Any:
+    return value.astimezone() if isinstance(value, datetime) and value.tzinfo is None else value
+
+
 def frame_of_places(spark: SparkSession, places: Sequence[Place], read: Reader, kind: StructType) -> DataFrame:
     """The rows that workers read from files. read: has to be a function of a module; gives cells of the schema's types.
 
@@ -53,7 +103,7 @@ def frame_of_places(spark: SparkSession, places: Sequence[Place], read: Reader, 
     Raises (when the frame is computed):
         ScanError: a cell does not fit the schema; its value is not told.
     """
-    texts = spark.createDataFrame([(json.dumps(place),) for place in places], "place string")
+    texts = frame_of_rows(spark, [(json.dumps(place),) for place in places], "place string")
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -193,6 +193,19 @@ class LineageGraph:
         first, last = self.columnar.link_start[number : number + 2].tolist()
         return tuple(self._read.dataset(n) for n in self.columnar.link_source[first:last].tolist())
 
+    def targets_of(self, dataset: DatasetId) -> tuple[DatasetId, ...]:
+        """Datasets that something of a dataset directly goes into, itself left out."""
+        return tuple(self._within(dataset, traversal.feeds(self.columnar), 1))
+
+    def columns_beside(self, column: ColumnId) -> tuple[tuple[ColumnId, ...], tuple[ColumnId, ...]]:
+        """The columns that values of this one directly come from, and those that they directly go into."""
+        start = self._read.column_number(column)
+        if start is None:
+            return (), ()
+        size, ways = len(self.columnar.column_name), (traversal.values_up, traversal.values_down)
+        up, down = (traversal.reached(size, start, way(self.columnar), layers=1).tolist() for way in ways)
+        return tuple(self._read.columns(up)), tuple(self._read.columns(down))
+
     def downstream(self, dataset: DatasetId) -> tuple[DatasetId, ...]:
         """Every dataset that receives something, in topological order (cycles are taken together)."""
         return self._reached(dataset, traversal.feeds(self.columnar))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pii_tracer.lake.rows.spark_frames import map_in_arrow
+from pii_tracer.lake.rows.spark_frames import frame_of_rows, map_in_arrow
 from pii_tracer.lineage.sources.query_logs import Parser, Query, parse_one
 from pii_tracer.lineage.sources.table_candidates import Tables
 from pii_tracer.lineage.sql.statement_effects import StatementLineage
@@ -66,7 +66,7 @@ def parser_on(spark: SparkSession) -> Parser:
         slices = max(1, -(-len(texts) // _PER_TASK))
         kind = StructType([StructField("n", LongType()), StructField("answer", BinaryType())])
         with _workers_as_here(spark):
-            frame = spark.createDataFrame(texts, "n bigint, text string, dialect string, database string")
+            frame = frame_of_rows(spark, texts, "n bigint, text string, dialect string, database string")
             # in order before the work: sorted afterwards, Spark would parse every text twice, once to draw samples
             shared = frame.repartitionByRange(slices, "n").sortWithinPartitions("n")
             answers = map_in_arrow(shared, work, kind).toLocalIterator()

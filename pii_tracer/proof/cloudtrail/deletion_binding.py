@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pii_tracer.model.errors import PiiTracerError
+from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.cloudtrail.deletion_events import Deletion, Source, access_log_deletions
 from pii_tracer.proof.cloudtrail.digest_chain import load_keys, read_trail
@@ -86,10 +87,10 @@ def read_claims(evidence: Path) -> Claims:
     plan = parse_plan(read_limited(evidence / "plan.json"), "plan.json").plan
     records, _ = parse(read_limited(evidence / "journal.jsonl"))
     bodies = [canonical_object(line) or {} for line in split_lines(read_limited(evidence / "leaves.jsonl"))]
-    erased = [b for b in bodies if b.get("kind") == "erased" and _on_s3(str(b.get("uri")))]
+    erased = [b for b in bodies if b.get("kind") == "erased" and is_s3(str(b.get("uri")))]
     listed = {step.copy_ for step in plan.steps if "bucket" in step.parameters}
     archives = (copy for copy in plan.copies if copy.id in listed and copy.s3_table is None)  # engines list no deletion
-    strict = {_split(copy.location) for copy in archives if _on_s3(copy.location)}
+    strict = {_split(copy.location) for copy in archives if is_s3(copy.location)}
     inside = {
         b["copy_id"] for b in erased if b.get("version_id") is None and not _below(*_split(str(b["uri"])), strict)
     }
@@ -248,13 +249,9 @@ def _requests(records: Iterable[Record]) -> Iterator[str]:
             yield from (str(item) for item in facts.get("request_ids", ()) if item)
 
 
-def _on_s3(location: str) -> bool:
-    return location.startswith(("s3://", "s3a://"))
-
-
 def _tables(plan: ErasurePlan, strict: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     for copy in plan.copies:
-        if _on_s3(copy.location):
+        if is_s3(copy.location):
             place = _split(copy.location)
             if not _below(*place, strict):
                 yield place

@@ -175,7 +175,11 @@ def _packed(array: Any) -> Any:
     long = np.flatnonzero(sizes > 1)
     starts = ends[long]
     heads = data[starts].astype(np.uint16) << 8 | data[starts + 1]
-    known = {*streams.STARTS, *(start[:2] for kind in file_kinds() for start in kind.starts)}
+    known = {
+        *streams.STARTS,
+        *compression.FOREIGN_STARTS,
+        *(start[:2] for kind in file_kinds() for start in kind.starts),
+    }
     begins = np.isin(heads, [int.from_bytes(start, "big") for start in known])
     return long[begins | (sizes[long] >= _ANY_FILE)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -178,7 +179,7 @@ def _own(data: memoryview, collector: Collector) -> None:
 
 def _text(name: str, data: memoryview, collector: Collector, role: Role) -> str:
     base = name.rsplit("/", 1)[-1]
-    if bytes(data[:4]) == b"crc\0" and base.endswith(".crc"):
+    if base.endswith(".crc") and _is_checksums(data):
         collector.raw(data, "raw bytes")
         return "hadoop checksum"
     if len(data) > BLOCK and role is Role.DATA and (kind := text.in_blocks(base, bytes(data[:BLOCK]))):
@@ -188,10 +189,36 @@ def _text(name: str, data: memoryview, collector: Collector, role: Role) -> str:
     if content is not None:
         return text.decode(base, content, collector, role)
     collector.raw(data, "raw bytes")
-    if base.startswith("deletion_vector_") and base.endswith(".bin") and data[0] == 1:
+    if base.startswith("deletion_vector_") and base.endswith(".bin") and _is_vectors(data):
         return "deletion vector"  # Roaring bitmaps of row positions
     content = text.as_single_bytes(data)
     if content is not None:
         return text.decode(base, content, collector, role)
     collector.unread("a format that no decoder knows")
     return "raw"
+
+
+_BITMAPS = 1681511377
+_CHUNK = range(1, 1 << 20)
+
+
+def _is_checksums(data: memoryview) -> bool:
+    """Whether it is laid out as Hadoop's checksums: bytes of each chunk, then four bytes a chunk, none a stream's start
+    (https://github.com/apache/hadoop, `ChecksumFileSystem`)."""
+    if bytes(data[:4]) != b"crc\0" or len(data) % 4 or int.from_bytes(data[4:8], "big") not in _CHUNK:
+        return False
+    return not compression.begin_within(bytes(data[8:]))
+
+
+def _is_vectors(data: memoryview) -> bool:
+    """Whether it is a file of Delta's deletion vectors from end to end: size, bitmaps of row positions, CRC-32
+    (https://github.com/delta-io/delta/blob/master/PROTOCOL.md#deletion-vector-file-storage-format)."""
+    position = 1
+    while data[0] == 1 and position < len(data):
+        size = int.from_bytes(data[position : position + 4], "big")
+        body = data[position + 4 : position + 4 + size]
+        checksum = int.from_bytes(data[position + 4 + size : position + 8 + size], "big")
+        if int.from_bytes(body[:4], "little") != _BITMAPS or zlib.crc32(body) != checksum:
+            return False
+        position += 8 + size
+    return data[0] == 1 and position == len(data)

@@ -26,7 +26,7 @@ _MAGIC = (
     (b"LZ4Block", "lz4 blocks"),
     (b"\xff\x06\0\0sNaPpY", "snappy frames"),
 )
-_ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 
 _MOST = 2 * 1024**3
 """No chunk unpacks to more bytes."""
@@ -66,7 +66,7 @@ _SKIPPED = b"\x2a\x4d\x18"
 (RFC 8878, section 3.1.2)."""
 
 
-STARTS = frozenset({*(magic[:2] for magic, _ in _MAGIC), *_ZLIB})
+STARTS = frozenset({*(magic[:2] for magic, _ in _MAGIC), *ZLIB})
 """The first two bytes of what may be compressed; frames that are passed over come on top."""
 
 
@@ -82,7 +82,7 @@ def by_magic(data: memoryview) -> str | None:
             return codec
     if head[1:4] == _SKIPPED and head[0] & 0xF0 == 0x50:
         return _skipping(data)
-    return "zlib" if head.startswith(_ZLIB) and _is_zlib(data) else None
+    return "zlib" if head.startswith(ZLIB) and _is_zlib(data) else None
 
 
 def _skipping(data: memoryview) -> str | None:

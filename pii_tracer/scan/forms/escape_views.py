@@ -42,8 +42,8 @@ _DROPPED = re.compile(UNSEEN + rb"|\\+(?![a-z0-9\\])|(?<=\\)\\+")
 _ALIKE = re.compile(rb"(" + _QUOTE + rb"+)|(" + _DASH + rb")|(?:\n[ \t>]*|" + _BLANK + rb")+")
 _ESCAPES = re.compile(
     rb"((?:%(?:25)*[0-9a-f]{2})+)"
-    rb"|&(?:amp;)*(#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,30});"
-    rb"|((?:\\+u[0-9a-f]{4})+)"
+    rb"|&(?:amp;)*(#\d{1,9};?|#x[0-9a-f]{1,8};?|[a-z][a-z0-9]{1,30};)"
+    rb"|((?:(?:\\+|%)u[0-9a-f]{4})+)"
     rb"|\\+(?:u\{([0-9a-f]{1,6})\}|x([0-9a-f]{2})|([0-3][0-7]{2})|([nrtfv]))"
     rb"|<br ?/?>"
 )
@@ -180,7 +180,7 @@ def views(window: bytes) -> Iterator[View]:
     """A folded window in its views, those that differ from one another."""
     plain = View(window, list(range(len(window) + 1)))
     bare = _unescaped(plain)
-    printable = _replaced(_PRINTABLE, _from_printable, plain)
+    printable = replaced(_PRINTABLE, _from_printable, plain)
     done = set()
     for view in (plain, bare, printable, _unescaped(printable) if printable is not plain else bare):
         if view.data not in done:
@@ -203,14 +203,24 @@ def windows(places: Iterable[tuple[int, int]], around: int, size: int) -> Iterat
 
 def _unescaped(view: View) -> View:
     """Two layers: escapes of escapes."""
-    return _replaced(_ESCAPES, _from_escape, _replaced(_ESCAPES, _from_escape, view))
+    return undone(view, 2)
 
 
 def _made_alike(view: View) -> View:
-    return _replaced(_ALIKE, _one_of_its_kind, _replaced(_DROPPED, lambda _: b"", view))
+    return replaced(_ALIKE, _one_of_its_kind, replaced(_DROPPED, lambda _: b"", view))
 
 
-def _replaced(pattern: re.Pattern[bytes], put: Callable[[re.Match[bytes]], bytes], view: View) -> View:
+def undone(view: View, layers: int) -> View:
+    """With its escapes undone, and escapes of escapes, as often as that."""
+    for _ in range(layers):
+        before, view = view, replaced(_ESCAPES, _from_escape, view)
+        if view is before:
+            break
+    return view
+
+
+def replaced(pattern: re.Pattern[bytes], put: Callable[[re.Match[bytes]], bytes], view: View) -> View:
+    """With what a pattern matches replaced; the very view where it matches nothing."""
     out: list[bytes] = []
     origins: list[int] = []
     last = 0
@@ -238,9 +248,9 @@ def _from_escape(match: re.Match[bytes]) -> bytes:
     if percent:
         return _lower(bytes.fromhex("".join(part[-2:].decode() for part in percent.split(b"%"))))
     if entity:
-        return _lower(html.unescape(f"&{entity.decode()};").encode("utf-8", "replace"))
+        return _lower(html.unescape(f"&{entity.decode().rstrip(';')};").encode("utf-8", "replace"))
     if units:
-        digits = re.sub(rb"\\+u", b"", units).decode()
+        digits = re.sub(rb"(?:\\+|%)u", b"", units).decode()
         return _lower(bytes.fromhex(digits).decode("utf-16-be", "replace").encode())
     if point:
         return _lower(chr(min(int(point, 16), 0x10FFFF)).encode("utf-8", "replace"))

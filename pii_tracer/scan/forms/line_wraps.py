@@ -132,10 +132,11 @@ def joined(text: bytes) -> Joined:
     whole = np.frombuffer(text, np.uint8)
     breaks = np.flatnonzero(whole == 10)
     lasts, starts = _ends(whole, breaks), _starts(whole, breaks)
-    gaps = np.zeros(len(whole) + 1, np.int64)
+    gaps = np.zeros(len(whole) + 1, np.int32)
     np.add.at(gaps, lasts + 1, 1)
     np.add.at(gaps, starts, -1)
-    origins = np.flatnonzero(np.cumsum(gaps[:-1]) <= 0)
+    np.cumsum(gaps, out=gaps)
+    origins = np.flatnonzero(gaps[:-1] <= 0)
     return Joined(whole[origins].tobytes(), origins)
 
 

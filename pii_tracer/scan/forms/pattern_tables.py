@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ahocorasick_rs import BytesAhoCorasick
 
 from pii_tracer.model.datasets import KeySet
-from pii_tracer.scan.forms import escape_views, spaced_numbers, whole_escapes
+from pii_tracer.scan.forms import escape_views, national_numbers, spaced_numbers, transcriptions, whole_escapes
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.value_encodings import (
     SEALED,
@@ -109,6 +109,8 @@ class Tables:
                 add(self.digests, digest.hex().encode(), (name, form))
                 for pattern in (digest, *base64_alone(digest)) if form in SEALED else ():
                     add(self.exact, pattern, (name, form))
+                for shown in transcriptions.digest_in_pieces(digest) if form in SEALED else ():
+                    add(self.folded, shown.encode(), (name, form))
         number = bare_number(value)
         for text in (number, f"+{number}") if number else ():  # as advertisers hash phones
             for digest, form in digests(text):
@@ -131,11 +133,21 @@ class Tables:
             self._strong(name, value)
         if value != given and not key_set.weak and len(value) < _SURE:
             self._strong(name, given)  # with its blanks it is strong
+        self._phone(name, value)
         if number is not None:
             for text in whole_escapes.in_other_digits(number):
                 add(self.folded, text.encode(), (name, Form.ESCAPED))
             for text in (number, *scientific(number)):
                 add(self.bounded, text.encode(), (name, Form.NUMBER))
+
+    def _phone(self, name: str, value: str) -> None:
+        """A phone as its own country writes it, in one piece and in pieces, and as an integer."""
+        for digits in national_numbers.national(value):
+            add(self.bounded, digits.encode(), (name, Form.NUMBER))
+            if len(digits) >= spaced_numbers.LEAST and (name, Form.NUMBER) not in self.spaced.get(digits, ()):
+                self.spaced.setdefault(digits, []).append((name, Form.NUMBER))
+            if digits[0] != "0" and name not in self.ints.setdefault(int(digits), []):
+                self.ints[int(digits)].append(name)
 
     def _bounded(self, name: str, value: str) -> None:
         table = self.bounded if len(value) >= TINY_DIGITS or not value.isdigit() else self.tiny
@@ -165,9 +177,14 @@ class Tables:
                 add(self.folded, escaped.encode().lower(), (name, Form.ESCAPED))
             for page in whole_escapes.in_code_pages(spelling):
                 add(self.folded, page.lower(), (name, Form.TEXT))
+            for text in transcriptions.of_text(spelling):
+                add(self.folded, text.encode().lower(), (name, Form.ENCODED))
+            add(self.folded, transcriptions.wide(spelling).lower(), (name, Form.UTF32))
+            for data in transcriptions.of_bytes(spelling):
+                add(self.exact, data, (name, Form.ENCODED))
             for cased in dict.fromkeys((spelling, spelling.lower(), spelling.upper())):
                 add(self.folded, cased.encode().hex().encode(), (name, Form.HEX))
-                for core in base64_cores(cased.encode()):
+                for core in (*base64_cores(cased.encode()), *transcriptions.base64_of_base64(cased)):
                     add(self.exact, core, (name, Form.BASE64))
             for encoded, is_base64 in whole_escapes.wide_encoded(spelling):
                 table = self.exact if is_base64 else self.folded

@@ -38,14 +38,19 @@ class SpacedNumbers:
 
     def __init__(self, numbers: list[str]) -> None:
         self._numbers = [number.encode() for number in numbers]
+        # where none of these is, none of the others is, which have one of them within
+        self._within = [n for n in self._numbers if not any(o != n and o in n for o in self._numbers)]
         self._search = BytesAhoCorasick(self._numbers) if numbers else None
 
-    def matches(self, data: bytes) -> Iterator[tuple[int, int, int]]:
-        """Which number, where it starts and ends. Those that stand in one piece are left to others."""
+    def matches(self, data: bytes, *, joined: bool = False) -> Iterator[tuple[int, int, int]]:
+        """Which number, where it starts and ends. Those that stand in one piece are left to others.
+
+        joined: what touches it may be another cell.
+        """
         if self._search is None:
             return
         digits = data.translate(None, _OTHERS)
-        if len(self._numbers) <= _FEW and not any(number in digits for number in self._numbers):
+        if len(self._within) <= _FEW and not any(number in digits for number in self._within):
             return
         found = self._search.find_matches_as_indexes(digits, overlapping=True)
         if not found:
@@ -54,15 +59,17 @@ class SpacedNumbers:
         places = np.flatnonzero((whole >= 48) & (whole <= 57))
         for number, first, end in found:
             start, stop = int(places[first]), int(places[end - 1]) + 1
-            if stop - start > end - first and _is_one(data, start, stop):
+            if stop - start > end - first and _is_one(data, start, stop, joined=joined):
                 yield number, start, stop
 
 
-def _is_one(data: bytes, start: int, stop: int) -> bool:
+def _is_one(data: bytes, start: int, stop: int, *, joined: bool) -> bool:
     """Whether signs part the digits as a number's are, and no other digit touches them but zeros in front."""
     text = data[start:stop]
     if text.replace(b".", b"", 1).isdigit():  # a fraction
         return False
     if not (_GROUPED.fullmatch(text) or _THOUSANDS.fullmatch(text)):
         return False
-    return not (data[stop : stop + 1].isdigit() or data[max(0, start - 40) : start].rstrip(b"0")[-1:].isdigit())
+    return joined or not (
+        data[stop : stop + 1].isdigit() or data[max(0, start - 40) : start].rstrip(b"0")[-1:].isdigit()
+    )

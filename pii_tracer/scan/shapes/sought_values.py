@@ -36,8 +36,9 @@ class Shape:
     """What a column chunk can hold.
 
     tables: of a text its words of four and of eight bytes, its runs of digits, and what stands around ends of lines; of
-    numbers the whole ones. low, high: the least and the greatest whole number. parted: whether signs that are not seen
-    stand in a text, so that no word of a value needs to stand in one piece; grouped: whether long numbers in pieces do.
+    numbers the whole ones. low, high: the least and the greatest whole number. parted: whether signs that are not seen,
+    or letters written as escapes, stand in a text, so that no word of a value needs to stand in one piece; grouped:
+    whether long numbers in pieces do.
     """
 
     kind: Kind

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import cast
 
 from sqlglot import exp
@@ -117,6 +118,7 @@ class Joins:
         shown |= _taken(node.expressions, sources) & twins
         self._check({alias: rows for alias, rows in sources.items() if alias in shown}, links, same, sources)
 
+        @cache  # a query that reads a column twice, above another that does, would ask for it four times
         def origins(way: Way) -> Origins:
             for projection in node.expressions:
                 if projection.alias_or_name.lower() == way[0].lower():
@@ -124,6 +126,7 @@ class Joins:
             starred = any(p.is_star for p in node.expressions)
             return frozenset().union(*(s.origins(way) for s in sources.values())) if starred else NONE
 
+        @cache
         def values(way: Way) -> Values:
             for projection in node.expressions:
                 if projection.alias_or_name.lower() == way[0].lower():

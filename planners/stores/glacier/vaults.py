@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pii_tracer.lake.inventory import VaultArchive, VaultState
+from pii_tracer.lake.stores.glacier.vault_state import VaultArchive, VaultState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.plan import Override

@@ -1,18 +1,21 @@
-"""Places in HDFS as copies: bare folders, and what HDFS kept of deleted files. The others stay gaps (`places`)."""
+"""Places in HDFS as copies: tables, bare folders, and what HDFS kept of deleted files. Others stay gaps (`places`)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS
+from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.datasets import BY_ROWS, Carries, CopyKind, Format, Strategy
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Copy, Examined, Found, Gap
 from planners.copies.scan_evidence import HdfsEvidence
 from planners.locate.subject_survey import Survey, World
-from planners.step_drafts import CopyDraft, slug
-from planners.stores.hdfs.places import treated
+from planners.step_drafts import NO_ROWS, CopyDraft, is_named, slug
+from planners.stores.hdfs.places import named_for, treated, untreated
 
 _WHAT = {
     HdfsKind.SNAPSHOT: "a snapshot keeps files that hold the person",
@@ -33,11 +36,21 @@ class Kept:
     gaps: tuple[Gap, ...]
 
 
-def folder_copy(item: CopyDraft, world: World) -> CopyDraft:
-    """A bare folder in HDFS with the files that a step writes again; where no row can be deleted, as it is."""
+def copy_there(item: CopyDraft, world: World) -> CopyDraft:
+    """A table or bare folder in HDFS, with the place that it is.
+
+    A table that no step may touch has none (its gap says why). Of a folder the files that a step writes again are told;
+    one in which no row can be deleted stays as it is.
+    """
+    place = next(p for p in world.inventory.hdfs if str(p.location) == item.copy.location)
+    if place.kind is HdfsKind.TABLE:
+        seen = world.hdfs[item.copy.location]
+        if untreated(place, seen, named_for(place, world.inventory, world.hdfs)) is None:
+            return replace(item, hdfs=place)
+        blocked = {"strategy": Strategy.BLOCKED, **NO_ROWS}
+        return replace(item, copy=item.copy.model_copy(update=blocked), hdfs=place)
     if item.copy.strategy not in BY_ROWS or item.copy.mentions:
         return item
-    place = next(p for p in world.inventory.hdfs if str(p.location) == item.copy.location)
     return replace(item, hdfs=place, reads=world.hdfs[item.copy.location].touched)
 
 
@@ -46,7 +59,7 @@ def kept_copies(found: Survey, world: World) -> Kept:
     items, examined, gaps = list[CopyDraft](), list[Examined](), list[Gap]()
     for place, seen in treated(world.inventory, world.hdfs):
         if seen.state is not None:
-            continue  # a bare folder is recognised as tables are
+            continue  # tables and bare folders are recognised as those of this machine
         if seen.strong & found.key_sets.keys():
             items.append(_kept(place, seen))
         elif not seen.strong:
@@ -57,6 +70,15 @@ def kept_copies(found: Survey, world: World) -> Kept:
             told = Examined(dataset=place.location.dataset, table=None, carries=Carries.NONE, reason=reason)
             examined.append(told)
     return Kept(tuple(items), tuple(examined), tuple(gaps))
+
+
+def partitions_of(name: str, items: Iterable[CopyDraft], inventory: Inventory) -> Iterator[CopyDraft]:
+    """The copies in which partitions of a table lie that people mean by a name, outside of that table's folder."""
+    known = (p.location for p in inventory.hdfs if names_place(name, p.table, str(p.location), p.location.path))
+    tables = {location.dataset for location in known}
+    for item in items:
+        if item.state is not None and item.state.partition_of in tables and not is_named(name, item.copy):
+            yield item
 
 
 def _kept(place: HdfsPlace, seen: HdfsEvidence) -> CopyDraft:

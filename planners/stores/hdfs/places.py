@@ -16,7 +16,7 @@ _SHOWN = 5
 def untreated(place: HdfsPlace, seen: HdfsEvidence | None, named: frozenset[str] = frozenset()) -> str | None:
     """Why no step erases the person in a place; None where steps do, or nobody is in it.
 
-    named: files that metadata anywhere in HDFS names.
+    named: files that metadata names (`named_for`).
     """
     if seen is None:
         return "it was not looked into"
@@ -34,7 +34,25 @@ def untreated(place: HdfsPlace, seen: HdfsEvidence | None, named: frozenset[str]
         return _stuck(place, seen, named)
     if place.kind is HdfsKind.TEMPORARY and not place.agreed:
         return "once nothing writes there and its owner agrees, name it under `hdfs[].deletable`"
-    return "" if place.kind is HdfsKind.TABLE else None
+    if place.kind is HdfsKind.TABLE:
+        return _unsafe(place, seen, named)
+    return None
+
+
+def _unsafe(place: HdfsPlace, seen: HdfsEvidence, named: frozenset[str]) -> str | None:
+    if seen.state is None:
+        return ""  # what stands against it is told by its gap
+    if any(file.path in named for file in place.files):
+        return "another table's metadata names files in it, which the erasure would take away from that table"
+    return None
+
+
+def named_for(place: HdfsPlace, inventory: Inventory, seen: Mapping[str, HdfsEvidence]) -> frozenset[str]:
+    """Files that metadata anywhere in HDFS names; of a table, that of others which are in use."""
+    if place.kind is not HdfsKind.TABLE:
+        return frozenset[str]().union(*(one.named for one in seen.values()))
+    live = (p for p in inventory.hdfs if p.kind in (HdfsKind.TABLE, HdfsKind.FOLDER) and p.location != place.location)
+    return frozenset[str]().union(*(seen[str(p.location)].named for p in live if str(p.location) in seen))
 
 
 def _stuck(place: HdfsPlace, seen: HdfsEvidence, named: frozenset[str]) -> str | None:
@@ -47,16 +65,16 @@ def _stuck(place: HdfsPlace, seen: HdfsEvidence, named: frozenset[str]) -> str |
 
 def treated(inventory: Inventory, seen: Mapping[str, HdfsEvidence]) -> Iterator[tuple[HdfsPlace, HdfsEvidence]]:
     """The places that steps erase, or in which nobody is."""
-    named = frozenset[str]().union(*(one.named for one in seen.values()))
     for place in inventory.hdfs:
         found = seen.get(str(place.location))
-        if found is not None and untreated(place, found, named) is None:
+        if found is not None and untreated(place, found, named_for(place, inventory, seen)) is None:
             yield place, found
 
 
 def folder_states(inventory: Inventory, seen: Mapping[str, HdfsEvidence]) -> tuple[TableState, ...]:
     """Bare folders whose files steps can write again, as tables."""
-    return tuple(found.state for _, found in treated(inventory, seen) if found.state is not None)
+    folders = (found for place, found in treated(inventory, seen) if place.kind is HdfsKind.FOLDER)
+    return tuple(found.state for found in folders if found.state is not None)
 
 
 def hdfs_gaps(
@@ -65,12 +83,12 @@ def hdfs_gaps(
     """The gaps of places that no step erases. shown: by place, how it may be shown."""
     places = {str(place.location): place for place in inventory.hdfs}
     done = {str(place.location) for place, _ in treated(inventory, seen)}
-    named = frozenset[str]().union(*(one.named for one in seen.values()))
     found = []
     for gap in gaps:
         if gap.evidence in done:
             continue
-        why = untreated(places[gap.evidence], seen.get(gap.evidence), named)
+        place = places[gap.evidence]
+        why = untreated(place, seen.get(gap.evidence), named_for(place, inventory, seen))
         told = gap.model_copy(
             update={
                 "evidence": shown.get(gap.evidence, gap.evidence),

@@ -63,7 +63,7 @@ def whole_deletions_in_hdfs(items: Iterable[CopyDraft]) -> tuple[Override, ...]:
     found = []
     for item in items:
         place = item.hdfs
-        if place is None or place.kind is HdfsKind.FOLDER or not item.drafts:
+        if place is None or place.kind in (HdfsKind.FOLDER, HdfsKind.TABLE) or not item.drafts:
             continue
         number = len(place.files) if place.kind is HdfsKind.SNAPSHOT else len(item.reads)
         why = place.agreed or "what its user deleted"

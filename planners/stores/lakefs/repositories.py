@@ -27,8 +27,9 @@ from pii_tracer.model.plan import (
     Found,
     Gap,
 )
-from planners.copies.classification import Recognised, match_of, pii_columns
+from planners.copies.classification import Recognised, match_of
 from planners.copies.scan_evidence import LakefsEvidence
+from planners.copies.table_match import pii_columns
 from planners.formats.registry import format_planners
 from planners.locate.key_location import Carriage
 from planners.locate.other_columns import other_key_columns

@@ -12,7 +12,7 @@ from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_view import how_far
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind, Strategy
-from pii_tracer.run.runner import State
+from pii_tracer.run.run_state import State
 from pii_tracer.verify.verdicts import (
     NO_COPY,
     SINCE,

@@ -123,7 +123,14 @@ SPARK_CASES = {"iceberg": (make_iceberg, 12), "delta": (make_delta, 5), "hudi": 
 """Executor -> how its table is made, and how many sessions it takes at least."""
 
 
-@pytest.mark.parametrize(("make", "at_least"), [*SPARK_CASES.values(), (make_files, 3)])
+@pytest.mark.parametrize(
+    ("make", "at_least"),
+    [
+        pytest.param(*SPARK_CASES["iceberg"], marks=pytest.mark.nightly),  # test_kill ends an Iceberg table's steps
+        *(SPARK_CASES[kind] for kind in ("delta", "hudi", "keys")),
+        (make_files, 3),
+    ],
+)
 def test_killed_after_each_thing_it_does(
     spark: SparkSession, spark_estate: SparkEstate, tmp_path: Path, effects: Effects, make: Any, at_least: int
 ) -> None:

@@ -34,7 +34,7 @@ from tests.executors.crashes import Effects, die_and_resume
 from tests.executors.world import Steps
 from tests.nessiesupport import serving
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 REFERENCES = ["nessie-branch dev", "nessie-branch main", "nessie-tag q1"]

@@ -21,7 +21,7 @@ from tests.cli.small import RECEIVED
 from tests.leaks import Person, leaks
 from tests.sparksession import small_spark
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 BUYER, EMAIL = "B-771204", "asha.rao@shop.example"
 PERSON = Person((EMAIL,), (BUYER,))

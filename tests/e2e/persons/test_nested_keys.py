@@ -20,7 +20,7 @@ from pii_tracer.scan.value_forms import build_patterns
 from tests.e2e import guild
 from tests.leaks import leaks
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 KINDS = ("member", "guest", "buyer")
 VALUES = (

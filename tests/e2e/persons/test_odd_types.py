@@ -17,7 +17,7 @@ from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.small import declared, request
 from tests.sparksession import small_spark
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 KEY, OTHERS = 55102, (7, 55103)
 BESIDE: dict[str, pa.Array] = {

@@ -14,7 +14,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.app.planning.test_other_numbers import KEY, planned
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 
 def _run(base: Path, *words: str) -> int:

@@ -23,7 +23,7 @@ from tests.app.planning.test_others_rows import (
     tickets,
 )
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 IMMEDIATE = ("--retention", "immediate", "--reason", "test: no writer, no reader")
 

@@ -19,7 +19,7 @@ from pii_tracer.run.journal import parse
 from tests.cli.small import RECEIVED
 from tests.sparksession import small_spark
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 GUEST, EMAIL = "G-771204", "asha.rao@hotel.example"
 NIGHTS = [(GUEST, EMAIL, "02-28"), ("G-2", "b2@hotel.example", "03-01"), ("G-3", "b3@hotel.example", "03-02")]

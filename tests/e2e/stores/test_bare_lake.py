@@ -30,7 +30,7 @@ from tests.storeservers import Store, signed
 
 __all__ = ["signed"]
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 Rows = list[dict[str, Any]]
 EVERYBODY: Rows = [

@@ -19,7 +19,7 @@ from tests.e2e import ledger
 from tests.leaks import Person, leaks
 from tests.restsupport import serving
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 PERSON = build_patterns(
     [

@@ -24,7 +24,7 @@ from tests.leaks import Person, leaks
 
 __all__ = ["broker"]
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.nightly]
 
 LATE = "late@example.org"
 WHERE = (0, 2)

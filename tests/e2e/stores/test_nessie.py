@@ -20,7 +20,7 @@ from tests.e2e.clubhouse import MEMBER, PHONE, REFERENCES
 from tests.leaks import Person, leaks
 from tests.nessiesupport import Nessie, serving
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 PERSON = build_patterns(
     [

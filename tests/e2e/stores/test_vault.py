@@ -21,7 +21,7 @@ from tests.e2e.shredded import OTHERS, PERSON, PHONE
 from tests.glaciersupport import REGION, StrictGlacier, strict_glacier
 from tests.leaks import Person, leaks
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 
 @pytest.fixture

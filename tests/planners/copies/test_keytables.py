@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from pii_tracer.config.keys import KeyTable
-from pii_tracer.lake.inventory import KeyFacts, KmsKey
+from pii_tracer.lake.keys.key_facts import KeyFacts, KmsKey
 from pii_tracer.lineage.graph.edges import (
     Edge,
     EdgeType,

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from pii_tracer.model.datasets import Match, MatchTerm
-from planners.copies.classification import leaf_type
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.copies.person_rows import count_rows
 from planners.locate.key_location import Carriage
+from planners.locate.sql.leaf_types import leaf_type
 from planners.locate.subject_survey import Survey, survey
 from tests.planners.estates import PERSON, TABLES, Case, carriage, dataset
 from tests.planners.locate.test_linkage import CASES, INTO
@@ -113,14 +113,20 @@ def left_over(case: Case, lake: Any, person: int) -> tuple[Rows, Rows]:
     return counted(rows(frame)) - mine, counted(rows(result(lake, case.sql, without=person)))
 
 
-@pytest.mark.parametrize("case", FOUND, ids=[c.name for c in FOUND])
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, id=c.name, marks=pytest.mark.nightly if n % 3 else ()) for n, c in enumerate(FOUND)],
+)
 def test_the_answer_finds_the_persons_rows_and_no_others(case: Case, lake: Any) -> None:
     for person in PERSONS:
         left, right = left_over(case, lake, person)
         assert left == right
 
 
-@pytest.mark.parametrize("case", MIXED, ids=[c.name for c in MIXED])
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, id=c.name, marks=pytest.mark.nightly if n % 3 else ()) for n, c in enumerate(MIXED)],
+)
 def test_deleting_where_a_row_can_name_several_people_would_be_wrong(case: Case, lake: Any) -> None:
     differ = [left != right for left, right in (left_over(case, lake, person) for person in (100, 102, 103, 104))]
     assert any(differ)

@@ -26,7 +26,7 @@ from tests.planners.locate.test_nested_subject import (
     spots,
 )
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.nightly]
 
 PEOPLE = (100, 101, 102, 103)
 KINDS = TABLES["prod.pays"].replace("decimal(10,2)", "double")

@@ -9,7 +9,7 @@ import pytest
 
 from pii_tracer.config.estate_file import Prices
 from pii_tracer.config.glacier_vaults import Vault
-from pii_tracer.lake.inventory import VaultArchive, VaultState
+from pii_tracer.lake.stores.glacier.vault_state import VaultArchive, VaultState
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind, DatasetId, Strategy

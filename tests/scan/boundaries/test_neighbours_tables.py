@@ -69,7 +69,7 @@ NAMES = build_patterns([KeySet(name="uid", origin="uid", weak=False, values=(("s
 BY_NAME = Match(terms=(MatchTerm(column="uid", key_set="uid", type="string"),))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_of_longer_names_is_clean_and_the_person_is_found_beside_them(
     spark: SparkSession, spark_estate: SparkEstate, kind: str
@@ -109,7 +109,7 @@ RESEMBLING = build_patterns(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 def test_a_table_of_people_who_resemble_the_person_is_clean(
     spark: SparkSession, spark_estate: SparkEstate, kind: str

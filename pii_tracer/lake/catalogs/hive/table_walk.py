@@ -8,6 +8,7 @@ from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, Opaque, catalog
 from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, kept_as, lies_inside
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import is_hdfs
 
 
 class TableWalk:
@@ -46,15 +47,18 @@ class TableWalk:
             self._entries.append(CatalogEntry(name, parts, kept.format, kept.location, kept.metadata))
         else:
             # Spark knows tables of other formats by its session catalog
-            self._entries.append(CatalogEntry(sql_name(*parts), parts, kept.format, kept.location))
-            if kept.plain:
-                self._beyond(parts, table, kept)
+            beyond = self._beyond(parts, table, kept) if kept.plain else ()
+            entry = CatalogEntry(sql_name(*parts), parts, kept.format, kept.location, partitions=beyond)
+            self._entries.append(entry)
         return kept
 
-    def _beyond(self, parts: tuple[str, str], table: Any, kept: Kept) -> None:
-        """Partitions are where the metastore says: elsewhere, or of another format, they are none of the folder's."""
+    def _beyond(self, parts: tuple[str, str], table: Any, kept: Kept) -> tuple[str, ...]:
+        """The places in HDFS of partitions outside the table's folder. Partitions elsewhere, or of another format, are
+        none of the folder's, and are gaps."""
         found = self.partitions(parts, table)
-        outside = sum(place is None or not lies_inside(place, str(kept.location)) for place, _ in found)
+        places = [place for place, _ in found if place is None or not lies_inside(place, str(kept.location))]
+        in_hdfs = tuple(sorted({place for place in places if place and is_hdfs(place)}))
+        outside = sum(place not in in_hdfs for place in places)
         if outside:
             self.gap(
                 f"{outside} of its {len(found)} partitions lie outside the table's folder and are not erased with it;"
@@ -70,3 +74,4 @@ class TableWalk:
                 *parts,
                 kind=GapKind.MIXED_FORMATS,
             )
+        return in_hdfs

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from pii_tracer.lake.formats.base import CommitLog, NamedBy, ObjectKind, Role, TableFormat
+from pii_tracer.lake.formats.base import CommitLog, NamedBy, ObjectKind, Role, TableFormat, named_as_data
 from pii_tracer.lake.formats.delta.log_paths import COMMIT, LOG
 from pii_tracer.lake.formats.delta.retention import FILES
 from pii_tracer.lake.formats.delta.retention import LOG as LOGS
@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from pii_tracer.lake.inventory import InventoryGap, TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
+    from pii_tracer.lake.stores.any_place import AnyPlace
+    from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+    from pii_tracer.lake.stores.hdfs.table_reading import Looked as LookedInHdfs
     from pii_tracer.lake.stores.s3.object_versions import ClientFactory
-    from pii_tracer.lake.stores.s3.s3_path import S3Path
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
 
 
@@ -79,10 +81,17 @@ class DeltaFormat(TableFormat):
 
         return look_at_delta(asked.by_place, asked.folders)
 
+    erased_in_hdfs = True
+
+    def look_in_hdfs(self, place: HdfsPath, name: str | None) -> LookedInHdfs:
+        from pii_tracer.lake.formats.delta.hdfs_table import look_at_delta
+
+        return look_at_delta(place, name)
+
     def object_kind(self, folders: Sequence[str], name: str) -> ObjectKind | None:
         return ObjectKind.LOG if LOG in folders else None
 
-    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
         from pii_tracer.lake.formats.delta import rows
 
         return rows.data_files(state, paths)
@@ -93,7 +102,7 @@ class DeltaFormat(TableFormat):
         return rows.delta_rows(state, columns, int(state.snapshot), paths)
 
     def read_file_rows(
-        self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
+        self, state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths
     ) -> Iterator[pa.RecordBatch]:
         from pii_tracer.lake.formats.delta import rows
 
@@ -113,7 +122,7 @@ class DeltaFormat(TableFormat):
         return None
 
     def may_hold_rows(self, path: Path) -> bool:
-        return path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
+        return named_as_data(path)
 
     def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
         from pii_tracer.lake.formats.delta.checkpoint_texts import checkpoint_texts

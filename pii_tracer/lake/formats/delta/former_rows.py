@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.delta.rows import delta_rows, open_delta
+from pii_tracer.lake.formats.delta.rows import delta_rows, open_delta, stored_name
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.former_versions import (
     FilesGoneError,
@@ -26,8 +26,8 @@ from pii_tracer.lake.rows.former_versions import (
     with_key,
 )
 from pii_tracer.lake.rows.historical_columns import Field, past_columns
-from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.model.locations import is_s3, local_path
+from pii_tracer.lake.stores.any_place import AnyPlace
+from pii_tracer.model.locations import local_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +73,7 @@ def _version(opened: _Opened, number: int, current: bool, sought: Sought, paths:
         there = pasts()
         return [] if current else values_in(delta_rows(opened.state, columns_in(there), number, paths), there)
 
-    def files() -> list[Path | S3Path]:
+    def files() -> list[AnyPlace]:
         return list(map(paths.place, opened.at(number).file_uris()))
 
     return Version(parts, rows, files)
@@ -114,7 +114,7 @@ def _files(table: DeltaTable, paths: EstatePaths) -> list[tuple[str, ...]]:
 
 def _named(uri: str) -> str:
     """A file as `EstatePaths.place` takes it."""
-    return uri if is_s3(uri) else str(local_path(uri))
+    return stored_name(uri) or str(local_path(uri))
 
 
 def _digest(mask: pa.BooleanArray) -> str:

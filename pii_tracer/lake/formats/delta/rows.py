@@ -13,8 +13,8 @@ from pii_tracer.lake.formats.delta.transaction_log import LiveFile, log_of
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
 from pii_tracer.lake.rows.current_rows import LibraryError
-from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.model.locations import is_s3, local_path
+from pii_tracer.lake.stores.any_place import AnyPlace
+from pii_tracer.model.locations import hdfs_location, is_hdfs, is_remote, is_s3, local_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
-def data_files(state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+def data_files(state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
     """Data files of the current version, as the log has them.
 
     Raises:
@@ -80,7 +80,7 @@ def open_delta(state: TableState, version: int, paths: EstatePaths) -> DeltaTabl
     """
     from deltalake import DeltaTable
 
-    remote = is_s3(state.location)
+    remote = is_remote(state.location)
     if unquote(state.location) != state.location or (remote and re.search(r"[?#]", state.location)):
         # delta-rs decodes the path once too often and would read the folder of the decoded name
         raise LibraryError(
@@ -88,14 +88,14 @@ def open_delta(state: TableState, version: int, paths: EstatePaths) -> DeltaTabl
             where=state.location,
             todo="rename the folder; only Spark can read it as it is",
         )
-    if remote:
+    if is_s3(state.location):
         return DeltaTable(state.location, version=version, storage_options=paths.s3_options)
+    if is_hdfs(state.location):  # as the user that HADOOP_USER_NAME names, or who runs this
+        return DeltaTable(hdfs_location(state.location).with_port, version=version)
     return DeltaTable(Path(state.location), version=version)
 
 
-def file_rows(
-    state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
-) -> Batches:
+def file_rows(state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths) -> Batches:
     """The current rows in some files; all rows of a table whose columns are mapped."""
     if _mapped(state):  # the library knows how deep names are to be told otherwise
         for batch in delta_batches(state, columns, int(state.snapshot), paths):
@@ -118,7 +118,12 @@ def _deleted(state: TableState, paths: EstatePaths) -> Mapping[str, pa.BooleanAr
 
 def _real(path: str) -> str:
     """A file as the library names it."""
-    return path if is_s3(path) else str(local_path(path).resolve())
+    return stored_name(path) or str(local_path(path).resolve())
+
+
+def stored_name(uri: str) -> str | None:
+    """A file in a store as listings there name it, of its library's name for it; None of one of this machine."""
+    return str(hdfs_location(uri)) if is_hdfs(uri) else uri if is_s3(uri) else None
 
 
 def _live(file: LiveFile[Any], columns: Sequence[str], kept: pa.BooleanArray | None) -> Batches:

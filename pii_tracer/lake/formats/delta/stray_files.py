@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath, PurePosixPath
+from typing import Any
 
 from pii_tracer.lake.formats.delta.log_paths import LOG
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot
@@ -15,7 +16,6 @@ from pii_tracer.lake.formats.stray_files import (
     has_bytes,
     told,
 )
-from pii_tracer.lake.stores.s3.s3_path import S3Path
 
 _NAMED = re.compile(UUID, re.IGNORECASE)
 _OWN_FOLDERS = frozenset(
@@ -38,8 +38,8 @@ def strangers(location: Path, snapshot: DeltaSnapshot[Path]) -> tuple[Path, ...]
     )
 
 
-def strange_objects(location: str, there: Mapping[str, int], snapshot: DeltaSnapshot[S3Path]) -> list[str]:
-    """As `strangers`, of a table in S3. there: every object in its folder, and its bytes."""
+def strange_objects(location: str, there: Mapping[str, int], snapshot: DeltaSnapshot[Any]) -> list[str]:
+    """As `strangers`, of a table in a store. there: every file in its folder, by its whole name, and its bytes."""
     named = {str(path) for path in snapshot.named}
     found = []
     for name, size in there.items():
@@ -57,7 +57,7 @@ def _files(location: Path) -> Iterator[Path]:
         yield from (path for n in names if not told((path := Path(folder) / n).is_symlink) and not MARKS.match(n))
 
 
-def as_written(path: PurePath, snapshot: DeltaSnapshot[Path] | DeltaSnapshot[S3Path]) -> bool:
+def as_written(path: PurePath, snapshot: DeltaSnapshot[Any]) -> bool:
     """Whether a file of a table's folder is named as writers name what they leave there.
 
     Data files and deletion vectors in a folder of a partition, or under a random prefix; change files; checksums.

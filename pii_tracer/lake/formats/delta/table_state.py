@@ -16,7 +16,7 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import GENERATED, InventoryGap, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.spark_types import padded_columns, spark_columns
-from pii_tracer.lake.stores.s3.s3_path import Place
+from pii_tracer.lake.stores.any_place import Place
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import GapKind
 

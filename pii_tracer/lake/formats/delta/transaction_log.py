@@ -29,7 +29,8 @@ from pii_tracer.lake.formats.delta.log_paths import (
     vector_path,
     written_by,
 )
-from pii_tracer.lake.stores.s3.s3_path import Place, S3Path
+from pii_tracer.lake.stores.any_place import AnyPlace, Place
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 
 _ACTIONS = ("add", "remove", "metaData", "protocol", "txn", "domainMetadata")
 
@@ -146,9 +147,11 @@ def read_log(location: Place, *, history: bool = True) -> DeltaSnapshot[Place]:
         raise unreadable(location, error) from None
 
 
-def log_of(location: Path | S3Path, *, history: bool = True) -> DeltaSnapshot[Any]:
+def log_of(location: AnyPlace, *, history: bool = True) -> DeltaSnapshot[Any]:
     """As `read_log`, of a place whose kind is not known to the type checker."""
-    if isinstance(location, S3Path):
+    if isinstance(location, Path):
+        return read_log(location, history=history)
+    if isinstance(location, HdfsPath):
         return read_log(location, history=history)
     return read_log(location, history=history)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pii_tracer.lake.formats.base import CommitLog, NamedBy, Role, TableFormat
+from pii_tracer.lake.formats.base import CommitLog, NamedBy, Role, TableFormat, named_as_data
 from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI,
     HUDI_CLEAN,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
     from pii_tracer.lake.inventory import TableState
     from pii_tracer.lake.read_result import Found
-    from pii_tracer.lake.stores.s3.s3_path import S3Path
+    from pii_tracer.lake.stores.any_place import AnyPlace
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
 
 
@@ -76,7 +76,7 @@ class HudiFormat(TableFormat):
 
         return look_at_hudi(asked.by_place, asked.folders, asked.options)
 
-    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
         from pii_tracer.lake.formats.hudi import rows
 
         return rows.data_files(state, paths)
@@ -87,7 +87,7 @@ class HudiFormat(TableFormat):
         return rows.current_rows(state, paths)
 
     def read_file_rows(
-        self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
+        self, state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths
     ) -> Iterator[pa.RecordBatch]:
         from pii_tracer.lake.formats.hudi import rows
 
@@ -100,8 +100,7 @@ class HudiFormat(TableFormat):
         return f"{state.versions:,} commits of {name} are on its timeline, and former rows of Hudi tables are not read"
 
     def may_hold_rows(self, path: Path) -> bool:
-        named = path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
-        return named and not path.name.startswith(".hoodie")
+        return named_as_data(path) and not path.name.startswith(".hoodie")
 
     # -- what retention, lineage and the doctor ask ----------------------------------------------------------------
 

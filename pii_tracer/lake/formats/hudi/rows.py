@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.hudi.table_state import NO_OPTIONS, load_hudi, slice_files
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
-from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from hudi import HudiTable
 
 
-def data_files(state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+def data_files(state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
     """Base and log files of the current file slices, sorted. Raises as `load_hudi` and `slice_files`."""
     base, logs = slice_files(open_hudi(state, paths), paths.place(state.location))
     return tuple(sorted((*base, *logs), key=str))
@@ -38,9 +37,7 @@ def current_rows(state: TableState, paths: EstatePaths) -> pa.Table:
     return pa.Table.from_batches(batches) if batches else table.get_schema().empty_table()
 
 
-def file_rows(
-    state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
-) -> Batches:
+def file_rows(state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths) -> Batches:
     """The current rows in some files, each with what is read with it."""
     import pyarrow as pa
 

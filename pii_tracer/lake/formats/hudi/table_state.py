@@ -18,7 +18,8 @@ from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import Ref, RefKind, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.spark_types import arrow_type
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path, opened
+from pii_tracer.lake.stores.any_place import AnyPlace, opened
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Column, DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
@@ -58,8 +59,10 @@ def load_hudi(location: AnyPlace, options: Mapping[str, str] = NO_OPTIONS) -> Hu
                 todo="rename the folder; only Spark can read it as it is",
             )
         builder = HudiTableBuilder.from_base_uri(str(location)).with_storage_options(dict(options))
-    else:
+    elif isinstance(location, Path):
         builder = HudiTableBuilder.from_base_uri(location.as_uri())
+    else:
+        raise EstateError("Hudi tables are not read there", where=str(location), todo="name a table of this machine")
     try:
         return builder.build()
     except Exception as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pii_tracer.lake.formats.base import CommitLog, NamedBy, ObjectKind, Role, TableFormat
+from pii_tracer.lake.formats.base import CommitLog, NamedBy, ObjectKind, Role, TableFormat, named_as_data
 from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
 from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pii_tracer.lake.inventory import TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
-    from pii_tracer.lake.stores.s3.s3_path import S3Path
+    from pii_tracer.lake.stores.any_place import AnyPlace
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
     from pii_tracer.model.locations import S3Location
 
@@ -106,7 +106,7 @@ class IcebergFormat(TableFormat):
         own = folders[-1:] == ["metadata"] and name.endswith(_METADATA)
         return ObjectKind.METADATA if own else None
 
-    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
         from pii_tracer.lake.formats.iceberg import rows
 
         return rows.data_files(state, paths)
@@ -117,7 +117,7 @@ class IcebergFormat(TableFormat):
         return rows.current_rows(state, columns, paths)
 
     def read_file_rows(
-        self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
+        self, state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths
     ) -> Iterator[pa.RecordBatch]:
         from pii_tracer.lake.formats.iceberg import rows
 
@@ -137,7 +137,7 @@ class IcebergFormat(TableFormat):
         return None
 
     def may_hold_rows(self, path: Path) -> bool:
-        return path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
+        return named_as_data(path)
 
     def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
         from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
@@ -171,7 +171,7 @@ class IcebergFormat(TableFormat):
     def keeps_data(self, setting: str) -> bool:
         return "metadata" not in setting
 
-    def reference_retention(self, location: Path | S3Path, metadata: str | None) -> tuple[RefRetention, ...]:
+    def reference_retention(self, location: AnyPlace, metadata: str | None) -> tuple[RefRetention, ...]:
         from pii_tracer.lake.formats.iceberg import retention
 
         return retention.references(location, metadata)

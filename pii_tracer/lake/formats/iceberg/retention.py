@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
 from pii_tracer.lake.formats.kept_settings import DAY_MS, MAIN, Kept, RefRetention
 from pii_tracer.lake.inventory import RefKind
-from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.any_place import AnyPlace
 
 AGE = "history.expire.max-snapshot-age-ms"
 LEAST = "history.expire.min-snapshots-to-keep"
@@ -49,7 +48,7 @@ def value_for(setting: str, days: int) -> str | None:
     return "true" if name == _TRIM else None
 
 
-def references(location: Path | S3Path, metadata: str | None = None) -> tuple[RefRetention, ...]:
+def references(location: AnyPlace, metadata: str | None = None) -> tuple[RefRetention, ...]:
     """References of a table with their own retention, sorted by name. metadata: as its catalog points at.
 
     Raises:

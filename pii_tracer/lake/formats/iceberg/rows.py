@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -11,13 +10,13 @@ from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.batches import Batches, with_columns
 from pii_tracer.lake.rows.current_rows import guarded
-from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.any_place import AnyPlace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def data_files(state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+def data_files(state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
     """Data files of the current snapshot, sorted.
 
     Raises:
@@ -43,9 +42,7 @@ def field_names(state: TableState, paths: EstatePaths) -> list[tuple[str, str]]:
     return [(field.name, named.get(field.field_id, "")) for field in fields]
 
 
-def file_rows(
-    state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
-) -> Batches:
+def file_rows(state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths) -> Batches:
     """The current rows in some files."""
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.io.pyarrow import ArrowScan

@@ -18,7 +18,7 @@ from typing import Any
 from pii_tracer.lake.formats.iceberg.retention import LEAST, REF_AGE
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
 from pii_tracer.lake.formats.kept_settings import MAIN, RefRetention
-from pii_tracer.lake.stores.s3.s3_path import S3Path, file_of
+from pii_tracer.lake.stores.any_place import AnyPlace, file_of
 from pii_tracer.model.errors import EstateError
 
 _FOREVER = 2**63 - 1
@@ -109,7 +109,7 @@ def _ancestors(snapshots: Mapping[int, SnapshotNode], start: int) -> set[int]:
 class History:
     """The snapshots of a table in a folder, by one metadata file. Each manifest is read once."""
 
-    def __init__(self, location: Path | S3Path, metadata: Path | str | None) -> None:
+    def __init__(self, location: AnyPlace, metadata: Path | str | None) -> None:
         """metadata: the file that the table's catalog points at, where one does; in S3 always.
 
         Raises:
@@ -192,7 +192,7 @@ class History:
         return str(file_of(self._location, text))
 
 
-def referenced(location: Path | S3Path, metadata: str | None) -> frozenset[str]:
+def referenced(location: AnyPlace, metadata: str | None) -> frozenset[str]:
     """As `History.referenced`. metadata: as for `History`.
 
     Raises:
@@ -212,7 +212,7 @@ def reached(location: Path, metadata: Path) -> frozenset[str]:
 
 
 @contextmanager
-def _history_of(location: Path | S3Path) -> Iterator[None]:
+def _history_of(location: AnyPlace) -> Iterator[None]:
     """PyIceberg lets parsers' errors of many families through: they are one error here."""
     try:
         yield
@@ -232,9 +232,9 @@ def _holder(ref: RefRetention, snapshot: SnapshotNode, default_age: int) -> Hold
     return Holder(ref.name, ref.kind.value, ref.snapshot, until)
 
 
-def _size(file: Path | S3Path) -> int:
+def _size(file: AnyPlace) -> int:
     """Bytes; 0 of a file that is gone."""
     try:
-        return file.seekable().seek(0, io.SEEK_END) if isinstance(file, S3Path) else file.stat().st_size
+        return file.stat().st_size if isinstance(file, Path) else file.seekable().seek(0, io.SEEK_END)
     except FileNotFoundError:
         return 0

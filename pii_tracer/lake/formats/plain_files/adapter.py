@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pii_tracer.lake.formats.base import NamedBy, Role, TableFormat
+from pii_tracer.lake.formats.stray_files import MARKS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.lake.inventory import TableState
-    from pii_tracer.lake.stores.s3.s3_path import S3Path
+    from pii_tracer.lake.stores.any_place import AnyPlace
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
 
 
@@ -43,12 +44,12 @@ class PlainFiles(TableFormat):
 
         return look_at_bare(self.name, asked.by_place, asked.sources, asked.folders)
 
-    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
         from pii_tracer.lake.formats.plain_files import rows
-        from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+        from pii_tracer.lake.stores.remote_file import RemoteFile
 
-        # a folder in HDFS is no table of the inventory
-        return tuple(f.path for f in rows.folder_files(state, paths) if not isinstance(f.path, HdfsPath))
+        # a folder in another store is no table of the inventory
+        return tuple(f.path for f in rows.folder_files(state, paths) if not isinstance(f.path, RemoteFile))
 
     def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
         from pii_tracer.lake.formats.plain_files import rows
@@ -56,14 +57,14 @@ class PlainFiles(TableFormat):
         return rows.current_rows(state, columns, paths)
 
     def read_file_rows(
-        self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
+        self, state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths
     ) -> Iterator[pa.RecordBatch]:
         from pii_tracer.lake.formats.plain_files import rows
 
         return rows.file_rows(state, columns, files, paths)
 
     def may_hold_rows(self, path: Path) -> bool:
-        return path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
+        return not MARKS.match(path.name)
 
     def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
         return {}

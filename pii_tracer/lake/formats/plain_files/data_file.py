@@ -21,10 +21,11 @@ from pii_tracer.lake.spark_types import (
     padded_columns,
     spark_columns,
 )
-from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.remote_file import RemoteFile
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import object_uri
 from pii_tracer.scan.decode.compression import unpack
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _NAME = re.compile(r"^[^\W\d][\w .:/()#-]{0,127}$")
 
 
-AnyFile = Path | S3Path | HdfsPath
+AnyFile = Path | S3Path | RemoteFile
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,8 @@ def data_file(path: Path) -> DataFile | None:
     return DataFile(path, *kind) if kind else None
 
 
-def stored_file(path: S3Path | HdfsPath) -> StoredFile | None:
-    """As `data_file`, of an object or a file in HDFS. Raises `OSError` when S3 refuses, `StoreError` when HDFS does."""
+def stored_file(path: S3Path | RemoteFile) -> StoredFile | None:
+    """As `data_file`, of what lies in a store. Raises `OSError` when S3 refuses, `StoreError` when others do."""
     kind = _kind(path)
     return StoredFile(path, *kind) if kind else None
 
@@ -112,7 +113,7 @@ def objects_below(folder: S3Path, listed: Iterable[tuple[str, int, int]]) -> tup
     """
     files, others = [], []
     for name, size, _ in listed:
-        path = folder / name.removeprefix(f"s3://{folder.location.bucket}/{folder.location.prefix}")
+        path = folder / name.removeprefix(object_uri(folder.location.bucket, folder.location.prefix))
         *folders, last = parts_below(folder, path)
         plain = not last.startswith((".", "_")) and all("=" in part for part in folders)
         file = stored_file(path) if size and plain else None
@@ -127,7 +128,7 @@ def parts_below(folder: AnyFile, path: AnyFile) -> tuple[str, ...]:
     """The names of the folders between a folder and what lies in it, and its own."""
     if isinstance(path, Path) and isinstance(folder, Path):
         return path.relative_to(folder).parts
-    return tuple(str(path).removeprefix(f"{folder}/").split("/"))
+    return tuple(str(path).removeprefix(f"{str(folder).rstrip('/')}/").split("/"))
 
 
 def partition_values(folder: AnyFile, path: AnyFile) -> dict[str, str | None]:

@@ -25,6 +25,7 @@ from pii_tracer.lake.formats.plain_files.json_types import Shape
 from pii_tracer.lake.formats.plain_files.json_types import rows as json_rows
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
+from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
@@ -69,7 +70,7 @@ def _files_here(state: TableState) -> list[DataFile]:
     return found
 
 
-def folder_of(state: TableState, file: StoredFile) -> Path | S3Path:
+def folder_of(state: TableState, file: StoredFile) -> AnyPlace:
     """The folder of a table of such files."""
     return file.path.placed(state.location) if isinstance(file.path, S3Path) else Path(state.location)
 
@@ -222,9 +223,7 @@ def _csv(file: StoredFile) -> pa.Table:
         )
 
 
-def file_rows(
-    state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
-) -> Batches:
+def file_rows(state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths) -> Batches:
     """The rows of some files."""
     kinds = {column.name: column.type for column in state.columns}
     for file in folder_files(state, paths):

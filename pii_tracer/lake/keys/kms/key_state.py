@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.inventory import KmsKey
+from pii_tracer.lake.keys.key_facts import KmsKey
 from pii_tracer.model.errors import EstateError
 
 GONE = "Deleted"

@@ -18,7 +18,8 @@ from typing import Any
 
 from pii_tracer.config.glacier_vaults import Vault
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.inventory import InventoryGap, VaultArchive, VaultState
+from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.lake.stores.glacier.vault_state import VaultArchive, VaultState
 from pii_tracer.lake.stores.s3.archive_manifest import of_others
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError

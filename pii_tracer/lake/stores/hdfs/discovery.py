@@ -6,13 +6,14 @@ Snapshots are looked for at every folder on the way to a place and in it, trash 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import cast
 
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.catalogs.registered_tables import Registry
 from pii_tracer.lake.formats.plain_files.data_file import PARTITION
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.inventory import InventoryGap
@@ -20,6 +21,7 @@ from pii_tracer.lake.read_result import gap
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.listed_folder import ListedFolder
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
+from pii_tracer.lake.stores.hdfs.registered_places import with_registered
 from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, client_at, joined
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
@@ -34,8 +36,7 @@ _OWN = frozenset({HdfsKind.TRASH, HdfsKind.TEMPORARY, HdfsKind.SNAPSHOT})
 """Kinds of places of which all that lies below is a part."""
 
 _UNTREATED = {
-    HdfsKind.TABLE: (GapKind.HDFS_PLACE, "a table lies in HDFS and is not erased by this version: erase the person"
-                     " there with its own engine, then plan again"),
+    HdfsKind.TABLE: (GapKind.HDFS_PLACE, "a table lies in HDFS"),
     HdfsKind.FOLDER: (GapKind.HDFS_PLACE, "files lie in HDFS"),
     HdfsKind.SNAPSHOT: (GapKind.HDFS_SNAPSHOT, "a snapshot keeps the bytes of what is deleted"),
     HdfsKind.TRASH: (GapKind.HDFS_TRASH, "a user's trash keeps what is deleted"),
@@ -43,16 +44,20 @@ _UNTREATED = {
 }  # fmt: skip
 
 
-def places_in_hdfs(estate: Estate) -> tuple[HdfsLocation, ...]:
-    """The roots and declared tables of an estate in HDFS, sorted, none within another."""
+def places_in_hdfs(estate: Estate, registered: Iterable[HdfsLocation] = ()) -> tuple[HdfsLocation, ...]:
+    """The roots and tables of an estate in HDFS, sorted, none within another. registered: those of catalogs."""
     texts = (*estate.roots, *(t.location for c in estate.catalogs.values() for t in c.tables))
-    named = {hdfs_location(text) for text in texts if is_hdfs(text)}
+    named = {*registered, *(hdfs_location(text) for text in texts if is_hdfs(text))}
     return tuple(sorted((p for p in named if not any(o != p and o.holds(p) for o in named)), key=str))
 
 
-def discover_hdfs(estate: Estate) -> tuple[tuple[HdfsPlace, ...], tuple[InventoryGap, ...]]:
-    """Every place in HDFS with its files, and a gap for each; and a gap for what could not be looked at."""
-    wanted = places_in_hdfs(estate)
+def discover_hdfs(estate: Estate, registry: Registry) -> tuple[tuple[HdfsPlace, ...], tuple[InventoryGap, ...]]:
+    """Every place in HDFS with its files, and a gap for each; and a gap for what could not be looked at.
+
+    registry: what the estate's catalogs name there.
+    """
+    named = (*(place for table in registry.hdfs for place in table.places), *registry.opaque_hdfs)
+    wanted = places_in_hdfs(estate, named)
     places: list[HdfsPlace] = []
     gaps: list[InventoryGap] = []
     for name_node in sorted({place.name_node for place in wanted}):
@@ -64,7 +69,8 @@ def discover_hdfs(estate: Estate) -> tuple[tuple[HdfsPlace, ...], tuple[Inventor
         agreed = _agreed(estate, mine[0])
         places += (place.model_copy(update={"agreed": agreed.get(place.location.path)}) for place in walk.places())
         gaps += walk.gaps
-    return tuple(places), (*gaps, *map(gap_of, places))
+    known = with_registered(places, registry)
+    return known, (*gaps, *map(gap_of, known))
 
 
 def places_now(estate: Estate, location: HdfsLocation) -> tuple[tuple[HdfsPlace, ...], tuple[InventoryGap, ...]]:
@@ -100,6 +106,8 @@ def _agreed(estate: Estate, place: HdfsLocation) -> dict[str, str]:
 def gap_of(place: HdfsPlace) -> InventoryGap:
     """The gap that a place is."""
     kind, reason = _UNTREATED[place.kind]
+    if place.untreated:
+        reason += f" and is not erased: {place.untreated}"
     if place.encrypted:
         reason += "; it lies in an encryption zone"
     if place.striped:
@@ -151,7 +159,7 @@ class _Walk:
         try:
             self.client.status(path)
         except Absent:
-            self._gap(GapKind.MISSING_ROOT, "a root or table of the estate does not exist", path)
+            self._gap(GapKind.MISSING_ROOT, "a root, table or partition of the estate does not exist", path)
         except StoreError as error:
             self._refused(error, path)
         for folder in _above(path):

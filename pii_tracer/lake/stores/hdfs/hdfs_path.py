@@ -1,51 +1,163 @@
-"""A file in HDFS with the client that reads it: of `pathlib.Path` what readers of data files ask of one."""
+"""A file or folder in HDFS with the client that reads it: of `pathlib.Path` what readers of tables ask of one.
+
+Errors are `OSError`s with the NameNode's code and never its message, so that readers treat all kinds of places alike.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import io
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import BinaryIO
+from typing import TypeVar
 
-from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
-from pii_tracer.lake.stores.s3.s3_path import PART, Ranges
+from pii_tracer.lake.stores.base import Absent, StoreError
+from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, joined
+from pii_tracer.lake.stores.remote_file import RemoteFile
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
+
+Answer = TypeVar("Answer")
 
 _CHUNK = 16 * 1024 * 1024
+_REFUSED = "AccessControlException"
+"""What a NameNode answers to who has no right."""
 
 
 @dataclass(frozen=True, order=True)
-class HdfsPath:
-    """path: from the root. size: in bytes, as it was listed. Reading raises `StoreError` when HDFS refuses."""
+class HdfsPath(RemoteFile):
+    """path: from the root. size: in bytes, as it was listed; None: it is asked for when the file is read.
+
+    Two are equal when they name the same place. Everything that asks the NameNode raises `OSError` when that refuses.
+    """
 
     client: WebHdfs
     path: str
-    size: int = 0
+    size: int | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.client.name}{self.path}"
 
-    @property
-    def name(self) -> str:
-        return PurePosixPath(self.path).name
+    def __truediv__(self, name: str) -> HdfsPath:
+        """What lies in it; slashes that follow each other are one, as in Hadoop's paths.
+
+        Raises:
+            EstateError: a part of the name is `.` or `..`.
+        """
+        return HdfsPath(self.client, hdfs_location(f"{self}/{name}").path)
 
     @property
-    def suffixes(self) -> list[str]:
-        return PurePosixPath(self.name).suffixes
+    def location(self) -> HdfsLocation:
+        """Where it is."""
+        return hdfs_location(str(self))
 
-    def open(self, mode: str) -> BinaryIO:
-        """Its bytes, whole in memory. mode: `rb`."""
-        if mode != "rb":
-            raise ValueError("only read as bytes")
-        return io.BytesIO(whole(self.client, self.path, self.size))
+    @property
+    def suffix(self) -> str:
+        return PurePosixPath(self.name).suffix
 
-    def seekable(self) -> BinaryIO:
-        """Its bytes, fetched as they are read: for files of which little is needed."""
+    def resolve(self) -> HdfsPath:
+        """Itself: links are not followed."""
+        return self
 
-        def part(first: int, last: int) -> bytes:
-            return self.client.read(self.path, first, last - first + 1)
+    def is_relative_to(self, other: HdfsPath) -> bool:
+        """Whether it is the other place, or lies in it."""
+        return other.location.holds(self.location)
 
-        return io.BufferedReader(Ranges(part, self.size), PART)
+    def placed(self, text: str) -> HdfsPath:
+        """Another place as a table's metadata writes it, read by the same client. A path alone is one of its NameNode.
+
+        Raises:
+            EstateError: it lies in another store, or at another NameNode.
+        """
+        written = f"{self.client.name}{text}" if text.startswith("/") else text
+        place = hdfs_location(written) if is_hdfs(written) else None
+        if place is None or place.name_node != self.client.name:
+            raise EstateError("a table in HDFS names a file elsewhere", where=str(self), todo="look at its metadata")
+        return HdfsPath(self.client, place.path)
+
+    def iterdir(self) -> Iterator[HdfsPath]:
+        """Files directly in it, not folders, by name.
+
+        Raises:
+            FileNotFoundError: there is no such folder.
+            NotADirectoryError: it is a file.
+        """
+        for entry in self._entries(self.path):
+            if entry.kind == "FILE":
+                yield HdfsPath(self.client, joined(self.path, entry.name), entry.size)
+
+    def below(self) -> Iterator[tuple[HdfsPath, Status]]:
+        """Every file and folder in it at any depth, each folder before what lies in it.
+
+        Raises:
+            OSError: refused; or a link lies there, of which nobody knows where it leads.
+        """
+        waiting = [self.path]
+        while waiting:
+            folder = waiting.pop()
+            for entry in self._entries(folder):
+                place = HdfsPath(self.client, joined(folder, entry.name), entry.size)
+                if entry.kind == "DIRECTORY":
+                    waiting.append(place.path)
+                elif entry.kind != "FILE":
+                    raise OSError(f"{self}: Symlink")
+                yield place, entry
+
+    def walk(self) -> Iterator[tuple[str, int, int]]:
+        """Every file in it at any depth: its name in full, bytes, milliseconds since 1970. Raises as `below`."""
+        return ((str(place), entry.size, entry.modified) for place, entry in self.below() if entry.kind == "FILE")
+
+    def part(self, first: int, at_most: int) -> bytes:
+        """As the base class says. Raises `OSError`."""
+        return self._asked(lambda: self.client.read(self.path, first, at_most))
+
+    def length(self) -> int:
+        """As the base class says. Raises `OSError`."""
+        return self._asked(lambda: self.client.status(self.path).size) if self.size is None else self.size
+
+    def read_text(self, encoding: str) -> str:
+        """Its bytes as text."""
+        return self.open("rb").read().decode(encoding)
+
+    def is_file(self) -> bool:
+        """Whether there is a file of this name."""
+        return self._kind() == "FILE"
+
+    def is_dir(self) -> bool:
+        """Whether there is a folder of this name."""
+        return self._kind() == "DIRECTORY"
+
+    def exists(self) -> bool:
+        """Whether anything of this name is there."""
+        return self._kind() is not None
+
+    def modified(self) -> int | None:
+        """When it was written, in milliseconds since 1970; None where nothing stands there."""
+        try:
+            return self._asked(lambda: self.client.status(self.path)).modified
+        except FileNotFoundError:
+            return None
+
+    def _kind(self) -> str | None:
+        try:
+            return self._asked(lambda: self.client.status(self.path)).kind
+        except FileNotFoundError:
+            return None
+
+    def _entries(self, folder: str) -> list[Status]:
+        found = self._asked(lambda: list(self.client.entries(folder)))
+        if any(not entry.name for entry in found):  # a file is listed as itself, without a name
+            raise NotADirectoryError(f"{self.client.name}{folder}: NotADirectory")
+        return found
+
+    def _asked(self, ask: Callable[[], Answer]) -> Answer:
+        """An answer of HDFS, its refusals as `OSError`s."""
+        try:
+            return ask()
+        except StoreError as error:
+            kind = FileNotFoundError if isinstance(error, Absent) else OSError
+            kind = PermissionError if error.code == _REFUSED else kind
+            raise kind(f"{self}: {error.code}") from None
 
 
 def hash_of(client: WebHdfs, path: str, size: int) -> str:

@@ -34,7 +34,10 @@ class HdfsPlace(Frozen):
 
     format: of a table, where one format alone claims it. encrypted: something in it lies in an encryption zone;
     striped: or is erasure-coded. mark: of a snapshot: another one of the same name has another. agreed: who agreed that
-    it may be deleted, and why, as the estate file says.
+    it may be deleted, and why, as the estate file says. untreated: why no step erases a table, where that was asked.
+    table: its name in Spark SQL, and registered: its format, as a catalog has them. partition_of: the table whose
+    partitions lie in it, outside that table's own folder. opaque: a catalog's title of a table whose files here are not
+    its rows, though they may look so.
     """
 
     location: HdfsLocation
@@ -45,6 +48,16 @@ class HdfsPlace(Frozen):
     striped: bool = False
     mark: str = ""
     agreed: str | None = None
+    untreated: str | None = None
+    table: str | None = None
+    registered: Format | None = None
+    partition_of: HdfsLocation | None = None
+    opaque: str | None = None
+
+    @property
+    def by_files(self) -> bool:
+        """Whether steps work on it file by file, or on the whole of it; a table is written by its engine."""
+        return self.kind is not HdfsKind.TABLE
 
     def fingerprint(self) -> str:
         """`sha256:…` over what lies in it: changes when a file comes, goes or is written."""

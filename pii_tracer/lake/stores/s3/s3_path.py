@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, TypeVar, overload
+from pathlib import PurePosixPath
+from typing import Any, BinaryIO
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -20,7 +20,7 @@ from pii_tracer.lake.stores.s3.object_versions import (
     region_of,
 )
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.locations import S3Location, local_path, location_of
+from pii_tracer.model.locations import S3Location, location_of
 
 LARGEST = 1024 * 1024 * 1024
 """A commit or a part of a checkpoint of more bytes is not taken into memory."""
@@ -211,14 +211,6 @@ class S3Path:
                 raise OSError(f"{self.location}: its listing breaks off")
 
 
-AnyPlace = Path | S3Path
-
-
-def opened(place: AnyPlace) -> BinaryIO:
-    """A file of which little will be read: a footer, some columns."""
-    return place.seekable() if isinstance(place, S3Path) else place.open("rb")
-
-
 class Ranges(io.RawIOBase):
     """A file of which parts are fetched. part: gives the bytes from one offset to another, this one included."""
 
@@ -256,22 +248,6 @@ class Ranges(io.RawIOBase):
         buffer[:wanted] = data
         self._at += wanted
         return wanted
-
-
-Place = TypeVar("Place", Path, S3Path)
-
-
-@overload
-def file_of(table: Path, text: str) -> Path: ...
-@overload
-def file_of(table: S3Path, text: str) -> S3Path: ...
-def file_of(table: Path | S3Path, text: str) -> Path | S3Path:
-    """A file as a table's metadata names it, in full. table: its folder.
-
-    Raises:
-        EstateError: it lies in S3 and the table does not, or the other way round; or neither here nor there.
-    """
-    return table.placed(text) if isinstance(table, S3Path) else local_path(text)
 
 
 _REFUSED = frozenset({"403", "AccessDenied"})

@@ -72,7 +72,15 @@ def read(spark: SparkSession, steps: Steps) -> DataFrame:
     return spark.read.format("delta").load(str(steps.location))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "variant",
+    [
+        pytest.param("plain", marks=pytest.mark.nightly),
+        "vectors",
+        "feed",
+        pytest.param("checkpoint_v2", marks=pytest.mark.nightly),
+    ],
+)
 def test_variants(spark: SparkSession, spark_estate: SparkEstate, variant: str) -> None:
     steps = make(spark, spark_estate, variant, **VARIANTS[variant])
     others = bystanders(read(spark, steps))
@@ -214,6 +222,7 @@ def test_rebuild_from_the_recorded_statement(spark: SparkSession, spark_estate: 
     assert residue(folder) == []
 
 
+@pytest.mark.nightly
 def test_a_rebuild_by_insert_fills_the_columns_in_their_order(spark: SparkSession, spark_estate: SparkEstate) -> None:
     """What the query calls its columns means nothing to INSERT: `max(email)` has no name that a table could have."""
     source = make(spark, spark_estate, "placed_source")

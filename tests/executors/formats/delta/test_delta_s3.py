@@ -126,6 +126,7 @@ def test_no_current_object_and_no_version_holds_the_person(lake: Lake, partition
     assert lake.others()[:-2] == others
 
 
+@pytest.mark.nightly
 def test_a_table_is_rebuilt_from_what_its_erased_source_gives(lake: Lake, world: World) -> None:
     lake.make()
     lake.engine.append(lake.path, 0, 6, (3,))

@@ -67,6 +67,7 @@ def test_a_dropped_column_stays_in_the_files_of_others(spark: SparkSession, spar
     assert bystanders(read(spark, steps)) == others
 
 
+@pytest.mark.nightly
 def test_engines_that_read_by_symlink_manifests_lose_nothing(spark: SparkSession, spark_estate: SparkEstate) -> None:
     def make_it(name: str) -> Steps:
         steps = make(spark, spark_estate, name)
@@ -95,6 +96,7 @@ def test_engines_that_read_by_symlink_manifests_lose_nothing(spark: SparkSession
     assert residue(steps.location) == []
 
 
+@pytest.mark.nightly
 def test_days_before_the_gregorian_calendar_and_times_before_1900(
     spark: SparkSession, spark_estate: SparkEstate
 ) -> None:

@@ -95,7 +95,7 @@ def owned(spark: SparkSession, steps: Steps, where: str) -> int:
     return spark.table(str(steps.table)).where(where).count()
 
 
-@pytest.mark.parametrize("kind", ["cow", "mor"])
+@pytest.mark.parametrize("kind", [pytest.param("cow", marks=pytest.mark.nightly), "mor"])
 def test_h6_rows_of_one_record_key(spark: SparkSession, spark_estate: SparkEstate, kind: str) -> None:
     """A DELETE takes one row of each key; in a log of merge-on-read the next ones may take none."""
     steps = make(spark, spark_estate, f"h6_{kind}", kind, **INSERT)

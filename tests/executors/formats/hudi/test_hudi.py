@@ -50,7 +50,7 @@ def make(spark: SparkSession, world: SparkEstate, name: str, kind: str) -> Steps
     return Steps(context(world), "hudi", table, folder, HUDI, BY_ANY)
 
 
-@pytest.mark.parametrize("kind", ["cow", "mor"])
+@pytest.mark.parametrize("kind", [pytest.param("cow", marks=pytest.mark.nightly), "mor"])
 def test_variants(spark: SparkSession, spark_estate: SparkEstate, kind: str) -> None:
     steps = make(spark, spark_estate, "t", kind)
     others = bystanders(spark.table(steps.table))
@@ -77,6 +77,7 @@ def test_variants(spark: SparkSession, spark_estate: SparkEstate, kind: str) -> 
     assert residue(steps.location) == []
 
 
+@pytest.mark.nightly
 def test_rebuild_from_the_recorded_statement(spark: SparkSession, spark_estate: SparkEstate) -> None:
     source = make(spark, spark_estate, "source", "cow")
     folder = spark_estate.folder("hudi/totals")

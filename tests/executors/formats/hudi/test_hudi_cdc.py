@@ -17,7 +17,7 @@ from tests.sparksession import SparkEstate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.nightly]
 
 
 def test_what_a_delete_takes_out_stands_in_the_log_of_changes(spark: SparkSession, spark_estate: SparkEstate) -> None:

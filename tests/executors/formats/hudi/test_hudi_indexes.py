@@ -22,7 +22,7 @@ from tests.sparksession import SparkEstate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.nightly]
 
 OCC = {
     "hoodie.write.concurrency.mode": "optimistic_concurrency_control",

@@ -75,7 +75,8 @@ def lake(world: World, tmp_path: Path, pool: ProcessPoolExecutor) -> Lake:
     return Lake(*declared(world, tmp_path, pool, HUDI))
 
 
-@pytest.mark.parametrize("kind", ["mor", pytest.param("cow", marks=[pytest.mark.slow, pytest.mark.nightly])])
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["mor", "cow"])
 def test_no_current_object_and_no_version_holds_the_person(lake: Lake, kind: str) -> None:
     """An update of one of her rows, a savepoint, partitions of which one has none but her rows."""
     lake.make(kind, "amount" if kind == "cow" else None)

@@ -56,7 +56,7 @@ def version_of(folder: Path) -> str:
 
 @pytest.mark.parametrize(
     ("version", "kind"),
-    [("6", "cow"), pytest.param("6", "mor", marks=[pytest.mark.slow, pytest.mark.nightly]), ("8", "cow")],
+    [*(pytest.param("6", kind, marks=pytest.mark.nightly) for kind in ("cow", "mor")), ("8", "cow")],
 )
 def test_a_table_keeps_its_version(spark: SparkSession, spark_estate: SparkEstate, version: str, kind: str) -> None:
     steps = table(spark, spark_estate, version, kind)

@@ -263,6 +263,7 @@ def test_rebuild_from_the_recorded_statement(spark: SparkSession, spark_estate: 
     assert residue(location) == []
 
 
+@pytest.mark.nightly
 def test_rebuild_from_a_table_of_another_format(spark: SparkSession, spark_estate: SparkEstate) -> None:
     """Deletion vectors are read by a rule of Delta that does not reach into the write of another engine's table."""
     source = spark_estate.folder("rebuild_from_delta")

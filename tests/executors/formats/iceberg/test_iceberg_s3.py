@@ -93,7 +93,7 @@ def test_the_naive_way_leaves_the_person_in_old_versions(lake: Lake) -> None:
     assert [row[0] for row in lake.others()] == [0, 1, 2, 5]
 
 
-@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("version", ["2", pytest.param("3", marks=pytest.mark.nightly)])
 def test_no_current_object_and_no_version_holds_the_person(lake: Lake, version: str) -> None:
     """Delete files or vectors, a partition that is the person's own, what a dead writer and a stranger left."""
     properties = {"format-version": version, "write.delete.mode": "merge-on-read"}

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from executors.formats.plain_files import csv_rewrite
-from executors.stores.s3.arrow_match import RowsError
+from executors.formats.plain_files.arrow_match import RowsError
 from pii_tracer.config.catalogs import TextEncoding
 from pii_tracer.model.datasets import Match, MatchTerm
 from pii_tracer.model.plan import HeldColumn, Mask

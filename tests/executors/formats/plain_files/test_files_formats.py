@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from executors.formats.plain_files import avro_rewrite, csv_rewrite, json_rewrite, orc_rewrite, parquet_rewrite
+from executors.formats.plain_files.arrow_match import RowsError
 from executors.formats.plain_files.compression import writing
 from executors.formats.plain_files.orc_tail import Tail, read_tail
-from executors.stores.s3.arrow_match import RowsError
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import (
     FieldAccess,

@@ -16,8 +16,8 @@ from pyarrow.parquet import encryption
 
 from executors.engine import local_paths
 from executors.formats.plain_files import parquet_rewrite
-from executors.stores.s3.arrow_match import RowsError
-from executors.stores.s3.row_removal import drop_rows
+from executors.formats.plain_files.arrow_match import RowsError
+from executors.formats.plain_files.row_removal import drop_rows
 from pii_tracer.model.datasets import Format, Match, MatchTerm
 from pii_tracer.model.errors import RunError
 from tests.executors.formats.plain_files.test_files import (

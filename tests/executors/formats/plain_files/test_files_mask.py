@@ -334,7 +334,14 @@ def test_orc(here: SparkEstate) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [Format.PARQUET, Format.ORC, Format.JSON, Format.CSV])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Format.PARQUET,
+        Format.CSV,
+        *(pytest.param(kind, marks=pytest.mark.nightly) for kind in (Format.ORC, Format.JSON)),
+    ],
+)
 def test_what_spark_wrote_spark_reads_again(spark: SparkSession, here: SparkEstate, kind: Format) -> None:
     """NULL where it was to be, for Spark too; everybody else and what is held as before, by the verifier's own sums."""
     folder, nested = here.base / str(kind), kind is not Format.CSV

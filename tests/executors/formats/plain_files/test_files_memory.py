@@ -163,7 +163,7 @@ def tell(act: str, kind: str, base: str) -> None:
 @pytest.mark.parametrize(
     # CSV is parsed letter by letter, four times
     "kind",
-    [pytest.param(kind, marks=pytest.mark.slow if kind.startswith("csv") else ()) for kind in ENDINGS],
+    [pytest.param(kind, marks=pytest.mark.nightly if kind.startswith("csv") else ()) for kind in ENDINGS],
 )
 @pytest.mark.parametrize("act", ["rewrite", "search"])
 def test_memory_does_not_follow_the_file(tmp_path: Path, act: str, kind: str) -> None:

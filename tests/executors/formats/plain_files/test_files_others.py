@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from executors.formats.plain_files import csv_rewrite, json_rewrite
-from executors.stores.s3.arrow_match import RowsError
-from executors.stores.s3.row_removal import drop_rows
+from executors.formats.plain_files.arrow_match import RowsError
+from executors.formats.plain_files.row_removal import drop_rows
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.number_keys import spellings
 from tests.executors.world import BY_UID, UID

@@ -26,7 +26,8 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.run.journal import Journal
-from pii_tracer.run.runner import RunState, run
+from pii_tracer.run.run_state import RunState
+from pii_tracer.run.runner import run
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import verify_objects
 from pii_tracer.verify.verdicts import ByteVerdict

@@ -17,7 +17,7 @@ from pii_tracer.lake.stores.s3.archive_versions import discover_archives, iter_v
 from pii_tracer.model.actions import Action
 from pii_tracer.run.executor_protocol import PartlyDone
 from pii_tracer.run.journal import Journal, Kind
-from pii_tracer.run.runner import RunState, State
+from pii_tracer.run.run_state import RunState, State
 from tests.executors.stores.s3.s3_runs import (
     KEYS,
     OTHERS,

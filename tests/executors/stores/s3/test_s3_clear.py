@@ -30,7 +30,8 @@ from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import PartlyDone, Progress
 from pii_tracer.run.journal import Journal
-from pii_tracer.run.runner import RunState, State, run
+from pii_tracer.run.run_state import RunState, State
+from pii_tracer.run.runner import run
 from tests.executors.stores.s3.s3_runs import Deadly, Now
 from tests.review.plans import plan
 from tests.run.fakes import FakeLease, Killed

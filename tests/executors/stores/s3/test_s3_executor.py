@@ -240,7 +240,7 @@ def test_a_writer_between_the_look_and_the_put_is_seen(world: World, monkeypatch
     old = world.put(bucket, KEY, snapshot(PERSON))
     theirs = snapshot("777")
     executor = world.executor()
-    import executors.stores.s3.object_rewrite as module
+    import executors.formats.plain_files.row_removal as module
 
     real = module.drop_rows
 

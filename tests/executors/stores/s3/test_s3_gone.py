@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.run.runner import State
+from pii_tracer.run.run_state import State
 from tests.executors.stores.s3.s3_runs import (
     OTHERS,
     PERSON,

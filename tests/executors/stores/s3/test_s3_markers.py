@@ -14,7 +14,7 @@ from pii_tracer.lake.stores.s3.archive_versions import discover_archives
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Step
 from pii_tracer.run.executor_protocol import PartlyDone, Progress
-from pii_tracer.run.runner import State
+from pii_tracer.run.run_state import State
 from tests.executors.stores.s3.s3_runs import (
     OTHERS,
     PERSON,

@@ -19,7 +19,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.run.journal import Journal, Kind
-from pii_tracer.run.runner import RunState, State
+from pii_tracer.run.run_state import RunState, State
 from tests.executors.stores.s3.s3_runs import (
     PERSON,
     PREFIX,

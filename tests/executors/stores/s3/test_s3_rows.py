@@ -18,9 +18,9 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from executors.formats.plain_files.arrow_match import RowsError, json_member
 from executors.formats.plain_files.parquet_rewrite import _options
-from executors.stores.s3.arrow_match import RowsError, json_member
-from executors.stores.s3.row_removal import drop_rows
+from executors.formats.plain_files.row_removal import drop_rows
 from pii_tracer.model.datasets import (
     FieldAccess,
     Format,

@@ -23,7 +23,7 @@ from pii_tracer.lake.stores.s3.object_versions import NULL, head_version, tags_o
 from pii_tracer.model.actions import Action
 from pii_tracer.run.executor_protocol import PartlyDone
 from pii_tracer.run.journal import Journal, Kind
-from pii_tracer.run.runner import State
+from pii_tracer.run.run_state import State
 from tests import storeservers
 from tests.executors.stores.s3.s3_runs import (
     KEYS,

@@ -98,6 +98,7 @@ def test_followers_are_cleaned_with_their_leader(pair: Pair) -> None:
     assert world.is_as_before()
 
 
+@pytest.mark.nightly
 def test_a_cleaning_is_not_over_before_a_follower_that_was_away_was_cleaned(pair: Pair) -> None:
     topic = pair.first.topic("users", 3, (1, 2), cleanup_policy="compact", segment_ms="600000")
     pair.first.send(topic, ("880000000001", value("880000000001", "by@example.org")), (USER, value(USER, MAIL)))
@@ -195,6 +196,7 @@ def test_a_topic_is_not_written_again_while_a_follower_is_away(pair: Pair) -> No
     assert pair.on_disk(topic) == [0, 0, 0, 0]
 
 
+@pytest.mark.nightly
 def test_a_follower_that_is_lost_while_a_topic_is_copied_is_waited_for(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Verification of places in HDFS: every file that lies there now, decoded and searched, and its rows counted."""
+"""Verification of files in a store: every file that lies there now, decoded and searched, and its rows counted."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CURRENT = "current"
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A file that was read. data: its bytes, where they could be had."""
+    """A file that was read. data: its bytes, where its rows are to be counted."""
 
     scan: FileScan
     data: memoryview | None
 
 
 @dataclass(frozen=True)
-class HdfsLook:
+class PlaceLook:
     """What one reading of a place showed. rows, baseline: of a folder whose rows the plan deletes by keys."""
 
     bytes: ByteVerdict
@@ -33,7 +33,7 @@ class HdfsLook:
     baseline: Baseline | None = None
 
 
-def judge_place(copy: Copy, files: Iterable[ReadFile], unlisted: tuple[str, ...], patterns: Patterns) -> HdfsLook:
+def judge_place(copy: Copy, files: Iterable[ReadFile], unlisted: tuple[str, ...], patterns: Patterns) -> PlaceLook:
     """The verdict on a place. unlisted: what of it could not be listed.
 
     Raises:
@@ -50,7 +50,7 @@ def judge_place(copy: Copy, files: Iterable[ReadFile], unlisted: tuple[str, ...]
     unverified = (*verdict.unverified, *unlisted)
     verdict = verdict.model_copy(update={"unverified": unverified, "compared": patterns.key_columns.labels})
     if not by_rows:
-        return HdfsLook(verdict)
+        return PlaceLook(verdict)
     persons = StateRows(state=CURRENT, rows=sum(one.persons for one in rows))
     baseline = Baseline(copy_id=copy.id, states=(state_of(CURRENT, rows),))
-    return HdfsLook(verdict, RowVerdict(copy_id=copy.id, states=(persons,)), baseline)
+    return PlaceLook(verdict, RowVerdict(copy_id=copy.id, states=(persons,)), baseline)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 from pii_tracer.model.datasets import (
     FieldAccess,
     JsonAccess,
+    KeySet,
     Match,
     MatchTerm,
 )
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.number_keys import plain_texts
+from pii_tracer.model.number_keys import plain_texts, spellings
 
 Keys = Mapping[str, frozenset[str]]
 
@@ -29,6 +30,20 @@ BY_HAND = "look at the object by hand; it is kept as it is"
 
 class RowsError(RunError):
     """Rows of an object could not be compared or rewritten without doubt; the object is left as it is."""
+
+
+class KeySource(Protocol):
+    """Gives key sets by name (a `sealed.KeyRing`)."""
+
+    def key_set(self, name: str) -> KeySet: ...
+
+
+def keys_of(source: KeySource, match: Match) -> tuple[Keys, frozenset[str]]:
+    """The values a match compares with, by key set, and those that stand for the person wherever they are found."""
+    sets = {term.key_set: source.key_set(term.key_set) for term in match.terms}
+    keys = {name: spellings(value for _, value in found.values) for name, found in sets.items()}
+    strong = frozenset(value for found in sets.values() if not found.weak for _, value in found.values)
+    return keys, strong
 
 
 def resolve(names: list[str], wanted: str) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from executors.formats.plain_files.arrow_match import BY_HAND, Keys, KeySource, RowsError, keys_of
 from executors.formats.plain_files.file_sources import InMemory
 from executors.formats.plain_files.parquet_rewrite import (
     ENCRYPTED,
@@ -19,9 +20,12 @@ from executors.formats.plain_files.parquet_rewrite import (
     write,
 )
 from executors.formats.plain_files.rewriters import MODULES
-from executors.stores.s3.arrow_match import BY_HAND, Keys, RowsError
 from pii_tracer.common.parquet_footer import is_encrypted
-from pii_tracer.model.datasets import Format, Match
+from pii_tracer.model.datasets import PLAIN, Format, Match
+from pii_tracer.model.errors import RunError
+
+MAX_OBJECT_BYTES = 2 * 1024**3
+"""Objects above this are refused: a rewrite holds one object and its new self in memory."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,36 @@ class Kept:
     rows_after: int
     missing: tuple[str, ...] = ()
     stale: bool = False
+
+
+@dataclass(frozen=True)
+class RowRemoval:
+    """How one step finds the rows that it drops. strong: values that stand for the person wherever they are found."""
+
+    format: Format
+    match: Match
+    keys: Keys
+    strong: frozenset[str]
+
+    @classmethod
+    def of(cls, match: Match | None, kind: Format, keyring: KeySource, things: str = "objects") -> RowRemoval:
+        """things: what is rewritten, in the plural, for the error.
+
+        Raises:
+            RunError: no match, a format that is not rewritten, or an empty key set.
+        """
+        if match is None or not match.terms:
+            raise RunError("the step does not say how the person's rows are found", todo="make the plan again")
+        if kind not in PLAIN:
+            raise RunError(f"rewriting {kind} {things} is not supported", todo="make the plan again")
+        keys, strong = keys_of(keyring, match)
+        if not all(keys.values()):
+            raise RunError("a key set of the match is empty", todo="make the plan again")
+        return cls(kind, match, keys, strong)
+
+    def kept(self, data: bytes, name: str = "") -> Kept:
+        """Drop the rows from the bytes of one object or file (see `drop_rows`)."""
+        return drop_rows(data, self.format, self.match, self.keys, self.strong, name)
 
 
 def drop_rows(data: bytes, kind: Format, match: Match, keys: Keys, strong: frozenset[str], name: str = "") -> Kept:

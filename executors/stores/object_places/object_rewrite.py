@@ -1,0 +1,164 @@
+"""Live objects of a bare folder, written again without the person.
+
+The store writes the new version only if the old one still has its mark. The journal has the hash of the new bytes
+before that, and the new object the plan's id, so that a run after a crash knows what is done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES, RowRemoval
+from executors.stores.object_places.versions import (
+    ObjectPart,
+    RewriteParameters,
+    VersionRef,
+    another,
+    live_version,
+    named,
+)
+from pii_tracer.lake.stores.base import Changed
+from pii_tracer.lake.stores.object_places.protocol import VersionedStore
+from pii_tracer.lake.stores.object_places.version_file import VersionFile
+from pii_tracer.lake.stores.object_places.versions import StoredVersion
+from pii_tracer.model.errors import RunError
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+
+_WRITTEN = "written"
+
+
+@dataclass(frozen=True)
+class Rewriting(ObjectPart):
+    """One OBJECT_REWRITE step."""
+
+    parameters: RewriteParameters
+
+    def check(self) -> None:
+        """Raise `RunError` for a missing match, and for an object that changed or is held."""
+        self._removal()
+        store, written = self._store, self.noted(_WRITTEN)
+        for ref in self.parameters.versions:
+            found = live_version(store, ref.key)
+            if found is not None and not self._ours(store, written, found):
+                self._refuse_another(store, ref, found)
+
+    def run(self) -> Outcome:
+        """Object by object; what this plan wrote before a crash is known by its id and the journal's hash."""
+        removal, store, written = self._removal(), self._store, self.noted(_WRITTEN)
+        done: dict[str, Mapping[str, Any]] = {}
+        left_alone = gone = 0
+        for ref in self.parameters.versions:
+            found = live_version(store, ref.key)
+            if found is None:
+                gone += 1
+            elif self._ours(store, written, found):
+                done[ref.key] = written[ref.key]
+            elif told := self._one(store, removal, ref, found):
+                done[ref.key] = told
+            else:
+                left_alone += 1
+        ids = {ref.key: ref.version_id for ref in self.parameters.versions}
+        return Outcome(
+            {
+                "files": named(self.parameters.place, ((key, ids[key], told) for key, told in done.items())),
+                "files_rewritten": len(done),
+                "left_alone": left_alone,
+                "gone": gone,
+                "rows_dropped": sum(told["rows_dropped"] for told in done.values()),
+            }
+        )
+
+    def verify(self) -> Check:
+        """Every live object is the one that was written, or was read and is free of the person, or is gone."""
+        removal, store, written = self._removal(), self._store, self.noted(_WRITTEN)
+        findings: set[str] = set()
+        for ref in self.parameters.versions:
+            found = live_version(store, ref.key)
+            if found is None or self._ours(store, written, found):
+                continue
+            if found.version_id != ref.version_id:
+                findings.add("an object was changed by somebody else")
+            elif removal.kept(self._read(store, found), ref.key).data is not None:
+                findings.add("an object still holds the person")
+        return Check(not findings, tuple(sorted(findings)))
+
+    def probe(self) -> Progress:
+        """Whether this plan wrote any of the objects."""
+        if self.verify().ok:
+            return Progress.DONE
+        store, written = self._store, self.noted(_WRITTEN)
+        there = (live_version(store, ref.key) for ref in self.parameters.versions)
+        ours = any(found is not None and self._ours(store, written, found) for found in there)
+        return Progress.PARTIAL if ours else Progress.NOT_STARTED
+
+    @property
+    def _store(self) -> VersionedStore:
+        return self.store(self.parameters.place)
+
+    def _removal(self) -> RowRemoval:
+        match = self.copy.match if self.copy else None
+        return RowRemoval.of(match, self.parameters.format, self.ctx.keyring)
+
+    def _ours(self, store: VersionedStore, written: Mapping[str, Mapping[str, Any]], found: StoredVersion) -> bool:
+        """Whether this plan wrote what stands there: by its id, and by the bytes that it was about to write."""
+        known = written.get(found.key)
+        if known is None or found.plan != self.parameters.plan_id:
+            return False
+        return bool(hashlib.sha256(self._read(store, found)).hexdigest() == known["sha256"])
+
+    @staticmethod
+    def _refuse_another(store: VersionedStore, ref: VersionRef, found: StoredVersion) -> None:
+        if found.mark != ref.mark or found.size != ref.size:
+            raise another(store, ref.key)
+        if found.holds:
+            raise RunError(
+                f"an object is under {' and '.join(found.holds)}; it was left as it is",
+                where=f"{store.name}/{ref.key}",
+                todo="let its owner release the hold, then `pii-tracer resume`",
+            )
+
+    def _one(
+        self, store: VersionedStore, removal: RowRemoval, ref: VersionRef, found: StoredVersion
+    ) -> dict[str, Any] | None:
+        """What was done with an object; None where it holds nobody and stays."""
+        self._refuse_another(store, ref, found)
+        old = self._read(store, found)
+        before = hashlib.sha256(old).hexdigest()
+        if before != ref.sha256:
+            raise another(store, ref.key)
+        kept = removal.kept(old, ref.key)
+        if kept.data is None:
+            return None
+        note = {
+            "sha256_before": before,
+            "sha256": hashlib.sha256(kept.data).hexdigest(),
+            "rows_dropped": kept.rows_before - kept.rows_after,
+        }
+        self.ctx.note(self.step_id, {_WRITTEN: {ref.key: note}})
+        try:
+            made = store.replace(found, kept.data, self.parameters.plan_id)
+        except Changed:
+            raise another(store, ref.key) from None
+        if self._read(store, made) != kept.data:
+            raise RunError(
+                "the object that was written is not the one that was sent",
+                where=f"{store.name}/{ref.key}",
+                todo="look at the object: its old version may still be there",
+            )
+        return note
+
+    def _read(self, store: VersionedStore, version: StoredVersion) -> bytes:
+        where = f"{store.name}/{version.key}"
+        if version.size > MAX_OBJECT_BYTES:
+            raise RunError(
+                f"the object has {version.size} bytes, more than a rewrite in memory may have",
+                where=where,
+                todo="let its job write smaller objects, then make a new plan",
+            )
+        data = VersionFile(store, version.key, version.size, version).whole()
+        if len(data) != version.size:
+            raise RunError("the bytes of an object broke off", where=where, todo="`pii-tracer resume`")
+        return data

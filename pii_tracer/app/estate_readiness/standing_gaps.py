@@ -1,0 +1,91 @@
+"""Gaps that planning would have for anybody: they are found from inventory and lineage, without a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from pii_tracer.app.estate_readiness.canary_search import Followed
+from pii_tracer.app.estate_readiness.estate_facts import Named
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.model.datasets import Carries, DatasetId
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import Gap
+from pii_tracer.readiness.findings import Finding, FindingKind, Level
+from planners.copies.match_keys import Keys
+from planners.gaps.blocking_risks import inventory_gaps, missing, open_lineage
+from planners.locate.subject_survey import Survey, World
+
+SEARCH_SETTLES = frozenset(
+    {GapKind.UNKNOWN_FILE, GapKind.FOLDER_AROUND_TABLES, GapKind.MIXED_COLUMNS, GapKind.STAGED_SNAPSHOT}
+)
+"""Kinds that are no gap of a plan whose search finds that the person is not there."""
+
+
+def standing_gaps(
+    estate: Estate,
+    inventory: Inventory,
+    graph: LineageGraph,
+    followed: Iterable[Followed],
+    paths: EstatePaths,
+    named: Named,
+) -> tuple[Finding, ...]:
+    """The findings, each once. Nobody's bytes were searched for them, so that none is settled by evidence."""
+    world = World(graph=graph, inventory=inventory, evidence={}, is_dev=paths.is_dev)
+    tables = {state.dataset: state for state in inventory.tables}
+    found: dict[str, Finding] = {}
+
+    def title(dataset: DatasetId | None, evidence: str) -> str:
+        if dataset is None:
+            return evidence
+        if dataset in tables:
+            return named.of(tables[dataset])
+        # of a table that is gone, the name that lineage knows
+        return max(_aliases(graph, dataset), key=lambda name: (name.count("."), name), default=dataset.name)
+
+    def owner(dataset: DatasetId | None, evidence: str) -> str:
+        if dataset in tables:
+            return named.owner(tables[dataset])
+        return named.rules.owner_of(dataset.name if dataset else evidence, *_aliases(graph, dataset))
+
+    def of(gap: Gap, level: Level) -> Finding:
+        where = title(gap.dataset, gap.evidence)
+        return Finding(
+            FindingKind.GAP,
+            level,
+            where,
+            owner(gap.dataset, gap.evidence),
+            gap.reason,
+            "see docs/gaps.md for what closes it",
+            detail=gap.id,
+            gap=gap.kind.value,
+        )
+
+    def all_of() -> Iterator[Finding]:
+        for gap in inventory_gaps(world):
+            yield of(gap, Level.WARNING if gap.kind in SEARCH_SETTLES else Level.BLOCKING)
+        for one in followed:
+            mine = Survey(one.subject, one.source, one.carriages, Keys(one.subject, {}, {}), {})
+            yield from (of(gap, Level.BLOCKING) for gap in missing(mine, world))
+            for gap in open_lineage(mine, world, ()):
+                # the search of a plan settles it where it can read the table
+                yield of(gap, Level.WARNING if gap.dataset in tables else Level.BLOCKING)
+            for dataset, carriage in one.carriages.items():
+                if carriage.carries is Carries.UNKNOWN and dataset in tables:
+                    where, whose = title(dataset, ""), owner(dataset, "")
+                    kind, name = FindingKind.NO_WAY_TO_ROWS, one.subject.name
+                    text = f"persons of `{name}` come here: {carriage.reason}"
+                    yield Finding(kind, Level.BLOCKING, where, whose, text, carriage.closes, name)
+
+    for finding in all_of():
+        plain = {name: named.mask(getattr(finding, name)) for name in ("where", "text", "todo", "detail")}
+        clean = replace(finding, **plain)  # type: ignore[arg-type]
+        found.setdefault(clean.id, clean)
+    return tuple(found.values())
+
+
+def _aliases(graph: LineageGraph, dataset: DatasetId | None) -> tuple[str, ...]:
+    return graph.aliases_of(dataset) if dataset is not None else ()

@@ -1,0 +1,131 @@
+"""Places of object stores as planning and verification read them, as they are at that moment."""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from collections.abc import Iterable, Iterator
+
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.stores.base import StoreError
+from pii_tracer.lake.stores.object_places.discovery import place_now
+from pii_tracer.lake.stores.object_places.places import ObjectPlace
+from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
+from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import ObjectLocation, object_location
+from pii_tracer.model.plan import Copy, ErasurePlan
+from pii_tracer.scan.folder_scan import scan_bytes
+from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.known_columns import key_columns
+from pii_tracer.scan.value_forms import Patterns
+from pii_tracer.verify.byte_search import look_past
+from pii_tracer.verify.stores.beside_copies import beside_copies, other_files
+from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place
+from pii_tracer.verify.verdicts import ByteVerdict
+
+_CHUNK = 16 * 1024 * 1024
+OFFLINE = "its bytes are archived: bring them back online, then plan again"
+
+
+def fetch(store: VersionedStore, version: StoredVersion) -> memoryview:
+    """The bytes of a live or noncurrent version, in a file without a name here.
+
+    Raises:
+        EstateError: refused, gone, or broken off.
+    """
+    if version.offline:
+        raise EstateError(OFFLINE)
+    with tempfile.TemporaryFile() as held:
+        for first in range(0, version.size, _CHUNK):
+            held.write(store.read_version(version, first, min(_CHUNK, version.size - first)))
+        if held.tell() != version.size:
+            raise StoreError("its bytes broke off", "Cut", where=store.name)
+        held.flush()
+        return memoryview(mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ)) if version.size else memoryview(b"")
+
+
+def scanned(store: VersionedStore, version: StoredVersion, patterns: Patterns) -> tuple[FileScan, memoryview | None]:
+    """A version searched, with the metadata that stands beside its bytes. Its path names the version where it is old.
+
+    The bytes are None where they could not be read.
+    """
+    path = version.key if version.state is VersionState.LIVE else f"{version.key}?version={version.version_id}"
+    data: memoryview | None = None
+    try:
+        data = fetch(store, version)
+        scan = scan_bytes(version.key, data, patterns)
+    except (EstateError, OSError) as error:
+        why = error.what if isinstance(error, EstateError) else f"it cannot be kept for reading: {error.strerror}"
+        scan = scan_bytes(version.key, b"", patterns).model_copy(update={"unread": (why,), "sha256": ""})
+    beside = scan_beside(version, patterns)
+    masked = patterns.mask(path)
+    return scan.model_copy(update={"path": masked, "hits": (*scan.hits, *beside.hits)}), data
+
+
+def scan_beside(version: StoredVersion, patterns: Patterns) -> FileScan:
+    """The metadata of a version, searched as a text of its own."""
+    return scan_bytes("metadata", memoryview("\n".join(version.beside).encode()), patterns)
+
+
+def kept_until(version: StoredVersion) -> str:
+    """What is said of a soft-deleted version."""
+    return f"it was deleted, and the store keeps its bytes until {version.gone_on or 'a day that it does not say'}"
+
+
+def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
+    """Read every version of a copy. What is soft-deleted is unverified, with the day on which it goes.
+
+    Raises:
+        EstateError: the place cannot be listed, or the estate file does not declare it any more.
+        ScanError: rows of an object cannot be read.
+    """
+    location = object_location(copy.location)
+    place = place_now(estate, location)
+    whole = patterns.comparing(key_columns(copy.places))
+    files = _read(versioned_store(estate, location), place, whole)
+    return judge_place(copy, files, tuple(_soft_deleted(place, patterns)), whole)
+
+
+def changed(estate: Estate, copy: Copy, verdict: ByteVerdict, patterns: Patterns) -> bool:
+    """Whether other versions lie there than the verdict is about: they are read again.
+
+    Raises:
+        EstateError: as `look`.
+    """
+    return other_files(verdict, look(estate, copy, patterns).bytes)
+
+
+def look_at(
+    estate: Estate, location: ObjectLocation, name: str, patterns: Patterns, *, alone: bool = False
+) -> ByteVerdict:
+    """Everything in a place that is no copy (see `look_past`)."""
+    root = patterns.mask(str(location))
+    try:
+        place = place_now(estate, location)
+        files = _read(versioned_store(estate, location), place, patterns)
+        found = look_past(name, root, (file.scan for file in files), alone=alone)
+    except EstateError as error:
+        return ByteVerdict(copy_id=name, root=root, files=(), unverified=(f"{root}: not searched: {error.what}",))
+    return found.model_copy(update={"unverified": (*found.unverified, *_soft_deleted(place, patterns))})
+
+
+def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
+    """Places that are no copies of a plan and of which no gap tells: examined ones, and those that came since."""
+    for place, _, name in beside_copies(plan, inventory.object_places, patterns.mask):
+        yield look_at(estate, place.location, name, patterns)
+
+
+def _soft_deleted(place: ObjectPlace, patterns: Patterns) -> Iterable[str]:
+    return (f"{patterns.mask(v.key)}: {kept_until(v)}" for v in place.of_state(VersionState.SOFT_DELETED))
+
+
+def _read(store: VersionedStore, place: ObjectPlace, patterns: Patterns) -> Iterator[ReadFile]:
+    """Every version that can be read. Rows are counted in live ones alone: old ones are nobody's rows any more."""
+    for version in place.versions:
+        if version.state is not VersionState.SOFT_DELETED:
+            scan, data = scanned(store, version, patterns)
+            path = scan.path.removeprefix(place.location.prefix)
+            live = version.state is VersionState.LIVE
+            yield ReadFile(scan.model_copy(update={"path": path}), data if live else None)

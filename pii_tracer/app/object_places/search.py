@@ -1,0 +1,100 @@
+"""Places of object stores as planning reads them: every version is searched, and what that showed is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from pii_tracer.app.object_places.reading import scan_beside, scanned
+from pii_tracer.app.planning.folder_search import evidence_of
+from pii_tracer.common.parallel_map import several
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.plain_files.stored_folder import StoredFolder, look_at_folder
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.stores.object_places.places import ObjectPlace
+from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
+from pii_tracer.lake.stores.object_places.version_file import VersionFile
+from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
+from pii_tracer.model.timestamps import instant
+from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.value_forms import Patterns
+from planners.copies.scan_evidence import PATH, StoredEvidence, StoredRead
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """One version. beside: its metadata holds a value of the persons."""
+
+    version: StoredVersion
+    scan: FileScan
+    beside: bool
+
+    @property
+    def live(self) -> bool:
+        return self.version.state is VersionState.LIVE
+
+
+def search_object_places(
+    inventory: Inventory, estate: Estate, patterns: Patterns, as_of: datetime, say: Callable[[str], None]
+) -> dict[str, StoredEvidence]:
+    """Search every place. as_of: when retentions are looked at."""
+    found = {}
+    for place in inventory.object_places:
+        readable = [v for v in place.versions if v.state is not VersionState.SOFT_DELETED]
+        say(f"looking for the persons in {patterns.mask(str(place.location))}: {len(readable):,} versions")
+        store = versioned_store(estate, place.location)
+        looked = list(several(partial(_look, store, patterns), readable))
+        told = _told(looked, as_of, patterns)
+        if not told.unread and place.table is None:
+            told = _with_state(told, looked, store, place, patterns)
+        found[str(place.location)] = told
+    return found
+
+
+def _look(store: VersionedStore, patterns: Patterns, version: StoredVersion) -> _Looked:
+    scan, _ = scanned(store, version, patterns)
+    return _Looked(version, scan, bool(scan_beside(version, patterns).hits))
+
+
+def _with_state(
+    told: StoredEvidence, looked: Sequence[_Looked], store: VersionedStore, place: ObjectPlace, patterns: Patterns
+) -> StoredEvidence:
+    """What a bare folder showed, as of a table of this machine, where its live objects can be written again."""
+    live = [VersionFile(store, v.key, v.size, v) for v in place.of_state(VersionState.LIVE)]
+    root = VersionFile(store, place.location.key)
+    bare = look_at_folder(StoredFolder(place.location.dataset, root, live, place.fingerprint()))
+    if isinstance(bare, str):
+        return replace(told, stuck=patterns.mask(bare))
+    prefix = place.location.prefix
+    scans = [one.scan.model_copy(update={"path": one.scan.path.removeprefix(prefix)}) for one in looked]
+    read = tuple(
+        replace(one, data=one.version.state is VersionState.LIVE and one.version.key in bare.files) for one in told.read
+    )
+    return replace(told, state=bare.state, evidence=evidence_of(scans, patterns), read=read)
+
+
+def _told(looked: Sequence[_Looked], as_of: datetime, patterns: Patterns) -> StoredEvidence:
+    scans = [one.scan for one in looked]
+    weak = [one for one in looked if one.scan.weak and not one.scan.strong]
+    return StoredEvidence(
+        files=len(scans),
+        holders=sum(bool(scan.strong) for scan in scans),
+        columns=tuple(sorted({hit.column or hit.where for scan in scans for hit in scan.strong})),
+        in_digits=sum(one.live for one in weak),
+        old_in_digits=sum(not one.live for one in weak),
+        unread=tuple(f"{scan.path}: {patterns.mask(why)}" for scan in scans for why in scan.unread),
+        strong=frozenset(hit.key_set for scan in scans for hit in scan.strong),
+        telling=sum(any(hit.where == PATH for hit in scan.strong) for scan in scans),
+        beside=sum(one.beside for one in looked),
+        read=tuple(StoredRead(one.version, one.scan.sha256, bool(one.scan.hits)) for one in looked),
+        held=tuple(sorted({why for one in looked if one.scan.hits for why in _held(one.version, as_of)})),
+        bytes=sum(scan.size for scan in scans if scan.hits),
+    )
+
+
+def _held(version: StoredVersion, as_of: datetime) -> Iterator[str]:
+    yield from version.holds
+    if version.retained_until and instant(version.retained_until) > as_of:
+        yield f"a retention until {version.retained_until}"

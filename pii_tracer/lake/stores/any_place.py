@@ -1,0 +1,38 @@
+"""Places of tables, wherever they lie: a path of this machine, or one in a store that is read over its own protocol.
+
+Every kind answers to what readers of tables' metadata ask of a `pathlib.Path`, and tells refusals as `OSError`s.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO, TypeVar, overload
+
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.model.locations import local_path
+
+RemotePath = S3Path | HdfsPath
+AnyPlace = Path | S3Path | HdfsPath
+
+Place = TypeVar("Place", Path, S3Path, HdfsPath)
+
+
+def opened(place: AnyPlace) -> BinaryIO:
+    """A file of which little will be read: a footer, some columns."""
+    return place.open("rb") if isinstance(place, Path) else place.seekable()
+
+
+@overload
+def file_of(table: Path, text: str) -> Path: ...
+@overload
+def file_of(table: S3Path, text: str) -> S3Path: ...
+@overload
+def file_of(table: HdfsPath, text: str) -> HdfsPath: ...
+def file_of(table: AnyPlace, text: str) -> AnyPlace:
+    """A file as a table's metadata names it, in full. table: its folder.
+
+    Raises:
+        EstateError: it lies in a store of another kind than the table, or in none.
+    """
+    return local_path(text) if isinstance(table, Path) else table.placed(text)

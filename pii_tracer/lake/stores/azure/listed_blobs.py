@@ -1,0 +1,149 @@
+"""Every state of a blob that a container keeps, as the listing shows it.
+
+A blob has at most one current state. Versions are what was written over or deleted, where the account keeps them;
+snapshots were taken by somebody. Each of them can be soft-deleted, which hides its bytes for some days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.lake.stores.azure.client import azure_errors
+from pii_tracer.lake.stores.base import StoreError
+from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
+
+if TYPE_CHECKING:
+    from azure.storage.blob import BlobProperties, ContainerClient
+
+PLAN = "pii_tracer_plan"
+"""Metadata of a blob that a plan wrote: names of metadata here have no hyphens."""
+SNAPSHOT = "snapshot="
+UNVERSIONED = "etag="
+"""What the ids of a snapshot, and of a blob without versions, begin with: no id stands for other bytes later."""
+UNCOMMITTED = "uncommitted blocks"
+_ARCHIVE = "Archive"
+_Listing = tuple[list[str], dict[str, Any]]
+_FLAT: tuple[_Listing, ...] = (
+    (
+        ["metadata", "snapshots", "versions", "deleted", "uncommittedblobs", "tags", "immutabilitypolicy", "legalhold"],
+        {},
+    ),
+)
+_HIERARCHICAL: tuple[_Listing, ...] = (
+    (["metadata", "snapshots", "uncommittedblobs"], {}),
+    (["metadata", "deleted"], {"params": {"showonly": "deleted"}}),
+)
+"""What listings are asked for. An account with a hierarchical namespace has neither versions nor tags, and lists what
+was deleted by itself (https://learn.microsoft.com/rest/api/storageservices/list-blobs, `showonly`).
+"""
+_FOLDER = "hdi_isfolder"
+"""Metadata of a directory, which an account with a hierarchical namespace lists as a blob."""
+
+
+def listed(container: ContainerClient, prefix: str, where: str, *, hierarchical: bool) -> Iterator[BlobProperties]:
+    """Every state of every blob whose name begins so, to the end of the listing; directories are left out.
+
+    Raises:
+        StoreError: refused, or an answer that is no such listing.
+    """
+    seen = set[tuple[str, str, bool]]()
+    with azure_errors("the container cannot be listed", where):
+        for include, more in _HIERARCHICAL if hierarchical else _FLAT:
+            for item in container.list_blobs(name_starts_with=prefix or None, include=include, **more):
+                if not isinstance(item.name, str) or item.size is None or not item.name.startswith(prefix):
+                    raise _odd(where)
+                state = (item.name, version_id(item), bool(item.deleted))
+                if state in seen and not hierarchical:
+                    raise _odd(where)  # a page again
+                if (item.metadata or {}).get(_FOLDER) != "true" and state not in seen:
+                    yield item
+                seen.add(state)
+
+
+def stored(item: BlobProperties, now: datetime, held: tuple[str, ...] = ()) -> StoredVersion:
+    """A state in words of no provider. now: from when the days count that soft-deleted bytes remain. held: holds on
+    the whole container.
+    """
+    policy, deleted, past = item.immutability_policy, bool(item.deleted), is_past(item)
+    until, days = policy.expiry_time if policy else None, item.remaining_retention_days
+    metadata = {name: str(value) for name, value in (item.metadata or {}).items()}
+    return StoredVersion(
+        key=item.name,
+        version_id=version_id(item),
+        state=VersionState.SOFT_DELETED if deleted else VersionState.NONCURRENT if past else VersionState.LIVE,
+        size=item.size,
+        mark=(item.etag or "").strip('"'),
+        modified=moment(item.last_modified),
+        checksum=bytes(item.content_settings.content_md5 or b"").hex(),
+        storage_class=str(item.blob_tier or ""),
+        holds=(*held, *_holds(item, past)),
+        retained_until=moment(until) or None,
+        # whole days are counted: what remains 0 days may remain until tomorrow
+        gone_on=moment(now + timedelta(days=int(days) + 1)) if deleted and days is not None else None,
+        offline=item.blob_tier == _ARCHIVE,
+        plan=metadata.get(PLAN),
+        beside=_beside(item, metadata),
+    )
+
+
+def uncommitted(item: BlobProperties, now: datetime) -> StoredVersion:
+    """Blocks that were sent and not committed. Nobody can read them; a week after the last one they are gone
+    (https://learn.microsoft.com/rest/api/storageservices/put-block).
+    """
+    gone = moment(now + timedelta(days=8))
+    return StoredVersion(
+        key=item.name,
+        version_id=UNCOMMITTED,
+        state=VersionState.SOFT_DELETED,
+        size=0,
+        mark="",
+        modified=moment(item.last_modified),
+        gone_on=gone,
+    )
+
+
+def _holds(item: BlobProperties, past: bool) -> Iterator[str]:
+    if item.has_legal_hold:
+        yield "a legal hold"
+    if item.lease and item.lease.state in ("leased", "breaking"):
+        yield "a lease that somebody has"
+    if not past and not is_block_blob(item):
+        yield f"being an {item.blob_type.value} (only block blobs are written again)"
+    if item.object_replication_source_properties:
+        yield "object replication, whose other container keeps its versions (end it, and erase the person there, too)"
+
+
+def is_block_blob(item: BlobProperties) -> bool:
+    """Whether a blob is made of blocks that are written all at once."""
+    return str(getattr(item.blob_type, "value", item.blob_type)) == "BlockBlob"
+
+
+def version_id(item: BlobProperties) -> str:
+    """The id of a state among all that its blob ever had."""
+    if item.snapshot:
+        return f"{SNAPSHOT}{item.snapshot}"
+    return item.version_id or f"{UNVERSIONED}{(item.etag or '').strip(chr(34))}"
+
+
+def is_past(item: BlobProperties) -> bool:
+    """Whether it is a version that was written over or deleted, or a snapshot."""
+    return bool(item.snapshot or (item.version_id and not item.is_current_version))
+
+
+def moment(when: datetime | None) -> str:
+    """ISO 8601, UTC; empty of nothing."""
+    return when.astimezone(timezone.utc).isoformat().replace("+00:00", "Z") if when else ""
+
+
+def _beside(item: BlobProperties, metadata: dict[str, str]) -> tuple[str, ...]:
+    settings = item.content_settings
+    headers = (settings.content_disposition, settings.content_type, settings.content_language, settings.cache_control)
+    tags = item.tags or {}
+    texts = (text for pair in metadata.items() if pair[0] != PLAN for text in pair)
+    return (*map(str, filter(None, headers)), *texts, *tags, *tags.values())
+
+
+def _odd(where: str) -> StoreError:
+    return StoreError("it does not list blobs as the service does", "NoListing", where=where, todo="check the endpoint")

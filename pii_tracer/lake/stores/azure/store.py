@@ -1,0 +1,314 @@
+"""A container of Azure Blob Storage as a store of objects with versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.common.parallel_map import several
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.inventory import ObjectVersion, Upload
+from pii_tracer.lake.stores.azure.account_settings import container_holds, deleted_containers, settings_of
+from pii_tracer.lake.stores.azure.client import ONCE, azure_errors, patiently, service_of
+from pii_tracer.lake.stores.azure.listed_blobs import (
+    PLAN,
+    SNAPSHOT,
+    UNCOMMITTED,
+    UNVERSIONED,
+    is_block_blob,
+    is_past,
+    listed,
+    moment,
+    stored,
+    uncommitted,
+    version_id,
+)
+from pii_tracer.lake.stores.base import Absent, Capability, Changed, Content, StoreError
+from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings
+from pii_tracer.model.azure_location import azure_location, is_azure
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import object_location
+
+if TYPE_CHECKING:
+    from azure.storage.blob import BlobClient, BlobProperties, BlobServiceClient, ContainerClient
+
+_ABSENT: dict[str, type[StoreError]] = {"BlobNotFound": Absent, "ResourceNotFound": Absent}
+_CHANGED: dict[str, type[StoreError]] = {"ConditionNotMet": Changed, "BlobAlreadyExists": Changed}
+_IS_CURRENT = "OperationNotAllowedOnRootBlob"
+"""The service deletes no current version by its id: its blob has to be deleted, which makes it a past version."""
+_NO_BYTES = "InvalidRange"
+"""What the service answers to who asks for bytes of an empty blob."""
+_CAN = frozenset(Capability) - {Capability.DELETE_MARKERS}
+_WRITE, _DELETE, _READ = "a blob cannot be written", "a version cannot be deleted", "a blob cannot be read"
+_NO_WRITES = "a hierarchical namespace (to write a file again loses its owner and access list: erase with its engine)"
+
+
+@dataclass(frozen=True)
+class AzureStore:
+    """A container, and the client that reaches its account. name: as `abfss://container@account.dfs.core.windows.net`."""
+
+    service: BlobServiceClient
+    container_name: str
+    name: str
+
+    @classmethod
+    def at(cls, estate: Estate, place: str, region: str | None = None) -> tuple[AzureStore, str]:
+        """As the protocol says."""
+        location = object_location(place)
+        for declared in estate.object_stores:
+            if declared.store == location.store and is_azure(location.store):
+                found = azure_location(location.store)
+                service = service_of(found, declared.endpoint, anonymous=declared.anonymous)
+                return cls(service, found.container, location.store), location.prefix
+        raise EstateError(
+            "the estate file does not declare this container", where=location.store, todo="add it to `object_stores`"
+        )
+
+    @cached_property
+    def _container(self) -> ContainerClient:
+        return self.service.get_container_client(self.container_name)
+
+    @cached_property
+    def hierarchical(self) -> bool:
+        """Whether the account has a hierarchical namespace (Data Lake Storage Gen2).
+
+        Raises:
+            StoreError: refused.
+        """
+        with azure_errors("the account's kind cannot be asked", self.name):
+            return bool(self._container.get_account_information().get("is_hns_enabled"))
+
+    def can(self, capability: Capability) -> bool:
+        """Everything but markers: what is deleted leaves a version, and nothing in its place."""
+        return capability in _CAN
+
+    def read(self, key: str, at_most: int) -> Content:
+        """Get Blob; what is longer than one answer is read on the condition that it has not changed."""
+        try:
+            with azure_errors(_READ, self._where(key), _ABSENT | _CHANGED):
+                found = self._blob(key).download_blob(offset=0, length=at_most)
+                return Content(bytes(found.readall()), str(found.properties.etag))
+        except StoreError as error:
+            if error.code != _NO_BYTES:
+                raise
+        with azure_errors(_READ, self._where(key), _ABSENT):
+            now = self._blob(key).get_blob_properties()
+        if now.size:
+            raise Changed(_READ, "Changed", where=self._where(key))
+        return Content(b"", str(now.etag))
+
+    def put_if_absent(self, key: str, data: bytes, media_type: str) -> str:
+        """Put Blob with `If-None-Match: *`."""
+        return self._put(key, data, media_type, {"overwrite": False})
+
+    def put_if_unchanged(self, key: str, data: bytes, media_type: str, etag: str) -> str:
+        """Put Blob with `If-Match`."""
+        return self._put(key, data, media_type, _if_match(etag) | {"overwrite": True})
+
+    def _put(self, key: str, data: bytes, media_type: str, condition: dict[str, Any]) -> str:
+        from azure.storage.blob import ContentSettings
+
+        with azure_errors(_WRITE, self._where(key), _CHANGED | dict.fromkeys(_ABSENT, Changed)):
+            settings = ContentSettings(content_type=media_type)
+            upload = partial(self._blob(key).upload_blob, data, content_settings=settings, **condition, **ONCE)
+            return str(patiently(upload)["etag"])
+
+    def versions(self, prefix: str) -> Iterator[ObjectVersion]:
+        """Every version and snapshot that is not soft-deleted."""
+        for item in self._listed(prefix):
+            if not item.deleted and self._with_blocks(item, all_blobs=False)[1][0]:
+                yield ObjectVersion(
+                    key=item.name,
+                    version_id=version_id(item),
+                    latest=not is_past(item),
+                    size=item.size,
+                    etag=(item.etag or "").strip('"'),
+                    storage_class=str(item.blob_tier or ""),
+                    modified=moment(item.last_modified),
+                )
+
+    def uploads(self, prefix: str) -> Iterator[Upload]:
+        """Blobs with blocks that were sent and not committed: no listing shows these bytes, and a week removes them."""
+        for item in self._listed(prefix):
+            if self._with_blocks(item, all_blobs=True)[1][1]:
+                yield Upload(key=item.name, upload_id=UNCOMMITTED, touched=moment(item.last_modified))
+
+    def delete_version(self, key: str, version_id: str) -> None:
+        """Delete one state of a blob. With soft delete its bytes stay for the days that the account says."""
+        self._delete(key, version_id, None)
+
+    def settings(self) -> StoreSettings:
+        """As the protocol says."""
+        return settings_of(self.service, self.name)
+
+    def all_versions(self, prefix: str) -> Iterator[StoredVersion]:
+        """Live, noncurrent and soft-deleted states, to the end of the listing; and what no listing of blobs shows:
+        uncommitted blocks, and deleted containers of the same name, both as soft-deleted.
+        """
+        yield from deleted_containers(self.service, self.container_name, prefix, self.name)
+        now, held = datetime.now(timezone.utc), self._held()
+        asked = partial(self._with_blocks, all_blobs=True)
+        for item, (there, waiting) in several(asked, self._listed(prefix), workers=8):
+            if there:
+                yield stored(item, now, held)
+            if waiting:
+                yield uncommitted(item, now)
+
+    def _held(self) -> tuple[str, ...]:
+        """What stands against writing anything in the container."""
+        return (*container_holds(self._container, self.name), *((_NO_WRITES,) if self.hierarchical else ()))
+
+    def _with_blocks(self, item: BlobProperties, *, all_blobs: bool) -> tuple[BlobProperties, tuple[bool, bool]]:
+        """A state, with whether it is one, and whether its blob has blocks that were not committed."""
+        asked = _can_have_blocks(item) and (all_blobs or not item.size)
+        return item, self._blocks(item) if asked else (True, False)
+
+    def version(self, key: str, version_id: str) -> StoredVersion:
+        """Get Blob Properties of a state. Raises Absent: it is gone, or soft-deleted."""
+        blob, more = self._state(key, version_id)
+        if version_id.startswith(UNVERSIONED):
+            more = _if_match(version_id.removeprefix(UNVERSIONED))
+        return self._now(key, blob, more)
+
+    def live_version(self, key: str) -> StoredVersion:
+        """What stands under a key now. Raises Absent: nothing does."""
+        return self._now(key, self._blob(key), {})
+
+    def _now(self, key: str, blob: BlobClient, condition: dict[str, Any]) -> StoredVersion:
+        with azure_errors(_READ, self._where(key), _ABSENT | {"ConditionNotMet": Absent}):
+            found = blob.get_blob_properties(**condition)
+        return stored(found, datetime.now(timezone.utc), self._held())
+
+    def read_version(self, version: StoredVersion, first: int, at_most: int) -> bytes:
+        """Bytes of a live or noncurrent state from an offset on, on the condition that it is the one that was listed.
+
+        Raises:
+            Absent: it is gone. Changed: another one stands there.
+        """
+        if first >= version.size or not at_most:
+            return b""
+        length = min(at_most, version.size - first)
+        blob, more = self._state(version.key, version.version_id)
+        with azure_errors(_READ, self._where(version.key), _ABSENT | _CHANGED):
+            found = blob.download_blob(offset=first, length=length, **_if_match(version.mark), **more)
+            data = bytes(found.readall())
+        if len(data) != length:
+            raise StoreError(_READ, "Cut", where=self._where(version.key), todo="run the command again")
+        return data
+
+    def replace(self, old: StoredVersion, data: bytes, plan_id: str) -> StoredVersion:
+        """Put Blob with `If-Match`, with the blob's own headers, metadata, tags, tier and encryption scope.
+
+        Blocks that were not committed are gone with it (https://learn.microsoft.com/rest/api/storageservices/put-blob).
+
+        Raises:
+            Changed: another state stands there, or nothing.
+            StoreError: refused, or something of the blob could not be kept; then nothing was written.
+        """
+        from azure.storage.blob import StandardBlobTier
+
+        where, blob = self._where(old.key), self._blob(old.key)
+        if self.hierarchical:
+            raise StoreError(
+                "a file's owner and access list would be lost",
+                "HierarchicalNamespace",
+                where=where,
+                todo="erase the person there with the engine that writes the files",
+            )
+        with azure_errors(_WRITE, where, _CHANGED | dict.fromkeys(_ABSENT, Changed)):
+            now = blob.get_blob_properties(**_if_match(old.mark))
+            if not is_block_blob(now):
+                raise StoreError(_WRITE, "NotBlockBlob", where=where, todo="only block blobs are written again")
+            now.content_settings.content_md5 = None
+            upload = partial(
+                blob.upload_blob,
+                data,
+                overwrite=True,
+                metadata={**(now.metadata or {}), PLAN: plan_id},
+                content_settings=now.content_settings,
+                tags=blob.get_blob_tags() if now.tag_count else None,
+                standard_blob_tier=None if now.blob_tier_inferred else StandardBlobTier(now.blob_tier),
+                encryption_scope=now.encryption_scope,
+                **_if_match(old.mark),
+                **ONCE,
+            )
+            patiently(upload)
+        return self.live_version(old.key)
+
+    def delete_exactly(self, version: StoredVersion) -> None:
+        """Delete a noncurrent state, if it still has its mark. One that is gone is deleted already.
+
+        Raises:
+            Changed: it has another mark.
+        """
+        self._delete(version.key, version.version_id, version.mark)
+
+    def _delete(self, key: str, version_id: str, mark: str | None) -> None:
+        where, (blob, more) = self._where(key), self._state(key, version_id)
+        if version_id.startswith(UNVERSIONED):
+            mark = version_id.removeprefix(UNVERSIONED)
+        condition = _if_match(mark) if mark else {}
+        try:
+            with azure_errors(_DELETE, where, _ABSENT | _CHANGED):
+                patiently(partial(blob.delete_blob, **more, **condition, **ONCE))
+        except Absent:
+            return
+        except Changed:
+            if not version_id.startswith(UNVERSIONED):
+                raise  # else another state stands there, and this one is gone
+        except StoreError as error:
+            if error.code != _IS_CURRENT:
+                raise
+            self._end_current(key, version_id, where)
+            with azure_errors(_DELETE, where, {}):
+                patiently(partial(blob.delete_blob, **more, **ONCE))
+
+    def _end_current(self, key: str, version_id: str, where: str) -> None:
+        """Make a current version a past one, by deleting its blob, if it is still the current one.
+
+        The service would do that under a hold, too, and only then refuse to delete the version.
+        """
+        with azure_errors(_DELETE, where, _CHANGED):
+            now = self._blob(key).get_blob_properties(version_id=version_id)
+            until = now.immutability_policy.expiry_time if now.immutability_policy else None
+            if now.has_legal_hold or (until and until > datetime.now(timezone.utc)):
+                raise StoreError(
+                    _DELETE, "Held", where=where, todo="wait until it is released: its policy, or its hold"
+                )
+            patiently(partial(self._blob(key).delete_blob, **_if_match(str(now.etag)), **ONCE))
+
+    def _listed(self, prefix: str) -> Iterator[BlobProperties]:
+        return listed(self._container, prefix, self._where(prefix), hierarchical=self.hierarchical)
+
+    def _blocks(self, item: BlobProperties) -> tuple[bool, bool]:
+        blob, where = self._blob(item.name), self._where(item.name)
+        try:
+            with azure_errors("blocks of a blob cannot be listed", where, _ABSENT):
+                _, waiting = blob.get_block_list("uncommitted")
+                return bool(item.size or not waiting or blob.exists()), bool(waiting)
+        except Absent:
+            return True, False  # deleted since it was listed: who reads it learns that
+
+    def _state(self, key: str, version_id: str) -> tuple[BlobClient, dict[str, Any]]:
+        if version_id.startswith(SNAPSHOT):
+            return self._container.get_blob_client(key, snapshot=version_id.removeprefix(SNAPSHOT)), {}
+        return self._blob(key), {} if version_id.startswith(UNVERSIONED) else {"version_id": version_id}
+
+    def _blob(self, key: str) -> BlobClient:
+        return self._container.get_blob_client(key)
+
+    def _where(self, key: str) -> str:
+        return f"{self.name}/{key}"
+
+
+def _can_have_blocks(item: BlobProperties) -> bool:
+    return is_block_blob(item) and not item.deleted and not is_past(item)
+
+
+def _if_match(etag: str) -> dict[str, Any]:
+    from azure.core import MatchConditions
+
+    return {"etag": f'"{etag.strip(chr(34))}"', "match_condition": MatchConditions.IfNotModified}

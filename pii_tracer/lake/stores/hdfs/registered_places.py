@@ -1,0 +1,64 @@
+"""What catalogs say of places in HDFS: which is a table, which has partitions of one, and whose files are no rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pii_tracer.lake.catalogs.registered_tables import HdfsTable, Registry
+from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
+from pii_tracer.model.locations import HdfsLocation
+
+_WITH_ROWS = frozenset({HdfsKind.TABLE, HdfsKind.FOLDER})
+
+
+def with_registered(places: Sequence[HdfsPlace], registry: Registry) -> tuple[HdfsPlace, ...]:
+    """The places with what the catalogs know of each. Snapshots, trash and temporary folders are no tables."""
+    mine = [place.location for place in places if place.kind in _WITH_ROWS]
+    tables = {table.location: table for table in sorted(registry.hdfs, key=lambda one: one.title, reverse=True)}
+    partitions = _partitions(mine, registry.hdfs)
+    opaque = _opaque(mine, registry, tables)
+    return tuple(
+        place.model_copy(
+            update={
+                "table": table.name if (table := tables.get(place.location)) else None,
+                "registered": table.format if table else None,
+                "partition_of": partitions.get(place.location),
+                "opaque": opaque.get(place.location),
+            }
+        )
+        if place.kind in _WITH_ROWS
+        else place
+        for place in places
+    )
+
+
+def _innermost(places: Iterable[HdfsLocation], one: HdfsLocation) -> HdfsLocation | None:
+    """The place that another one is, or lies in."""
+    return max((p for p in places if p.holds(one)), key=lambda p: len(p.path), default=None)
+
+
+def _partitions(places: Sequence[HdfsLocation], tables: Iterable[HdfsTable]) -> dict[HdfsLocation, HdfsLocation]:
+    """By place, the table of which partitions lie there. Where they are of several tables, nobody knows whose rows lie
+    there: none is named."""
+    found: dict[HdfsLocation, set[HdfsLocation]] = {}
+    for table in tables:
+        for partition in table.partitions:
+            if (place := _innermost(places, partition)) and place != table.location:
+                found.setdefault(place, set()).add(table.location)
+    return {place: next(iter(of)) for place, of in found.items() if len(of) == 1}
+
+
+def _opaque(
+    places: Sequence[HdfsLocation], registry: Registry, tables: Iterable[HdfsLocation]
+) -> dict[HdfsLocation, str]:
+    """By place, the table whose files lie in it and are not its rows: the innermost table counts."""
+    named = {*registry.opaque_hdfs, *tables}
+    found = {}
+    for place in places:
+        around = _innermost(named, place)
+        inside = (one for one in sorted(registry.opaque_hdfs, key=str) if place.holds(one))
+        held = (one for one in inside if _innermost(places, one) == place)
+        one = around if around in registry.opaque_hdfs else next(held, None)
+        if one is not None:
+            found[place] = registry.opaque_hdfs[one]
+    return found

@@ -1,0 +1,34 @@
+"""A place in an object store with every version in it, as discovery found it. Pure data."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
+from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.locations import ObjectLocation
+
+
+class ObjectPlace(Frozen):
+    """versions: sorted by key and id. table: the format of a table that lies in it, which no step erases here. agreed:
+    who agreed that versions of deleted objects may go, and why, as the estate file says.
+    """
+
+    location: ObjectLocation
+    versions: tuple[StoredVersion, ...]
+    settings: StoreSettings
+    table: str | None = None
+    agreed: str | None = None
+
+    def of_state(self, state: VersionState) -> Iterator[StoredVersion]:
+        """Its versions of one state."""
+        return (version for version in self.versions if version.state is state)
+
+    def fingerprint(self) -> str:
+        """`sha256:…` over what can be read in it. What was soft-deleted lapses by itself and is no change."""
+        digest = hashlib.sha256()
+        for version in self.versions:
+            if version.state is not VersionState.SOFT_DELETED:
+                digest.update(f"{version.line}\n".encode("utf-8", "surrogateescape"))
+        return "sha256:" + digest.hexdigest()

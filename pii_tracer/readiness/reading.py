@@ -1,0 +1,208 @@
+"""One reading: the answer to "if somebody asked today, could you?", made from facts and the reading before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from pii_tracer.config.laws import Law
+from pii_tracer.model.errors import ExitCode
+from pii_tracer.readiness.canaries import CanarySearch, canary_findings
+from pii_tracer.readiness.drift import drift
+from pii_tracer.readiness.estate_state import Coverage, EstateState, TableFacts
+from pii_tracer.readiness.findings import Finding, FindingKind, Level, dated
+from pii_tracer.readiness.provable import Keeper, Provable, late, provable
+from pii_tracer.readiness.score import Score, score
+
+NO_COST = "prices apply to files that hold a person, and a reading plans for nobody: make a plan to see its cost"
+
+
+class TrendPoint(msgspec.Struct, frozen=True):
+    """One line of the trend. state, digest: file of the reading's state beside the trend, and its SHA-256."""
+
+    number: int
+    at: str
+    score: int
+    ready: bool
+    tables: int
+    blocking: int
+    warnings: int
+    provable_on: str | None
+    state: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a reading is made from. gaps: findings that planning would have, whoever asks."""
+
+    estate: str
+    now: datetime
+    state: EstateState
+    gaps: Sequence[Finding] = ()
+    keepers: Sequence[Keeper] = ()
+    held: Sequence[Keeper] = ()
+    laws: Mapping[str, Law] = field(default_factory=dict)
+    canaries: CanarySearch = field(default_factory=CanarySearch)
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """The answer. tables: with their coverage. trend: earlier readings, oldest first, without this one."""
+
+    estate: str
+    number: int
+    at: datetime
+    since: datetime | None
+    score: Score
+    findings: tuple[Finding, ...]
+    tables: tuple[TableFacts, ...]
+    provable: Provable
+    canaries: CanarySearch
+    trend: tuple[TrendPoint, ...] = ()
+    cost: str = NO_COST
+
+    @property
+    def ready(self) -> bool:
+        """Whether a plan made now would be complete and in time, as far as this reading can see."""
+        return not self.of_level(Level.BLOCKING)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """3 where a plan would be incomplete or late, 0 otherwise."""
+        return ExitCode.DONE if self.ready else ExitCode.INCOMPLETE
+
+    def of_level(self, level: Level) -> tuple[Finding, ...]:
+        """The findings of one weight."""
+        return tuple(finding for finding in self.findings if finding.level is level)
+
+    def coverage(self) -> dict[str, Counter[str]]:
+        """By owner, how many tables have which coverage."""
+        found: dict[str, Counter[str]] = {}
+        for table in self.tables:
+            found.setdefault(table.owner, Counter())[table.coverage.value] += 1
+        return dict(sorted(found.items()))
+
+    def point(self, state: str, digest: str) -> TrendPoint:
+        """This reading as a line of the trend."""
+        on = self.provable.on
+        return TrendPoint(
+            number=self.number,
+            at=self.at.isoformat(),
+            score=self.score.points,
+            ready=self.ready,
+            tables=len(self.tables),
+            blocking=len(self.of_level(Level.BLOCKING)),
+            warnings=len(self.of_level(Level.WARNING)),
+            provable_on=on.isoformat() if on else None,
+            state=state,
+            digest=digest,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The final object (docs/readiness.md)."""
+        on, by = self.provable.on, self.provable.decided_by
+        return {
+            "estate": self.estate,
+            "reading": self.number,
+            "at": self.at.isoformat(),
+            "since": self.since.isoformat() if self.since else None,
+            "ready": self.ready,
+            "score": self.score.points,
+            "parts": {p.name: {"good": p.good, "of": p.all, "points": round(p.points, 1)} for p in self.score.parts},
+            "coverage": {
+                "by_owner": {owner: dict(counts) for owner, counts in self.coverage().items()},
+                "tables": [
+                    {
+                        "table": t.name,
+                        "owner": t.owner,
+                        "coverage": t.coverage.value,
+                        "columns": len(t.columns),
+                        "explained": t.explained,
+                        "keys": list(t.keys),
+                    }
+                    for t in self.tables
+                ],
+            },
+            "provable": {
+                "on": on.isoformat() if on else None,
+                "decided_by": {"where": by.where, "owner": by.owner, "reason": by.reason} if by else None,
+                "laws": [
+                    {"law": a.law, "article": a.article, "deadline": a.deadline.isoformat(), "met": a.met}
+                    for a in self.provable.laws
+                ],
+                "held": [
+                    {"where": k.where, "reason": k.reason, "until": k.until.isoformat() if k.until else None}
+                    for k in self.provable.held
+                ],
+            },
+            "canaries": [
+                {
+                    "name": c.name,
+                    "subject": c.subject,
+                    "in_source": c.in_source,
+                    "places": [{"where": p.where, "owner": p.owner, "arrival": p.arrival.value} for p in c.places],
+                }
+                for c in self.canaries.canaries
+            ],
+            "not_looked_at": list(self.canaries.not_looked_at),
+            "cost": None,
+            "cost_left_out": self.cost,
+            "findings": [finding_json(finding) for finding in self.findings],
+            "trend": [{"reading": p.number, "at": p.at, "score": p.score, "ready": p.ready} for p in self.trend],
+        }
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    """One finding for programs."""
+    return {
+        "id": finding.id,
+        "kind": finding.kind.value,
+        "gap": finding.gap,
+        "level": finding.level.value,
+        "where": finding.where,
+        "owner": finding.owner,
+        "text": finding.text,
+        "next": finding.todo,
+        "since": finding.since.isoformat() if finding.since else None,
+        "age_days": finding.age_days,
+    }
+
+
+def assess(given: Given, before: EstateState | None, trend: Sequence[TrendPoint] = ()) -> tuple[Readiness, EstateState]:
+    """Make the reading, and the state that the next one compares with."""
+    now, state = given.now, given.state
+    answer = provable(now, given.keepers, given.held, given.laws)
+    found = [*given.gaps, *drift(before, state), *canary_findings(given.canaries.canaries), *late(answer)]
+    since = datetime.fromisoformat(before.at) if before else None
+    if since is not None and since > now:
+        text = f"the reading before is of {before.at if before else ''}, which lies ahead of this clock"
+        todo = "set the clock right: ages and deadlines of this reading follow it"
+        found.append(Finding(FindingKind.CLOCK_SET_BACK, Level.WARNING, given.estate, "(this machine)", text, todo))
+    findings = dated(found, before.first_seen if before else {}, now)
+    kept = msgspec.structs.replace(state, first_seen={f.id: f.since.isoformat() for f in findings if f.since})
+    points = score(state.tables, findings, given.canaries.canaries, answer.laws)
+    made = Readiness(
+        estate=given.estate,
+        number=state.number,
+        at=now,
+        since=since,
+        score=points,
+        findings=findings,
+        tables=state.tables,
+        provable=answer,
+        canaries=given.canaries,
+        trend=tuple(trend),
+    )
+    return made, kept
+
+
+def counted(tables: Sequence[TableFacts]) -> dict[str, int]:
+    """How many tables have which coverage."""
+    found = Counter(table.coverage.value for table in tables)
+    return {coverage.value: found[coverage.value] for coverage in Coverage}

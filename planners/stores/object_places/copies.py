@@ -1,0 +1,100 @@
+"""Places of object stores as copies: bare folders, and those of which only old versions hold the person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS
+from pii_tracer.lake.stores.object_places.places import ObjectPlace
+from pii_tracer.model.datasets import BY_ROWS, Carries, CopyKind, Format, Strategy
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import Copy, Examined, Found, Gap
+from planners.copies.scan_evidence import StoredEvidence
+from planners.locate.subject_survey import Survey, World
+from planners.step_drafts import CopyDraft, StoredDraft, slug
+from planners.stores.object_places.places import of_deleted, old, rewritten, stays_soft_deleted, treated
+
+_BY_KEY = frozenset({Carries.NONE, Carries.KEY, Carries.COMPUTED_KEY, Carries.BRIDGE, Carries.IDENTIFIERS})
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Copies of which no row is written, datasets in which nobody is, and gaps."""
+
+    items: tuple[CopyDraft, ...]
+    examined: tuple[Examined, ...]
+    gaps: tuple[Gap, ...]
+
+
+def stored_copy(item: CopyDraft, world: World) -> CopyDraft:
+    """A bare folder with the versions that steps treat; where no row can be deleted, as it is."""
+    if item.copy.strategy not in BY_ROWS or item.copy.mentions:
+        return item
+    place = next(p for p in world.inventory.object_places if str(p.location) == item.copy.location)
+    return replace(item, stored=_draft(place, world.stored[item.copy.location]))
+
+
+def kept_versions(found: Survey, world: World) -> Kept:
+    """Places whose live objects are free of the person and whose old versions are not, or cannot be read any more; and
+    places in which nobody is.
+    """
+    items, examined, gaps = list[CopyDraft](), list[Examined](), list[Gap]()
+    for place, seen in treated(world.inventory, world.stored):
+        carriage = found.carriages.get(place.location.dataset)
+        if seen.state is None and not seen.strong and carriage is not None and carriage.carries not in _BY_KEY:
+            gaps.append(_no_way(place, carriage.reason))
+        waited = not seen.strong and not seen.in_digits and stays_soft_deleted(place)
+        if seen.state is not None and not waited:
+            continue  # a bare folder is recognised as tables are
+        if seen.strong & found.key_sets.keys() or waited:
+            items.append(_kept(place, seen))
+        elif not seen.strong:
+            reason = f"all {seen.files} versions were decoded and hold nothing of the person"
+            examined.append(Examined(dataset=place.location.dataset, table=None, carries=Carries.NONE, reason=reason))
+    return Kept(tuple(items), tuple(examined), tuple(gaps))
+
+
+def _no_way(place: ObjectPlace, reason: str) -> Gap:
+    return Gap(
+        id=f"gap-{GapKind.CANNOT_BE_PROVED}-{slug(str(place.location))}",
+        dataset=place.location.dataset,
+        kind=GapKind.CANNOT_BE_PROVED,
+        reason="rows there are made of the person's without a key, and no step in an object store makes them again: run"
+        " its job after the erasure",
+        evidence=reason,
+    )
+
+
+def _draft(place: ObjectPlace, seen: StoredEvidence) -> StoredDraft:
+    return StoredDraft(place, rewritten(seen) if seen.state else (), old(seen), bool(of_deleted(seen)))
+
+
+def _kept(place: ObjectPlace, seen: StoredEvidence) -> CopyDraft:
+    location = place.location
+    reason = f"old versions of objects hold the person: {seen.holders:,} of {seen.files:,}"
+    if not seen.strong:
+        reason = "deleted objects are kept for a while, and nobody can read whose rows are in them"
+    copy = Copy(
+        id="c-objects-" + slug(str(location)),
+        kind=CopyKind.DERIVED,
+        dataset=location.dataset,
+        table=None,
+        location=str(location),
+        format=_format(place),
+        carries=Carries.UNKNOWN,
+        strategy=Strategy.DELETE_KEPT if seen.strong else Strategy.LET_LAPSE,
+        columns=(),
+        lineage=(str(location),),
+        reason=f"{reason}; {place.agreed}" if place.agreed and seen.strong else reason,
+        found=Found(
+            files_scanned=seen.files, files_with_person=seen.holders, rows=None, bytes=seen.bytes, unread=seen.unread
+        ),
+    )
+    stored = _draft(place, seen) if seen.strong else StoredDraft(place, (), (), False)
+    return CopyDraft(copy=copy, stored=stored)
+
+
+def _format(place: ObjectPlace) -> Format:
+    """The format that most of its keys are named by."""
+    names = [version.key.lower() for version in place.versions]
+    return max(ENDINGS, key=lambda kind: sum(name.endswith(ENDINGS[kind]) for name in names))

@@ -1,0 +1,151 @@
+"""Places of object stores: which of them steps erase, and the gaps of the others, with what reading them showed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
+from pii_tracer.lake.stores.object_places.places import ObjectPlace
+from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.model.datasets import PLAIN
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import is_object_place
+from pii_tracer.model.plan import Gap
+from planners.copies.scan_evidence import StoredEvidence, StoredRead
+from planners.step_drafts import slug
+
+_SHOWN = 5
+
+
+def in_object_place(state: TableState) -> bool:
+    """Whether a table is a bare folder of `object_stores`: each object is written again by itself."""
+    return state.format in PLAIN and is_object_place(state.location)
+
+
+class Untreated(NamedTuple):
+    """Why no step erases the person in a place."""
+
+    why: str
+    kind: GapKind = GapKind.OBJECT_PLACE
+
+
+def rewritten(seen: StoredEvidence) -> tuple[StoredRead, ...]:
+    """Live versions whose rows a step looks at."""
+    return tuple(r for r in seen.read if r.version.state is VersionState.LIVE and (r.data or r.holds))
+
+
+def old(seen: StoredEvidence) -> tuple[StoredRead, ...]:
+    """Noncurrent versions that hold the person."""
+    return tuple(r for r in seen.read if r.version.state is VersionState.NONCURRENT and r.holds)
+
+
+def of_deleted(seen: StoredEvidence) -> tuple[StoredRead, ...]:
+    """Those of `old` whose object was deleted: what else is in them lies nowhere else."""
+    live = {r.version.key for r in seen.read if r.version.state is VersionState.LIVE}
+    return tuple(r for r in old(seen) if r.version.key not in live)
+
+
+def untreated(place: ObjectPlace, seen: StoredEvidence | None) -> Untreated | None:
+    """Why no step erases the person in a place; None where steps do, or nobody is in it."""
+    if seen is None:
+        return Untreated("it was not looked into")
+    if seen.telling:
+        return Untreated("keys in it hold a value of the person, and a plan would list them: rename or delete them")
+    if seen.beside:
+        return Untreated(
+            f"metadata of {seen.beside} version(s) holds a value of the person, and a rewrite keeps it: take it off"
+        )
+    if seen.unread or seen.old_in_digits or (seen.in_digits and not seen.strong and seen.state is None):
+        return Untreated("what is in it is not known for certain")
+    if not (seen.strong or seen.in_digits):
+        return None
+    if place.table:
+        return Untreated("")
+    if seen.held:
+        return Untreated(
+            f"the store refuses to change what holds the person: {', '.join(seen.held)}; plan again after that",
+            GapKind.OBJECT_HELD,
+        )
+    return _stuck(place, seen)
+
+
+def _stuck(place: ObjectPlace, seen: StoredEvidence) -> Untreated | None:
+    if seen.state is None and any(r.holds for r in rewritten(seen)):
+        return Untreated(f"no step writes its objects again: {seen.stuck}")
+    if of_deleted(seen) and not place.agreed:
+        return Untreated(
+            f"{len(of_deleted(seen))} old version(s) of deleted objects hold the person, and other people's rows in"
+            " them lie nowhere else: once their owner agrees, say so under `object_stores[].places[].deletable`"
+        )
+    return None
+
+
+def treated(inventory: Inventory, seen: Mapping[str, StoredEvidence]) -> Iterator[tuple[ObjectPlace, StoredEvidence]]:
+    """The places that steps erase, or in which nobody is."""
+    for place in inventory.object_places:
+        found = seen.get(str(place.location))
+        if found is not None and untreated(place, found) is None:
+            yield place, found
+
+
+def stays_soft_deleted(place: ObjectPlace) -> bool:
+    """Whether the store keeps deleted bytes of the place, which nobody can read."""
+    return any(place.of_state(VersionState.SOFT_DELETED))
+
+
+def folder_states(inventory: Inventory, seen: Mapping[str, StoredEvidence]) -> tuple[TableState, ...]:
+    """Bare folders whose objects steps can write again, as tables. One that is only waited for is none."""
+    return tuple(
+        found.state
+        for place, found in treated(inventory, seen)
+        if found.state is not None and (found.strong or found.in_digits or not stays_soft_deleted(place))
+    )
+
+
+def object_place_gaps(
+    gaps: Iterable[InventoryGap], shown: Mapping[str, str], inventory: Inventory, seen: Mapping[str, StoredEvidence]
+) -> list[Gap]:
+    """The gaps of places that no step erases. shown: by place, how it may be shown."""
+    places = {str(place.location): place for place in inventory.object_places}
+    found = []
+    for gap in gaps:
+        why = untreated(places[gap.evidence], seen.get(gap.evidence))
+        if why is not None:
+            evidence = shown.get(gap.evidence, gap.evidence)
+            reason = "; ".join(filter(None, (gap.reason, why.why)))
+            told = gap.model_copy(update={"kind": why.kind, "evidence": evidence, "reason": reason})
+            found.append(_gap(told, seen.get(gap.evidence)))
+    return found
+
+
+def _gap(gap: InventoryGap, seen: StoredEvidence | None) -> Gap:
+    """Its id says what was seen, so that no waiver of a place without the person covers one with them."""
+    if seen is None:
+        state, told = "unseen", list[str]()
+    else:
+        digits = seen.in_digits or seen.old_in_digits
+        state = "person" if seen.holders else "unread" if seen.unread else "digits" if digits else "clean"
+        told = _told(seen)
+    unread = seen.unread if seen else ()
+    more = [f"{len(unread) - _SHOWN} more"] if len(unread) > _SHOWN else []
+    return Gap(
+        id=f"gap-{gap.kind}-{state}-{slug(gap.evidence)}",
+        dataset=gap.dataset,
+        kind=gap.kind,
+        reason="; ".join([gap.reason, *told]),
+        evidence="; ".join([gap.evidence, *unread[:_SHOWN], *more]),
+    )
+
+
+def _told(seen: StoredEvidence) -> list[str]:
+    told = [f"{seen.holders:,} of {seen.files:,} version(s) hold the person: in {', '.join(seen.columns)}"]
+    if not seen.holders:
+        told = [f"of {seen.files:,} version(s), no value that cannot be mistaken was found in what could be read"]
+    if seen.unread:
+        told.append(f"{len(seen.unread):,} could not be read, or not wholly")
+    if seen.in_digits or seen.old_in_digits:
+        told.append(
+            f"{seen.in_digits + seen.old_in_digits:,} hold digits of a short key and nothing else of the person"
+        )
+    return told

@@ -1,0 +1,96 @@
+"""The steps of a place in an object store, and what reviewers must know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pii_tracer.lake.stores.object_places.places import ObjectPlace
+from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
+from pii_tracer.model.actions import Action
+from pii_tracer.model.plan import Override, Precondition
+from pii_tracer.model.timestamps import instant
+from planners.copies.scan_evidence import StoredRead
+from planners.step_drafts import CopyDraft, Draft, StepWriter, StoredDraft
+
+_STANDARD = frozenset({"", "STANDARD", "Hot", "MULTI_REGIONAL", "REGIONAL"})
+"""Storage classes without a least duration."""
+
+
+def preconditions(place: ObjectPlace) -> tuple[Precondition, ...]:
+    """The versions are those that planning read."""
+    return (Precondition(kind="object_place", target=str(place.location), expected=place.fingerprint()),)
+
+
+def object_steps(item: CopyDraft, stored: StoredDraft, plan_id: str) -> tuple[Draft, ...]:
+    """Write live objects again, delete the old versions, wait until the store has let go of deleted bytes."""
+    place = stored.place
+    steps = StepWriter(item.copy, "objects", {"location": item.copy.location, "plan_id": plan_id})
+    replaced = [_described(read) for read in stored.rewritten]
+    versions = [_described(read) for read in stored.old]
+    if replaced:
+        steps.add(
+            Action.OBJECT_REWRITE,
+            "each object holds many people: written again without this one, if it is still the one that was read",
+            hazards=("S10", "F3"),
+            verification="every live object is free of the person, other rows unchanged",
+            format=item.copy.format.value,
+            versions=replaced,
+        )
+    if versions or replaced:
+        steps.add(
+            Action.OBJECT_DELETE_VERSIONS,
+            "the store keeps what was written over: old versions that hold the person are deleted by their ids",
+            hazards=("S10",),
+            verification="none of the listed old versions can be read",
+            versions=versions,
+            replaced=replaced,
+            without_object=stored.of_deleted,
+        )
+    gone = list(place.of_state(VersionState.SOFT_DELETED))
+    seconds = place.settings.soft_delete_seconds
+    if gone or seconds:
+        steps.add(
+            Action.OBJECT_AWAIT_PURGE,
+            "the store keeps deleted bytes for a while and can restore them; nobody can delete them before",
+            hazards=("S10",),
+            verification="none of the versions is kept as a deleted one",
+            irreversible=False,
+            not_before=max((instant(v.gone_on) for v in gone if v.gone_on), default=None),
+            soft_delete_seconds=seconds if replaced or versions else 0,
+            versions=[
+                *map(_named, gone),
+                *({k: one[k] for k in ("key", "version_id")} for one in (*replaced, *versions)),
+            ],
+        )
+    return tuple(steps.drafts)
+
+
+def _named(version: StoredVersion) -> dict[str, Any]:
+    return {"key": version.key, "version_id": version.version_id}
+
+
+def _described(read: StoredRead) -> dict[str, Any]:
+    version = read.version
+    return {**_named(version), "mark": version.mark, "size": version.size, "sha256": read.sha256}
+
+
+def whole_versions(items: Iterable[CopyDraft]) -> tuple[Override, ...]:
+    """What is deleted with everybody in it, and what costs a fee for being deleted early, for reviewers."""
+    found = []
+    for item in items:
+        stored = item.stored
+        if stored is None or not item.drafts:
+            continue
+        location = stored.place.location
+        if stored.old:
+            why = stored.place.agreed if stored.of_deleted else "their objects stay"
+            found.append(
+                ("objects_delete", f"{location}: {len(stored.old)} old version(s) go with everybody in them; {why}")
+            )
+        classes = sorted({read.version.storage_class for read in (*stored.old, *stored.rewritten)} - _STANDARD)
+        if classes:
+            found.append(
+                ("objects_early", f"{location}: objects of {', '.join(classes)} may cost a fee for being deleted early")
+            )
+    return tuple(Override(kind=kind, reason=reason) for kind, reason in sorted(found))

@@ -1,0 +1,72 @@
+"""A reading for a terminal, the verdict first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pii_tracer.readiness.canaries import Arrival
+from pii_tracer.readiness.findings import Finding, Level
+from pii_tracer.readiness.reading import Readiness, counted
+from reports.escape import visible
+from reports.wording import counted as many
+from reports.wording import day, number
+
+MOST = 50
+"""Findings that the terminal lists; JSON and the page have more."""
+
+
+def verdict(found: Readiness) -> str:
+    """The answer in one line."""
+    blocking = found.of_level(Level.BLOCKING)
+    if not blocking:
+        return "yes: a plan made now would be complete and in time, as far as a reading can see"
+    owners = sorted({finding.owner for finding in blocking})
+    return f"no: {many(len(blocking), 'finding')} would keep a plan incomplete or late ({', '.join(owners[:5])})"
+
+
+def render_readiness_text(found: Readiness) -> str:
+    """Lines for people; names are shown with their invisible characters escaped."""
+    return "".join(f"{visible(line)}\n" for line in _lines(found))
+
+
+def _lines(found: Readiness) -> Iterator[str]:
+    yield verdict(found)
+    before = f" (before: {found.trend[-1].score})" if found.trend else ""
+    parts = ", ".join(f"{part.name} {part.whole}" for part in found.score.parts)
+    yield f"score {found.score.points} of 100{before}: {parts}"
+    totals = ", ".join(f"{number(count)} {name}" for name, count in counted(found.tables).items() if count)
+    yield f"lineage: {totals or 'no tables'}"
+    yield provable_line(found)
+    for answer in found.provable.laws:
+        yield f"  {answer.law}: deadline {day(answer.deadline)}, {'met' if answer.met else 'missed'}"
+    for keeper in found.provable.held:
+        yield f"  held: {keeper.where}: {keeper.reason} until {day(keeper.until) if keeper.until else 'nobody knows'}"
+    for canary in found.canaries.canaries:
+        counts = ", ".join(f"{canary.count(a)} {a.value}" for a in Arrival if canary.count(a))
+        yield f"canary {canary.name}: {counts or 'nowhere'}" + ("" if canary.in_source else "; not in its source")
+    if not found.canaries.canaries:
+        yield "canaries: none declared, so that this part of the score is 0"
+    if found.canaries.not_looked_at:
+        yield f"not searched for canaries: {', '.join(found.canaries.not_looked_at)}"
+    yield f"cost: left out; {found.cost}"
+    for finding in found.findings[:MOST]:
+        yield from _finding(finding)
+    if len(found.findings) > MOST:
+        yield f"{number(len(found.findings) - MOST)} more findings: `--format json` has all of them"
+
+
+def provable_line(found: Readiness) -> str:
+    """The earliest provable day, with what decides it."""
+    by, on = found.provable.decided_by, found.provable.on
+    if by is None:
+        return "earliest proof: now; nothing known keeps bytes"
+    when = day(on) if on else "never"
+    return f"earliest proof: {when}, decided by {by.where}: {by.reason} (owner: {by.owner})"
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    kind = finding.gap or finding.kind.value
+    age = "new" if not finding.age_days else many(finding.age_days, "day")
+    yield f"{finding.level.value}: {kind}: {finding.where}: {finding.text} (owner: {finding.owner}; {age})"
+    if finding.todo and finding.level is not Level.NOTE:
+        yield f"  next: {finding.todo}"

@@ -1,0 +1,1 @@
+"""Drawings of the pages of `pii-tracer serve`."""

@@ -1,0 +1,28 @@
+"""One stand-in for all tests of Azure Blob Storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pii_tracer.lake.stores.azure import client
+from tests.azure.blob_service import KEY, BlobService, blob_service
+from tests.azure.blob_state import Account
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[BlobService]:
+    with blob_service(Account()) as found:
+        yield found
+
+
+@pytest.fixture
+def azure(running: BlobService, monkeypatch: pytest.MonkeyPatch) -> BlobService:
+    monkeypatch.setenv(client.KEY, KEY)
+    fresh = Account(page=3)
+    for name in ("versioning", "soft_delete_days", "container_days", "hierarchical", "page", "faults", "containers"):
+        setattr(running.account, name, getattr(fresh, name))
+    running.account.gone, running.account.days = [], 0
+    running.asked.clear()
+    return running

@@ -1,0 +1,166 @@
+"""Sentences of the documentation and of the messages in code, as a reader meets them.
+
+A sentence ends at `.`, `!` or `?` before a blank; a table's cell, a heading and an item of a list are texts of their own.
+Inline code and a link's target count as one word.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ALLOWLIST = Path(__file__).with_name("plain_english_allowlist.json")
+CODE = ("pii_tracer", "planners", "executors", "reports")
+LONGEST = 30
+"""Words in a sentence."""
+LISTED = {
+    "told": "reported, shown, named",
+    "tell": "show, report",
+    "tells": "shows, reports",
+    "telling": "showing, reporting",
+    "brought": "came from, copied",
+    "whereabouts": "linkage, location",
+    "anew": "again",
+    "wholly": "completely",
+    "mend": "fix",
+    "mends": "fixes",
+    "mended": "fixed",
+    "stands": "is, contains",
+    "hangs": "depends on",
+    "unseen": "unnoticed",
+    "whoever": "the person who",
+    "hitherto": "before",
+    "otherwise than": "in another form than",
+}
+"""Words that this project used in a sense of its own, with what to write instead."""
+_LISTED = re.compile(rf"\b({'|'.join(map(re.escape, LISTED))})\b", re.IGNORECASE)
+_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[)\"'*_”]*\s+")
+_SQL = re.compile(r"\b(SELECT|CREATE|INSERT|MERGE|DELETE FROM|ALTER|CALL)\b")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+
+
+def sentences(text: str) -> list[str]:
+    return [part for part in _END.split(text.strip()) if part]
+
+
+def words(sentence: str) -> int:
+    return sum(any(c.isalnum() for c in word) for word in sentence.split())
+
+
+def plain(text: str) -> str:
+    """Markdown as a reader sees it: inline code is one word, a link its text."""
+    text = re.sub(r"`[^`]+`", "CODE", text)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    return re.sub(r"<[^>]+>|\*\*|__", "", text)
+
+
+def blocks(page: str) -> Iterator[str]:
+    """Paragraphs, headings, items and cells of a Markdown page, without its code and comments."""
+    page = re.sub(r"(?ms)^ *(```|~~~).*?^ *\1 *$", "\n", page)
+    page = re.sub(r"(?s)<!--.*?-->", "", page)
+    paragraph: list[str] = []
+    for line in [*page.splitlines(), ""]:
+        row = line.lstrip().startswith("|")
+        alone = row or not line.strip() or line.startswith("#") or _ITEM.match(line)
+        if alone and paragraph:
+            yield plain(" ".join(paragraph))
+            paragraph = []
+        if row:
+            yield from (plain(cell) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|")))
+        elif line.startswith("#"):
+            yield plain(line.lstrip("# "))
+        elif line.strip():
+            paragraph.append(_ITEM.sub("", line, count=1).strip())
+
+
+def of_page(path: Path) -> list[str]:
+    return [s for block in blocks(path.read_text(encoding="utf-8")) for s in sentences(block)]
+
+
+def _text(node: ast.AST) -> str | None:
+    """A literal, or an f-string with each value as one word."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+    return None
+
+
+def _is_command(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and any("command" in ast.unparse(d) for d in node.decorator_list)
+
+
+def _literals(node: ast.AST) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Expr) and _text(child.value) is not None and not _is_command(node):
+            continue  # a docstring, which nobody meets but in the code
+        text = _text(child)
+        if text is not None:
+            yield text
+            if isinstance(child, ast.JoinedStr):
+                for value in child.values:
+                    if isinstance(value, ast.FormattedValue):
+                        yield from _literals(value)
+            continue
+        yield from _literals(child)
+
+
+def of_module(path: Path) -> list[str]:
+    """Sentences of at least three words in a module's literals and in the help of its commands, SQL left out."""
+    found = []
+    for text in _literals(ast.parse(path.read_text(encoding="utf-8"))):
+        if not _SQL.search(text):
+            for block in re.split(r"\n\s*\n|\n(?=\s*[-*] )", text):
+                found += [s for s in sentences(" ".join(plain(block).split())) if words(s) >= 3]
+    return found
+
+
+def pages() -> list[Path]:
+    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    return sorted(found)
+
+
+def modules() -> list[Path]:
+    return sorted(file for folder in CODE for file in (ROOT / folder).rglob("*.py"))
+
+
+def too_long(found: list[str]) -> list[str]:
+    return [s for s in found if words(s) > LONGEST]
+
+
+def listed(found: list[str]) -> list[str]:
+    return [f"{match[0]}: {s}" for s in found for match in _LISTED.finditer(s)]
+
+
+def measured() -> dict[str, dict[str, list[str]]]:
+    """By file: its sentences that are too long, and its listed words. Files without either are left out."""
+    result = {}
+    for path, read in [*((p, of_page) for p in pages()), *((m, of_module) for m in modules())]:
+        found = read(path)
+        faults = {"long": too_long(found), "listed": listed(found)}
+        if any(faults.values()):
+            result[path.relative_to(ROOT).as_posix()] = faults
+    return result
+
+
+if __name__ == "__main__":  # python -m tests.docs.prose [FILE…]: show the faults; --write: lower the allowlist
+    import json
+    import sys
+
+    now = measured()
+    if sys.argv[1:] == ["--write"]:
+        allowed = json.loads(ALLOWLIST.read_text())
+        lowered = {
+            file: {kind: min(len(found), allowed[file][kind]) for kind, found in faults.items()}
+            for file, faults in now.items()
+            if file in allowed
+        }
+        ALLOWLIST.write_text(json.dumps(lowered, indent=1) + "\n")
+    else:
+        for file in sys.argv[1:] or now:
+            for kind, found in now.get(file, {}).items():
+                for sentence in found:
+                    print(f"{file}: {kind}: {sentence}")

@@ -1,0 +1,22 @@
+"""One stand-in for all tests of Cloud Storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.gcssupport import Gcs, Lies, strict_gcs
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[Gcs]:
+    with strict_gcs() as gcs:
+        yield gcs
+
+
+@pytest.fixture
+def gcs(running: Gcs) -> Gcs:
+    running.lies = Lies()
+    running.buckets.clear()
+    return running
