@@ -227,6 +227,11 @@ class Estate(Frozen):
         tables = [t.name for c in self.catalogs.values() for t in c.tables]
         if len(set(tables)) != len(tables):
             raise ValueError("two declared tables have one name")
+        hidden = [name for name in tables if name.count(".") == 1 and name.split(".")[0] in self.catalogs]
+        if hidden:
+            raise ValueError(
+                f"the declared table {hidden[0]} has a schema with the name of a catalog: Spark would look for it there"
+            )
         locations = [t.location for c in self.catalogs.values() for t in c.tables]
         if len(set(locations)) != len(locations):
             raise ValueError("two declared tables have one location")
