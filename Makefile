@@ -27,7 +27,7 @@ setup: $(STAMP) ## create .venv with everything installed, Java and Spark's jars
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "Python 3.10 or newer is needed; set PYTHON=…")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	$(BIN)/pii-tracer doctor --fetch
 	touch $(STAMP)
 
@@ -73,7 +73,7 @@ $(SPARK4_CLASSES): $(SPARK4_STAMP)
 # --no-deps: the package asks for Spark 3.5, and here it is replaced on purpose (docs/stack.md)
 $(SPARK4_STAMP): pyproject.toml constraints.txt constraints-spark4.txt
 	test -x $(SPARK4)/bin/python || $(PYTHON) -m venv $(SPARK4)
-	$(SPARK4)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(SPARK4)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	$(SPARK4)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r constraints-spark4.txt
 	$(SPARK4)/bin/pii-tracer doctor --fetch
 	touch $(SPARK4_STAMP)
