@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from tests.cli.small import RECEIVED
 from tests.leaks import Person
 from tests.sparksession import HAS_HUDI, small_spark
@@ -97,7 +98,7 @@ def build(base: Path, bucket: str) -> None:
     spark.sql("CREATE DATABASE IF NOT EXISTS shop")
     people = [(BUYER, FORMER), *OTHERS, (4417700999, "gone@bazaar.example")]
     place = f"s3a://{bucket}/lake/buyers"
-    spark.createDataFrame(people, "uid bigint, mail string").coalesce(1).write.format("delta").save(place)
+    frame_of_rows(spark, people, "uid bigint, mail string").coalesce(1).write.format("delta").save(place)
     spark.sql(f"CREATE TABLE shop.buyers USING delta LOCATION '{place}'")
     first, *rest = JOBS.format(base=base, bucket=bucket).split(";")
     spark.sql(first)

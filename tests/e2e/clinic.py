@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from pii_tracer.cli.main import run
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.small import RECEIVED
 from tests.leaks import Person
@@ -102,7 +103,7 @@ def build(base: Path, spark: Any) -> None:
     spark.sql("CREATE DATABASE IF NOT EXISTS med.core")
     spark.sql("CREATE DATABASE IF NOT EXISTS care")
     spark.sql("DROP TABLE IF EXISTS care.charts")
-    frame = spark.createDataFrame(rows, "patient_no string, email string, ward string, cost bigint")
+    frame = frame_of_rows(spark, rows, "patient_no string, email string, ward string, cost bigint")
     frame.coalesce(1).writeTo("med.core.visits").using("iceberg").create()
     for statement in JOBS.format(base=base).split(";"):
         spark.sql(statement)

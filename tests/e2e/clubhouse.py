@@ -9,6 +9,7 @@ import yaml
 
 from executors.formats.iceberg.catalog_settings import catalog_conf
 from pii_tracer.config.estate_file import load_estate
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from tests.cli.small import RECEIVED
 from tests.nessiesupport import Nessie
 from tests.sparksession import small_spark
@@ -65,7 +66,7 @@ def build(base: Path, spark: Any, server: Nessie) -> None:
     write_estate(base, server)
     connect(base, spark)
     spark.sql("CREATE NAMESPACE nes.core")
-    frame = spark.createDataFrame([(MEMBER, PHONE), *OTHERS], "member_no string, phone string").coalesce(1)
+    frame = frame_of_rows(spark, [(MEMBER, PHONE), *OTHERS], "member_no string, phone string").coalesce(1)
     frame.writeTo("nes.core.members").using("iceberg").create()
     for statement in JOBS.split(";"):
         spark.sql(statement)

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from tests.cli.small import RECEIVED
 from tests.leaks import Person
 from tests.sparksession import HAS_HUDI, small_spark
@@ -94,9 +95,10 @@ def build(base: Path, spark: Any) -> None:
     for name in ("app.users", *(n for n in names() if n != "ex.core.gifts")):
         spark.sql(f"DROP TABLE IF EXISTS {name}")
     users = [(USER, None), (TWO, USER), (THREE, TWO)]
-    spark.createDataFrame(users, "user_id string, referred_by string").createOrReplaceTempView("made_users")
+    frame_of_rows(spark, users, "user_id string, referred_by string").createOrReplaceTempView("made_users")
     spark.sql(f"CREATE TABLE app.users USING delta LOCATION '{base}/tables/users' AS SELECT * FROM made_users")
-    frame = spark.createDataFrame(
+    frame = frame_of_rows(
+        spark,
         [tuple(row[c] for c in ("id", "first", "second", "second_name", "n")) for row in rows("")],
         "id int, first string, second string, second_name string, n int",
     )

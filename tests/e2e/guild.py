@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from tests.cli.small import RECEIVED
 from tests.e2e.clinic import use_catalog
 from tests.leaks import Person
@@ -136,15 +137,15 @@ def build(base: Path, spark: Any) -> None:
     spark.sql("CREATE DATABASE IF NOT EXISTS guild")
     for name in ("guests", "cards", "letters", "sales"):
         spark.sql(f"DROP TABLE IF EXISTS guild.{name}")
-    frame = spark.createDataFrame(members(), f"who {_WHO}, contact {_CONTACT}, seats int")
+    frame = frame_of_rows(spark, members(), f"who {_WHO}, contact {_CONTACT}, seats int")
     frame.coalesce(1).writeTo("med.guild.members").using("iceberg").tableProperty(
         "write.delete.mode", "merge-on-read"
     ).create()
-    frame = spark.createDataFrame(guests(), f"guest_no bigint, contact {_CONTACT}, nights int")
+    frame = frame_of_rows(spark, guests(), f"guest_no bigint, contact {_CONTACT}, nights int")
     frame.coalesce(1).write.format("delta").option("delta.enableDeletionVectors", "true").option(
         "path", str(base / "tables" / "guests")
     ).saveAsTable("guild.guests")
-    frame = spark.createDataFrame(sales(), "buyer struct<no:string,mail:string>, `buyer.note` string, total int")
+    frame = frame_of_rows(spark, sales(), "buyer struct<no:string,mail:string>, `buyer.note` string, total int")
     frame.coalesce(1).write.format("parquet").option("path", str(base / "tables" / "sales")).saveAsTable("guild.sales")
     for statement in JOBS.format(base=base).split(";"):
         spark.sql(statement)

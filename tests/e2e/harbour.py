@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from tests.e2e import bazaar
 from tests.e2e.bazaar import BUYER, FORMER, MAIL, OTHERS
 
@@ -52,7 +53,7 @@ def build(base: Path) -> None:
     spark = open_session(load_estate(base / "pii-tracer.yaml"), base, s3=True)
     spark.sql("CREATE DATABASE lake.shop")
     people = [(BUYER, FORMER), *OTHERS, (4417700999, "gone@bazaar.example")]
-    spark.createDataFrame(people, "uid bigint, mail string").coalesce(1).writeTo("lake.shop.buyers").create()
+    frame_of_rows(spark, people, "uid bigint, mail string").coalesce(1).writeTo("lake.shop.buyers").create()
     orders, letters, *rest = JOBS.format(base=base).split(";")
     spark.sql(orders)
     spark.sql(letters)

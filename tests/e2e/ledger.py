@@ -9,6 +9,7 @@ import yaml
 
 from executors.formats.iceberg.catalog_settings import catalog_conf
 from pii_tracer.config.estate_file import load_estate
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from tests.cli.small import RECEIVED
 from tests.sparksession import small_spark
 
@@ -65,7 +66,7 @@ def build(base: Path, spark: Any, rest: str) -> None:
     for name in ("desk.core", "club.eu"):
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name}")
     rows = [(MEMBER, PHONE), *OTHERS]
-    frame = spark.createDataFrame(rows, "member_no string, phone string").coalesce(1)
+    frame = frame_of_rows(spark, rows, "member_no string, phone string").coalesce(1)
     frame.writeTo("desk.core.members").using("iceberg").create()
     for statement in JOBS.split(";"):
         spark.sql(statement)

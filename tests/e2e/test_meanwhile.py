@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from pii_tracer.cli.main import run
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from pii_tracer.run.journal import (
@@ -60,7 +61,7 @@ class Small:
 
     def bring_back(self) -> None:
         """What a late job, a RESTORE or a compaction of old files does: the person's rows are in the table again."""
-        self.spark.createDataFrame(PERSON, COLUMNS).coalesce(1).writeTo("med.core.visits").append()
+        frame_of_rows(self.spark, PERSON, COLUMNS).coalesce(1).writeTo("med.core.visits").append()
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def small(spark: Any, tmp_path: Path) -> Small:
     clinic.use_catalog(base, spark)
     rows = PERSON + [(no, mail, "south", 2) for no, mail in clinic.OTHERS]
     spark.sql("CREATE DATABASE IF NOT EXISTS med.core")
-    spark.createDataFrame(rows, COLUMNS).coalesce(1).writeTo("med.core.visits").using("iceberg").create()
+    frame_of_rows(spark, rows, COLUMNS).coalesce(1).writeTo("med.core.visits").using("iceberg").create()
     spark.sql(JOB.format(base=base))
     small, file, where = Small(base, spark), str(base / "s.plan.json"), ["--estate", str(base / "pii-tracer.yaml")]
     words = ["--retention", "immediate", "--reason", "test: no reader", "--out", file]
@@ -148,7 +149,7 @@ def test_what_comes_back_after_its_verification_is_found_before_the_end(
 
 def test_a_table_made_while_the_plan_ran_is_looked_at(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     def late_job() -> None:
-        small.spark.createDataFrame(PERSON, COLUMNS).coalesce(1).writeTo("med.core.late").using("iceberg").create()
+        frame_of_rows(small.spark, PERSON, COLUMNS).coalesce(1).writeTo("med.core.late").using("iceberg").create()
 
     when(monkeypatch, "c-med.core.visits/99-verify", late_job)
     assert_open(small, small.apply(), "(new) med.core.late")
@@ -163,7 +164,7 @@ def test_others_who_write_meanwhile_lose_nothing(small: Small, monkeypatch: pyte
 
     def somebody_else() -> None:
         row = [("P-9", "new@clinic.example", "west", 5)]
-        small.spark.createDataFrame(row, COLUMNS).coalesce(1).writeTo("med.core.visits").append()
+        frame_of_rows(small.spark, row, COLUMNS).coalesce(1).writeTo("med.core.visits").append()
 
     when(monkeypatch, "c-med.core.visits/99-verify", somebody_else)
     small.apply()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from executors.suppression_steps import SuppressionExecutor, without_suppressed
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import RunError
@@ -132,8 +133,8 @@ def test_a_backfill_leaves_them_behind(spark: SparkSession, tmp_path: Path) -> N
     file = tmp_path / "s.jsonl"
     executor(file).run(step("user.uid"), None)
     known = SuppressionList(file, KEY)
-    frame = spark.createDataFrame(
-        [(int(PERSON), "a"), (7, "b"), (None, "c"), (int(PERSON), "d")], "uid bigint, x string"
+    frame = frame_of_rows(
+        spark, [(int(PERSON), "a"), (7, "b"), (None, "c"), (int(PERSON), "d")], "uid bigint, x string"
     )
     frame.createOrReplaceTempView("backfill")
     assert spark.table("backfill").where(f"uid = {PERSON}").count() == 2  # what a plain backfill would bring back

@@ -20,6 +20,7 @@ from executors.registry import build
 from pii_tracer.lake.formats.delta.vocabulary import DELTA_DELETE_ROWS, DELTA_MASK_ROWS
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI_DELETE_ROWS, HUDI_MASK_ROWS, HUDI_REBUILD_METADATA
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DELETE_ROWS, ICEBERG_MASK_ROWS
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import (
     Carries,
@@ -76,7 +77,7 @@ def rows(first: int, count: int, person: Sequence[int] = ()) -> list[tuple[int, 
 
 
 def frame(spark: SparkSession, made: list[tuple[int, int, str, int]]) -> DataFrame:
-    return spark.createDataFrame(made, COLUMNS).coalesce(1)
+    return frame_of_rows(spark, made, COLUMNS).coalesce(1)
 
 
 def bystanders(relation: DataFrame) -> list[tuple[Any, ...]]:

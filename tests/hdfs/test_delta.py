@@ -44,7 +44,7 @@ def snapshot(shop: Shop, name: str = "s1") -> None:
 def declared(shop: Shop, folder: str) -> dict[str, Any]:
     """The estate file's catalogs, with a table in HDFS."""
     users = {"name": "shop.users", "format": "parquet", "location": "tables/users"}
-    table = {"name": f"lake.{folder}", "format": "delta", "location": f"{shop.hdfs.uri}{shop.root}/{folder}"}
+    table = {"name": f"harbour.{folder}", "format": "delta", "location": f"{shop.hdfs.uri}{shop.root}/{folder}"}
     return {"spark_catalog": {"type": "declared", "tables": [users, table]}}
 
 
@@ -67,14 +67,14 @@ def test_a_table_is_planned_as_one_of_this_machine_and_snapshots_go_after_it(sho
 def test_a_table_is_the_source_of_the_persons(shop: Shop) -> None:
     delta(shop, "users", [OTHERS[0], PERSON], known=False)
     source = {
-        "source": "lake.users",
+        "source": "harbour.users",
         "name": "user",
         "key": "uid",
         "identifiers": [{"column": "mail", "category": "email"}],
     }
     plan = shop.plan(catalogs=declared(shop, "users"), subjects=[source], holds=[])[1]
     copy = next(copy for copy in plan["copies"] if copy["kind"] == "SOURCE")
-    assert (copy["table"], copy["strategy"], copy["found"]["rows"]) == ("lake.users", "delete_by_key", 1)
+    assert (copy["table"], copy["strategy"], copy["found"]["rows"]) == ("harbour.users", "delete_by_key", 1)
 
 
 def test_a_table_that_no_step_may_touch_stays_a_gap_and_says_why(shop: Shop) -> None:

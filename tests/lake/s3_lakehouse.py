@@ -15,6 +15,7 @@ from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from tests.sparksession import HAS_HUDI
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def build(spark: SparkSession, base: Path) -> Lake:
     spark.conf.set(f"spark.sql.catalog.{catalog}.type", "hadoop")
     spark.conf.set(f"spark.sql.catalog.{catalog}.warehouse", str(lake.warehouse / "lake"))
     spark.conf.set(f"spark.sql.catalog.{catalog}.cache-enabled", "false")
-    rows = spark.createDataFrame(ROWS, "uid bigint, name string, phone string").coalesce(1)
+    rows = frame_of_rows(spark, ROWS, "uid bigint, name string, phone string").coalesce(1)
     rows.createOrReplaceTempView("discovery_rows")
     _iceberg(spark, catalog)
     _delta(spark, lake.warehouse)

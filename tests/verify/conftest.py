@@ -11,6 +11,7 @@ import pytest
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
@@ -144,5 +145,5 @@ def hudi_tables(spark: SparkSession, spark_estate: SparkEstate) -> HudiTables:
 
 def _delete(spark: SparkSession) -> str:
     """A DELETE that leaves the person to older states, for the name of a table."""
-    spark.createDataFrame([(PHONE,)], "phone string").createOrReplaceTempView("verify_keys")
+    frame_of_rows(spark, [(PHONE,)], "phone string").createOrReplaceTempView("verify_keys")
     return "DELETE FROM {} WHERE phone IN (SELECT phone FROM verify_keys)"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import (
     Format,
     JsonAccess,
@@ -126,7 +127,7 @@ def test_the_baseline_sees_one_changed_value_of_somebody_else(
 ) -> None:
     def write(name: str, rows: list[tuple[int, str | None, str | None]]) -> Path:
         folder = spark_estate.folder(f"verify/{name}")
-        frame = spark.createDataFrame(rows, "user_id bigint, name string, phone string")
+        frame = frame_of_rows(spark, rows, "user_id bigint, name string, phone string")
         frame.coalesce(1).write.mode("overwrite").parquet(str(folder))
         return folder
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from pii_tracer.cli.main import run
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.small import RECEIVED
 from tests.executors.world import _decoded
@@ -93,7 +94,7 @@ def _build(base: Path, spark: Any) -> list[str]:
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {name}")
     spark.sql("DROP TABLE IF EXISTS board.posts")
     rows = [(handle, city) for handle in (*PERSONS, *OTHERS) for city in ("Pune", "Kochi")]
-    spark.createDataFrame(rows, "handle string, city string").coalesce(1).writeTo("guild.core.people").create()
+    frame_of_rows(spark, rows, "handle string, city string").coalesce(1).writeTo("guild.core.people").create()
     for statement in JOBS.format(base=base).split(";"):
         spark.sql(statement)
     # the others change too, so that their keys stand in statistics of files that come and go

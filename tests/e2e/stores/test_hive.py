@@ -12,6 +12,7 @@ import yaml
 from executors.formats.iceberg.catalog_settings import catalog_conf
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import load_estate
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from pii_tracer.scan.folder_scan import scan_tree
 from tests.cli.small import RECEIVED
@@ -67,7 +68,7 @@ def build(base: Path, spark: Any, hive: Hive) -> None:
     spark._jsc.hadoopConfiguration().set(LOCKS, "false")
     spark._jsparkSession.sessionState().catalogManager().reset()
     spark.sql("CREATE DATABASE IF NOT EXISTS spark_catalog.core")
-    frame = spark.createDataFrame([(MEMBER, PHONE), *OTHERS], "member_no string, phone string").coalesce(1)
+    frame = frame_of_rows(spark, [(MEMBER, PHONE), *OTHERS], "member_no string, phone string").coalesce(1)
     frame.writeTo("hms.core.members").using("iceberg").create()
     for statement in JOBS.format(base=base).split(";"):
         spark.sql(statement)

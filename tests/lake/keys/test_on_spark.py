@@ -9,6 +9,7 @@ import pytest
 from pii_tracer.lake.keys.envelope.cells import Binding, Mode
 from pii_tracer.lake.keys.envelope.key_wrapping import LocalFile, Wrapper
 from pii_tracer.lake.keys.envelope.spark_columns import decrypt_columns, encrypt_columns
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from tests.lake.keys.test_cells import kek
 
 if TYPE_CHECKING:
@@ -25,10 +26,11 @@ def test_columns_of_a_frame_until_the_key_is_destroyed(
     monkeypatch.setattr(spark.sparkContext, "pythonExec", sys.executable)  # workers with this environment's packages
     source = LocalFile(str(kek(tmp_path)))
     wrapper = Wrapper(source, 60)
-    keys = spark.createDataFrame([(n, bytearray(wrapper.new_key(str(n)))) for n in (1, 2)], "uid long, wrapped binary")
-    users = spark.createDataFrame(ROWS, "uid long, phone string, pan string, amount int")
+    keys = frame_of_rows(spark, [(n, bytearray(wrapper.new_key(str(n)))) for n in (1, 2)], "uid long, wrapped binary")
+    users = frame_of_rows(spark, ROWS, "uid long, phone string, pan string, amount int")
     names = {"person": "uid", "wrapped": "wrapped"}
-    stored = spark.createDataFrame(
+    stored = frame_of_rows(
+        spark,
         encrypt_columns(users, keys, COLUMNS, source, **names).collect(),
         "uid long, phone binary, pan binary, amount int",
     )

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from planners.locate.sql.spark_functions import compute, is_plain
 from planners.locate.sql.whole_numbers import NotComputable
 
@@ -180,7 +181,7 @@ def answer(expression: str, value: str) -> str | None:
 @pytest.mark.spark
 def test_spark_gives_the_same_for_every_function_and_value(spark: Any) -> None:
     """Where Spark follows ANSI, as 4.1 does unless told otherwise, some of these jobs fail, and there is no value."""
-    frame = spark.createDataFrame([(v,) for v in VALUES], "x string")
+    frame = frame_of_rows(spark, [(v,) for v in VALUES], "x string")
     ansi = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", "false")
     rows = frame.selectExpr(*(f"CAST({e} AS STRING) AS y{n}" for n, e in enumerate(CERTAIN))).collect()
@@ -203,7 +204,7 @@ def test_case_of_every_letter_that_is_not_refused_is_sparks(spark: Any) -> None:
     told = [(c, low, answer("upper(x)", c)) for c in letters if (low := answer("lower(x)", c)) != "(refused)"]
     assert len(told) > 50_000
     blocks = [told[n : n + 500] for n in range(0, len(told), 500)]
-    frame = spark.createDataFrame([("|".join(c for c, _, _ in block),) for block in blocks], "x string")
+    frame = frame_of_rows(spark, [("|".join(c for c, _, _ in block),) for block in blocks], "x string")
     rows = frame.selectExpr("lower(x)", "upper(x)").collect()
     for block, row in zip(blocks, rows, strict=True):
         assert row[0] == "|".join(str(low) for _, low, _ in block)

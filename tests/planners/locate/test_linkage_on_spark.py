@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import Match, MatchTerm
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.copies.person_rows import count_rows
@@ -60,16 +61,16 @@ Rows = Counter[str]
 def lake(spark: Any) -> Any:
     """A session of its own, with the tables of the cases as views."""
     session = spark.newSession()
-    session.createDataFrame(
-        TRANSFERS, TABLES["prod.transfers"].replace("decimal(10,2)", "double")
+    frame_of_rows(
+        session, TRANSFERS, TABLES["prod.transfers"].replace("decimal(10,2)", "double")
     ).createOrReplaceTempView("transfers")
-    session.createDataFrame(MERCHANTS, TABLES["prod.merchants"]).createOrReplaceTempView("merchants")
+    frame_of_rows(session, MERCHANTS, TABLES["prod.merchants"]).createOrReplaceTempView("merchants")
     return session
 
 
 def result(lake: Any, sql: str, without: int | None = None) -> Any:
     users = [row for row in USERS if row[0] != without]
-    lake.createDataFrame(users, KINDS).coalesce(1).createOrReplaceTempView("users")
+    frame_of_rows(lake, users, KINDS).coalesce(1).createOrReplaceTempView("users")
     return lake.sql(sql.replace("prod.", ""))
 
 

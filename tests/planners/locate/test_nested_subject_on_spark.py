@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.locate.subject_survey import survey
 from tests.planners.estates import Case, dataset
@@ -56,7 +57,7 @@ def lake(spark: Any) -> Any:
 
 def result(lake: Any, sql: str, without: int | None = None) -> Any:
     pays = [row for row in PAYS if row[0][0] != without]
-    lake.createDataFrame(pays, KINDS).coalesce(1).createOrReplaceTempView("pays")
+    frame_of_rows(lake, pays, KINDS).coalesce(1).createOrReplaceTempView("pays")
     return lake.sql(sql.replace("prod.", ""))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import KeySet, Match, MatchTerm
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.known_columns import key_columns
@@ -34,7 +35,7 @@ def _made(spark: SparkSession, world: SparkEstate, kind: str, key: str) -> Path:
 def _written(
     spark: SparkSession, world: SparkEstate, kind: str, key: str, rows: list[tuple[str, str, int]], chosen: str
 ) -> Path:
-    frame = spark.createDataFrame(rows, COLUMNS).coalesce(1)
+    frame = frame_of_rows(spark, rows, COLUMNS).coalesce(1)
     folder = world.folder(f"neighbour_{kind}_{len(key)}")
     shutil.rmtree(folder, ignore_errors=True)
     if kind.startswith("parquet"):

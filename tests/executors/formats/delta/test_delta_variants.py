@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_PURGE
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.formats.delta.test_delta import (
     CLEAN,
@@ -55,7 +56,7 @@ def test_a_dropped_column_stays_in_the_files_of_others(spark: SparkSession, spar
     table = f"delta.`{steps.location}`"
     spark.sql(f"ALTER TABLE {table} ADD COLUMN remark STRING")
     row = [(80, 5, "b80@example.net", 1, f"referred by {EMAIL}")]
-    noted = spark.createDataFrame(row, "id BIGINT, uid BIGINT, email STRING, amount INT, remark STRING").coalesce(1)
+    noted = frame_of_rows(spark, row, "id BIGINT, uid BIGINT, email STRING, amount INT, remark STRING").coalesce(1)
     noted.write.format("delta").mode("append").save(str(steps.location))
     spark.sql(f"ALTER TABLE {table} DROP COLUMN remark")
     others = bystanders(read(spark, steps))

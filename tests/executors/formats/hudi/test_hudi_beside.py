@@ -14,6 +14,7 @@ import pytest
 from executors.formats.hudi.executor import HudiExecutor
 from executors.registry import build
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI_REBUILD_METADATA
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.errors import RunError
 from tests.executors.formats.hudi.test_hudi import (
     CLEAN,
@@ -52,7 +53,7 @@ def in_flight(spark: SparkSession, table: str, folder: Path) -> Iterator[list[Ba
             time.sleep(0.02)
         return text
 
-    row = spark.createDataFrame([LATE], "id BIGINT, uid BIGINT, email STRING, amount INT").coalesce(1)
+    row = frame_of_rows(spark, [LATE], "id BIGINT, uid BIGINT, email STRING, amount INT").coalesce(1)
     row.withColumn("email", wait("email")).createOrReplaceTempView("in_flight")
     failures: list[BaseException] = []
 

@@ -10,6 +10,7 @@ import pytest
 
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.formats.hudi.properties import HUDI_BOOTSTRAPPED
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.gap_kinds import GapKind
 from planners.copies.executor_support import unsupported
 from tests.sparksession import SparkEstate
@@ -24,7 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.nightly]
 
 def bootstrapped(spark: SparkSession, old: Path, table: Path) -> None:
     rows = [(n, 7 if n < 2 else 8, f"person{n // 2}@x.example", 1) for n in range(8)]
-    spark.createDataFrame(rows, "id bigint, who bigint, mail string, ts bigint").coalesce(1).write.parquet(str(old))
+    frame_of_rows(spark, rows, "id bigint, who bigint, mail string, ts bigint").coalesce(1).write.parquet(str(old))
     options = {
         "hoodie.table.name": "boot",
         "hoodie.metadata.enable": "false",

@@ -13,6 +13,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_DELETE_ROWS, ICEBERG_REWRITE_REF
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from tests.executors.formats.iceberg.test_iceberg import (
     DELETE,
     EXPIRE,
@@ -136,7 +137,7 @@ def test_remove_orphan_files_by_other_prefixes(spark: SparkSession, tmp_path: Pa
     there = set(data.glob("*.parquet"))
     long_ago = datetime.now(timezone.utc) - timedelta(days=9)
     listed = [(f"viewfs://lake{path}", long_ago) for path in there]
-    spark.createDataFrame(listed, "file_path string, last_modified timestamp").createOrReplaceTempView("listed")
+    frame_of_rows(spark, listed, "file_path string, last_modified timestamp").createOrReplaceTempView("listed")
 
     def removed(*more: str) -> int:
         words = ", ".join(("table => 'db.t'", "file_list_view => 'listed'", *more))
