@@ -179,4 +179,9 @@ def sql_name(*parts: str) -> str | None:
 
 def secret(catalog: str, what: str) -> str | None:
     """A credential of a catalog: the environment variable `PII_TRACER_CATALOG_<NAME>_<WHAT>`."""
-    return os.environ.get(f"PII_TRACER_CATALOG_{re.sub(r'[^A-Za-z0-9]', '_', catalog).upper()}_{what}") or None
+    return os.environ.get(secret_name(catalog, what)) or None
+
+
+def secret_name(catalog: str, what: str) -> str:
+    """The environment variable that has a credential of a catalog."""
+    return f"PII_TRACER_CATALOG_{re.sub(r'[^A-Za-z0-9]', '_', catalog).upper()}_{what}"
