@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from executors.catalogs.registry import spark_catalogs
 from executors.engine.local_paths import as_local
-from executors.engine.sql_names import quote, string_literal
+from executors.engine.sql_names import in_session_catalog, quote, string_literal
 from executors.engine.version_profiles import installed_profile
 from executors.formats.registry import support_of
 from pii_tracer.config.catalogs import DeclaredTable
@@ -63,15 +63,16 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
     if any(c.other_formats for c in spark_catalogs(estate)) and spark.conf.get(_CATALOGS_ASKED, "") != f"{base} {s3}":
         registry = EstatePaths(estate, base).registry
         for remote in registry.remote if s3 else ():
-            if remote.name and remote.format and remote.metadata is None:
+            if remote.name and remote.format and remote.metadata is None and in_session_catalog(remote.name):
                 _register_in_store(spark, estate, remote.name, remote.format, str(remote.location))
         for in_hdfs in registry.hdfs:
-            if in_hdfs.name and format_of(in_hdfs.format).erased_in_hdfs:
+            if in_hdfs.name and format_of(in_hdfs.format).erased_in_hdfs and in_session_catalog(in_hdfs.name):
                 _register_in_store(spark, estate, in_hdfs.name, in_hdfs.format, str(in_hdfs.location))
         for registered in registry.tables.values():
             support = support_of(registered.format)
             for name in registered.names if support is None or not support.in_catalogs else ():
-                _register(spark, name, registered.format, registered.location)
+                if in_session_catalog(name):  # the session has no other catalog's tables: steps go by their places
+                    _register(spark, name, registered.format, registered.location)
         spark.conf.set(_CATALOGS_ASKED, f"{base} {s3}")
 
 

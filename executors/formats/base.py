@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from executors.context import ExecutionContext
-from executors.engine.sql_names import quote_table
+from executors.engine.sql_names import in_session_catalog, quote_table
 from executors.engine.table_rebuild import both
 from pii_tracer.config.estate_file import Estate, Spark
 from pii_tracer.model.datasets import Format
@@ -90,6 +90,11 @@ class SparkSupport:
         """Why a step cannot be done over Spark Connect; None where it can."""
         return None
 
+    def known_name(self, table: str | None) -> str | None:
+        """The name of a plan's table where the session knows the table by it: Spark finds it in a catalog of its own,
+        or the session catalog was told of it, which has names of a schema and a table. None of all others."""
+        return table if self.in_catalogs or (table is not None and in_session_catalog(table)) else None
+
     def place_name(self, location: str) -> str | None:
         """A table without a name, quoted for SQL; None where the format's tables need one."""
         return None
@@ -108,7 +113,7 @@ class SparkSupport:
         Raises:
             RunError: the query's columns are not the table's, the table has no name, or the session cannot.
         """
-        table, location = step.parameters.get("table"), str(step.parameters.get("location"))
+        table, location = self.known_name(step.parameters.get("table")), str(step.parameters.get("location"))
         name = quote_table(table) if table else self.place_name(location)
         if name is None:
             raise RunError("the table has no name in the estate", where=location, todo="declare it in the estate file")

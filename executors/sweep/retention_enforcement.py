@@ -66,9 +66,9 @@ def _tried(changes: Sequence[Change], act: Callable[[], Any]) -> list[tuple[Chan
 
 
 def _sql_name(change: Change, name: str | None) -> str:
-    if name:
-        return quote_table(name)
     support = support_of(change.format)
+    if known := support.known_name(name) if support is not None else name:
+        return quote_table(known)
     place = support.place_name(change.location) if support is not None else None
     if place is not None:
         return place

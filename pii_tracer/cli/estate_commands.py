@@ -34,8 +34,8 @@ def init(
     """Write what is not there yet of a first estate file and a policy into FOLDER, and of the estate's key.
 
     With --discover the estate file is made from what is there: a folder, s3://BUCKET/PREFIX, thrift://HOST:PORT (Hive
-    metastore), glue:REGION, http(s)://… (Iceberg REST; Nessie where it ends in /v2), sqlite:///FILE or postgresql://…
-    (Iceberg SQL). Guesses are marked for you to correct.
+    metastore), glue:REGION, http(s)://… (Iceberg REST; Nessie where it ends in /v2, Unity Catalog where it ends in
+    /unity-catalog), sqlite:///FILE or postgresql://… (Iceberg SQL). Guesses are marked for you to correct.
 
     \b
     Example:

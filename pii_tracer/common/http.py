@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -75,6 +75,25 @@ def ask(
     return found
 
 
+def patiently(once: Callable[[], bytes], busy: Collection[int], pause: Callable[[float], None]) -> bytes:
+    """The answer to a request that is sent again while the server says it is busy.
+
+    once: sends the request. busy: the statuses that say so. pause: waits so many seconds: those that the server names,
+    or 1, 2, 4 …, and at most 32.
+
+    Raises:
+        NoAnswer: refused, or busy to the last of six tries.
+    """
+    for attempt in range(_TRIES - 1):
+        try:
+            return once()
+        except NoAnswer as error:
+            if error.status not in busy:
+                raise
+            pause(min(_LONGEST_WAIT, error.retry_after or 2.0**attempt))
+    return once()
+
+
 def _said(error: HTTPError) -> bytes:
     try:
         with error:
@@ -94,4 +113,6 @@ def bearer(token: str | None) -> dict[str, str]:
 
 
 _MOST_SAID = 1 << 16
+_TRIES = 6
+_LONGEST_WAIT = 32.0
 _JSON = {"Content-Type": "application/json"}

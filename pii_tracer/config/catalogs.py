@@ -29,6 +29,7 @@ class CatalogType(OpenVocabulary):
     GLUE: ClassVar[CatalogType] = word("glue")
     HIVE: ClassVar[CatalogType] = word("hive")
     NESSIE: ClassVar[CatalogType] = word("nessie")
+    UNITY: ClassVar[CatalogType] = word("unity")
     DECLARED: ClassVar[CatalogType] = word("declared")
 
 
@@ -76,8 +77,9 @@ class Catalog(Frozen):
     (`sqlite:///FILE`, relative to the estate file, or `postgresql://HOST/DATABASE`), `warehouse`. glue: `region`,
     `databases` (all where empty). nessie: `uri` of its API v2 (`http://HOST:19120/api/v2`), `warehouse`, `ref` (the
     branch that plain table names mean; the server's default branch where not given). hive: `uri` of the metastore
-    (`thrift://HOST:9083`, several with commas between), `databases` (all where empty), `warehouse`. declared: `tables`,
-    names in spark_catalog. Credentials come from the environment.
+    (`thrift://HOST:9083`, several with commas between), `databases` (all where empty), `warehouse`. unity: `uri`
+    (`https://HOST/api/2.1/unity-catalog`), `databases`: catalogs (`main`) and schemas (`main.sales`), all where empty.
+    declared: `tables`, names in spark_catalog. Credentials come from the environment.
     """
 
     type: InstalledCatalog

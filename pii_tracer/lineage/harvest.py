@@ -10,10 +10,12 @@ from pathlib import Path
 from pii_tracer.common.gc_pause import rare_collections
 from pii_tracer.config.estate_file import Relocation
 from pii_tracer.config.lineage import LineageSources
+from pii_tracer.lake.catalogs.base import CatalogView
 from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.graph.edges import LineageGap
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.lineage.sources.catalog_views import read_views
 from pii_tracer.lineage.sources.dataset_notes import Notes, Tag
 from pii_tracer.lineage.sources.dbt import manifest_of, read_dbt
 from pii_tracer.lineage.sources.evidence import in_file
@@ -90,8 +92,9 @@ class Given:
 
     base: folder that relative paths of the sources start from. aliases: datasets by table name. schemas: columns by
     table name, as the catalogs show them now; loose: names of those whose order the files do not tell; declared: the
-    same as schemas, from files, where no catalog tells. log: folder of the project's own event log. gaps and reads: of
-    what was fetched into it. parser: what parses the texts of query logs.
+    same as schemas, from files and of views, where no table tells. views: of catalogs, with their queries. log: folder
+    of the project's own event log. gaps and reads: of what was fetched into it. parser: what parses the texts of query
+    logs.
     """
 
     base: Path
@@ -100,6 +103,7 @@ class Given:
     schemas: Mapping[str, Sequence[Column]] = field(default_factory=dict)
     loose: frozenset[str] = frozenset()
     declared: Mapping[str, Sequence[Column]] = field(default_factory=dict)
+    views: Sequence[CatalogView] = ()
     log: Path | None = None
     gaps: Sequence[LineageGap] = ()
     reads: Sequence[SourceRead] = ()
@@ -128,6 +132,8 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     dbt, tags = _dbt(sources, given, dialect, ledger, reads)
     told += dbt
     told += _queries(sources, given, dialect, eras, ledger, reads)
+    told += read_views(given.views, ledger)
+    reads += [SourceRead("views of catalogs", len(given.views), "statements")] if given.views else []
     reads += _left_out(sources, given.base)
     locations(told, ledger)
     tables(told, ledger)

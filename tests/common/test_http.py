@@ -15,6 +15,7 @@ from pii_tracer.common.http import (
     ask,
     basic,
     bearer,
+    patiently,
 )
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.config.lakefs import LakefsServer
@@ -111,3 +112,38 @@ def test_credentials_and_json_arrive() -> None:
     with taking(heads, body=json.dumps([1]).encode()) as url:
         assert json.loads(ask(url, seconds=1, limit=8, query={"a": 1}, body={"b": 2}, headers=basic("u:p"))) == [1]
     assert heads == ["Basic dTpw"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "waits"),
+    [
+        ([], []),
+        ([(429, 7.0)], [7.0]),
+        ([(503, None), (503, None), (503, None)], [1.0, 2.0, 4.0]),
+        ([(429, 3600.0)], [32.0]),
+    ],
+)
+def test_a_busy_server_is_asked_again(answers: list[tuple[int, float | None]], waits: list[float]) -> None:
+    left, waited = list(answers), list[float]()
+
+    def once() -> bytes:
+        if left:
+            status, after = left.pop(0)
+            raise NoAnswer("is busy", status, retry_after=after)
+        return b"done"
+
+    assert patiently(once, {429, 503}, waited.append) == b"done"
+    assert waited == waits
+
+
+@pytest.mark.parametrize(("status", "tries"), [(429, 6), (403, 1), (None, 1)])
+def test_a_refusal_is_not_asked_again_and_a_busy_server_not_for_ever(status: int | None, tries: int) -> None:
+    asked: list[int] = []
+
+    def once() -> bytes:
+        asked.append(1)
+        raise NoAnswer("no", status)
+
+    with pytest.raises(NoAnswer):
+        patiently(once, {429}, lambda seconds: None)
+    assert len(asked) == tries

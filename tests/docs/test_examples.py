@@ -19,6 +19,9 @@ from click import Command, Group
 from pii_tracer.cli.main import cli
 from pii_tracer.config.estate_file import Estate
 from tests.docs.prose import ROOT, pages
+from tests.unitysupport import installed
+
+__all__ = ["installed"]
 
 FENCE = re.compile(r"(?ms)^( *)```(\w*)\n(.*?)^ *```")
 

@@ -303,7 +303,7 @@ class DeltaExecutor(TableExecutor):
 
 
 def _table(step: Step) -> str:
-    table = step.parameters.get("table")
+    table = DeltaExecutor.spark_support.known_name(step.parameters.get("table"))
     return quote_table(table) if table else f"delta.{quote(engine_path(step.parameters['location']))}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from executors.engine.sql_names import quote, quote_table, string_literal
+from executors.engine.sql_names import in_session_catalog, quote, quote_table, string_literal
 from executors.sweep.format_sweep import FormatSweep, Judged
 from pii_tracer.lake.formats.delta.log_files import mentioned
 from pii_tracer.lake.formats.delta.stray_files import as_written
@@ -65,7 +65,8 @@ class DeltaSweep(FormatSweep):
     def _vacuum(self, view: str, *, dry: bool) -> list[str]:
         """Delta takes the inventory as a query, and passes over paths that do not begin as it writes its own."""
         target, store = self.target, self.store
-        table = quote_table(target.sql_name) if target.sql_name else f"delta.{quote(engine_path(str(target.location)))}"
+        named = target.sql_name if target.sql_name and in_session_catalog(target.sql_name) else None
+        table = quote_table(named) if named else f"delta.{quote(engine_path(str(target.location)))}"
         front, start = string_literal(store.front), len(store.cut) + 1
         query = f"SELECT concat({front}, substr(path, {start})) AS path, length, isDir, modificationTime FROM {view}"
         return vacuum_listed(self.spark, table, query, target.days * 24, dry=dry)

@@ -40,8 +40,8 @@ def read_places(
     lineage: folders or files with SQL, OpenLineage events, or a dbt project.
 
     A place is a folder, `s3://BUCKET/PREFIX`, `thrift://HOST:PORT` (a Hive metastore), `glue:REGION`, `http(s)://…` (an
-    Iceberg REST catalog; Nessie's where it ends in `/api/v2`), or `sqlite:///FILE` or `postgresql://…` (Iceberg's SQL
-    catalog).
+    Iceberg REST catalog; Nessie's where it ends in `/api/v2`, Unity Catalog's where it ends in
+    `/api/2.1/unity-catalog`), or `sqlite:///FILE` or `postgresql://…` (Iceberg's SQL catalog).
 
     Raises:
         UsageError: a folder that is not there, a place of a kind that cannot be looked into, or S3 without a region.

@@ -162,13 +162,17 @@ def take_lineage(
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     fetched = gather(sources_of(estate.lineage, base), log, now, say)
     glue = glue_tables(estate.lineage.glue)
+    paths = EstatePaths(estate, base)
+    views = paths.registry.views
+    of_views = {view.name: view.columns for view in views if view.columns}
     given = Given(
         base=base,
         relocations=estate.relocations,
-        aliases={**glue.aliases, **EstatePaths(estate, base).aliases()},
+        aliases={**glue.aliases, **paths.aliases()},
         schemas={**glue.schemas, **{state.table: state.columns for state in inventory.tables if state.table}},
         loose=frozenset(state.table for state in inventory.tables if state.table and state.loose),
-        declared=schema_files(estate.lineage.schemas, base),
+        declared={**of_views, **schema_files(estate.lineage.schemas, base)},
+        views=views,
         log=log,
         gaps=fetched.gaps,
         reads=[SourceRead(name, count, "events fetched") for name, count in fetched.reads],
@@ -176,7 +180,7 @@ def take_lineage(
         parser=parser,
     )
     harvested = harvest_all(estate.lineage, given)
-    return replace(harvested, graph=_with_key_tables(harvested.graph, estate, inventory, EstatePaths(estate, base)))
+    return replace(harvested, graph=_with_key_tables(harvested.graph, estate, inventory, paths))
 
 
 def _with_key_tables(graph: LineageGraph, estate: Estate, inventory: Inventory, paths: EstatePaths) -> LineageGraph:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.inventory import InventoryGap, RefKind
-from pii_tracer.model.datasets import Format
+from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.gap_kinds import GapKind
 
 
@@ -83,10 +83,39 @@ class Opaque:
 
 
 @dataclass(frozen=True)
+class FilePlace:
+    """A folder that a catalog names and that is no table. title: what people know it by.
+
+    place: as the catalog writes it. whole: all that lies there is one thing of the catalog (a volume); otherwise tables
+    may lie there, and anything else.
+    """
+
+    title: str
+    place: str
+    whole: bool
+
+
+@dataclass(frozen=True)
+class CatalogView:
+    """A view with its query. catalog: the catalog's key in the estate file; name: as SQL calls the view.
+
+    dialect: of the query. written_in: the catalog and schema, or the schema, that names in it without one belong to.
+    """
+
+    catalog: str
+    name: str
+    query: str
+    dialect: str
+    written_in: tuple[str, ...]
+    columns: tuple[Column, ...] = ()
+
+
+@dataclass(frozen=True)
 class Listing:
     """What one catalog answered. former: metadata files of tables that only its history still names, one a folder.
 
-    committed: every metadata file that its history names, where an account was used that may not see all of it.
+    committed: every metadata file that its history names, where an account was used that may not see all of it. views:
+    those whose queries are read as lineage.
     """
 
     entries: tuple[CatalogEntry, ...]
@@ -94,6 +123,8 @@ class Listing:
     former: tuple[str, ...] = ()
     committed: frozenset[str] | None = None
     opaque: tuple[Opaque, ...] = ()
+    places: tuple[FilePlace, ...] = ()
+    views: tuple[CatalogView, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -179,4 +210,9 @@ def sql_name(*parts: str) -> str | None:
 
 def secret(catalog: str, what: str) -> str | None:
     """A credential of a catalog: the environment variable `PII_TRACER_CATALOG_<NAME>_<WHAT>`."""
-    return os.environ.get(f"PII_TRACER_CATALOG_{re.sub(r'[^A-Za-z0-9]', '_', catalog).upper()}_{what}") or None
+    return os.environ.get(secret_name(catalog, what)) or None
+
+
+def secret_name(catalog: str, what: str) -> str:
+    """The environment variable that has a credential of a catalog."""
+    return f"PII_TRACER_CATALOG_{re.sub(r'[^A-Za-z0-9]', '_', catalog).upper()}_{what}"

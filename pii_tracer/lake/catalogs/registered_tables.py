@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.catalogs.base import CatalogEntry, Head
+from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, Head
+from pii_tracer.lake.catalogs.named_places import located
 from pii_tracer.lake.catalogs.registry import list_catalogs
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap, RefKind
@@ -92,7 +93,7 @@ class Registry:
     not answer, or what cannot be read.
 
     opaque: folders whose files are not the rows of a table, though they may look so, each with that table's title;
-    opaque_hdfs: those in HDFS.
+    opaque_hdfs: those in HDFS. views: those whose queries are read as lineage.
     """
 
     tables: Mapping[Path, Registered] = field(default_factory=dict)
@@ -101,6 +102,7 @@ class Registry:
     gaps: tuple[InventoryGap, ...] = ()
     opaque: Mapping[Path, str] = field(default_factory=dict)
     opaque_hdfs: Mapping[HdfsLocation, str] = field(default_factory=dict)
+    views: tuple[CatalogView, ...] = ()
 
 
 def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) -> Registry:
@@ -119,8 +121,15 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
     gaps: list[InventoryGap] = []
     opaque: dict[Path, str] = {}
     opaque_hdfs: dict[HdfsLocation, str] = {}
+    views: list[CatalogView] = []
     for listing in list_catalogs(estate, base):
         gaps += [*listing.gaps, *_former(listing.former, inside)]
+        views += listing.views
+        for found_at in (located(estate, one, inside) for one in listing.places):
+            if isinstance(found_at, S3Location):
+                remote.append(RemoteTable(None, None, None, found_at))
+            elif found_at is not None:
+                gaps.append(found_at)
         opaque |= {place: one.title for one in listing.opaque for place in _here(one.places)}
         for one in listing.opaque:
             there, unplaced = _in_hdfs(estate, one.title, tuple(filter(is_hdfs, one.places)))
@@ -155,7 +164,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             gaps += _two_keys(location, group)
             kind = group[0][0].format
             _add(found, gaps, _of_heads(location, kind, [head for _, head in group], listing.committed))
-    return Registry(found, tuple(remote), tuple(hdfs), tuple(gaps), opaque, opaque_hdfs)
+    return Registry(found, tuple(remote), tuple(hdfs), tuple(gaps), opaque, opaque_hdfs, tuple(views))
 
 
 _TOGETHER = "{}: they are not erased with it. Move them into the table's folder, or declare each as a table"

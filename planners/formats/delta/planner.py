@@ -64,7 +64,12 @@ class DeltaPlanner(FormatPlanner):
         return None
 
     def no_rebuild(self, state: TableState) -> str | None:
-        return None
+        if state.table is None or state.table.removeprefix("spark_catalog.").count(".") == 1:
+            return None
+        return (
+            "its recorded statement has names of a catalog that the run's Spark does not have: run its job after the"
+            " erasure"
+        )
 
     def no_clearing(self, state: TableState) -> str | None:
         return None

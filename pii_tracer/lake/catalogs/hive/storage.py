@@ -168,6 +168,8 @@ def _unusual(kind: Format, options: dict[str, str]) -> str | None:
 
 def lies_inside(place: str, folder: str) -> bool:
     """Whether a partition lies in its table's folder, however both are written. What cannot be told does not."""
+    if place == folder:
+        return True
     try:
         if is_hdfs(place) and is_hdfs(folder):
             return hdfs_location(folder).holds(hdfs_location(place))

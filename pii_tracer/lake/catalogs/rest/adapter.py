@@ -21,8 +21,8 @@ class RestCatalogs(TableCatalog):
     swept = True
 
     def drafted(self, place: str) -> dict[str, str] | None:
-        """An address, but for one that ends in the version of another interface."""
-        return None if place.rstrip("/").endswith("/v2") else super().drafted(place)
+        """An address, but for one that ends as another interface's does."""
+        return None if place.rstrip("/").endswith(("/v2", "/unity-catalog")) else super().drafted(place)
 
     def tables(self, name: str, catalog: Catalog, base: Path) -> Listing:
         from pii_tracer.lake.catalogs.rest.tables import list_rest

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from pii_tracer.common.http import NoAnswer, ask
+from pii_tracer.common.http import NoAnswer, ask, patiently
 from pii_tracer.lake.stores.base import Absent, Changed, StoreError
 
 ENDPOINT = "https://storage.googleapis.com"
@@ -23,8 +23,6 @@ _ANSWER = 1 << 26
 """Bytes of the longest answer without an object's bytes: a page of a listing has a thousand entries."""
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
 """What Google wants to be asked again: https://cloud.google.com/storage/docs/retry-strategy."""
-_TRIES = 6
-_LONGEST_WAIT = 32.0
 _REASON = re.compile(r"[A-Za-z]{1,80}")
 _HELD = "wait until the retention ends, or let its owner release the hold, then plan again"
 _TODO = {
@@ -160,15 +158,15 @@ class GcsBucket:
         limit: int = _ANSWER,
     ) -> bytes:
         url = f"{self.endpoint}{path}?{urlencode(query, quote_via=quote)}"
-        for attempt in range(_TRIES):
-            try:
-                given = {**self.headers(), **(headers or {})}
-                return ask(url, seconds=_SECONDS, limit=limit, method=method, body=body, headers=given)
-            except NoAnswer as error:
-                if error.status not in _BUSY or attempt == _TRIES - 1:
-                    raise self._refusal(what, key, error) from None
-                self.pause(min(_LONGEST_WAIT, error.retry_after or 2.0**attempt))
-        raise AssertionError("every attempt returns or raises")
+
+        def once() -> bytes:
+            given = {**self.headers(), **(headers or {})}
+            return ask(url, seconds=_SECONDS, limit=limit, method=method, body=body, headers=given)
+
+        try:
+            return patiently(once, _BUSY, self.pause)
+        except NoAnswer as error:
+            raise self._refusal(what, key, error) from None
 
     def _refusal(self, what: str, key: str | None, error: NoAnswer) -> StoreError:
         code = _code(error)

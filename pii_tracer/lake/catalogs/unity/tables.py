@@ -1,0 +1,203 @@
+"""Tables, views and volumes of a Unity Catalog metastore.
+
+What a table is, its type and format tell (https://docs.databricks.com/api/workspace/tables/list). A table whose files
+are not its rows, or whose rows are kept elsewhere, is a gap, and its files are never read as a plain table's.
+"""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+from pii_tracer.config.catalogs import Catalog
+from pii_tracer.lake.catalogs.base import (
+    CatalogEntry,
+    CatalogView,
+    FilePlace,
+    Listing,
+    Opaque,
+    catalog_gap,
+    sql_name,
+)
+from pii_tracer.lake.catalogs.hive.storage import Refused, kept_as
+from pii_tracer.lake.catalogs.unity.answers import TableInfo
+from pii_tracer.lake.catalogs.unity.client import UnityClient, UnityRefusal
+from pii_tracer.lake.catalogs.unity.scope import Scope
+from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.model.datasets import Column
+from pii_tracer.model.gap_kinds import GapKind
+
+VIEW = "VIEW"
+METRIC_VIEW = "METRIC_VIEW"
+_WITH_FILES = frozenset({"MANAGED", "EXTERNAL", "MANAGED_SHALLOW_CLONE", "EXTERNAL_SHALLOW_CLONE"})
+_ELSEWHERE = {
+    "MATERIALIZED_VIEW": "a materialized view: it holds rows of the tables that it was made from. Erase these, then let"
+    " its owner refresh it in full (REFRESH MATERIALIZED VIEW … FULL), and waive this",
+    "STREAMING_TABLE": "a streaming table: only its pipeline writes it, and keeps rows that are gone from its sources."
+    " Let its owner delete the person there, refresh it and vacuum it, and waive this",
+    "FOREIGN": "a table of another system, which keeps its rows. Erase the person there, and waive this",
+}
+_COMPUTED = "information_schema"
+_OWN_LISTS = "UNITY_CATALOG"
+"""The schema and format of views that the server makes of its own lists; they have no text."""
+_DIALECT = "databricks"
+_OPTION = "option."
+"""How properties begin that are options of the reader of a table's files, as Spark writes them into its tables."""
+_COMMITS = re.compile(r".+\.feature\.catalog(managed|owned.*)")
+_PARTITIONS = "partitionmetadataenabled"
+"""https://docs.databricks.com/tables/external-partition-discovery.html"""
+_CREATED_IN = "view.catalogandnamespace."
+"""Properties of a view with the catalog and schema that its text was written in, as Spark writes them."""
+
+
+def list_unity(name: str, catalog: Catalog) -> Listing:
+    """Every table of the catalogs and schemas that `databases` names, or of all. What is refused is a gap."""
+    client, scope, walk = UnityClient(name, catalog), Scope(catalog), _Walk(name)
+    for made in scope.catalogs(client, walk.gap):
+        for schema in scope.schemas(client, made.name, walk.gap):
+            walk.schema(client, made.name, schema.name)
+    if scope.all and walk.answered:
+        walk.external_locations(client)
+    return Listing(
+        tuple(walk.entries),
+        tuple(walk.gaps),
+        opaque=tuple(walk.opaque),
+        places=tuple(walk.places),
+        views=tuple(walk.views),
+    )
+
+
+class _Walk:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.answered = False
+        self.entries: list[CatalogEntry] = []
+        self.gaps: list[InventoryGap] = []
+        self.opaque: list[Opaque] = []
+        self.places: list[FilePlace] = []
+        self.views: list[CatalogView] = []
+
+    def gap(self, reason: str, *parts: str, kind: GapKind = GapKind.CATALOG_UNREADABLE) -> None:
+        """A gap of the metastore, a catalog, a schema or a table."""
+        self.gaps.append(catalog_gap(self._name, kind, reason, *parts))
+
+    def schema(self, client: UnityClient, catalog: str, schema: str) -> None:
+        """Tables and volumes of one schema."""
+        self.answered = True
+        try:
+            for table in client.tables(catalog, schema):
+                self._table((catalog, schema, table.name), table)
+        except UnityRefusal as error:
+            self.gap(f"{error.reason}. The tables of the schema are unknown", catalog, schema)
+        try:
+            for volume in client.volumes(catalog, schema):
+                parts = (catalog, schema, volume.name)
+                if volume.storage_location:
+                    self.places.append(FilePlace(f"the volume {'.'.join(parts)}", volume.storage_location, whole=True))
+                else:
+                    self.gap(
+                        "the server does not show the place of the volume: grant the account READ VOLUME on it", *parts
+                    )
+        except UnityRefusal as error:
+            self.gap(f"{error.reason}. The volumes of the schema are unknown", catalog, schema)
+
+    def external_locations(self, client: UnityClient) -> None:
+        """Places where files of no table and no volume may lie, too."""
+        try:
+            for made in client.external_locations():
+                if made.url:
+                    self.places.append(FilePlace(f"the external location {made.name}", made.url, whole=False))
+                else:
+                    self.gap("the server does not show its place: grant the account BROWSE on it", made.name)
+        except UnityRefusal as error:
+            self.gap(f"{error.reason}. Where else the metastore has files is unknown")
+
+    def _table(self, parts: tuple[str, str, str], table: TableInfo) -> None:
+        kind, place = table.table_type or "", table.storage_location
+        textless = kind == VIEW and not table.view_definition
+        of_lists = parts[1].casefold() == _COMPUTED and (table.data_source_format == _OWN_LISTS or textless)
+        if of_lists or kind == METRIC_VIEW:
+            return
+        if kind == VIEW:
+            self._view(parts, table)
+        elif kind not in _WITH_FILES:
+            self._refuse(
+                _ELSEWHERE.get(kind, "neither a table nor a view, but something that is not known here"), table
+            )
+        elif not place and table.browse_only:
+            self.gap("the account may only browse it, and does not see its place: grant SELECT on it", *parts)
+        elif not place:
+            self.gap("the server does not show the place of the table", *parts)
+        else:
+            self._files(parts, table, place)
+
+    def _view(self, parts: tuple[str, str, str], table: TableInfo) -> None:
+        name = sql_name(*parts)
+        if not table.view_definition or name is None:
+            self.gap("the server does not show the text of the view: grant the account SELECT on it", *parts)
+            return
+        properties = _lower(table)
+        count = properties.get(f"{_CREATED_IN}numparts", "")
+        named = range(int(count)) if re.fullmatch("[0-9]", count) else ()
+        written_in = tuple(properties.get(f"{_CREATED_IN}part.{at}", "") for at in named)
+        columns = tuple(Column(name=column.name, type=column.type_text or "") for column in table.columns or ())
+        query = table.view_definition
+        self.views.append(CatalogView(self._name, name, query, _DIALECT, written_in or parts[:2], columns))
+
+    def _files(self, parts: tuple[str, str, str], table: TableInfo, place: str) -> None:
+        properties = _lower(table)
+        kept = kept_as(_as_metastore(table, properties))
+        if isinstance(kept, Refused):
+            self._refuse(kept.reason, table)
+            return
+        if kept.by_metadata:
+            self._refuse(
+                f"a table of the format {kept.format}, whose metadata file this interface does not have. List it by the"
+                " server's other interface for that format (docs/catalogs.md), and waive this",
+                table,
+            )
+            return
+        self.entries.append(CatalogEntry(sql_name(*parts), parts, kept.format, place))
+        if any(map(_COMMITS.fullmatch, properties)):
+            self.gap(
+                "its catalog keeps commits that may not stand in the table's own log yet, and refuses those of others."
+                " Let its owner erase the person, or drop the feature",
+                *parts,
+                kind=GapKind.UNKNOWN_TABLE,
+            )
+        if kept.plain and properties.get(_PARTITIONS, "").lower() == "true":
+            self.gap(
+                "its partitions are registered one by one, and this interface does not have their places: those outside"
+                " the table's folder are not erased with it. List them by SHOW PARTITIONS, declare each as a table, and"
+                " waive this",
+                *parts,
+                kind=GapKind.EXTERNAL_FILES,
+            )
+
+    def _refuse(self, reason: str, table: TableInfo) -> None:
+        parts = (table.catalog_name, table.schema_name, table.name)
+        self.gap(reason, *parts, kind=GapKind.UNKNOWN_TABLE)
+        if table.storage_location:
+            self.opaque.append(Opaque(".".join(parts), (table.storage_location,)))
+
+
+def _lower(table: TableInfo) -> dict[str, str]:
+    return {key.lower(): value for key, value in (table.properties or {}).items()}
+
+
+def _as_metastore(table: TableInfo, properties: dict[str, str]) -> Any:
+    """A table in the words of a Hive metastore. What is written as another format as well is a table of the first."""
+    word = (table.data_source_format or "").lower().partition("_uniform_")[0]
+    options = {key.removeprefix(_OPTION): value for key, value in properties.items() if key.startswith(_OPTION)}
+    return SimpleNamespace(
+        tableType="EXTERNAL_TABLE",
+        parameters={"spark.sql.sources.provider": word or "none", "table_type": word},
+        sd=SimpleNamespace(
+            location=table.storage_location,
+            inputFormat=None,
+            parameters=None,
+            storedAsSubDirectories=False,
+            serdeInfo=SimpleNamespace(parameters=options, serializationLib=None),
+        ),
+    )

@@ -1,0 +1,157 @@
+"""A lake that Unity Catalog alone names: its Delta tables are copies with steps, lineage goes through its views, and what
+it keeps of persons blocks the plan. No step is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from pii_tracer.cli.main import run
+from pii_tracer.model.errors import ExitCode
+from tests import storeservers
+from tests.app.planning.test_remote import Shop
+from tests.cli.small import request
+from tests.storeservers import signed
+from tests.unitysupport import Unity, installed, serving, token
+
+__all__ = ["installed", "signed", "token"]
+
+pytestmark = pytest.mark.usefixtures("token")
+PERSON, MAIL = 4417700102, "asha.rao@mail.example"
+PEOPLE = pa.table(
+    {"uid": pa.array([PERSON, 4417700103, 4417700104], pa.int64()), "mail": [MAIL, "b@x.example", "c@x.example"]}
+)
+COLUMNS = [{"name": "uid", "type_text": "bigint"}, {"name": "mail", "type_text": "string"}]
+JOBS = "CREATE TABLE main.sales.orders USING delta AS SELECT uid, mail FROM main.sales.seen;\n"
+
+
+@dataclass
+class Lake:
+    base: Path
+    unity: Unity
+    jobs: str = JOBS
+
+    def delta(self, full_name: str, **more: Any) -> Path:
+        place = self.base / "w" / full_name.rpartition(".")[2]
+        write_deltalake(place, PEOPLE, **more.pop("written", {}))
+        self.unity.table(full_name, place.as_uri(), columns=COLUMNS, **more)
+        return place
+
+    def plan(self) -> dict[str, Any]:
+        """The plan, which holds no value of the person."""
+        (self.base / "pii-tracer.yaml").write_text(
+            "version: 1\nestate: shop\nenvironment: local\n"
+            f"catalogs:\n  uc: {{type: unity, uri: '{self.unity.uri}'}}\n"
+            "roots: [w]\nlineage: {sql: [jobs.sql]}\n"
+            "subjects:\n  - {name: user, source: main.sales.people, key: uid, identifiers: [{column: mail, category: email}]}\n"
+        )
+        (self.base / "jobs.sql").write_text(self.jobs)
+        (self.base / "request.yaml").write_text(request("user", str(PERSON)))
+        (self.base / "policy.yaml").write_text("version: 1\n")
+        words = ["--estate", str(self.base / "pii-tracer.yaml"), "--state", str(self.base / "state")]
+        file = self.base / "p.plan.json"
+        how = ["--retention", "immediate", "--reason", "test: no writer, no reader", "--out", str(file)]
+        code = run(["plan", str(self.base / "request.yaml"), *how, *words])
+        assert code in (ExitCode.DONE, ExitCode.INCOMPLETE)
+        text = file.read_text()
+        assert MAIL not in text
+        assert str(PERSON) not in text
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    with serving() as server:
+        made = Lake(tmp_path, server)
+        made.delta("main.sales.people")
+        server.view("main.sales.seen", "SELECT uid, mail FROM people", columns=COLUMNS)
+        made.delta("main.sales.orders")
+        yield made
+
+
+def test_tables_that_the_metastore_names_are_copies_with_steps(lake: Lake) -> None:
+    plan = lake.plan()
+    copies = {copy["table"]: copy for copy in plan["copies"]}
+    assert set(copies) == {"main.sales.people", "main.sales.orders"}
+    assert {name: copy["location"] for name, copy in copies.items()} == {
+        f"main.sales.{name}": str(lake.base / "w" / name) for name in ("people", "orders")
+    }
+    acts: dict[str, list[str]] = {}
+    for step in plan["steps"]:
+        acts.setdefault(step["copy"], []).append(step["action"])
+    assert all("delta_delete_rows" in acts[copy["id"]] for copy in copies.values())
+    assert plan["gaps"] == []
+
+
+def test_tables_and_volumes_in_s3(tmp_path: Path) -> None:
+    """Tables get steps. A volume is looked into like a root there, and its gap says where the person is."""
+    with storeservers.standin(tmp_path / "store") as store, serving() as unity:
+        shop = Shop(
+            tmp_path, store, "unity-lake", jobs="CREATE TABLE main.sales.orders AS SELECT uid, mail FROM shop.people"
+        )
+        shop.catalogs = f"  uc: {{type: unity, uri: '{unity.uri}'}}\n"
+        for name in ("orders", "others"):
+            write_deltalake(f"s3://unity-lake/lake/{name}", PEOPLE, storage_options=shop.options)
+        unity.table("main.sales.orders", "s3://unity-lake/lake/orders", columns=COLUMNS)
+        unity.volume("main.sales.drop", "s3://unity-lake/lake/others")
+        unity.volume("main.sales.empty", "s3://unity-lake/lake/empty", "MANAGED")
+        plan = shop.plan()
+    copies = {copy["table"]: copy for copy in plan["copies"]}
+    assert copies["main.sales.orders"]["location"].rstrip("/") == "s3://unity-lake/lake/orders"
+    assert copies["main.sales.orders"]["id"] in {step["copy"] for step in plan["steps"]}
+    gaps = {gap["dataset"]["name"]: gap["reason"] for gap in plan["gaps"] if gap["kind"] == "remote_table"}
+    assert gaps.keys() == {"lake/others", "lake/empty"}
+    assert "hold the person" in gaps["lake/others"]
+
+
+def test_without_the_view_nobody_knows_where_the_rows_come_from(lake: Lake) -> None:
+    del lake.unity.tables["main.sales.seen"]
+    assert lake.plan()["gaps"] != []
+
+
+@pytest.mark.parametrize(
+    ("properties", "told"),
+    [
+        ({"delta.universalFormat.enabledFormats": "iceberg"}, "UniForm"),
+        ({"delta.appendOnly": "true"}, "appendOnly"),
+    ],
+)
+def test_what_the_log_says_of_a_table_blocks_it(lake: Lake, properties: dict[str, str], told: str) -> None:
+    place = lake.delta("main.sales.notes", written={"configuration": {}})
+    log = place / "_delta_log" / "00000000000000000000.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "metaData" in line:
+            line["metaData"]["configuration"] = properties
+    log.write_text("\n".join(map(json.dumps, lines)))
+    lake.jobs += "CREATE TABLE main.sales.notes USING delta AS SELECT uid, mail FROM main.sales.people;\n"
+    assert told in str(lake.plan()["gaps"])
+
+
+def test_what_the_metastore_keeps_of_the_person_is_a_gap(lake: Lake) -> None:
+    lake.unity.tables["main.sales.orders"]["comment"] = f"asked by {MAIL}"
+    (gap,) = lake.plan()["gaps"]
+    assert (gap["kind"], "COMMENT ON" in gap["evidence"]) == ("table_text", True)
+
+
+def test_a_table_that_only_its_statement_could_make_anew_is_blocked(lake: Lake) -> None:
+    counts = pa.table({"mail": ["x.example"], "n": pa.array([3], pa.int64())})
+    place = lake.base / "w" / "counts"
+    write_deltalake(place, counts)
+    lake.unity.table("main.mart.counts", place.as_uri(), columns=[{"name": "domain"}, {"name": "n"}])
+    lake.jobs += (
+        "INSERT OVERWRITE main.mart.counts SELECT substring_index(mail, '@', -1) AS mail, count(*) AS n"
+        " FROM main.sales.orders GROUP BY 1;\n"
+    )
+    plan = lake.plan()
+    (copy,) = [copy for copy in plan["copies"] if copy["table"] == "main.mart.counts"]
+    assert copy["strategy"] == "blocked"
+    assert "run its job after the erasure" in str(plan["gaps"])
