@@ -17,7 +17,7 @@ SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-estimate bench-lineage bench-plan bench-proof bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -113,6 +113,9 @@ audit: setup ## every distribution that an installation needs: its pin, its file
 
 bench-erase: setup ## what an erasure costs: batches, bytes written, growth with the table, the byte verifier
 	$(BIN)/python -m tests.benchmarks.bench_erase
+
+bench-estimate: setup ## an estimate of an estate of ten million files: time and memory
+	$(BIN)/python -m tests.benchmarks.bench_estimate
 
 bench-proof: setup ## how fast proofs are made and checked, against what the machine allows
 	$(BIN)/python -m tests.benchmarks.bench_proof

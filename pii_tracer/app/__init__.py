@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pii_tracer.app.cost_estimate.estate_estimate import estimate
     from pii_tracer.app.erased_persons.returned_persons import Recheck, recheck
     from pii_tracer.app.estate_readiness.take_reading import readiness
     from pii_tracer.app.execution.run_status import RunStatus, status
@@ -43,6 +44,7 @@ __all__ = [
     "approve",
     "attest_verify",
     "check",
+    "estimate",
     "harvest",
     "inventory",
     "list_requests",
@@ -72,6 +74,7 @@ _PLACES = {
     "approve": "review.plan_approval",
     "attest_verify": "proof.run_attestations",
     "check": "review.plan_check",
+    "estimate": "cost_estimate.estate_estimate",
     "harvest": "lineage.lineage_harvest",
     "inventory": "planning.estate_inventory",
     "list_requests": "intake.request_states",

@@ -1,4 +1,4 @@
-"""`init`, `inventory` and `retention`: the estate itself."""
+"""`init`, `inventory` and `estimate`: the estate itself."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from pii_tracer.app.settings import Settings
+from pii_tracer.app.settings import Settings, moment
 from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.estimate import TOUCHED
 
 
 @click.command()
@@ -95,3 +96,60 @@ def inventory(estate_file: Path, state: Path, fmt: str) -> int:
 
         print_inventory(found)
     return int(ExitCode.INCOMPLETE if found.gaps else ExitCode.DONE)
+
+
+@click.command()
+@estate_option
+@state_option
+@click.option("--persons", type=click.IntRange(1), required=True, help="how many persons are erased together")
+@click.option("--executors", type=click.IntRange(1), default=1, show_default=True, help="cores that work at once")
+@click.option(
+    "--touched",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=TOUCHED,
+    show_default=True,
+    help="share of a table's files that one person is in: an assumption, which the output repeats",
+)
+@click.option(
+    "--rate", type=float, help="MiB of files that one executor searches in a second  [default: measured here]"
+)
+@click.option("--as-of", help="when the erasure would begin, with a time zone  [default: now]")
+@format_option("text", "json")
+def estimate(
+    estate_file: Path,
+    state: Path,
+    persons: int,
+    executors: int,
+    touched: float,
+    rate: float | None,
+    as_of: str | None,
+    fmt: str,
+) -> int:
+    """Estimate how long an erasure would take, and what it would cost (exit 3 where not everything is known).
+
+    Only listings and the metadata of tables are read: no file with data is opened, and no person is needed.
+
+    \b
+    Example:
+      pii-tracer estimate --persons 50 --executors 16 --touched 0.02
+    """
+    from pii_tracer.app.cost_estimate.estate_estimate import estimate as made_of
+    from reports.progress import Progress
+
+    with Progress() as progress:
+        found = made_of(
+            Settings(estate_file, state),
+            persons=persons,
+            executors=executors,
+            touched=touched,
+            rate=rate,
+            as_of=moment(as_of),
+            show=progress,
+        )
+    if fmt == "json":
+        click.echo(json.dumps(found.model_dump(mode="json"), indent=2))
+    else:
+        from reports.estimate_text import render_estimate_text
+
+        click.echo(render_estimate_text(found), nl=False)
+    return int(ExitCode.INCOMPLETE if found.at_least else ExitCode.DONE)

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "carriage": ("lineage.carriage_command", "where is the key: how every dataset carries the person"),
     "review": ("lineage.review_command", "what changed SQL models do to finding and erasing persons"),
     "inventory": ("estate_commands", "what really exists in the estate"),
+    "estimate": ("estate_commands", "how long an erasure would take, and what it would cost, from listings alone"),
     "readiness": ("readiness_command", "if somebody asked today, could you? score, changes, canaries"),
     "serve": ("serve_command", "show plans, runs, readings, lineage and proofs in a browser, read-only"),
     "kept": ("lakefs_kept_command", "what keeps an object in lakeFS alive, until when, and what lets it go"),

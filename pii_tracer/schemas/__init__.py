@@ -1,4 +1,4 @@
-"""JSON Schemas of what others read: the plan file, generated from the models, and the facet of a run's lineage events.
+"""JSON Schemas of what others read: plans and estimates, generated from the models, and the facet of a run's events.
 
 They are committed, so that a reader needs no Python. After a change of a model: `python -m pii_tracer.schemas`.
 """
@@ -8,9 +8,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from pydantic import BaseModel
+
+from pii_tracer.model.estimate import Estimate
 from pii_tracer.model.plan import ErasurePlan
 
 PLAN_SCHEMA = Path(__file__).with_name("plan.schema.json")
+ESTIMATE_SCHEMA = Path(__file__).with_name("estimate.schema.json")
 ERASURE_FACET_SCHEMA = Path(__file__).with_name("ErasureRunFacet.json")
 
 
@@ -19,8 +23,18 @@ def plan_schema() -> bytes:
 
     It describes a plan as it is written: every field is required, unknown ones are refused.
     """
+    return schema_of(ErasurePlan)
+
+
+def estimate_schema() -> bytes:
+    """As `plan_schema`, of what `pii-tracer estimate --format json` prints."""
+    return schema_of(Estimate)
+
+
+def schema_of(model: type[BaseModel]) -> bytes:
+    """The schema of a model as it is written."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **ErasurePlan.model_json_schema(by_alias=True, mode="serialization"),
+        **model.model_json_schema(by_alias=True, mode="serialization"),
     }
     return (json.dumps(schema, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,1 @@
+"""What an erasure would take, before there is a request."""
