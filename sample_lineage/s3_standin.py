@@ -28,6 +28,7 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sample_lineage.s3_strict import ADVANCE, AGE, ALIVE, StrictS3
 
@@ -165,11 +166,14 @@ def main(argv: list[str] | None = None) -> None:
     options = parser.parse_args(argv)
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
-    dispatcher = DomainDispatcherApplication(create_backend_app)
-    # it looks through the folders of all services for each request: a sixth of the time of one
-    dispatcher.get_backend_for_host = functools.cache(dispatcher.get_backend_for_host)
+    class Dispatcher(DomainDispatcherApplication):
+        @functools.cache  # noqa: B019 - there is one, as long as the process
+        def get_backend_for_host(self, host: str | None) -> Any:
+            # Moto looks through the folders of all services for each request: a sixth of the time of one
+            return super().get_backend_for_host(host)
+
     shim = StrictS3(
-        dispatcher,
+        Dispatcher(create_backend_app),
         restore_seconds=options.restore_seconds,
         replication_seconds=options.replication_seconds,
     )
