@@ -20,7 +20,7 @@ SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-fast lint format types imports audit docs bench-erase bench-lineage bench-plan bench-proof bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-fast lint format types imports audit docs image image-steps bench-erase bench-lineage bench-plan bench-proof bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -123,6 +123,13 @@ $(DOCS_STAMP): constraints-docs.txt
 	test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
 	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -r constraints-docs.txt
 	touch $@
+
+image: ## the container's image, with Docker
+	docker build --tag pii-tracer:$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' pii_tracer/__init__.py) .
+
+image-steps: ## the Dockerfile's steps, without a builder, in build/image (2 GB)
+	rm -rf build/image
+	$(PYTHON) -m tests.container.build_steps build/image
 
 bench-erase: setup ## what an erasure costs: batches, bytes written, growth with the table, the byte verifier
 	$(BIN)/python -m tests.benchmarks.bench_erase
