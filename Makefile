@@ -8,6 +8,9 @@ STAMP := $(VENV)/.pii-tracer-installed
 WORKERS ?= 3
 SIDE_BY_SIDE = -m pytest -p no:randomly -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PYTEST = $(BIN)/python $(SIDE_BY_SIDE)
+DOCS := .venv-docs
+DOCS_STAMP := $(DOCS)/.installed
+SITE := build/site
 SPARK4 := .venv-spark4
 SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
 PACKAGE := .venv-package
@@ -17,7 +20,7 @@ SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-estimate bench-lineage bench-plan bench-proof bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-fast lint format types imports audit docs image image-steps bench-erase bench-estimate bench-lineage bench-plan bench-proof bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -110,6 +113,23 @@ imports: setup ## who may import whom
 
 audit: setup ## every distribution that an installation needs: its pin, its files' hashes, its licence
 	$(BIN)/python -m tests.audit
+
+docs: $(DOCS_STAMP) ## the documentation's site, in build/site; a broken link, or a load from another host, is an error
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --site-dir $(SITE)
+	$(DOCS)/bin/python -m tests.docs.built_site $(SITE)
+
+$(DOCS_STAMP): constraints-docs.txt
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11, 5) else "The site needs Python 3.11.5 or newer; set PYTHON=…")'
+	test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -r constraints-docs.txt
+	touch $@
+
+image: ## the container's image, with Docker
+	docker build --tag pii-tracer:$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' pii_tracer/__init__.py) .
+
+image-steps: ## the Dockerfile's steps, without a builder, in build/image (2 GB)
+	rm -rf build/image
+	$(PYTHON) -m tests.container.build_steps build/image
 
 bench-erase: setup ## what an erasure costs: batches, bytes written, growth with the table, the byte verifier
 	$(BIN)/python -m tests.benchmarks.bench_erase

@@ -191,8 +191,19 @@ def _fetching_alone(profile: Profile, folder: str | None = None) -> Iterator[Non
         os.close(handle)
 
 
-def fetch_jars() -> None:
-    """Start a small session once, so that Spark's jars are in the cache and known to load.
+def fetching_conf(profile: Profile, *, s3: bool) -> dict[str, str]:
+    """Settings of a session that does nothing but fetch the jars of a profile."""
+    wanted = {
+        "spark.jars.packages": ",".join((*profile.packages, *(profile.s3a if s3 else ()))),
+        "spark.ui.enabled": "false",
+    }
+    if s3 and profile.excluded:
+        wanted["spark.jars.excludes"] = ",".join(profile.excluded)
+    return wanted | scratch_conf(wanted)
+
+
+def fetch_jars(*, s3: bool = False) -> None:
+    """Start a small session once, so that Spark's jars are in the cache and known to load. s3: those for S3, too.
 
     Raises:
         RunError: as `open_session`.
@@ -205,7 +216,7 @@ def fetch_jars() -> None:
 
     log = _log_file()
     try:
-        conf = scratch_conf({"spark.jars.packages": ",".join(profile.packages), "spark.ui.enabled": "false"})
+        conf = fetching_conf(profile, s3=s3)
         with _fetching_alone(profile), _engine_output(log), started_in_scratch(conf):
             SparkSession.builder.master("local[1]").config(map={**conf}).getOrCreate().stop()
     except Exception as error:

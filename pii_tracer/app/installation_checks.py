@@ -146,7 +146,8 @@ def _java() -> Finding:
         output = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60).stderr
     except (OSError, subprocess.SubprocessError):
         return Finding(Level.MISSING, "Java", f"{java} does not run", "install a JDK 17, or unset JAVA_HOME")
-    version = output.splitlines()[0] if output else "unknown"
+    # JAVA_TOOL_OPTIONS are echoed before it
+    version = next((line for line in output.splitlines() if " version " in line), "unknown")
     if '"17' in version or '"11' in version:
         return Finding(Level.OK, "Java", version)
     return Finding(Level.WARNING, "Java", version, "Spark 3.5 is tried with Java 17; set JAVA_HOME to one")

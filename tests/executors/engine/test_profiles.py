@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from executors.engine import version_profiles
+from executors.engine.spark_session import fetching_conf
 from executors.engine.step_support import refuse_unfit
 from executors.engine.version_profiles import (
     PROFILES,
     SPARK_4_1,
+    Profile,
     installed_profile,
     profile_of,
 )
@@ -54,3 +56,13 @@ def test_delta_on_a_cluster_of_4_1_is_refused_before_its_rows_are_deleted() -> N
     with pytest.raises(Refused, match="REORG") as refused:
         refuse_unfit(cluster, [other, purge])
     assert refused.value.where == "s a.b"
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
+def test_a_session_that_fetches_jars_is_told_which(profile: Profile) -> None:
+    told = fetching_conf(profile, s3=False)
+    assert told["spark.jars.packages"].split(",") == list(profile.packages)
+    assert "spark.local.dir" in told
+    with_s3 = fetching_conf(profile, s3=True)
+    assert set(profile.s3a) < set(with_s3["spark.jars.packages"].split(","))
+    assert with_s3.get("spark.jars.excludes", "") == ",".join(profile.excluded)
