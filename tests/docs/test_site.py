@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from docs_site.hooks import ROOT_PAGES, for_site, item_indents, link_target
+from docs.site.hooks import ROOT_PAGES, for_site, item_indents, link_target
 from tests.docs.built_site import faults
 from tests.docs.prose import ROOT
 
