@@ -48,10 +48,11 @@ def map_in_arrow(frame: DataFrame, work: Work, schema: StructType) -> DataFrame:
 
 
 def frame_of_rows(spark: SparkSession, rows: Sequence[Sequence[Any]], columns: str) -> DataFrame:
-    """Few rows as a frame that no Python worker has to give again at each use: a relation that Spark holds itself.
+    """Few rows as a frame that no Python worker has to give again at each use: Spark holds them itself.
 
     `createDataFrame` of Spark 3 sends rows of Python through a worker whenever the frame is computed; with Arrow it
-    needs pandas. Neither a plan nor an event log shows a relation's values.
+    needs pandas. As there, no plan and no event log shows a value, and the optimizer does not look into the rows: it
+    would drop conditions on them, and then no longer prune partitions by what they leave.
 
     columns: the columns and their types in Spark's words. Times without a zone are of this machine's zone.
 
@@ -78,7 +79,9 @@ def frame_of_rows(spark: SparkSession, rows: Sequence[Sequence[Any]], columns: s
     held = spark.sparkContext._serialize_to_jvm(
         table, cast("Serializer", _ArrowStream()), jvm.PythonSQLUtils.readArrowStreamFromFile, jvm.ArrowIteratorServer
     )
-    return Classic(jvm.PythonSQLUtils.toDataFrame(held, kind.json(), spark._jsparkSession), spark)
+    relation = jvm.PythonSQLUtils.toDataFrame(held, kind.json(), spark._jsparkSession)
+    opaque = spark._jsparkSession.internalCreateDataFrame(relation.queryExecution().toRdd(), relation.schema(), False)
+    return Classic(opaque, spark)
 
 
 class _ArrowStream:
