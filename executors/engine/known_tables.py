@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from executors.catalogs.registry import spark_catalogs
 from executors.engine.local_paths import as_local
-from executors.engine.sql_names import in_session_catalog, quote, string_literal
+from executors.engine.sql_names import quote, string_literal
 from executors.engine.version_profiles import installed_profile
 from executors.formats.registry import support_of
 from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.catalogs.base import in_session_catalog
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.stores.any_place import RemotePath

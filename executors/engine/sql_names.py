@@ -13,11 +13,6 @@ def quote_table(name: str) -> str:
     return ".".join(quote(part) for part in name.split("."))
 
 
-def in_session_catalog(name: str) -> bool:
-    """Whether a dotted table name can be one of the session catalog's, which has schemas and no catalogs in them."""
-    return name.removeprefix("spark_catalog.").count(".") == 1
-
-
 def string_literal(text: str) -> str:
     """A Spark SQL string literal. For paths and settings only, never for a person's value."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

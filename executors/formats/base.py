@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from executors.context import ExecutionContext
-from executors.engine.sql_names import in_session_catalog, quote_table
+from executors.engine.sql_names import quote_table
 from executors.engine.table_rebuild import both
 from pii_tracer.config.estate_file import Estate, Spark
+from pii_tracer.lake.catalogs.base import in_session_catalog
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Step
@@ -99,6 +100,11 @@ class SparkSupport:
         """A table without a name, quoted for SQL; None where the format's tables need one."""
         return None
 
+    def sql_name(self, table: str | None, location: str) -> str | None:
+        """A table as SQL calls it, quoted: by its name where the session knows it, otherwise by its place."""
+        known = self.known_name(table)
+        return quote_table(known) if known else self.place_name(location)
+
     def set_reference(self, spark: SparkSession, table: str, ref: str, field: str, value: int) -> None:
         """Set what a branch or tag of a table keeps.
 
@@ -113,8 +119,8 @@ class SparkSupport:
         Raises:
             RunError: the query's columns are not the table's, the table has no name, or the session cannot.
         """
-        table, location = self.known_name(step.parameters.get("table")), str(step.parameters.get("location"))
-        name = quote_table(table) if table else self.place_name(location)
+        location = str(step.parameters.get("location"))
+        name = self.sql_name(step.parameters.get("table"), location)
         if name is None:
             raise RunError("the table has no name in the estate", where=location, todo="declare it in the estate file")
         return both(ctx, name, step.parameters["sql"])

@@ -67,11 +67,9 @@ def _tried(changes: Sequence[Change], act: Callable[[], Any]) -> list[tuple[Chan
 
 def _sql_name(change: Change, name: str | None) -> str:
     support = support_of(change.format)
-    if known := support.known_name(name) if support is not None else name:
-        return quote_table(known)
-    place = support.place_name(change.location) if support is not None else None
-    if place is not None:
-        return place
+    called = (quote_table(name) if name else None) if support is None else support.sql_name(name, change.location)
+    if called is not None:
+        return called
     raise RunError(
         "the table has no name in a catalog of the estate", where=change.location, todo="declare it in the estate file"
     )

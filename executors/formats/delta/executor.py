@@ -25,7 +25,6 @@ from executors.engine.match_sql import (
     leaf,
     match_of,
 )
-from executors.engine.sql_names import quote, quote_table
 from executors.formats.delta.checkpoint import Checkpoints, newest_version
 from executors.formats.delta.spark_support import DeltaOnSpark
 from executors.formats.delta.sweep_rules import (
@@ -303,8 +302,9 @@ class DeltaExecutor(TableExecutor):
 
 
 def _table(step: Step) -> str:
-    table = DeltaExecutor.spark_support.known_name(step.parameters.get("table"))
-    return quote_table(table) if table else f"delta.{quote(engine_path(step.parameters['location']))}"
+    name = DeltaExecutor.spark_support.sql_name(step.parameters.get("table"), step.parameters["location"])
+    assert name is not None, "Delta calls any table by its place"
+    return name
 
 
 def _name(path: str) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from executors.engine.sql_names import in_session_catalog, quote, quote_table, string_literal
+from executors.engine.sql_names import quote, quote_table, string_literal
 from executors.sweep.format_sweep import FormatSweep, Judged
+from pii_tracer.lake.catalogs.base import in_session_catalog
 from pii_tracer.lake.formats.delta.log_files import mentioned
 from pii_tracer.lake.formats.delta.stray_files import as_written
 from pii_tracer.lake.formats.delta.transaction_log import log_of

@@ -208,6 +208,11 @@ def sql_name(*parts: str) -> str | None:
     return None if any("." in part or not part for part in parts) else ".".join(parts)
 
 
+def in_session_catalog(name: str) -> bool:
+    """Whether a dotted table name can be one of Spark's session catalog, which has schemas and no catalogs in them."""
+    return name.removeprefix("spark_catalog.").count(".") == 1
+
+
 def secret(catalog: str, what: str) -> str | None:
     """A credential of a catalog: the environment variable `PII_TRACER_CATALOG_<NAME>_<WHAT>`."""
     return os.environ.get(secret_name(catalog, what)) or None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
+from pii_tracer.lake.catalogs.base import in_session_catalog
 from pii_tracer.lake.formats.delta.checkpoint_texts import TRANSACTIONS_KEPT
 from pii_tracer.lake.formats.delta.log_files import is_cleared
 from pii_tracer.lake.formats.delta.log_paths import LOG
@@ -64,7 +65,7 @@ class DeltaPlanner(FormatPlanner):
         return None
 
     def no_rebuild(self, state: TableState) -> str | None:
-        if state.table is None or state.table.removeprefix("spark_catalog.").count(".") == 1:
+        if state.table is None or in_session_catalog(state.table):
             return None
         return (
             "its recorded statement has names of a catalog that the run's Spark does not have: run its job after the"

@@ -8,11 +8,11 @@ from typing import Any, cast
 import pytest
 
 from executors.engine import known_tables
-from executors.engine.sql_names import in_session_catalog
 from executors.formats.delta.executor import _table
 from executors.formats.registry import support_of
 from executors.sweep.retention_enforcement import _sql_name
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.catalogs.base import in_session_catalog
 from pii_tracer.lake.catalogs.registered_tables import Registered, Registry, RemoteTable
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
