@@ -37,7 +37,8 @@ class ExecutionContext:
     verified_at: when a step of the run was verified, from its journal; None where it was not. told: the facts of every
     answer that a step gave so far, also where it failed or waits, from the journal. note: puts facts of a step there
     before it answers, for what nobody can see any more when it is killed. everything: all key sets of the plan, for
-    what is searched and not compared. s3: the session reaches S3, and knows the tables that are declared there. finds:
+    what is searched and not compared. stores: the schemes of those that the session
+    reaches; it knows the tables that are declared there. finds:
     searches for the values of key sets.
     """
 
@@ -49,7 +50,7 @@ class ExecutionContext:
     told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
     everything: tuple[KeySet, ...] = field(default=(), repr=False)
     note: Callable[[str, Mapping[str, Any]], None] = lambda step, facts: None
-    s3: bool = False
+    stores: frozenset[str] = frozenset()
     finds: Finds = finds_nothing
     _views: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -68,7 +69,7 @@ class ExecutionContext:
         Raises:
             RunError: no Java, or Spark does not start.
         """
-        return open_session(self.estate, self.base, s3=self.s3)
+        return open_session(self.estate, self.base, stores=self.stores)
 
     @property
     def in_flight_hours(self) -> int:

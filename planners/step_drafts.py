@@ -73,6 +73,11 @@ class StoredDraft:
     old: tuple[StoredRead, ...]
     of_deleted: bool = False
 
+    @property
+    def by_objects(self) -> bool:
+        """Whether each object is treated by itself; a table's engine writes its own."""
+        return not self.place.table
+
 
 @dataclass(frozen=True)
 class CopyDraft:

@@ -51,7 +51,7 @@ def _own(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -> tuple
         return lakefs_steps.lakefs_steps(item, item.lakefs, item.letting_go, plan_id)
     if item.hdfs is not None and item.hdfs.by_files:
         return hdfs_steps.hdfs_steps(item, item.hdfs, plan_id)
-    if item.stored is not None:
+    if item.stored is not None and item.stored.by_objects:
         return object_steps.object_steps(item, item.stored, plan_id)
     if item.vault is not None:
         return vaults.vault_steps(item, item.vault)
@@ -75,6 +75,8 @@ def _own(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -> tuple
 
 def _of_table(item: CopyDraft, plan_id: str) -> tuple[Draft, ...]:
     drafts = planner_of(item.copy.format).table_steps(item)
+    if item.stored is not None:
+        return object_steps.table_steps(item, item.stored.place, drafts, plan_id)
     return table_version_steps.version_steps(item, item.place, drafts, plan_id) if item.place is not None else drafts
 
 
@@ -135,7 +137,7 @@ def preconditions(item: CopyDraft) -> tuple[Precondition, ...]:
         return lakefs_steps.preconditions(item.lakefs)
     if item.hdfs is not None and item.hdfs.by_files:
         return hdfs_steps.preconditions(item.hdfs)
-    if item.stored is not None:
+    if item.stored is not None and item.stored.by_objects:
         return object_steps.preconditions(item.stored.place)
     state = item.state
     if state is None:

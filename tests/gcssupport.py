@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pii_tracer.lake.stores.gcs.credentials import no_credentials
@@ -25,11 +25,15 @@ from pii_tracer.lake.stores.gcs.store import GcsStore
 from tests.servers import served
 
 _LIST = {"prefix", "maxResults", "versions", "softDeleted", "pageToken"}
-_MATCH = {"ifGenerationMatch", "ifMetagenerationMatch"}
+MATCH = {"ifGenerationMatch", "ifMetagenerationMatch"}
 _WRITABLE = {
     *("name", "contentType", "contentEncoding", "contentDisposition", "contentLanguage", "cacheControl", "customTime"),
     *("storageClass", "metadata", "md5Hash", "acl"),
 }
+
+
+Answer = tuple[int, bytes] | tuple[int, bytes, dict[str, str]]
+"""A status, a body, and headers beside those of every answer."""
 
 
 class Refusal(Exception):
@@ -57,6 +61,7 @@ class Lies:
 class Bucket:
     """soft_delete: seconds; Google takes 0, or 7 days and more. retention: seconds. fine: objects have access lists."""
 
+    name: str = ""
     versioning: bool = True
     soft_delete: int = 0
     retention: int = 0
@@ -78,7 +83,7 @@ class Gcs:
 
     def bucket(self, name: str, **settings: Any) -> GcsStore:
         """A new bucket, as the adapter reaches it."""
-        self.buckets[name] = Bucket(**settings)
+        self.buckets[name] = Bucket(name, **settings)
         return self.store(name)
 
     def store(self, name: str) -> GcsStore:
@@ -87,7 +92,7 @@ class Gcs:
     def put(self, bucket: str, key: str, data: bytes, **resource: Any) -> dict[str, Any]:
         """A new live generation, whatever stood there."""
         with self.lock:
-            return self._insert(self.buckets[bucket], {"name": key, **resource}, data, {})
+            return self.insert(self.buckets[bucket], {"name": key, **resource}, data, {})
 
     def live(self, bucket: str, key: str) -> bytes:
         return bytes(self._live(self.buckets[bucket], key)["data"])
@@ -99,15 +104,15 @@ class Gcs:
 
     def restore(self, bucket: str, key: str) -> bytes:
         """What `gcloud storage restore` brings back."""
-        found = next(o for o in self._there(self.buckets[bucket]) if o["name"] == key and "softDeleteTime" in o)
+        found = next(o for o in self.there(self.buckets[bucket]) if o["name"] == key and "softDeleteTime" in o)
         return bytes(found["data"])
 
     def states(self, bucket: str) -> list[str]:
-        return sorted(_state(one) for one in self._there(self.buckets[bucket]))
+        return sorted(state_of(one) for one in self.there(self.buckets[bucket]))
 
     # -- the API ------------------------------------------------------------------------------------------------------
 
-    def answer(self, method: str, target: str, headers: Any, body: bytes) -> tuple[int, bytes]:
+    def answer(self, method: str, target: str, headers: Any, body: bytes) -> Answer:
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         found = re.fullmatch(r"(/upload)?/storage/v1/b/([^/]+)(/o(?:/(.+))?)?", parts.path)
@@ -123,7 +128,7 @@ class Gcs:
             raise Refusal(404, "notFound")
         key = unquote(found[4]) if found[4] else None
         if method == "POST" and found[1]:
-            return 200, _json(_shown(self.upload(bucket, headers, body, query), bucket, query))
+            return 200, _json(shown_as(self.upload(bucket, headers, body, query), bucket, query))
         if method == "DELETE" and key is not None:
             if self.lies.astray:
                 query = {}
@@ -149,7 +154,9 @@ class Gcs:
         if "versions" in query and "softDeleted" in query:
             raise Refusal(400, "invalid")
         wanted = {"soft_deleted"} if soft else {"live", "noncurrent"} if old and not self.lies.old else {"live"}
-        mine = [o for o in self._there(bucket) if _state(o) in wanted and o["name"].startswith(query.get("prefix", ""))]
+        mine = [
+            o for o in self.there(bucket) if state_of(o) in wanted and o["name"].startswith(query.get("prefix", ""))
+        ]
         mine.sort(key=lambda o: (o["name"].encode(), o["generation"]))
         first = 0
         if token := query.get("pageToken"):
@@ -158,15 +165,15 @@ class Gcs:
             first = 0 if self.lies.circle else int(token[3:])
         size = min(self.page, int(query.get("maxResults", "1000")))
         page: dict[str, Any] = {"kind": "storage#objects"}
-        if items := [_shown(o, bucket, query) for o in mine[first : first + size]]:
+        if items := [shown_as(o, bucket, query) for o in mine[first : first + size]]:
             page["items"] = items
         return page | ({"nextPageToken": f"at-{first + size}"} if len(mine) > first + size else {})
 
     def _get(self, bucket: Bucket, key: str, query: dict[str, str], headers: Any) -> tuple[int, bytes]:
         _known(query, {"generation", "alt", "projection"})
-        found = self._one(bucket, key, query.get("generation"))
+        found = self.one(bucket, key, query.get("generation"))
         if query.get("alt") != "media":
-            return 200, _json(_shown(found, bucket, query))
+            return 200, _json(shown_as(found, bucket, query))
         data, asked = found["data"], re.fullmatch(r"bytes=(\d+)-(\d+)", headers.get("Range", ""))
         if asked is None:
             return 200, data
@@ -175,7 +182,7 @@ class Gcs:
         return 206, data[int(asked[1]) : int(asked[2]) + 1]
 
     def upload(self, bucket: Bucket, headers: Any, body: bytes, query: dict[str, str]) -> dict[str, Any]:
-        _known(query, {"uploadType", "projection", *_MATCH})
+        _known(query, {"uploadType", "projection", *MATCH})
         edge = re.fullmatch(r"multipart/related; boundary=(\S+)", headers.get("Content-Type", ""))
         if query.get("uploadType") != "multipart" or edge is None:
             raise Refusal(400, "invalid")
@@ -186,10 +193,10 @@ class Gcs:
             raise Refusal(400, "invalid")
         if resource.pop("md5Hash", _md5(data)) != _md5(data):
             raise Refusal(400, "invalid")
-        return self._insert(bucket, resource, data, query)
+        return self.insert(bucket, resource, data, query)
 
-    def _insert(self, bucket: Bucket, resource: dict[str, Any], data: bytes, query: dict[str, str]) -> dict[str, Any]:
-        live = next((o for o in bucket.objects if o["name"] == resource["name"] and _state(o) == "live"), None)
+    def insert(self, bucket: Bucket, resource: dict[str, Any], data: bytes, query: dict[str, str]) -> dict[str, Any]:
+        live = next((o for o in bucket.objects if o["name"] == resource["name"] and state_of(o) == "live"), None)
         self._match(live, query)
         if live is not None:
             self._guard(live)
@@ -206,8 +213,8 @@ class Gcs:
         return made
 
     def remove(self, bucket: Bucket, key: str, query: dict[str, str]) -> None:
-        _known(query, {"generation", *_MATCH})
-        found = self._one(bucket, key, query.get("generation"))
+        _known(query, {"generation", *MATCH})
+        found = self.one(bucket, key, query.get("generation"))
         self._match(found, query)
         self._guard(found)
         self._put_away(bucket, found, keep=bucket.versioning and "generation" not in query)
@@ -223,23 +230,23 @@ class Gcs:
         found["softDeleteTime"] = _time(_now())
         found["hardDeleteTime"] = _time(_now() + timedelta(seconds=bucket.soft_delete))
 
-    def _there(self, bucket: Bucket) -> list[dict[str, Any]]:
+    def there(self, bucket: Bucket) -> list[dict[str, Any]]:
         bucket.objects[:] = [o for o in bucket.objects if o.get("hardDeleteTime", "9") > _time(_now())]
         return bucket.objects
 
     def _live(self, bucket: Bucket, key: str) -> dict[str, Any]:
-        return self._one(bucket, key, None)
+        return self.one(bucket, key, None)
 
-    def _one(self, bucket: Bucket, key: str, generation: str | None) -> dict[str, Any]:
-        for found in self._there(bucket):
-            right = _state(found) == "live" if generation is None else str(found["generation"]) == generation
-            if found["name"] == key and right and _state(found) != "soft_deleted":
+    def one(self, bucket: Bucket, key: str, generation: str | None) -> dict[str, Any]:
+        for found in self.there(bucket):
+            right = state_of(found) == "live" if generation is None else str(found["generation"]) == generation
+            if found["name"] == key and right and state_of(found) != "soft_deleted":
                 return found
         raise Refusal(404, "notFound")
 
     @staticmethod
     def _match(found: dict[str, Any] | None, query: dict[str, str]) -> None:
-        generation = found["generation"] if found and _state(found) == "live" else 0
+        generation = found["generation"] if found and state_of(found) == "live" else 0
         if "generation" in query and found:
             generation = found["generation"]
         meta = found["metageneration"] if found else 0
@@ -257,31 +264,37 @@ class Gcs:
             raise Refusal(403, "retentionPolicyNotMet")
 
 
+Server = TypeVar("Server", bound=Gcs)
+
+
 @contextmanager
-def strict_gcs() -> Iterator[Gcs]:
+def strict_gcs(kind: type[Server] = Gcs) -> Iterator[Server]:  # type: ignore[assignment]
     """A stand-in on loopback."""
-    gcs = Gcs()
+    gcs = kind()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def _any(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            body = _body(self.rfile, self.headers)
             more: dict[str, str] = {}
             try:
                 with gcs.lock:
-                    status, data = gcs.answer(self.command, self.path, self.headers, body)
+                    status, data, *extra = gcs.answer(self.command, self.path, self.headers, body)
+                more = extra[0] if extra else {}
             except Refusal as error:
                 told = {"domain": "global", "reason": error.reason, "message": "a message that nobody reads"}
                 status, more = error.status, error.headers
                 data = _json({"error": {"code": status, "message": told["message"], "errors": [told]}})
             self.send_response(status)
-            for name, value in {"Content-Length": str(len(data)), **more}.items():
+            kind = "application/json; charset=UTF-8" if data[:1] == b"{" else "application/octet-stream"
+            for name, value in {"Content-Length": str(len(data)), "Content-Type": kind, **more}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(data)
+            if self.command != "HEAD":
+                self.wfile.write(data)
 
-        do_GET = do_POST = do_DELETE = _any
+        do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _any
 
         def log_message(self, *_: object) -> None:
             pass
@@ -292,20 +305,36 @@ def strict_gcs() -> Iterator[Gcs]:
         yield gcs
 
 
+def _body(stream: Any, headers: Any) -> bytes:
+    if headers.get("Transfer-Encoding", "").lower() != "chunked":
+        return bytes(stream.read(int(headers.get("Content-Length", "0"))))
+    found = b""
+    while size := int(stream.readline(), 16):
+        found += stream.read(size)
+        stream.readline()
+    stream.readline()
+    return found
+
+
 def _known(query: dict[str, str], names: set[str]) -> None:
     if set(query) - names:
         raise Refusal(400, "invalidParameter")
 
 
-def _state(one: dict[str, Any]) -> str:
+def state_of(one: dict[str, Any]) -> str:
     return "soft_deleted" if "softDeleteTime" in one else "noncurrent" if "timeDeleted" in one else "live"
 
 
-def _shown(one: dict[str, Any], bucket: Bucket, query: dict[str, str]) -> dict[str, Any]:
+def shown_as(one: dict[str, Any], bucket: Bucket, query: dict[str, str]) -> dict[str, Any]:
     left_out = {"data"} if query.get("projection") == "full" and bucket.fine else {"data", "acl"}
     shown = {name: value for name, value in one.items() if name not in left_out}
     shown |= {name: str(one[name]) for name in ("generation", "metageneration")}
-    return shown | {"kind": "storage#object", "size": str(len(one["data"])), "md5Hash": _md5(one["data"])}
+    return shown | {
+        "kind": "storage#object",
+        "bucket": bucket.name,
+        "size": str(len(one["data"])),
+        "md5Hash": _md5(one["data"]),
+    }
 
 
 def _md5(data: bytes) -> str:

@@ -14,7 +14,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import BaseServer
 
-from executors.engine.spark_session import java_home
+from executors.engine.spark_home import java as own_java
+from executors.engine.spark_home import spark_jars
+
+__all__ = [
+    "Json",
+    "answering",
+    "arrives",
+    "cache",
+    "end",
+    "fresh_folder",
+    "own_java",
+    "retrieved",
+    "served",
+    "spark_jars",
+]
 
 
 @contextmanager
@@ -50,19 +64,6 @@ def answering(handler: type[Json]) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     with served(server):
         yield f"http://127.0.0.1:{server.server_port}"
-
-
-def own_java() -> str:
-    """The Java that Spark runs on."""
-    home = java_home()
-    return str(Path(home) / "bin" / "java") if home else "java"
-
-
-def spark_jars() -> Path:
-    """The folder with Spark's own jars, Ivy's client among them."""
-    import pyspark
-
-    return Path(pyspark.__file__).parent / "jars"
 
 
 def cache() -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from executors.engine.local_paths import as_local
 from executors.engine.sql_names import quote, string_literal
 from executors.engine.version_profiles import installed_profile
 from executors.formats.registry import support_of
+from executors.stores.connectors import S3, store_of
 from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import in_session_catalog
@@ -21,11 +22,21 @@ from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.stores.any_place import RemotePath
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.hdfs.webhdfs import client_at
+from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.model.datasets import Format
+from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import EstateError, RunError
-from pii_tracer.model.locations import engine_path, hdfs_location, is_hdfs, is_remote, is_s3, s3_location
+from pii_tracer.model.locations import (
+    engine_path,
+    hdfs_location,
+    is_hdfs,
+    is_object_place,
+    is_remote,
+    is_s3,
+    object_location,
+    s3_location,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,20 +50,20 @@ _NO_SUPPORT = "NoSparkSupport"
 """In place of Spark's error, of a table whose format no installed executor works on with Spark."""
 
 
-def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool = False) -> None:
+def register_tables(spark: SparkSession, estate: Estate, base: Path, stores: Collection[str] = ()) -> None:
     """Make every declared table that exists on disk known under its name (the session catalog is in memory).
 
-    So are the tables of catalogs that Spark does not find there by itself; they are asked once for a session. s3: and
-    those in S3 whose formats have a folder that tells them; those in HDFS always are. A session is told once of the
-    same tables: steps ask for theirs many times, and an estate has thousands of names. One in a store that is not there
-    yet is looked for again each time.
+    So are the tables of catalogs that Spark does not find there by itself; they are asked once for a session. stores:
+    and those in these whose formats have a folder that tells them; those in HDFS always are. A session is told once of
+    the same tables: steps ask for theirs many times, and an estate has thousands of names. One in a store that is not
+    there yet is looked for again each time.
 
     Raises:
         RunError: Spark cannot open one, or knows another table by its name.
     """
     declared = [table for catalog in estate.catalogs.values() for table in catalog.tables]
     here = [t for t in declared if not is_remote(t.location) and (base / t.location).exists()]
-    there = [(t.name, t.format, t.location) for t in declared if (s3 and is_s3(t.location)) or _in_hdfs(t)]
+    there = [(t.name, t.format, t.location) for t in declared if _is_reached(t, stores)]
     told = "\n".join(repr((str(base), t.name, str(t.format), t.location)) for t in here)
     digest = hashlib.sha256(told.encode()).hexdigest()
     if spark.conf.get(_TOLD, "") != digest:
@@ -61,20 +72,26 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
         spark.conf.set(_TOLD, digest)
     for named in there:
         _register_in_store(spark, estate, *named)
-    if any(c.other_formats for c in spark_catalogs(estate)) and spark.conf.get(_CATALOGS_ASKED, "") != f"{base} {s3}":
+    if any(c.other_formats for c in spark_catalogs(estate)) and spark.conf.get(_CATALOGS_ASKED, "") != (
+        asked := f"{base} {sorted(stores)}"
+    ):
         registry = EstatePaths(estate, base).registry
-        for remote in registry.remote if s3 else ():
+        for remote in registry.remote if S3 in stores else ():
             if remote.name and remote.format and remote.metadata is None and in_session_catalog(remote.name):
                 _register_in_store(spark, estate, remote.name, remote.format, str(remote.location))
         for in_hdfs in registry.hdfs:
-            if in_hdfs.name and format_of(in_hdfs.format).erased_in_hdfs and in_session_catalog(in_hdfs.name):
+            if in_hdfs.name and "hdfs" in format_of(in_hdfs.format).erased_in and in_session_catalog(in_hdfs.name):
                 _register_in_store(spark, estate, in_hdfs.name, in_hdfs.format, str(in_hdfs.location))
+        for stored in registry.stored if stores else ():
+            reached = store_of(str(stored.location)) in stores
+            if stored.name and reached and stored.format not in PLAIN and in_session_catalog(stored.name):
+                _register_in_store(spark, estate, stored.name, stored.format, str(stored.location))
         for registered in registry.tables.values():
             support = support_of(registered.format)
             for name in registered.names if support is None or not support.in_catalogs else ():
                 if in_session_catalog(name):  # the session has no other catalog's tables: steps go by their places
                     _register(spark, name, registered.format, registered.location)
-        spark.conf.set(_CATALOGS_ASKED, f"{base} {s3}")
+        spark.conf.set(_CATALOGS_ASKED, asked)
 
 
 def _register(spark: SparkSession, full_name: str, kind: Format, location: Path) -> None:
@@ -98,9 +115,13 @@ def _register(spark: SparkSession, full_name: str, kind: Format, location: Path)
         _not_opened(spark, full_name, kind, str(location), error)
 
 
-def _in_hdfs(table: DeclaredTable) -> bool:
-    """Whether it lies in HDFS, as a table that Spark works on."""
-    return is_hdfs(table.location) and format_of(table.format).erased_in_hdfs
+def _is_reached(table: DeclaredTable, stores: Collection[str]) -> bool:
+    """Whether it lies in a store that the session reaches, as a table that Spark works on."""
+    if is_s3(table.location):
+        return S3 in stores
+    scheme = store_of(table.location)
+    by_folder = format_of(table.format).erased_in
+    return (is_hdfs(table.location) and "hdfs" in by_folder) or (scheme in stores and scheme in by_folder)
 
 
 def _register_in_store(spark: SparkSession, estate: Estate, name: str, kind: Format, where: str) -> None:
@@ -136,10 +157,12 @@ def _register_in_store(spark: SparkSession, estate: Estate, name: str, kind: For
 
 
 def _folder(estate: Estate, location: str) -> RemotePath:
-    """A table's folder in its store. Raises `OSError`: S3 refuses."""
+    """A table's folder in its store. Raises `OSError`: S3 refuses; `EstateError`: it is not declared."""
     if is_hdfs(location):
         place = hdfs_location(location)
         return HdfsPath(client_at(estate, place), place.path)
+    if is_object_place(location):
+        return ObjectPath.at(estate, object_location(location))
     return S3Path.of(s3_location(location), s3_clients(estate))
 
 
@@ -215,6 +238,8 @@ def _resolved(location: str) -> str:
     """A place as it is compared with others."""
     if is_hdfs(location):
         return str(hdfs_location(location))
+    if is_object_place(location):
+        return str(object_location(location))
     return str(s3_location(location)) if is_s3(location) else str(Path(as_local(location)).resolve())
 
 

@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.s3.archive_versions import s3_settings
-from pii_tracer.model.plan import ErasurePlan
 
 SCHEME = "s3a://"
 
 FILE_SYSTEM = "org.apache.hadoop.fs.s3a.S3AFileSystem"
-
-
-def reaches_s3(plan: ErasurePlan) -> bool:
-    """Whether Spark has to reach S3 for a plan: a table of it lies there."""
-    return any(copy.s3_table for copy in plan.copies)
 
 
 def s3a_conf(estate: Estate) -> dict[str, str]:

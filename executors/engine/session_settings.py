@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from executors.engine.s3a_settings import s3a_conf
 from executors.engine.spark_connect import EXTENSIONS
-from executors.engine.version_profiles import merged, profile_of
+from executors.engine.spark_submit import is_submitted
+from executors.engine.version_profiles import Profile, merged, profile_of
 from executors.formats.registry import spark_supports
+from executors.stores.connectors import connectors
 from pii_tracer.config.estate_file import Estate
 
 _EVERY_FILE = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
@@ -21,16 +23,19 @@ _CALENDARS = tuple(
 )
 
 
-def session_conf(estate: Estate, base: Path, *, s3: bool = False) -> dict[str, str]:
-    """Spark settings for an estate whose file lies in `base`. s3: of a session for tables in S3.
+def session_conf(estate: Estate, base: Path, stores: Collection[str] = ()) -> dict[str, str]:
+    """Spark settings for an estate whose file lies in `base`. stores: the schemes of those in which it
+    reaches tables.
 
     Raises:
-        RunError: another pyspark is installed than the estate file's profile needs; as `s3a_conf`.
+        RunError: another pyspark is installed than the estate file's profile needs; a store
+            cannot be reached as the estate file says.
     """
     profile = profile_of(estate.spark.profile)
     return {
-        **(s3a_conf(estate) if s3 else {}),
-        "spark.jars.packages": ",".join(packages(estate, s3=s3)),
+        **{name: value for one in connectors(stores) for name, value in one.conf(estate).items()},
+        **_jars(estate, stores),
+        "spark.jars.packages": ",".join(packages(estate, stores)),
         **({"spark.jars.excludes": ",".join(profile.excluded)} if profile.excluded else {}),
         EXTENSIONS: ",".join(profile.extensions),
         **dict(profile.conf),
@@ -40,10 +45,21 @@ def session_conf(estate: Estate, base: Path, *, s3: bool = False) -> dict[str, s
     }
 
 
-def packages(estate: Estate, *, s3: bool) -> tuple[str, ...]:
+def packages(estate: Estate, stores: Collection[str]) -> tuple[str, ...]:
     """Maven coordinates of all the jars that a session needs."""
     profile = profile_of(estate.spark.profile)
-    return (*profile.packages, *catalog_packages(estate), *(profile.s3a if s3 else ()))
+    return (*profile.packages, *catalog_packages(estate), *_packages(profile, stores))
+
+
+def _packages(profile: Profile, stores: Collection[str]) -> Iterator[str]:
+    return (name for one in connectors(stores) for name in one.packages(profile))
+
+
+def _jars(estate: Estate, stores: Collection[str]) -> dict[str, str]:
+    """Files beside them. What spark-submit started has its jars."""
+    profile = profile_of(estate.spark.profile)
+    found = [] if is_submitted() else [str(jar) for one in connectors(stores) for jar in one.jars(estate, profile)]
+    return {"spark.jars": ",".join(found)} if found else {}
 
 
 def catalog_packages(estate: Estate) -> dict[str, str]:

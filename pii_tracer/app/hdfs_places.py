@@ -22,8 +22,8 @@ from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.stores.beside_copies import beside_copies, other_files
-from pii_tracer.verify.stores.hdfs.hdfs_tables import judge_table
 from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place
+from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
 
 _CHUNK = 16 * 1024 * 1024
@@ -68,7 +68,7 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
     whole = patterns.comparing(key_columns(copy.places))
     client = client_at(estate, location)
     files = _read(client, mine, location, whole)
-    if copy.hdfs_table is None:
+    if not copy.stored_table:
         return judge_place(copy, files, unlisted, whole)
     folder = HdfsPath(client, location.path)
     return judge_table(copy, location, files, unlisted, whole, lambda name: (folder / name).open("rb"))

@@ -135,7 +135,7 @@ def _one_distribution() -> Finding:
 
 
 def _java() -> Finding:
-    from executors.engine.spark_session import java_home
+    from executors.engine.spark_home import java_home
 
     try:
         home = java_home()

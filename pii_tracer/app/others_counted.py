@@ -6,7 +6,6 @@ from pathlib import Path
 
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.datasets import CopyKind, Strategy
-from pii_tracer.model.locations import is_hdfs, is_object_place
 from pii_tracer.model.plan import Copy
 
 OBJECTS = frozenset({CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA})
@@ -20,7 +19,7 @@ def counting_of(copy: Copy) -> str | None:
     if in_lakefs(copy.location):
         kept = copy.strategy in (Strategy.BLOCKED, Strategy.EXEMPT)
         return None if kept else f"counting everybody else's rows on the branches of {copy.facts['repository']}"
-    if (is_hdfs(copy.location) and not copy.hdfs_table) or is_object_place(copy.location):
+    if copy.in_place and not copy.stored_table:
         kept = copy.strategy in (Strategy.BLOCKED, Strategy.EXEMPT)
         return None if kept or copy.match is None else f"counting everybody else's rows in {copy.location}"
     if copy.kind not in OBJECTS and copy.kind is not CopyKind.TABLE_HISTORY and copy.places:

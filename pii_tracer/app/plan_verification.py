@@ -69,8 +69,8 @@ def verify(
         PlanError: the sealed manifest does not open.
         ConfigError, EstateError: the estate cannot be read.
     """
-    from executors.engine.s3a_settings import reaches_s3
     from executors.engine.spark_session import open_session
+    from executors.stores.connectors import stores_of
     from pii_tracer.app.planning.plan_files import manifest_path
     from pii_tracer.app.verification import Verification
     from pii_tracer.review.plan_file import load_plan
@@ -101,7 +101,7 @@ def verify(
         estate=estate,
         base=settings.base,
         keys=keyring.key_sets,
-        spark=lambda: open_session(estate, settings.base, s3=reaches_s3(plan)),
+        spark=lambda: open_session(estate, settings.base, stores=stores_of(plan)),
         now=lambda: moment(None),
         warn=show.warn,
         ledger=None if read_all else ledger_of(settings, estate, show.warn),

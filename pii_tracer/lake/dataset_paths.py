@@ -27,6 +27,7 @@ from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.stores.any_place import AnyPlace, RemotePath
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.hdfs.webhdfs import client_at
+from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
@@ -34,8 +35,11 @@ from pii_tracer.model.locations import (
     S3Location,
     hdfs_location,
     is_hdfs,
+    is_object_place,
+    is_remote,
     is_s3,
     local_path,
+    object_location,
     s3_location,
 )
 
@@ -60,7 +64,7 @@ class EstatePaths:
         self.roots = tuple(sorted(here | set(self.warehouses.values())))
         self._dev_roots = tuple(self._place(r) for r in estate.dev_roots)
         declared = [t for c in estate.catalogs.values() for t in c.tables]
-        local = [t for t in declared if not (is_s3(t.location) or is_hdfs(t.location))]
+        local = [t for t in declared if not is_remote(t.location)]
         self.declared: dict[Path, DeclaredTable] = {self._place(t.location): t for t in local}
         # one place may be declared under two names, written in two ways: lineage knows it by either
         self._names = {t.name: self._place(t.location) for t in local}
@@ -71,7 +75,11 @@ class EstatePaths:
         self._places_in_hdfs = [
             hdfs_location(p) for p in (*estate.roots, *(t.location for t in declared)) if is_hdfs(p)
         ]
-        self._in_hdfs = {t.name: hdfs_location(t.location).dataset for t in declared if is_hdfs(t.location)}
+        self._stored = {t.name: hdfs_location(t.location).dataset for t in declared if is_hdfs(t.location)}
+        objects = [(t.name, object_location(t.location)) for t in declared if is_object_place(t.location)]
+        self._stored |= {name: location.dataset for name, location in objects}
+        places = (location for store in estate.object_stores for location, _ in store.located())
+        self._places_of_objects = [*places, *(location for _, location in objects)]
         relocations = [(self._place(r.to), r.from_.rstrip("/") or "/") for r in estate.relocations]
         # the most specific relocation wins, whichever way it is read
         self._outward = sorted(relocations, key=lambda r: len(r[0].parts), reverse=True)
@@ -104,6 +112,8 @@ class EstatePaths:
         if is_hdfs(location):
             place = hdfs_location(location)
             return HdfsPath(client_at(self._estate, place), place.path)
+        if is_object_place(location):
+            return ObjectPath.at(self._estate, object_location(location))
         return self._bucket(s3_location(location).bucket).placed(location) if is_s3(location) else local_path(location)
 
     @cached_property
@@ -133,6 +143,14 @@ class EstatePaths:
         from pii_tracer.lake.stores.s3.archive_versions import object_store
 
         return object_store(self._estate)
+
+    def object_options(self, location: str) -> dict[str, str]:
+        """How delta-rs reaches an object store beside S3; with the environment's credentials, nothing has to be said.
+
+        Raises:
+            EstateError: the estate file does not declare the store.
+        """
+        return ObjectPath.at(self._estate, object_location(location)).store.reader_options()
 
     @property
     def remote(self) -> tuple[RemoteTable, ...]:
@@ -190,6 +208,9 @@ class EstatePaths:
     def _is_inside(self, path: RemotePath) -> bool:
         if isinstance(path, S3Path):
             return any(table.location.holds(path.location) for table in self.remote)
+        if isinstance(path, ObjectPath):
+            named = (table.location for table in self.registry.stored)
+            return any(place.holds(path.location) for place in (*self._places_of_objects, *named))
         registered = (place for table in self.registry.hdfs for place in table.places)
         return any(place.holds(path.location) for place in (*self._places_in_hdfs, *registered))
 
@@ -275,7 +296,8 @@ class EstatePaths:
             found.update(dict.fromkeys(registered.names, self.dataset_of(registered.location)))
         found.update({table.name: table.location.dataset for table in self.remote if table.name})
         found.update({table.name: table.location.dataset for table in self.registry.hdfs if table.name})
-        found.update(self._in_hdfs)
+        found.update({table.name: table.location.dataset for table in self.registry.stored if table.name})
+        found.update(self._stored)
         for warehouse in self.warehouses.values():
             for path in _warehouse_tables(warehouse):
                 name = self.table_at(path)

@@ -56,7 +56,7 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
     gaps += map(gap_of, remote)
     hdfs, unerased = discover_hdfs(estate, paths.registry)
     gaps += unerased
-    object_places, unerased = discover_object_places(estate)
+    object_places, unerased = discover_object_places(estate, paths.registry.stored)
     gaps += unerased
     return Inventory(
         tables=tuple(sorted(states, key=lambda s: s.location)),

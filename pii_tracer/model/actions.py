@@ -52,6 +52,7 @@ class Action(OpenVocabulary):
     # places of object stores beside S3
     OBJECT_REWRITE: ClassVar[Action] = word("object_rewrite")
     OBJECT_DELETE_VERSIONS: ClassVar[Action] = word("object_delete_versions")
+    OBJECT_CLEAR_VERSIONS: ClassVar[Action] = word("object_clear_versions")
     OBJECT_AWAIT_PURGE: ClassVar[Action] = word("object_await_purge")
     # data keys
     KEY_AWAIT_CACHES: ClassVar[Action] = word("key_await_caches")

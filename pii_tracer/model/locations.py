@@ -142,7 +142,7 @@ def is_hdfs(text: str) -> bool:
 
 def is_remote(text: str) -> bool:
     """Whether a text is meant as a place in a store that is reached over the network."""
-    return is_s3(text) or is_hdfs(text)
+    return is_s3(text) or is_hdfs(text) or is_object_place(text)
 
 
 def hdfs_location(text: str) -> HdfsLocation:

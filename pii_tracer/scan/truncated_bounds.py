@@ -12,18 +12,21 @@ from pathlib import Path, PurePosixPath
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import (
     HdfsLocation,
+    ObjectLocation,
     S3Location,
     hdfs_location,
     is_hdfs,
+    is_object_place,
     is_s3,
     local_path,
+    object_location,
     s3_location,
 )
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.decode.table_traces import table_traces
 from pii_tracer.scan.hits import FileScan, Form, Hit
 
-Root = Path | S3Location | HdfsLocation
+Root = Path | S3Location | HdfsLocation | ObjectLocation
 
 _OF_ROWS = frozenset({"parquet", "orc", "avro"})
 
@@ -120,7 +123,7 @@ def _path(text: str, scan: FileScan, root: Path) -> Path | None:
     return path if path.is_absolute() else None
 
 
-def _stored(text: str, scan: FileScan, root: S3Location | HdfsLocation) -> str | None:
+def _stored(text: str, scan: FileScan, root: S3Location | HdfsLocation | ObjectLocation) -> str | None:
     """As `_path`, told from the folder in its store."""
     text, folder = _told(text, scan)
     if folder is not None:
@@ -128,5 +131,8 @@ def _stored(text: str, scan: FileScan, root: S3Location | HdfsLocation) -> str |
     if isinstance(root, HdfsLocation):
         there = hdfs_location(text) if is_hdfs(text) else None
         return there.path.removeprefix(f"{root.path.rstrip('/')}/") if there and root.holds(there) else None
+    if isinstance(root, ObjectLocation):
+        stored = object_location(text) if is_object_place(text) else None
+        return stored.key.removeprefix(root.prefix) if stored and root.holds(stored) else None
     place = s3_location(text) if is_s3(text) else None
     return place.key.removeprefix(root.prefix) if place and root.holds(place) else None

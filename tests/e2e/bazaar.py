@@ -94,7 +94,7 @@ def build(base: Path, bucket: str) -> None:
     from executors.engine.spark_session import open_session
     from pii_tracer.config.estate_file import load_estate
 
-    spark = open_session(load_estate(base / "pii-tracer.yaml"), base, s3=True)
+    spark = open_session(load_estate(base / "pii-tracer.yaml"), base, stores={"s3"})
     spark.sql("CREATE DATABASE IF NOT EXISTS shop")
     people = [(BUYER, FORMER), *OTHERS, (4417700999, "gone@bazaar.example")]
     place = f"s3a://{bucket}/lake/buyers"

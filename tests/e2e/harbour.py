@@ -50,7 +50,7 @@ def build(base: Path) -> None:
     from executors.engine.spark_session import open_session
     from pii_tracer.config.estate_file import load_estate
 
-    spark = open_session(load_estate(base / "pii-tracer.yaml"), base, s3=True)
+    spark = open_session(load_estate(base / "pii-tracer.yaml"), base, stores={"s3"})
     spark.sql("CREATE DATABASE lake.shop")
     people = [(BUYER, FORMER), *OTHERS, (4417700999, "gone@bazaar.example")]
     frame_of_rows(spark, people, "uid bigint, mail string").coalesce(1).writeTo("lake.shop.buyers").create()

@@ -193,7 +193,13 @@ def declared(world: World, base: Path, pool: ProcessPoolExecutor, kind: Format) 
 def _context(estate: Estate, base: Path) -> ExecutionContext:
     known = tuple(Keyring.sets.values())
     return ExecutionContext(
-        estate=estate, base=base, keyring=Keyring(), now=lambda: NOW, everything=known, s3=True, finds=ScanFinder
+        estate=estate,
+        base=base,
+        keyring=Keyring(),
+        now=lambda: NOW,
+        everything=known,
+        stores=frozenset({"s3"}),
+        finds=ScanFinder,
     )
 
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.gcs_for_hadoop import HadoopGcs
 from tests.gcssupport import Gcs, Lies, strict_gcs
 
 
 @pytest.fixture(scope="session")
 def running() -> Iterator[Gcs]:
-    with strict_gcs() as gcs:
+    with strict_gcs(HadoopGcs) as gcs:
         yield gcs
 
 
@@ -19,4 +20,5 @@ def running() -> Iterator[Gcs]:
 def gcs(running: Gcs) -> Gcs:
     running.lies = Lies()
     running.buckets.clear()
+    running.page = 3
     return running

@@ -13,6 +13,7 @@ import pytest
 
 from executors.context import ExecutionContext
 from executors.stores.object_places.executor import ObjectsExecutor
+from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.stores.gcs.json_api import GcsBucket
 from pii_tracer.model.actions import Action
@@ -63,6 +64,7 @@ class Run:
                 lambda: datetime.now(timezone.utc),
                 told=lambda step: self.notes,
                 note=lambda step, facts: self.notes.append(facts),
+                finds=ScanFinder,
             )
         )
 

@@ -21,7 +21,7 @@ def main(place: dict[str, str]) -> dict[str, Any]:
     world = World(place["endpoint"])
     lake = Lake.__new__(Lake)
     lake.world, lake.base, lake.key, lake.bucket = world, Path(place["base"]), place["key"], place["bucket"]
-    spark = open_session(estate(world.endpoint_url, spark=small_spark()), lake.base, s3=True)
+    spark = open_session(estate(world.endpoint_url, spark=small_spark()), lake.base, stores={"s3"})
     copy = lake.copy(match=MATCH)
     verifier = Verifier(spark, KEYS)
 

@@ -7,8 +7,14 @@ from contextlib import AbstractContextManager
 from executors.context import ExecutionContext
 from executors.executor_parts import PartKind, PartsExecutor, as_run_errors
 from executors.stores.object_places.object_rewrite import Rewriting
+from executors.stores.object_places.version_clearing import ClearingVersions
 from executors.stores.object_places.version_deletion import AwaitingPurge, DeletingVersions
-from executors.stores.object_places.versions import AwaitParameters, DeleteParameters, RewriteParameters
+from executors.stores.object_places.versions import (
+    AwaitParameters,
+    DeleteParameters,
+    PlaceParameters,
+    RewriteParameters,
+)
 from pii_tracer.model.actions import Action
 
 
@@ -20,6 +26,7 @@ class ObjectsExecutor(PartsExecutor[ExecutionContext]):
     kinds = {
         Action.OBJECT_REWRITE: PartKind(RewriteParameters, Rewriting),
         Action.OBJECT_DELETE_VERSIONS: PartKind(DeleteParameters, DeletingVersions),
+        Action.OBJECT_CLEAR_VERSIONS: PartKind(PlaceParameters, ClearingVersions),
         Action.OBJECT_AWAIT_PURGE: PartKind(AwaitParameters, AwaitingPurge),
     }
 

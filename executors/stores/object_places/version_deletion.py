@@ -24,6 +24,7 @@ from pii_tracer.model.timestamps import instant
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _REMOVED = "removed"
+_BEGAN = "waits_since"
 _AGAIN = timedelta(hours=1)
 """Until the next look, where the day that the store named has come and the bytes are still listed."""
 
@@ -139,6 +140,7 @@ class AwaitingPurge(ObjectPart):
         """Look once; nobody can hurry the store."""
         kept = self._kept()
         facts = {"kept": len(kept), "kept_until": max((v.gone_on or "" for v in kept), default="")}
+        facts |= {_BEGAN: (self._began() or self.ctx.now()).isoformat()}
         if not kept:
             return Outcome(facts)
         return Outcome(facts, self._until(kept), "the store keeps deleted bytes until then")
@@ -159,7 +161,15 @@ class AwaitingPurge(ObjectPart):
         mine, keys = {(ref.key, ref.version_id) for ref in versions}, {ref.key for ref in versions}
         by_key = not store.settings().keeps_ids
         kept = (v for v in store.all_versions(place.prefix) if v.state is VersionState.SOFT_DELETED)
+        if self.parameters.everything:
+            since = self._began()
+            return [v for v in kept if since is None or v.old_since is None or instant(v.old_since) < since]
         return [v for v in kept if (v.key, v.version_id) in mine or (by_key and v.key in keys)]
+
+    def _began(self) -> datetime | None:
+        """When the step was first run; what is deleted after that, writers delete who are at work."""
+        told = [facts[_BEGAN] for facts in self.ctx.told(self.step_id) if _BEGAN in facts]
+        return datetime.fromisoformat(told[0]) if told else None
 
     def _until(self, kept: list[StoredVersion]) -> datetime:
         """When to look again: on the last day that the store names, if that is still to come."""

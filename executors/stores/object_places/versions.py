@@ -60,10 +60,14 @@ class DeleteParameters(PlaceParameters):
 
 
 class AwaitParameters(PlaceParameters):
-    """OBJECT_AWAIT_PURGE. versions: those that may be kept as deleted ones. soft_delete_seconds: for how long."""
+    """OBJECT_AWAIT_PURGE. versions: those that may be kept as deleted ones. soft_delete_seconds: for how long.
+
+    everything: all that lies in the place and was deleted before the step began.
+    """
 
     versions: tuple[VersionName, ...]
     soft_delete_seconds: int
+    everything: bool = False
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,7 @@ def _context(
     settings: Settings, plan: ErasurePlan, keyring: KeyRing, journal: Journal, lease: Fence
 ) -> ExecutionContext:
     from executors.context import ExecutionContext
-    from executors.engine.s3a_settings import reaches_s3
+    from executors.stores.connectors import stores_of
 
     def verified_at(step: str) -> datetime | None:
         times = [r.time for r in journal.records if r.kind is Kind.STEP_VERIFIED and r.facts.get("step") == step]
@@ -274,8 +274,8 @@ def _context(
         lease.check()
         journal.append(Kind.STEP_NOTED, step=step, facts=facts)
 
-    estate, base, sets, s3 = settings.estate(), settings.base, keyring.key_sets, reaches_s3(plan)
-    return ExecutionContext(estate, base, keyring, now, verified_at, told, sets, note, s3, finds(estate, base))
+    estate, base, sets, stores = settings.estate(), settings.base, keyring.key_sets, stores_of(plan)
+    return ExecutionContext(estate, base, keyring, now, verified_at, told, sets, note, stores, finds(estate, base))
 
 
 def _verification(

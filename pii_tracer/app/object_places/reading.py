@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.base import StoreError
-from pii_tracer.lake.stores.object_places.discovery import place_now
+from pii_tracer.lake.stores.object_places.discovery import place_now, places_now
+from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
@@ -23,6 +24,7 @@ from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.stores.beside_copies import beside_copies, other_files
 from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place
+from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
 
 _CHUNK = 16 * 1024 * 1024
@@ -85,7 +87,11 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
     place = place_now(estate, location)
     whole = patterns.comparing(key_columns(copy.places))
     files = _read(versioned_store(estate, location), place, whole)
-    return judge_place(copy, files, tuple(_soft_deleted(place, patterns)), whole)
+    unlisted = tuple(_soft_deleted(place, patterns))
+    if not copy.stored_table:
+        return judge_place(copy, files, unlisted, whole)
+    folder = ObjectPath.at(estate, location)
+    return judge_table(copy, location, files, unlisted, whole, lambda name: (folder / name).open("rb"))
 
 
 def changed(estate: Estate, copy: Copy, verdict: ByteVerdict, patterns: Patterns) -> bool:
@@ -103,29 +109,39 @@ def look_at(
     """Everything in a place that is no copy (see `look_past`)."""
     root = patterns.mask(str(location))
     try:
-        place = place_now(estate, location)
-        files = _read(versioned_store(estate, location), place, patterns)
+        places = places_now(estate, location)
+        store = versioned_store(estate, location)
+        files = (file for place in places for file in _read(store, place, patterns, location.prefix))
         found = look_past(name, root, (file.scan for file in files), alone=alone)
     except EstateError as error:
         return ByteVerdict(copy_id=name, root=root, files=(), unverified=(f"{root}: not searched: {error.what}",))
-    return found.model_copy(update={"unverified": (*found.unverified, *_soft_deleted(place, patterns))})
+    kept = (told for place in places for told in _soft_deleted(place, patterns))
+    return found.model_copy(update={"unverified": (*found.unverified, *kept)})
 
 
 def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
     """Places that are no copies of a plan and of which no gap tells: examined ones, and those that came since."""
-    for place, _, name in beside_copies(plan, inventory.object_places, patterns.mask):
-        yield look_at(estate, place.location, name, patterns)
+    for place, shown, name in beside_copies(plan, inventory.object_places, patterns.mask):
+        files = _read(versioned_store(estate, place.location), place, patterns)
+        found = look_past(name, shown, (file.scan for file in files))
+        kept = tuple(_soft_deleted(place, patterns))
+        yield found.model_copy(update={"unverified": (*found.unverified, *kept)})
 
 
 def _soft_deleted(place: ObjectPlace, patterns: Patterns) -> Iterable[str]:
     return (f"{patterns.mask(v.key)}: {kept_until(v)}" for v in place.of_state(VersionState.SOFT_DELETED))
 
 
-def _read(store: VersionedStore, place: ObjectPlace, patterns: Patterns) -> Iterator[ReadFile]:
-    """Every version that can be read. Rows are counted in live ones alone: old ones are nobody's rows any more."""
+def _read(
+    store: VersionedStore, place: ObjectPlace, patterns: Patterns, front: str | None = None
+) -> Iterator[ReadFile]:
+    """Every version that can be read. Rows are counted in live ones alone: old ones are nobody's rows any more.
+
+    front: what names are told without; those of the place's own folder if none is given.
+    """
     for version in place.versions:
         if version.state is not VersionState.SOFT_DELETED:
             scan, data = scanned(store, version, patterns)
-            path = scan.path.removeprefix(place.location.prefix)
+            path = scan.path.removeprefix(place.location.prefix if front is None else front)
             live = version.state is VersionState.LIVE
             yield ReadFile(scan.model_copy(update={"path": path}), data if live else None)

@@ -19,6 +19,7 @@ from pii_tracer.lake.stores.object_places.version_file import VersionFile
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
 from pii_tracer.model.timestamps import instant
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import PATH, StoredEvidence, StoredRead
 
@@ -40,14 +41,17 @@ def search_object_places(
     inventory: Inventory, estate: Estate, patterns: Patterns, as_of: datetime, say: Callable[[str], None]
 ) -> dict[str, StoredEvidence]:
     """Search every place. as_of: when retentions are looked at."""
-    found = {}
+    found, tables = {}, {state.location: state for state in inventory.tables}
     for place in inventory.object_places:
         readable = [v for v in place.versions if v.state is not VersionState.SOFT_DELETED]
         say(f"looking for the persons in {patterns.mask(str(place.location))}: {len(readable):,} versions")
         store = versioned_store(estate, place.location)
         looked = list(several(partial(_look, store, patterns), readable))
         told = _told(looked, as_of, patterns)
-        if not told.unread and place.table is None:
+        if state := tables.get(str(place.location)):
+            told = replace(_told(_explained(looked, place), as_of, patterns), state=state)
+            told = replace(told, evidence=evidence_of(_below(place, looked), patterns))
+        elif not told.unread and not place.table:
             told = _with_state(told, looked, store, place, patterns)
         found[str(place.location)] = told
     return found
@@ -64,15 +68,28 @@ def _with_state(
     """What a bare folder showed, as of a table of this machine, where its live objects can be written again."""
     live = [VersionFile(store, v.key, v.size, v) for v in place.of_state(VersionState.LIVE)]
     root = VersionFile(store, place.location.key)
-    bare = look_at_folder(StoredFolder(place.location.dataset, root, live, place.fingerprint()))
+    bare = look_at_folder(StoredFolder(place.location.dataset, root, live, place.fingerprint(), place.table_name))
     if isinstance(bare, str):
         return replace(told, stuck=patterns.mask(bare))
-    prefix = place.location.prefix
-    scans = [one.scan.model_copy(update={"path": one.scan.path.removeprefix(prefix)}) for one in looked]
+    scans = _below(place, looked)
     read = tuple(
         replace(one, data=one.version.state is VersionState.LIVE and one.version.key in bare.files) for one in told.read
     )
     return replace(told, state=bare.state, evidence=evidence_of(scans, patterns), read=read)
+
+
+def _explained(looked: Sequence[_Looked], place: ObjectPlace) -> list[_Looked]:
+    """Versions of a table's files without cut bounds of those that hold nothing of the persons."""
+    scans = without_explained(place.location, _below(place, looked))
+    return [
+        replace(o, scan=o.scan.model_copy(update={"hits": scan.hits})) for o, scan in zip(looked, scans, strict=True)
+    ]
+
+
+def _below(place: ObjectPlace, looked: Sequence[_Looked]) -> list[FileScan]:
+    """What was searched, each named by its path in the place."""
+    front = place.location.prefix
+    return [one.scan.model_copy(update={"path": one.scan.path.removeprefix(front)}) for one in looked]
 
 
 def _told(looked: Sequence[_Looked], as_of: datetime, patterns: Patterns) -> StoredEvidence:

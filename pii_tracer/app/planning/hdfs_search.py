@@ -14,14 +14,11 @@ from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.plain_files.stored_folder import StoredFolder, look_at_folder
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.lake.read_result import in_order
-from pii_tracer.lake.stores.hdfs.discovery import gap_of, places_in_hdfs
+from pii_tracer.lake.stores.hdfs.discovery import places_in_hdfs
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
-from pii_tracer.lake.stores.hdfs.tables import tables_among
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
@@ -45,20 +42,6 @@ class _Looked:
     read: HdfsRead | None = None
     beyond: int = 0
     named: frozenset[str] = frozenset()
-
-
-def with_hdfs_tables(inventory: Inventory, estate: Estate) -> Inventory:
-    """The inventory with tables in HDFS that steps can erase among its tables, and of the others there why not."""
-    if not inventory.hdfs:
-        return inventory
-    there = tables_among(estate, inventory.hdfs)
-    places = [p.model_copy(update={"untreated": there.why.get(p.location)}) for p in inventory.hdfs]
-    shown = {str(p.location): gap_of(p) for p in places if p.untreated}
-    gaps = [shown.get(g.evidence, g) if g.kind == GapKind.HDFS_PLACE else g for g in inventory.gaps]
-    gaps += [g for found in there.found.values() for g in found.gaps]
-    states = (*inventory.tables, *(found.state for found in there.found.values()))
-    tables = tuple(sorted(states, key=lambda state: state.location))
-    return inventory.model_copy(update={"tables": tables, "hdfs": tuple(places), "gaps": in_order(gaps)})
 
 
 def search_hdfs(

@@ -15,13 +15,14 @@ from pii_tracer.app.planning.catalog_text_search import telling_catalogs
 from pii_tracer.app.planning.confirmed_keys import confirmed
 from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
-from pii_tracer.app.planning.hdfs_search import search_hdfs, with_hdfs_tables
+from pii_tracer.app.planning.hdfs_search import search_hdfs
 from pii_tracer.app.planning.key_table_facts import key_facts
 from pii_tracer.app.planning.lineage_text_search import telling_jobs
 from pii_tracer.app.planning.other_numbers import other_numbers
 from pii_tracer.app.planning.person_counts import count_persons
 from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits, unread_digits
+from pii_tracer.app.planning.stored_tables import with_stored_tables
 from pii_tracer.app.planning.subject_sources import (
     dataset_of,
     further_tables,
@@ -98,7 +99,7 @@ def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True)
 
     stored: whether buckets are asked for archives and for what is treated as they are, bare folders in S3.
     """
-    inventory = with_lake(with_hdfs_tables(discover(estate, base), estate), estate, EstatePaths(estate, base))
+    inventory = with_lake(with_stored_tables(discover(estate, base), estate), estate, EstatePaths(estate, base))
     archives = (*estate.archives, *_bare_in_s3(inventory)) if stored else ()
     if archives:
         from pii_tracer.lake.stores.s3.archive_versions import discover_archives, s3_clients
@@ -247,14 +248,16 @@ def make_plan(
     hdfs = search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say, numbers)
     tables = {state.location for state in inventory.tables}
     folders = {place: seen.evidence for place, seen in hdfs.items() if seen.evidence and place not in tables}
-    there = {place: seen.evidence for place, seen in hdfs.items() if seen.evidence and place in tables}
+    stored = search_object_places(inventory, estate, patterns, as_of, say)
+    folders |= {place: seen.evidence for place, seen in stored.items() if seen.evidence and place not in tables}
+    by_folder = ((p, seen.evidence) for found in (hdfs, stored) for p, seen in found.items() if p in tables)
+    there = {place: told for place, told in by_folder if told}
     evidence = {**scan_estate(inventory, patterns, readings, say, searchers, numbers), **searched.tables, **there}
     surveys = confirmed(surveys, evidence, inventory, paths, partial(numbers.at, patterns), say)
     evidence = count_persons(evidence, surveys, inventory, paths, readings, say)
-    stored = search_object_places(inventory, estate, patterns, as_of, say)
-    folders |= {place: seen.evidence for place, seen in stored.items() if seen.evidence}
     digits = key_digits(evidence, surveys, graph, inventory, paths, readings, say)
-    states = [*(hdfs[place].state for place in folders if place in hdfs), *(seen.state for seen in stored.values())]
+    seen_there = {place: seen.state for found in (hdfs, stored) for place, seen in found.items()}
+    states = [seen_there[place] for place in folders]
     digits |= unread_digits(folders, surveys, graph, filter(None, states))
     topics = _read_topics(estate, base, inventory, surveys, say)
     sealed = key.seal(key_sets)

@@ -63,6 +63,7 @@ def enforce(estate_file: Path, state: Path, apply_: bool, with_refs: bool, fmt: 
 
 def _apply(settings: Settings, wanted: Enforcement) -> tuple[tuple[Change, str], ...]:
     from executors.engine.spark_session import open_session
+    from executors.stores.connectors import store_of
     from executors.sweep.retention_enforcement import set_retention
     from pii_tracer.lake.dataset_paths import EstatePaths
 
@@ -73,7 +74,7 @@ def _apply(settings: Settings, wanted: Enforcement) -> tuple[tuple[Change, str],
     # others are known by their places
     catalogued = {one.name for one in table_formats() if one.needs_catalog}
     names |= {str(t.location): t.name for t in paths.registry.remote if t.format in catalogued}
-    spark = open_session(estate, base, s3=any(is_s3(c.location) for c in wanted.changes))
+    spark = open_session(estate, base, stores={store for c in wanted.changes if (store := store_of(c.location))})
     return set_retention(spark, wanted.changes, names, lambda text: click.echo(text, err=True))
 
 

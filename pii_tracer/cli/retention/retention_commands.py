@@ -98,15 +98,15 @@ def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
     estate, base = settings.estate(), settings.base
     # archives have no history of their own, so that buckets need not be asked
     inventory = take_inventory(estate, base, lambda _: None, stored=False)
-    inventory = with_tables_in_s3(_without_hdfs(inventory), estate, base)
+    inventory = with_tables_in_s3(_without_places(inventory), estate, base)
     personal = personal_columns(settings, inventory)
     by_location = {s.location: s for s in inventory.tables}
     return inventory, tables_of(inventory, EstatePaths(estate, base), lambda s: personal.of_state(s, by_location))
 
 
-def _without_hdfs(inventory: Inventory) -> Inventory:
-    """Retention does not look at tables in HDFS: their gaps say so."""
-    return inventory.model_copy(update={"tables": tuple(t for t in inventory.tables if not t.in_hdfs)})
+def _without_places(inventory: Inventory) -> Inventory:
+    """Retention does not look at tables in HDFS and in `object_stores`."""
+    return inventory.model_copy(update={"tables": tuple(t for t in inventory.tables if not t.in_place)})
 
 
 def check_ddl(settings: Settings, places: Iterable[Path]) -> tuple[Finding, ...]:

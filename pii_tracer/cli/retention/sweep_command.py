@@ -19,7 +19,6 @@ from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.registry import catalog_of
 from pii_tracer.model.errors import ConfigError, ExitCode, UsageError
-from pii_tracer.model.locations import S3Location
 from pii_tracer.retention.storage_listings import Listing
 from pii_tracer.retention.sweep_rules import (
     Skipped,
@@ -141,11 +140,12 @@ def _sweep(
     record: _Record,
 ) -> tuple[Swept, ...]:
     from executors.engine.spark_session import open_session
+    from executors.stores.connectors import store_of
     from executors.sweep.table_sweep import sweep_table
 
     estate = settings.estate()
     clients = clients_of(estate)
-    spark = open_session(estate, settings.base, s3=any(isinstance(t.location, S3Location) for t in found))
+    spark = open_session(estate, settings.base, stores={store for t in found if (store := store_of(str(t.location)))})
     price = estate.prices.storage_gb_month
     done = []
     with ThreadPoolExecutor(max_workers=parallel) as pool:

@@ -11,6 +11,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, Head
 from pii_tracer.lake.catalogs.named_places import located
 from pii_tracer.lake.catalogs.registry import list_catalogs
+from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable, StoredTable, apart, in_hdfs, in_store
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap, RefKind
 from pii_tracer.lake.read_result import gap
@@ -21,7 +22,6 @@ from pii_tracer.model.locations import (
     UNTOLD,
     HdfsLocation,
     S3Location,
-    hdfs_location,
     is_hdfs,
     local_path,
     location_of,
@@ -70,26 +70,9 @@ class RemoteTable:
 
 
 @dataclass(frozen=True)
-class HdfsTable:
-    """A table in HDFS. name: in Spark SQL, where it has one. partitions: those outside its folder. metadata: of an
-    Iceberg table, the folder of the file that its catalog points at."""
-
-    title: str
-    name: str | None
-    format: Format
-    location: HdfsLocation
-    partitions: tuple[HdfsLocation, ...] = ()
-    metadata: HdfsLocation | None = None
-
-    @property
-    def places(self) -> tuple[HdfsLocation, ...]:
-        """Every folder that the catalog tells of it."""
-        return (self.location, *self.partitions, *((self.metadata,) if self.metadata else ()))
-
-
-@dataclass(frozen=True)
 class Registry:
-    """tables: by location. remote: those in S3. hdfs: those in HDFS, at declared NameNodes. gaps: what the catalogs did
+    """tables: by location. remote: those in S3. hdfs: those in HDFS, at declared NameNodes. stored: those in
+    stores of `object_stores`. gaps: what the catalogs did
     not answer, or what cannot be read.
 
     opaque: folders whose files are not the rows of a table, though they may look so, each with that table's title;
@@ -99,6 +82,7 @@ class Registry:
     tables: Mapping[Path, Registered] = field(default_factory=dict)
     remote: tuple[RemoteTable, ...] = ()
     hdfs: tuple[HdfsTable, ...] = ()
+    stored: tuple[StoredTable, ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
     opaque: Mapping[Path, str] = field(default_factory=dict)
     opaque_hdfs: Mapping[HdfsLocation, str] = field(default_factory=dict)
@@ -118,6 +102,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
     found: dict[Path, Registered] = {}
     remote: list[RemoteTable] = []
     hdfs: list[HdfsTable] = []
+    stored: list[StoredTable] = []
     gaps: list[InventoryGap] = []
     opaque: dict[Path, str] = {}
     opaque_hdfs: dict[HdfsLocation, str] = {}
@@ -132,22 +117,22 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
                 gaps.append(found_at)
         opaque |= {place: one.title for one in listing.opaque for place in _here(one.places)}
         for one in listing.opaque:
-            there, unplaced = _in_hdfs(estate, one.title, tuple(filter(is_hdfs, one.places)))
+            there, unplaced = in_hdfs(estate, one.title, tuple(filter(is_hdfs, one.places)))
             opaque_hdfs |= dict.fromkeys(there, one.title)
             gaps += unplaced
         heads: dict[Path, list[tuple[CatalogEntry, PlacedHead]]] = {}
         for entry in listing.entries:
             title = entry.name or ".".join(entry.parts)
-            beyond, unplaced = _in_hdfs(estate, title, entry.partitions)
+            beyond, unplaced = in_hdfs(estate, title, entry.partitions)
             gaps += unplaced
             text = entry.metadata if format_of(entry.format).registered_by_metadata else entry.location
-            in_hdfs = is_hdfs(text or "")
-            placed = _hdfs_table(estate, entry, beyond) if in_hdfs else _place(entry, inside)
-            if beyond and not in_hdfs:
-                reason = f"partitions of the registered table {title} lie in HDFS, and the table itself elsewhere"
-                gaps.append(gap(beyond[0].dataset, GapKind.EXTERNAL_FILES, _TOGETHER.format(reason), str(beyond[0])))
+            placed = in_store(estate, entry, text or "", beyond) or _place(entry, inside)
+            if beyond and not isinstance(placed, HdfsTable):
+                gaps.append(apart(title, beyond[0]))
             if isinstance(placed, InventoryGap):
                 gaps.append(placed)
+            elif isinstance(placed, StoredTable):
+                stored.append(placed)
             elif isinstance(placed, RemoteTable):
                 remote.append(placed)
             elif isinstance(placed, HdfsTable):
@@ -164,51 +149,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             gaps += _two_keys(location, group)
             kind = group[0][0].format
             _add(found, gaps, _of_heads(location, kind, [head for _, head in group], listing.committed))
-    return Registry(found, tuple(remote), tuple(hdfs), tuple(gaps), opaque, opaque_hdfs, tuple(views))
-
-
-_TOGETHER = "{}: they are not erased with it. Move them into the table's folder, or declare each as a table"
-
-
-def _in_hdfs(estate: Estate, title: str, texts: tuple[str, ...]) -> tuple[tuple[HdfsLocation, ...], list[InventoryGap]]:
-    """Places of one table in HDFS, and a gap for each at a NameNode that nobody declared."""
-    found: list[HdfsLocation] = []
-    gaps: list[InventoryGap] = []
-    for text in texts:
-        try:
-            place = hdfs_location(text)
-        except EstateError as error:
-            gaps.append(
-                gap(None, GapKind.REMOTE_TABLE, f"the registered table {title} was not read: {error.what}", title)
-            )
-            continue
-        if any(one.root.holds(place) for one in estate.hdfs):
-            found.append(place)
-        else:
-            reason = (
-                f"the registered table {title} was not read: it lies in HDFS at a NameNode that the estate file does"
-                " not declare: add it to `hdfs`"
-            )
-            gaps.append(gap(place.dataset, GapKind.REMOTE_TABLE, reason, str(place)))
-    return tuple(found), gaps
-
-
-def _hdfs_table(estate: Estate, entry: CatalogEntry, beyond: tuple[HdfsLocation, ...]) -> HdfsTable | InventoryGap:
-    """A table in HDFS. An Iceberg table's folder is the one around its metadata where its catalog does not tell it."""
-    title = entry.name or ".".join(entry.parts)
-    texts = tuple(text for text in (entry.location, entry.metadata) if text and is_hdfs(text))
-    places, gaps = _in_hdfs(estate, title, texts)
-    if gaps:
-        return gaps[0]
-    if not format_of(entry.format).registered_by_metadata:
-        return HdfsTable(title, entry.name, entry.format, places[0], beyond)
-    folder = _parent(places[-1])
-    location = places[0] if len(places) > 1 else _parent(folder)
-    return HdfsTable(title, entry.name, entry.format, location, metadata=None if location.holds(folder) else folder)
-
-
-def _parent(place: HdfsLocation) -> HdfsLocation:
-    return hdfs_location(f"{place.name_node}{place.path.rpartition('/')[0] or '/'}")
+    return Registry(found, tuple(remote), tuple(hdfs), tuple(stored), tuple(gaps), opaque, opaque_hdfs, tuple(views))
 
 
 def _here(places: tuple[str, ...]) -> Iterator[Path]:

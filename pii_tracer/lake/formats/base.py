@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from pii_tracer.lake.inventory import InventoryGap, TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
-    from pii_tracer.lake.stores.any_place import AnyPlace
-    from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
-    from pii_tracer.lake.stores.hdfs.table_reading import Looked as LookedInHdfs
+    from pii_tracer.lake.stores.any_place import AnyPlace, FolderPath
+    from pii_tracer.lake.stores.looked_table import Looked as LookedByFolder
     from pii_tracer.lake.stores.s3.object_versions import ClientFactory
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
     from pii_tracer.model.locations import S3Location
@@ -151,15 +150,15 @@ class TableFormat:
         """Its tables among those that are named in S3: the state of each, or why nothing is erased in it."""
         return ()
 
-    erased_in_hdfs: ClassVar[bool] = False
-    """Whether a table of this format in HDFS is erased there, known by its folder."""
+    erased_in: ClassVar[frozenset[str]] = frozenset()
+    """Stores, by their scheme (`hdfs`, `gs`), in which a table of this format is erased, known by its folder."""
 
-    def look_in_hdfs(self, place: HdfsPath, name: str | None) -> LookedInHdfs:
-        """A table in HDFS, or why nothing is erased in it; asked where `erased_in_hdfs`. name: as it is declared.
+    def look_in_store(self, place: FolderPath, name: str | None) -> LookedByFolder:
+        """A table in one of these stores, or why nothing is erased in it. name: as it is declared.
 
         Raises:
             EstateError: its metadata cannot be read.
-            OSError: HDFS refuses.
+            OSError: the store refuses.
         """
         raise NotImplementedError
 

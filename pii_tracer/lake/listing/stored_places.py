@@ -86,7 +86,7 @@ class StoredPlaces:
             if kind in PLAIN:
                 yield _Stored(name, _folder(location), PlaceKind.HDFS_FOLDER, kind)
             else:
-                erased = format_of(kind).erased_in_hdfs
+                erased = "hdfs" in format_of(kind).erased_in
                 yield _Stored(name, _folder(location), PlaceKind.TABLE if erased else PlaceKind.SEARCHED, kind)
 
     def _objects(self) -> Iterator[_Stored]:

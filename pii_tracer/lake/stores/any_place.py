@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar, overload
 
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.locations import local_path
 
-RemotePath = S3Path | HdfsPath
-AnyPlace = Path | S3Path | HdfsPath
+RemotePath = S3Path | HdfsPath | ObjectPath
+FolderPath = HdfsPath | ObjectPath
+"""Of tables that are known by their folders."""
+AnyPlace = Path | S3Path | HdfsPath | ObjectPath
 
-Place = TypeVar("Place", Path, S3Path, HdfsPath)
+Place = TypeVar("Place", Path, S3Path, HdfsPath, ObjectPath)
 
 
 def opened(place: AnyPlace) -> BinaryIO:
@@ -29,6 +32,8 @@ def file_of(table: Path, text: str) -> Path: ...
 def file_of(table: S3Path, text: str) -> S3Path: ...
 @overload
 def file_of(table: HdfsPath, text: str) -> HdfsPath: ...
+@overload
+def file_of(table: ObjectPath, text: str) -> ObjectPath: ...
 def file_of(table: AnyPlace, text: str) -> AnyPlace:
     """A file as a table's metadata names it, in full. table: its folder.
 

@@ -15,7 +15,7 @@ from planners.copies.scan_evidence import Seen
 from planners.formats.base import FormatPlanner, beside_rows
 from planners.formats.plain_files.steps import folder_steps
 from planners.step_drafts import CopyDraft, Draft
-from planners.stores.object_places.places import in_object_place
+from planners.stores.object_places.places import by_objects
 
 _TYPED = frozenset({Format.PARQUET, Format.ORC, Format.AVRO})
 """Formats in which a value has a type, by which Arrow compares it and not Spark."""
@@ -55,14 +55,14 @@ class PlainFilesPlanner(FormatPlanner):
         )
 
     def no_rebuild(self, state: TableState) -> str | None:
-        if not (state.in_objects or state.in_hdfs or in_object_place(state)) and state.format not in _WITHOUT_SCHEMA:
+        if not (state.in_objects or state.in_hdfs or by_objects(state)) and state.format not in _WITHOUT_SCHEMA:
             return None
         where = " in S3" if state.in_objects else " in HDFS" if state.in_hdfs else ""
-        where = " in an object store" if in_object_place(state) else where
+        where = " in an object store" if by_objects(state) else where
         return f"rebuilding a bare {state.format} folder{where} is not supported yet: run its job after the erasure"
 
     def no_clearing(self, state: TableState) -> str | None:
-        if in_object_place(state):
+        if by_objects(state):
             return "a bare folder in an object store"
         return "a bare folder in HDFS" if state.in_hdfs else None
 

@@ -121,6 +121,7 @@ def spare_stored(items: Sequence[CopyDraft]) -> tuple[tuple[CopyDraft, ...], lis
 def _stored(item: CopyDraft) -> bool:
     whole = item.objects is not None and item.objects.delete_whole is not None
     in_hdfs = item.hdfs if item.hdfs and item.hdfs.by_files else None
-    kept = (item.objects, item.vault, item.topic, item.lakefs, in_hdfs, item.stored)
+    stored = item.stored if item.stored and item.stored.by_objects else None
+    kept = (item.objects, item.vault, item.topic, item.lakefs, in_hdfs, stored)
     going = whole or item.copy.strategy in (Strategy.DELETE_ARCHIVES, Strategy.LET_LAPSE)
     return not going and any(part is not None for part in kept)

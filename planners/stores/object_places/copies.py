@@ -11,8 +11,8 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Copy, Examined, Found, Gap
 from planners.copies.scan_evidence import StoredEvidence
 from planners.locate.subject_survey import Survey, World
-from planners.step_drafts import CopyDraft, StoredDraft, slug
-from planners.stores.object_places.places import of_deleted, old, rewritten, stays_soft_deleted, treated
+from planners.step_drafts import NO_ROWS, CopyDraft, StoredDraft, slug
+from planners.stores.object_places.places import of_deleted, old, rewritten, stays_soft_deleted, treated, untreated
 
 _BY_KEY = frozenset({Carries.NONE, Carries.KEY, Carries.COMPUTED_KEY, Carries.BRIDGE, Carries.IDENTIFIERS})
 
@@ -27,10 +27,19 @@ class Kept:
 
 
 def stored_copy(item: CopyDraft, world: World) -> CopyDraft:
-    """A bare folder with the versions that steps treat; where no row can be deleted, as it is."""
+    """A table, or a bare folder with the versions that steps treat; where no row can be deleted, as it is.
+
+    A table that no step may touch is blocked (its gap says why).
+    """
+    place = next(p for p in world.inventory.object_places if str(p.location) == item.copy.location)
+    if place.table:
+        draft = StoredDraft(place, (), (), False)
+        if untreated(place, world.stored[item.copy.location]) is None:
+            return replace(item, stored=draft)
+        blocked = {"strategy": Strategy.BLOCKED, **NO_ROWS}
+        return replace(item, copy=item.copy.model_copy(update=blocked), stored=draft)
     if item.copy.strategy not in BY_ROWS or item.copy.mentions:
         return item
-    place = next(p for p in world.inventory.object_places if str(p.location) == item.copy.location)
     return replace(item, stored=_draft(place, world.stored[item.copy.location]))
 
 
@@ -45,7 +54,7 @@ def kept_versions(found: Survey, world: World) -> Kept:
             gaps.append(_no_way(place, carriage.reason))
         waited = not seen.strong and not seen.in_digits and stays_soft_deleted(place)
         if seen.state is not None and not waited:
-            continue  # a bare folder is recognised as tables are
+            continue  # tables and bare folders are recognised as those of this machine
         if seen.strong & found.key_sets.keys() or waited:
             items.append(_kept(place, seen))
         elif not seen.strong:

@@ -19,8 +19,13 @@ _SHOWN = 5
 
 
 def in_object_place(state: TableState) -> bool:
-    """Whether a table is a bare folder of `object_stores`: each object is written again by itself."""
-    return state.format in PLAIN and is_object_place(state.location)
+    """Whether a table lies in a place of `object_stores`."""
+    return is_object_place(state.location)
+
+
+def by_objects(state: TableState) -> bool:
+    """Whether it is a bare folder there: each object is written again by itself."""
+    return state.format in PLAIN and in_object_place(state)
 
 
 class Untreated(NamedTuple):
@@ -52,22 +57,25 @@ def untreated(place: ObjectPlace, seen: StoredEvidence | None) -> Untreated | No
         return Untreated("it was not looked into")
     if seen.telling:
         return Untreated("keys in it hold a value of the person, and a plan would list them: rename or delete them")
-    if seen.beside:
+    if seen.beside and not place.table:
         return Untreated(
             f"metadata of {seen.beside} version(s) holds a value of the person, and a rewrite keeps it: take it off"
         )
-    if seen.unread or seen.old_in_digits or (seen.in_digits and not seen.strong and seen.state is None):
+    old_in_digits = seen.old_in_digits and not place.table  # all that is old of a table goes
+    if seen.unread or old_in_digits or (seen.in_digits and not seen.strong and seen.state is None):
         return Untreated("what is in it is not known for certain")
-    if not (seen.strong or seen.in_digits):
+    if not (seen.strong or seen.in_digits or seen.old_in_digits):
         return None
-    if place.table:
-        return Untreated("")
+    if place.table and seen.state is None:
+        return Untreated("")  # what stands against it is told by its gap
+    if place.read_by:
+        return Untreated(f"tables elsewhere may read its files: {', '.join(place.read_by[:_SHOWN])}")
     if seen.held:
         return Untreated(
             f"the store refuses to change what holds the person: {', '.join(seen.held)}; plan again after that",
             GapKind.OBJECT_HELD,
         )
-    return _stuck(place, seen)
+    return None if place.table else _stuck(place, seen)
 
 
 def _stuck(place: ObjectPlace, seen: StoredEvidence) -> Untreated | None:
@@ -99,7 +107,9 @@ def folder_states(inventory: Inventory, seen: Mapping[str, StoredEvidence]) -> t
     return tuple(
         found.state
         for place, found in treated(inventory, seen)
-        if found.state is not None and (found.strong or found.in_digits or not stays_soft_deleted(place))
+        if not place.table
+        and found.state is not None
+        and (found.strong or found.in_digits or not stays_soft_deleted(place))
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
@@ -62,6 +62,34 @@ def object_steps(item: CopyDraft, stored: StoredDraft, plan_id: str) -> tuple[Dr
                 *map(_named, gone),
                 *({k: one[k] for k in ("key", "version_id")} for one in (*replaced, *versions)),
             ],
+        )
+    return tuple(steps.drafts)
+
+
+def table_steps(item: CopyDraft, place: ObjectPlace, drafts: Sequence[Draft], plan_id: str) -> tuple[Draft, ...]:
+    """The steps of a table's engine, and what is left to do in its store after them."""
+    steps = StepWriter(item.copy, "objects", {"location": item.copy.location, "plan_id": plan_id})
+    steps.drafts += drafts
+    steps.add(
+        Action.OBJECT_CLEAR_VERSIONS,
+        "what the engine deleted or wrote over stays as an old version where the store keeps versions",
+        hazards=("S10",),
+        verification="below the folder there are live versions only",
+        retained=True,
+    )
+    gone = list(place.of_state(VersionState.SOFT_DELETED))
+    seconds = place.settings.soft_delete_seconds
+    if gone or seconds:
+        steps.add(
+            Action.OBJECT_AWAIT_PURGE,
+            "the store keeps deleted bytes for a while and can restore them; nobody can delete them before",
+            hazards=("S10",),
+            verification="nothing that was deleted before this step is kept as a deleted version",
+            irreversible=False,
+            not_before=max((instant(v.gone_on) for v in gone if v.gone_on), default=None),
+            soft_delete_seconds=seconds,
+            versions=[],
+            everything=True,
         )
     return tuple(steps.drafts)
 

@@ -61,5 +61,5 @@ def test_only_names_of_the_session_catalog_are_registered(monkeypatch: pytest.Mo
     monkeypatch.setattr(known_tables, "_register", lambda spark, name, *_: told.append(name))
     monkeypatch.setattr(known_tables, "_register_in_store", lambda spark, estate, name, *_: told.append(name))
     estate = cast(Estate, SimpleNamespace(catalogs={}))
-    known_tables.register_tables(cast(Any, SimpleNamespace(conf=conf)), estate, tmp_path, s3=True)
+    known_tables.register_tables(cast(Any, SimpleNamespace(conf=conf)), estate, tmp_path, stores={"s3"})
     assert told == ["prod.orders", "prod.orders"]

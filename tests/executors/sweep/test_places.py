@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from executors.engine.s3a_settings import reaches_s3
 from executors.engine.session_settings import session_conf
 from executors.formats.delta import sweep_rules
+from executors.stores.connectors import stores_of
 from executors.sweep import table_folders
 from executors.sweep.table_folders import Places
 from pii_tracer.lake.formats.delta.log_files import (
@@ -26,6 +26,7 @@ from pii_tracer.lake.formats.delta.log_files import (
 from pii_tracer.lake.formats.delta.transaction_log import read_log
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import S3Location
 from sample_lineage import s3_standin
@@ -223,8 +224,11 @@ def test_a_file_that_is_written_again_while_it_is_read_is_an_error(twins: Twins)
 
 def test_only_a_plan_with_a_table_in_s3_has_spark_reach_it(world: World, tmp_path: Path) -> None:
     lake, where = estate(world.endpoint_url, spark=small_spark()), copy(MATCH)
-    assert reaches_s3(plan([], [where]))
-    assert not reaches_s3(plan([], [where.model_copy(update={"location": "/wh/orders"})]))
-    assert "hadoop-aws" in session_conf(lake, tmp_path, s3=True)["spark.jars.packages"]
+    assert stores_of(plan([], [where])) == {"s3"}
+    assert not stores_of(plan([], [where.model_copy(update={"location": "/wh/orders"})]))
+    there = where.model_copy(update={"location": "gs://lake/orders"})
+    assert stores_of(plan([], [there])) == {"gs"}
+    assert not stores_of(plan([], [there.model_copy(update={"format": Format.PARQUET})])), "a bare folder"
+    assert "hadoop-aws" in session_conf(lake, tmp_path, stores={"s3"})["spark.jars.packages"]
     assert "hadoop-aws" not in session_conf(lake, tmp_path)["spark.jars.packages"]
     assert s3_clients(lake)

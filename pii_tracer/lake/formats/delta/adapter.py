@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from pii_tracer.lake.inventory import InventoryGap, TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
-    from pii_tracer.lake.stores.any_place import AnyPlace
-    from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
-    from pii_tracer.lake.stores.hdfs.table_reading import Looked as LookedInHdfs
+    from pii_tracer.lake.stores.any_place import AnyPlace, FolderPath
+    from pii_tracer.lake.stores.looked_table import Looked as LookedByFolder
     from pii_tracer.lake.stores.s3.object_versions import ClientFactory
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
 
@@ -81,10 +80,10 @@ class DeltaFormat(TableFormat):
 
         return look_at_delta(asked.by_place, asked.folders)
 
-    erased_in_hdfs = True
+    erased_in = frozenset({"hdfs", "gs"})
 
-    def look_in_hdfs(self, place: HdfsPath, name: str | None) -> LookedInHdfs:
-        from pii_tracer.lake.formats.delta.hdfs_table import look_at_delta
+    def look_in_store(self, place: FolderPath, name: str | None) -> LookedByFolder:
+        from pii_tracer.lake.formats.delta.store_table import look_at_delta
 
         return look_at_delta(place, name)
 

@@ -14,7 +14,15 @@ from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
 from pii_tracer.lake.rows.current_rows import LibraryError
 from pii_tracer.lake.stores.any_place import AnyPlace
-from pii_tracer.model.locations import hdfs_location, is_hdfs, is_remote, is_s3, local_path
+from pii_tracer.model.locations import (
+    hdfs_location,
+    is_hdfs,
+    is_object_place,
+    is_remote,
+    is_s3,
+    local_path,
+    object_location,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,6 +100,8 @@ def open_delta(state: TableState, version: int, paths: EstatePaths) -> DeltaTabl
         return DeltaTable(state.location, version=version, storage_options=paths.s3_options)
     if is_hdfs(state.location):  # as the user that HADOOP_USER_NAME names, or who runs this
         return DeltaTable(hdfs_location(state.location).with_port, version=version)
+    if is_object_place(state.location):
+        return DeltaTable(state.location, version=version, storage_options=paths.object_options(state.location))
     return DeltaTable(Path(state.location), version=version)
 
 
@@ -123,6 +133,8 @@ def _real(path: str) -> str:
 
 def stored_name(uri: str) -> str | None:
     """A file in a store as listings there name it, of its library's name for it; None of one of this machine."""
+    if is_object_place(uri):
+        return str(object_location(uri))
     return str(hdfs_location(uri)) if is_hdfs(uri) else uri if is_s3(uri) else None
 
 

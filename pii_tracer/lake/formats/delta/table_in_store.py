@@ -12,7 +12,9 @@ from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.stores.any_place import RemotePath
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import HdfsLocation, S3Location
+from pii_tracer.model.locations import HdfsLocation, ObjectLocation, S3Location
+
+AnyLocation = S3Location | HdfsLocation | ObjectLocation
 
 _NAMED = 3
 _STRANGE = (
@@ -21,9 +23,7 @@ _STRANGE = (
 )
 
 
-def astray(
-    snapshot: DeltaSnapshot[Any], origin: S3Location | HdfsLocation | None, own: S3Location | HdfsLocation
-) -> str | None:
+def astray(snapshot: DeltaSnapshot[Any], origin: AnyLocation | None, own: AnyLocation) -> str | None:
     """Why a table's files are not all its own: a shallow clone reads another's, and its log says so after that, too.
 
     origin: what the log says it was cloned from.

@@ -31,6 +31,7 @@ from pii_tracer.lake.formats.delta.log_paths import (
 )
 from pii_tracer.lake.stores.any_place import AnyPlace, Place
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 
 _ACTIONS = ("add", "remove", "metaData", "protocol", "txn", "domainMetadata")
 
@@ -152,6 +153,8 @@ def log_of(location: AnyPlace, *, history: bool = True) -> DeltaSnapshot[Any]:
     if isinstance(location, Path):
         return read_log(location, history=history)
     if isinstance(location, HdfsPath):
+        return read_log(location, history=history)
+    if isinstance(location, ObjectPath):
         return read_log(location, history=history)
     return read_log(location, history=history)
 

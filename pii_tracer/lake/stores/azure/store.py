@@ -27,7 +27,7 @@ from pii_tracer.lake.stores.azure.listed_blobs import (
     version_id,
 )
 from pii_tracer.lake.stores.base import Absent, Capability, Changed, Content, StoreError
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings
+from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
 from pii_tracer.model.azure_location import azure_location, is_azure
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import object_location
@@ -144,6 +144,10 @@ class AzureStore:
         """As the protocol says."""
         return settings_of(self.service, self.name)
 
+    def reader_options(self) -> dict[str, str]:
+        """As the protocol says. No step erases tables here: none is read by its library."""
+        return {}
+
     def all_versions(self, prefix: str) -> Iterator[StoredVersion]:
         """Live, noncurrent and soft-deleted states, to the end of the listing; and what no listing of blobs shows:
         uncommitted blocks, and deleted containers of the same name, both as soft-deleted.
@@ -156,6 +160,10 @@ class AzureStore:
                 yield stored(item, now, held)
             if waiting:
                 yield uncommitted(item, now)
+
+    def live_objects(self, prefix: str) -> Iterator[StoredVersion]:
+        """As the protocol says."""
+        return (version for version in self.all_versions(prefix) if version.state is VersionState.LIVE)
 
     def _held(self) -> tuple[str, ...]:
         """What stands against writing anything in the container."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -117,10 +118,25 @@ class GcsStore:
         except (TypeError, ValueError, AttributeError):
             raise self.api.odd(None) from None
 
+    def reader_options(self) -> dict[str, str]:
+        """As the protocol says."""
+        if self.api.endpoint == ENDPOINT:
+            return {}
+        told = {"gcs_base_url": self.api.endpoint, "client_email": "", "private_key": "", "private_key_id": ""}
+        return {"google_service_account_key": json.dumps({**told, "disable_oauth": not self.api.headers()})}
+
     def all_versions(self, prefix: str) -> Iterator[StoredVersion]:
         """As the protocol says: two listings, since none has both."""
         yield from self._listed(prefix, "versions")
         yield from self._listed(prefix, "softDeleted")
+
+    def live_objects(self, prefix: str) -> Iterator[StoredVersion]:
+        """As the protocol says."""
+        for item in self.api.pages(prefix):
+            version = self._version(item)
+            if version.state is not VersionState.LIVE:
+                raise self.api.odd(prefix)
+            yield version
 
     def version(self, key: str, version_id: str) -> StoredVersion:
         """As the protocol says."""
@@ -222,6 +238,7 @@ def _told(item: Mapping[str, Any]) -> StoredVersion:
         holds=tuple(words for name, words in held.items() if item.get(name)),
         retained_until=max(ends, default=None),
         gone_on=item.get("hardDeleteTime"),
+        old_since=item.get("timeDeleted"),
         plan=metadata.get(PLAN_TAG),
         beside=(
             *(str(text) for pair in metadata.items() for text in pair if pair[0] != PLAN_TAG),

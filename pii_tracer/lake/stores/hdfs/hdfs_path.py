@@ -75,6 +75,11 @@ class HdfsPath(RemoteFile):
             raise EstateError("a table in HDFS names a file elsewhere", where=str(self), todo="look at its metadata")
         return HdfsPath(self.client, place.path)
 
+    @staticmethod
+    def names_a_place(text: str) -> bool:
+        """Whether metadata of a table here means a place by a text; otherwise it is a name."""
+        return text.startswith("/") or is_hdfs(text)
+
     def iterdir(self) -> Iterator[HdfsPath]:
         """Files directly in it, not folders, by name.
 

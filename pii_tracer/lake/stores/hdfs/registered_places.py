@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pii_tracer.lake.catalogs.registered_tables import HdfsTable, Registry
+from pii_tracer.lake.catalogs.registered_tables import Registry
+from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.locations import HdfsLocation
 

@@ -1,47 +1,76 @@
 """Lists the places of `object_stores`, with every version in them.
 
-Every place is a gap of its own, until planning has read it and has steps for it. What cannot be listed is a gap, too.
+A table in a place is a place of its own. Every place is a gap, until planning has read it and has steps for it. What
+cannot be listed is a gap, too.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.stores.object_stores import StoredFiles
-from pii_tracer.lake.formats.registry import metadata_folders
+from pii_tracer.lake.catalogs.tables_in_stores import StoredTable
+from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import gap
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
-from pii_tracer.lake.stores.object_places.versions import StoredVersion
+from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
+from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import ObjectLocation
+from pii_tracer.model.locations import ObjectLocation, is_object_place, object_location
 
 
-def declared_places(estate: Estate) -> tuple[tuple[ObjectLocation, StoredFiles], ...]:
-    """The places that the estate file names, sorted."""
-    return tuple(
-        sorted((one for store in estate.object_stores for one in store.located()), key=lambda one: str(one[0]))
-    )
+def declared_places(
+    estate: Estate, registered: Sequence[StoredTable] = ()
+) -> tuple[tuple[ObjectLocation, StoredFiles], ...]:
+    """The places that the estate file names, and the tables in none of them that it declares or its catalogs name;
+    sorted.
+    """
+    places = [one for store in estate.object_stores for one in store.located()]
+    declared = (table.location for catalog in estate.catalogs.values() for table in catalog.tables)
+    tables = {*(object_location(text) for text in declared if is_object_place(text)), *(t.location for t in registered)}
+    for location in sorted(tables, key=str):
+        if not any(place.holds(location) for place, _ in places):
+            places.append((location, StoredFiles(prefix=location.key)))
+    return tuple(sorted(places, key=lambda one: str(one[0])))
 
 
-def discover_object_places(estate: Estate) -> tuple[tuple[ObjectPlace, ...], tuple[InventoryGap, ...]]:
-    """Every declared place with its versions, and a gap for each; and a gap for what could not be listed."""
+def discover_object_places(
+    estate: Estate, registered: Sequence[StoredTable] = ()
+) -> tuple[tuple[ObjectPlace, ...], tuple[InventoryGap, ...]]:
+    """Every declared place with its versions, each table in it as a place of its own, and a gap for each; and a gap for
+    what could not be listed. registered: tables of catalogs.
+    """
     places, gaps = list[ObjectPlace](), list[InventoryGap]()
-    for location, declared in declared_places(estate):
+    for location, declared in declared_places(estate, registered):
         try:
-            place = place_now(estate, location, declared)
+            places += places_now(estate, location, declared)
         except EstateError as error:
             gaps.append(unread_gap(location, error))
-            continue
-        if place.versions:
-            places.append(place)
-            gaps.append(gap_of(place))
-    return tuple(places), tuple(gaps)
+    named = {one.location: one for one in reversed(registered)}
+    places = [_registered(place, named.get(place.location)) for place in places]
+    missing = (
+        one for one in registered if one.format not in PLAIN and not any(p.location == one.location for p in places)
+    )
+    gaps += map(_missing, missing)
+    return tuple(places), (*gaps, *map(gap_of, places))
 
 
-def place_now(estate: Estate, location: ObjectLocation, declared: StoredFiles | None = None) -> ObjectPlace:
-    """A place as it is now.
+def _registered(place: ObjectPlace, table: StoredTable | None) -> ObjectPlace:
+    return place.model_copy(update={"table_name": table.name, "registered": table.format}) if table else place
+
+
+def _missing(table: StoredTable) -> InventoryGap:
+    reason = f"the registered table {table.title} does not exist"
+    return gap(table.location.dataset, GapKind.MISSING_TABLE, reason, str(table.location))
+
+
+def places_now(estate: Estate, location: ObjectLocation, declared: StoredFiles | None = None) -> list[ObjectPlace]:
+    """What lies in a place as it is now: each table in it, and the rest; sorted by their locations.
 
     Raises:
         EstateError: the store refuses, does not answer, or its listing cannot be relied on.
@@ -49,23 +78,42 @@ def place_now(estate: Estate, location: ObjectLocation, declared: StoredFiles | 
     store = versioned_store(estate, location)
     versions = sorted(store.all_versions(location.prefix), key=lambda v: (v.key, v.version_id, v.state))
     agreed = declared.deletable if declared else None
-    return ObjectPlace(
-        location=location,
-        versions=tuple(versions),
-        settings=store.settings(),
-        table=_table(location, versions),
-        agreed=f"{agreed.owner}: {agreed.reason}" if agreed else None,
-    )
+    tables = _tables(versions, _signs(), location.key)
+    parts: dict[str, list[StoredVersion]] = {}
+    for version in versions:
+        parts.setdefault(_folder_of(version.key, tables, location.key), []).append(version)
+    settings = store.settings()
+    return [
+        ObjectPlace(
+            location=ObjectLocation(store=location.store, key=folder),
+            versions=tuple(mine),
+            settings=settings,
+            table=folder in tables,
+            format=next(iter(tables[folder])) if len(tables.get(folder, ())) == 1 else None,
+            agreed=f"{agreed.owner}: {agreed.reason}" if agreed else None,
+        )
+        for folder, mine in sorted(parts.items())
+    ]
+
+
+def place_now(estate: Estate, location: ObjectLocation) -> ObjectPlace:
+    """A place as it is now, without the tables in it; one without a version holds nothing.
+
+    Raises:
+        EstateError: as `places_now`.
+    """
+    found = (place for place in places_now(estate, location) if place.location == location)
+    settings = versioned_store(estate, location).settings
+    return next(found, None) or ObjectPlace(location=location, versions=(), settings=settings())
 
 
 def gap_of(place: ObjectPlace) -> InventoryGap:
     """The gap that a place is."""
     reason = "files lie in an object store"
     if place.table:
-        reason = (
-            f"a table lies in an object store (folder `{place.table}`) and is not erased by this version: erase the"
-            " person there with its own engine, then plan again"
-        )
+        reason = "a table lies in an object store"
+    if place.untreated:
+        reason += f" and is not erased: {place.untreated}"
     return gap(place.location.dataset, GapKind.OBJECT_PLACE, reason, str(place.location))
 
 
@@ -75,7 +123,37 @@ def unread_gap(location: ObjectLocation, error: EstateError) -> InventoryGap:
     return gap(location.dataset, GapKind.OBJECT_PLACE_UNREAD, reason, str(location))
 
 
-def _table(location: ObjectLocation, versions: list[StoredVersion]) -> str | None:
-    """The folder of a table's metadata that lies in a place."""
-    folders = {part for v in versions for part in v.key.removeprefix(location.prefix).split("/")[:-1]}
-    return min(folders & metadata_folders(), default=None)
+def _signs() -> dict[Format, re.Pattern[str]]:
+    """By format, what the key of a file in a table's folder has behind that folder."""
+    found = {one.name: "|".join(one.listed_signs()) for one in table_formats()}
+    return {name: re.compile(f"(?:^|/)(?:{signs})") for name, signs in found.items() if signs}
+
+
+def _tables(
+    versions: Iterable[StoredVersion], signs: Mapping[Format, re.Pattern[str]], above: str
+) -> dict[str, set[Format]]:
+    """By folder, the formats of the tables that keep their metadata there; old versions count, too. above: the key of
+    the place that they lie in.
+    """
+    found: dict[str, set[Format]] = {}
+    for version in versions:
+        if version.state is VersionState.SOFT_DELETED:
+            continue
+        for name, sign in signs.items():
+            if seen := sign.search(version.key, len(above)):
+                found.setdefault(version.key[: seen.start()], set()).add(name)
+    return found
+
+
+def _folder_of(key: str, tables: Mapping[str, set[Format]], otherwise: str) -> str:
+    """The innermost table's folder that a key lies in; the place itself without one. What lies in the metadata of a
+    table is that table's.
+    """
+    parts, found = key.split("/"), None
+    for depth in range(len(parts)):
+        folder = "/".join(parts[:depth])
+        if folder in tables:
+            within = parts[len(found.split("/")) if found else 0 : depth]
+            if found is None or not any(format_of(kind).owns_place(tuple(within)) for kind in tables[found]):
+                found = folder
+    return otherwise if found is None else found

@@ -6,19 +6,27 @@ import hashlib
 from collections.abc import Iterator
 
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
-from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.locations import ObjectLocation
 
 
 class ObjectPlace(Frozen):
-    """versions: sorted by key and id. table: the format of a table that lies in it, which no step erases here. agreed:
-    who agreed that versions of deleted objects may go, and why, as the estate file says.
+    """versions: sorted by key and id. table: it is the folder of a table; format: the table's, None where the metadata
+    of several lies in it. table_name, registered: the name and the format that a catalog gives
+    it. untreated: why no step erases the table. read_by:
+    tables elsewhere whose files may lie in it. agreed: who agreed that versions of deleted objects may go, and why, as
+    the estate file says.
     """
 
     location: ObjectLocation
     versions: tuple[StoredVersion, ...]
     settings: StoreSettings
-    table: str | None = None
+    table: bool = False
+    table_name: str | None = None
+    registered: Format | None = None
+    format: Format | None = None
+    untreated: str | None = None
+    read_by: tuple[str, ...] = ()
     agreed: str | None = None
 
     def of_state(self, state: VersionState) -> Iterator[StoredVersion]:

@@ -32,8 +32,14 @@ class VersionedStore(ObjectStore, Protocol):
     def settings(self) -> StoreSettings:
         """What the bucket or container is set to do now."""
 
+    def reader_options(self) -> dict[str, str]:
+        """How readers of tables written in Rust reach the store (https://docs.rs/object_store)."""
+
     def all_versions(self, prefix: str) -> Iterator[StoredVersion]:
         """Live, noncurrent and soft-deleted versions whose key begins so, to the end of each listing."""
+
+    def live_objects(self, prefix: str) -> Iterator[StoredVersion]:
+        """Live versions whose key begins so, to the end of the listing."""
 
     def version(self, key: str, version_id: str) -> StoredVersion:
         """A live or noncurrent version as it is now. Raises Absent: it is gone, or soft-deleted."""

@@ -29,6 +29,8 @@ class StoredVersion(Frozen):
     mark: what a conditional request compares; other bytes or other metadata, another mark. modified: ISO 8601, UTC.
     checksum: the store's own, of the bytes; empty where it gives none. storage_class: the store's word.
 
+    old_since: when it was written over or deleted; None where the store does not say, or it is live.
+
     holds: holds without an end, in words for people. retained_until: until when the store refuses to delete it.
     gone_on: of a soft-deleted version, when the store removes its bytes; None where it does not say. offline: its bytes
     cannot be read until somebody brings them back.
@@ -48,6 +50,7 @@ class StoredVersion(Frozen):
     holds: tuple[str, ...] = ()
     retained_until: str | None = None
     gone_on: str | None = None
+    old_since: str | None = None
     offline: bool = False
     plan: str | None = None
     beside: tuple[str, ...] = Field(default=(), exclude=True, repr=False)

@@ -1,11 +1,11 @@
-"""Verification of tables in HDFS: the bytes of every file in the folder."""
+"""Verification of tables in HDFS and in object stores: the bytes of every file in the folder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import BinaryIO
 
-from pii_tracer.model.locations import HdfsLocation
+from pii_tracer.model.locations import HdfsLocation, ObjectLocation
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
@@ -17,7 +17,7 @@ from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile
 
 def judge_table(
     copy: Copy,
-    place: HdfsLocation,
+    place: HdfsLocation | ObjectLocation,
     files: Iterable[ReadFile],
     unlisted: tuple[str, ...],
     patterns: Patterns,

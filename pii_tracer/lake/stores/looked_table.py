@@ -1,11 +1,13 @@
-"""What looking at a table in HDFS gave, of whatever format."""
+"""What looking at a table in a store gave, of whatever format."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from pii_tracer.lake.read_result import Found
-from pii_tracer.model.locations import HdfsLocation
+from pii_tracer.model.locations import HdfsLocation, ObjectLocation
+
+TableLocation = HdfsLocation | ObjectLocation
 
 
 @dataclass(frozen=True)
@@ -14,4 +16,4 @@ class Looked:
     of it lie, or may lie."""
 
     result: Found | str
-    reads: frozenset[HdfsLocation] = frozenset()
+    reads: frozenset[TableLocation] = frozenset()

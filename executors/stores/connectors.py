@@ -1,0 +1,62 @@
+"""What Spark needs to reach tables in stores, by the scheme of their locations: jars, file systems, settings.
+
+HDFS is in Spark itself. Which stores a plan's tables lie in is told by the plan; a session for others has no such jars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from executors.engine import s3a_settings
+from executors.engine.version_profiles import Profile
+from executors.stores.gcs import spark_connector as gcs
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.model.datasets import PLAIN
+from pii_tracer.model.locations import is_object_place, is_s3
+from pii_tracer.model.plan import Copy, ErasurePlan
+
+S3, GCS = "s3", "gs"
+
+
+@dataclass(frozen=True)
+class Connector:
+    """file_system: its class. conf: settings of a session, of the estate. packages: Maven coordinates; jars: what none
+    of them names, fetched when it is asked for.
+    """
+
+    file_system: str
+    conf: Callable[[Estate], Mapping[str, str]]
+    packages: Callable[[Profile], tuple[str, ...]] = lambda profile: ()
+    jars: Callable[[Estate, Profile], tuple[Path, ...]] = lambda estate, profile: ()
+
+
+_CONNECTORS = {
+    S3: Connector(s3a_settings.FILE_SYSTEM, s3a_settings.s3a_conf, lambda profile: profile.s3a),
+    GCS: Connector(gcs.FILE_SYSTEM, gcs.conf, jars=gcs.jars),
+}
+
+
+def connectors(stores: Iterable[str]) -> Iterator[Connector]:
+    """Those of some schemes; of other schemes Spark brings its own."""
+    return (one for scheme, one in sorted(_CONNECTORS.items()) if scheme in stores)
+
+
+def store_of(location: str) -> str | None:
+    """The scheme of a table's location, where Spark needs a connector for it."""
+    if is_s3(location):
+        return S3
+    scheme = location.partition("://")[0].lower() if is_object_place(location) else None
+    return scheme if scheme in _CONNECTORS else None
+
+
+def stores_of(plan: ErasurePlan) -> frozenset[str]:
+    """The stores that Spark has to reach for a plan: tables of it lie there."""
+    return frozenset(store for copy in plan.copies if (store := _reached(copy)))
+
+
+def _reached(copy: Copy) -> str | None:
+    if is_s3(copy.location):
+        return S3 if copy.s3_table else None
+    return store_of(copy.location) if copy.format not in PLAIN else None

@@ -1,0 +1,63 @@
+"""Cloud Storage for Spark: Google's connector for Hadoop, which Delta tables are written through.
+
+https://github.com/GoogleCloudDataproc/hadoop-connectors/blob/master/gcs/CONFIGURATION.md. Credentials are not among the
+settings: the connector takes them from the machine, or from the key file that GOOGLE_APPLICATION_CREDENTIALS names;
+other ways are set in the estate file, `spark.conf`. Its jar with all that it needs has a classifier, which Spark's
+coordinates cannot say; the one without clashes with the Guava of Spark.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from executors.engine.version_profiles import SPARK_3_5, Profile
+from executors.stores.fetched_jar import ClassifiedJar, fetched
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.model.errors import RunError
+
+FILE_SYSTEM = "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem"
+
+_JAR = ClassifiedJar("com.google.cloud.bigdataoss", "gcs-connector", "hadoop3-2.2.26", "shaded")
+_HADOOP = "spark.hadoop."
+
+
+def jars(estate: Estate, profile: Profile) -> tuple[Path, ...]:
+    """The connector's jar; none where the estate file names jars itself.
+
+    Raises:
+        RunError: this Spark was not tried with it, or it cannot be fetched.
+    """
+    if estate.spark.conf.get("spark.jars"):
+        return ()
+    if profile.name != SPARK_3_5.name:
+        raise RunError(
+            f"tables in Cloud Storage were not tried with Spark {profile.name}",
+            where="spark.profile",
+            todo="use the profile 3.5, or name the connector's jar in the estate file, `spark.conf`, as `spark.jars`",
+        )
+    return (fetched(_JAR, profile, estate.spark.conf.get("spark.jars.ivySettings")),)
+
+
+def conf(estate: Estate) -> dict[str, str]:
+    """Settings of a session that reaches Cloud Storage as the estate file says.
+
+    Raises:
+        RunError: two buckets are reached in two ways, which the connector cannot do.
+    """
+    ways = {(store.endpoint, store.anonymous) for store in estate.object_stores if store.store.startswith("gs://")}
+    if len(ways) > 1:
+        raise RunError(
+            "buckets of Cloud Storage have different addresses or credentials, and Spark has one for all",
+            where="object_stores",
+            todo="erase them by two estate files",
+        )
+    endpoint, anonymous = next(iter(ways), (None, False))
+    settings = {
+        "fs.gs.impl": FILE_SYSTEM,
+        "fs.AbstractFileSystem.gs.impl": "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFS",
+    }
+    if endpoint is not None:
+        settings["fs.gs.storage.root.url"] = endpoint
+    if anonymous:
+        settings |= {"fs.gs.auth.service.account.enable": "false", "fs.gs.auth.null.enable": "true"}
+    return {f"{_HADOOP}{name}": value for name, value in settings.items()}
