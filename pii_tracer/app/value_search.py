@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from pii_tracer.app import hdfs_places
 from pii_tracer.app.changes_since_plan import SEEN
+from pii_tracer.app.hdfs_places import reading as hdfs_places
 from pii_tracer.app.object_places import reading as stored_places
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.s3_places import look_at

@@ -215,7 +215,7 @@ class Verification:
 
     def _place_files(self, copy: Copy) -> PlaceLook:
         """A place of HDFS or of an object store."""
-        from pii_tracer.app import hdfs_places
+        from pii_tracer.app.hdfs_places import reading as hdfs_places
         from pii_tracer.app.object_places import reading as stored_places
 
         look = hdfs_places.look if is_hdfs(copy.location) else stored_places.look
@@ -295,7 +295,7 @@ class Verification:
         if vault_inventories.in_vault(copy):
             return vault_inventories.changed(self.plan, copy, verdict.bytes)
         if copy.in_place:
-            from pii_tracer.app import hdfs_places
+            from pii_tracer.app.hdfs_places import reading as hdfs_places
             from pii_tracer.app.object_places import reading as stored_places
 
             changed = hdfs_places.changed if is_hdfs(copy.location) else stored_places.changed
@@ -350,7 +350,7 @@ class Verification:
 
     def _in_places(self, inventory: Inventory) -> Iterator[ByteVerdict]:
         """What was examined in HDFS and in object stores, and places there that have come since."""
-        from pii_tracer.app import hdfs_places
+        from pii_tracer.app.hdfs_places import reading as hdfs_places
         from pii_tracer.app.object_places import reading as stored_places
 
         yield from hdfs_places.elsewhere(self.estate, self.plan, inventory, self.patterns)

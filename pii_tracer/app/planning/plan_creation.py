@@ -10,12 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from executors.engine.step_support import refuse_unfit
+from pii_tracer.app.hdfs_places.search import search_hdfs
 from pii_tracer.app.object_places.search import search_object_places
 from pii_tracer.app.planning.catalog_text_search import telling_catalogs
 from pii_tracer.app.planning.confirmed_keys import confirmed
 from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
-from pii_tracer.app.planning.hdfs_search import search_hdfs
 from pii_tracer.app.planning.key_table_facts import key_facts
 from pii_tracer.app.planning.lineage_text_search import telling_jobs
 from pii_tracer.app.planning.other_numbers import other_numbers

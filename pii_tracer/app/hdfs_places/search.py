@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
-from pii_tracer.app.hdfs_places import fetch
+from pii_tracer.app.hdfs_places.reading import fetch
 from pii_tracer.app.planning.folder_search import evidence_of
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
@@ -143,7 +143,7 @@ def _look(
     try:
         named = set(named_files(name, data))
     except Exception as error:  # decoders of many families
-        why = f"which files it names cannot be told ({type(error).__name__})"
+        why = f"it is unknown which files it names ({type(error).__name__})"
         return _Looked(scan.model_copy(update={"unread": (*scan.unread, why)}), read)
     places = {one: _in_estate(client, one, wanted) for one in named}
     return _Looked(scan, read, list(places.values()).count(None), frozenset(p.path for p in places.values() if p))
