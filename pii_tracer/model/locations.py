@@ -89,6 +89,11 @@ class HdfsLocation(Frozen):
         """Its name in lineage (https://openlineage.io/docs/spec/naming)."""
         return DatasetId(namespace=self.name_node, name=self.path)
 
+    @property
+    def parent(self) -> HdfsLocation:
+        """The folder that it lies in."""
+        return HdfsLocation(authority=self.authority, path=self.path.rpartition("/")[0] or "/")
+
     def holds(self, other: HdfsLocation) -> bool:
         """Whether another place is this one or lies in it."""
         return self.authority == other.authority and f"{other.path}/".startswith(f"{self.path.rstrip('/')}/")
@@ -114,6 +119,11 @@ class ObjectLocation(Frozen):
     def dataset(self) -> DatasetId:
         """Its name in lineage (https://openlineage.io/docs/spec/naming)."""
         return DatasetId(namespace=self.store, name=self.key)
+
+    @property
+    def parent(self) -> ObjectLocation:
+        """The folder that it lies in."""
+        return ObjectLocation(store=self.store, key=self.key.rpartition("/")[0])
 
     def holds(self, other: ObjectLocation) -> bool:
         """Whether another place is this one or lies in it."""

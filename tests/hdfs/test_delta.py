@@ -101,8 +101,8 @@ def test_a_table_that_no_step_may_touch_stays_a_gap_and_says_why(shop: Shop) -> 
     why = {
         "origin": "/clone reads its files, as a shallow clone does",
         "clone": "it reads files outside its folder",
-        "otherh": "steps of this version erase those of Delta alone",
-        "othere": "steps of this version erase those of Delta alone",
+        "otherh": "steps of this version erase those of Delta, Iceberg alone",
+        "othere": "Iceberg tables are erased there when a catalog names them",
         "outer": "/outer/inner lies inside its folder",
         "broken": "the Delta log cannot be read",
     }

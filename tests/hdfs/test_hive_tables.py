@@ -16,6 +16,7 @@ from tests.hdfs.shop import HELD, MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_
 from tests.hdfs.tables import delta, files_of, opened_to_all
 from tests.hdfssupport import Hdfs
 from tests.hivesupport import ORC, TEXT, Hive, serving
+from tests.icebergstores import Files, catalog_in, iceberg
 from tests.leaks import Person, leaks
 
 COLUMNS = {"uid": "string", "mail": "string"}
@@ -162,14 +163,30 @@ def test_what_is_no_plain_table_is_never_written_again(shop: Shop, hive: Hive) -
     assert [step for step in plan["steps"] if step["action"] == "hdfs_rewrite"] == []
 
 
-def test_an_iceberg_table_is_searched_and_stays_a_gap(shop: Shop, hive: Hive) -> None:
+def test_an_iceberg_table_is_planned_by_the_file_that_the_metastore_points_at(shop: Shop, hive: Hive) -> None:
+    def path(uri: str) -> str:
+        return uri.removeprefix(shop.hdfs.uri)
+
+    files = Files(lambda uri, data: shop.hdfs.put(path(uri), data), lambda uri: shop.read(path(uri)))
+    catalog = catalog_in(shop.base, at(shop, "wh"), files)
+    where = iceberg(catalog, "core.seen", [OTHERS[0], PERSON], OTHERS[1:])
+    shop.exports.append("wh/core/seen")
+    marks = {"table_type": "ICEBERG", "metadata_location": catalog.load_table("core.seen").metadata_location}
+    hive.table("core.seen", where, columns=COLUMNS, parameters=marks)
+    plan = shop.plan(**named(shop, hive))[1]
+    assert [gap["kind"] for gap in plan["gaps"] if gap["waiver"] is None] == []
+    copy = next(copy for copy in plan["copies"] if copy["location"] == where)
+    assert (copy["table"], copy["strategy"], copy["found"]["rows"]) == ("hms.core.seen", "delete_by_key", 1)
+
+
+def test_an_iceberg_table_of_broken_metadata_is_searched_and_stays_a_gap(shop: Shop, hive: Hive) -> None:
     metadata = shop.export("ice", "metadata/00000-a.metadata.json", b'{"format-version": 2}')
     shop.put("ice/data/a.parquet", parquet(PERSON))
     marks = {"table_type": "ICEBERG", "metadata_location": f"{shop.hdfs.uri}{metadata}"}
     hive.table("core.ice", at(shop, "ice"), columns=COLUMNS, parameters=marks)
     (gap,) = [gap for gap in shop.plan(**named(shop, hive))[1]["gaps"] if gap["waiver"] is None]
     assert (gap["kind"], "-person-" in gap["id"]) == ("hdfs_place", True)
-    assert "steps of this version erase those of Delta alone" in gap["reason"]
+    assert "the Iceberg metadata cannot be read" in gap["reason"]
 
 
 def test_whose_partitions_lie_in_a_folder_must_be_certain(shop: Shop, hive: Hive) -> None:

@@ -22,4 +22,4 @@ class RestOnSpark(CatalogOnSpark):
 
     def through_hadoop(self, estate: Estate) -> bool:
         # else the format's own client of S3, where its jar is, which the estate file's `s3` says nothing to
-        return estate.s3 is not None
+        return estate.s3 is not None or bool(estate.object_stores)

@@ -43,6 +43,7 @@ from executors.formats.table_steps import (
     TableExecutor,
     name_of,
 )
+from executors.stores.hdfs.spark_rights import refuse_without_rights
 from executors.sweep.table_folders import empty_partitions, remove, remove_partitions
 from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_AWAIT_REF,
@@ -55,6 +56,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_MANIFESTS,
     ICEBERG_REWRITE_REF,
 )
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
@@ -95,6 +97,9 @@ class IcebergExecutor(TableExecutor):
         refuse_without_jvm(self._ctx.estate.spark.remote, (step,))
         if not self._ctx.spark.catalog.tableExists(_table(step)):
             raise RunError("the table is not there", where=_name(step), todo="look at the catalog, then plan again")
+        folder = self._place(step)
+        if isinstance(folder, HdfsPath):
+            refuse_without_rights(self._ctx.spark, str(folder), str(folder / "metadata"))
         if step.action is ICEBERG_AWAIT_REF:
             AwaitingRef(self._ctx, step).check()
         if step.action is ICEBERG_REWRITE_REF:

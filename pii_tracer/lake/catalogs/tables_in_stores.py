@@ -24,8 +24,11 @@ from pii_tracer.model.locations import (
 
 @dataclass(frozen=True)
 class HdfsTable:
-    """A table in HDFS. name: in Spark SQL, where it has one. partitions: those outside its folder. metadata: of an
-    Iceberg table, the folder of the file that its catalog points at."""
+    """A table in HDFS. name: in Spark SQL, where it has one. partitions: those outside its folder.
+
+    Of an Iceberg table, metadata: the folder of the file that its catalog points at, where that lies elsewhere; file:
+    that file. branched: its catalog has branches.
+    """
 
     title: str
     name: str | None
@@ -33,6 +36,8 @@ class HdfsTable:
     location: HdfsLocation
     partitions: tuple[HdfsLocation, ...] = ()
     metadata: HdfsLocation | None = None
+    file: str | None = None
+    branched: bool = False
 
     @property
     def places(self) -> tuple[HdfsLocation, ...]:
@@ -42,12 +47,17 @@ class HdfsTable:
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A table in a store of `object_stores`. name: in Spark SQL, where it has one."""
+    """A table in a store of `object_stores`. name: in Spark SQL, where it has one.
+
+    file, branched: as of `HdfsTable`.
+    """
 
     title: str
     name: str | None
     format: Format
     location: ObjectLocation
+    file: str | None = None
+    branched: bool = False
 
 
 def in_store(
@@ -56,7 +66,7 @@ def in_store(
     """A table in HDFS or in an object store; None of one elsewhere. text: where its catalog says that it lies."""
     if is_hdfs(text):
         return _hdfs_table(estate, entry, beyond)
-    if is_object_place(text) and not format_of(entry.format).registered_by_metadata:
+    if is_object_place(text):
         return _object_table(estate, entry, text)
     return None
 
@@ -72,9 +82,13 @@ def _object_table(estate: Estate, entry: CatalogEntry, text: str) -> StoredTable
     try:
         place = object_location(text)
     except EstateError as error:
-        return gap(None, GapKind.REMOTE_TABLE, f"the registered table {title} was not read: {error.what}", title)
+        return gap(None, GapKind.REMOTE_TABLE, f"the registered table {title} was not read: {error.what}", text)
     if any(store.store == place.store for store in estate.object_stores):
-        return StoredTable(title, entry.name, entry.format, place)
+        if not format_of(entry.format).registered_by_metadata:
+            return StoredTable(title, entry.name, entry.format, place)
+        told = entry.location or ""
+        own = object_location(told) if is_object_place(told) else place.parent.parent
+        return StoredTable(title, entry.name, entry.format, own, str(place), entry.head is not None)
     reason = (
         f"the registered table {title} was not read: it lies in a bucket or container that the estate file does not"
         " declare: add it to `object_stores`"
@@ -119,7 +133,15 @@ def _hdfs_table(estate: Estate, entry: CatalogEntry, beyond: tuple[HdfsLocation,
         return HdfsTable(title, entry.name, entry.format, places[0], beyond)
     folder = _parent(places[-1])
     location = places[0] if len(places) > 1 else _parent(folder)
-    return HdfsTable(title, entry.name, entry.format, location, metadata=None if location.holds(folder) else folder)
+    return HdfsTable(
+        title,
+        entry.name,
+        entry.format,
+        location,
+        metadata=None if location.holds(folder) else folder,
+        file=str(places[-1]),
+        branched=entry.head is not None,
+    )
 
 
 def _parent(place: HdfsLocation) -> HdfsLocation:

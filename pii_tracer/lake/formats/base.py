@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from pii_tracer.lake.inventory import InventoryGap, TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
-    from pii_tracer.lake.stores.any_place import AnyPlace, FolderPath
+    from pii_tracer.lake.stores.any_place import AnyPlace
+    from pii_tracer.lake.stores.looked_table import FolderAsked
     from pii_tracer.lake.stores.looked_table import Looked as LookedByFolder
     from pii_tracer.lake.stores.s3.object_versions import ClientFactory
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
@@ -153,8 +154,8 @@ class TableFormat:
     erased_in: ClassVar[frozenset[str]] = frozenset()
     """Stores, by their scheme (`hdfs`, `gs`), in which a table of this format is erased, known by its folder."""
 
-    def look_in_store(self, place: FolderPath, name: str | None) -> LookedByFolder:
-        """A table in one of these stores, or why nothing is erased in it. name: as it is declared.
+    def look_in_store(self, asked: FolderAsked) -> LookedByFolder:
+        """A table in one of these stores, or why nothing is erased in it.
 
         Raises:
             EstateError: its metadata cannot be read.

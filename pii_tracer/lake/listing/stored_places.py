@@ -15,7 +15,7 @@ from pii_tracer.lake.stores.object_places.protocol import versioned_store
 from pii_tracer.lake.stores.registry import store_at
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.locations import hdfs_location, is_hdfs, object_uri
+from pii_tracer.model.locations import hdfs_location, is_hdfs, is_object_place, object_location, object_uri
 
 _ONE_PLACE = "what lies in it is not known before its metadata is read: the tables in it are taken for one place"
 
@@ -90,13 +90,24 @@ class StoredPlaces:
                 yield _Stored(name, _folder(location), PlaceKind.TABLE if erased else PlaceKind.SEARCHED, kind)
 
     def _objects(self) -> Iterator[_Stored]:
-        for location, _ in declared_places(self.estate):
+        """Places of `object_stores`, and tables that are declared or that catalogs name there."""
+        named = {table.location: (table.title, table.format) for table in self.paths.registry.stored}
+        for table in (t for catalog in self.estate.catalogs.values() for t in catalog.tables):
+            if is_object_place(table.location):
+                named[object_location(table.location)] = (table.name, table.format)
+        places = {location for location, _ in declared_places(self.estate, self.paths.registry.stored)}
+        for location in sorted({*places, *named}, key=str):
             try:
                 seconds = versioned_store(self.estate, location).settings().soft_delete_seconds
             except EstateError as error:
                 self.not_listed.append(NotListed(str(location), f"its settings cannot be read: {error.what}"))
                 seconds = 0
-            yield _Stored(str(location), _folder(location), PlaceKind.OBJECTS, soft_delete_seconds=seconds)
+            name, kind = named.get(location, (str(location), None))
+            of = PlaceKind.OBJECTS
+            if kind is not None and kind not in PLAIN:
+                scheme = location.store.partition("://")[0]
+                of = PlaceKind.TABLE if scheme in format_of(kind).erased_in else PlaceKind.SEARCHED
+            yield _Stored(name, _folder(location), of, kind, soft_delete_seconds=seconds)
 
     def _files(self, uri: str, within: tuple[str, ...]) -> Iterator[ListedFile]:
         """Objects of a place without those of places in it."""

@@ -1,13 +1,30 @@
-"""What looking at a table in a store gave, of whatever format."""
+"""A table in a store that is known by its folder: what is asked of its format, and what looking at it gave."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from pii_tracer.lake.read_result import Found
+from pii_tracer.lake.stores.any_place import FolderPath
 from pii_tracer.model.locations import HdfsLocation, ObjectLocation
 
 TableLocation = HdfsLocation | ObjectLocation
+
+
+@dataclass(frozen=True)
+class FolderAsked:
+    """place: the table's folder. name: in Spark SQL, as the estate file or a catalog has it.
+
+    titles: what catalogs call it, as people know it. metadata: the file that its catalog points at (Iceberg); pointed:
+    all such files in this kind of store. branched: the catalog has branches.
+    """
+
+    place: FolderPath
+    name: str | None
+    titles: tuple[str, ...] = ()
+    metadata: str | None = None
+    pointed: frozenset[str] = frozenset()
+    branched: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.any_place import FolderPath
-from pii_tracer.lake.stores.looked_table import Looked, TableLocation
+from pii_tracer.lake.stores.looked_table import FolderAsked, Looked, TableLocation
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 
@@ -23,7 +23,8 @@ _TITLES = {"hdfs": "HDFS", "gs": "Cloud Storage", "abfss": "Azure Storage"}
 @dataclass(frozen=True)
 class TableFolder:
     """A table's folder. format: None where the metadata of several lies in it. registered: the format, and name: the
-    name, that a catalog gives it. inside: what of the estate lies in it and may not. folder: for readers.
+    name, that a catalog gives it. titles, metadata, branched: as `FolderAsked` has them. inside: what of the estate
+    lies in it and may not. folder: for readers.
     """
 
     location: TableLocation
@@ -31,6 +32,9 @@ class TableFolder:
     folder: Callable[[], FolderPath]
     registered: Format | None = None
     name: str | None = None
+    titles: tuple[str, ...] = ()
+    metadata: str | None = None
+    branched: bool = False
     inside: TableLocation | None = None
 
 
@@ -60,7 +64,9 @@ def tables_in(
     folders: Iterable[TableFolder], declared: Mapping[TableLocation, Sequence[DeclaredTable]]
 ) -> StoredTables:
     """The tables in some folders of one kind of store."""
-    looked = {one.location: _looked(one, declared.get(one.location, ())) for one in folders}
+    folders = list(folders)
+    pointed = frozenset(one.metadata for one in folders if one.metadata)
+    looked = {one.location: _looked(one, declared.get(one.location, ()), pointed) for one in folders}
     why: dict[TableLocation, str] = {}
     for location, one in looked.items():
         own = one.result if isinstance(one.result, str) else None
@@ -70,7 +76,7 @@ def tables_in(
     return StoredTables(found, why, {at: o.reads for at, o in looked.items() if o.reads})
 
 
-def _looked(place: TableFolder, declared: Sequence[DeclaredTable]) -> Looked:
+def _looked(place: TableFolder, declared: Sequence[DeclaredTable], pointed: frozenset[str]) -> Looked:
     """One table, or why it is none that steps erase."""
     if place.format is None:
         return Looked("the metadata of several formats lies in its folder: move one of the tables")
@@ -89,7 +95,9 @@ def _looked(place: TableFolder, declared: Sequence[DeclaredTable]) -> Looked:
     if place.inside is not None:
         return Looked(f"{place.inside} lies inside its folder: move it out")
     try:
-        return adapter.look_in_store(place.folder(), declared[0].name if declared else place.name)
+        name = declared[0].name if declared else place.name
+        asked = FolderAsked(place.folder(), name, place.titles, place.metadata, pointed, place.branched)
+        return adapter.look_in_store(asked)
     except EstateError as error:
         return Looked("; ".join(filter(None, (error.what, error.todo))))
     except OSError as error:

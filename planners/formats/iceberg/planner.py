@@ -14,7 +14,14 @@ from pii_tracer.lake.formats.iceberg.properties import ICEBERG_DATA_PATHS
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.locations import S3Location, location_of
+from pii_tracer.model.locations import (
+    S3Location,
+    hdfs_location,
+    is_hdfs,
+    is_object_place,
+    location_of,
+    object_location,
+)
 from pii_tracer.model.plan import Precondition
 from planners.catalogs.nessie import steps as nessie_steps
 from planners.catalogs.nessie import unsupported_actions as nessie_support
@@ -90,6 +97,9 @@ def _writes_elsewhere(state: TableState) -> str | None:
 
 def _is_inside(text: str, location: str) -> bool:
     try:
+        if (is_hdfs(text) and is_hdfs(location)) or (is_object_place(text) and is_object_place(location)):
+            told = hdfs_location if is_hdfs(text) else object_location
+            return told(location).holds(told(text))  # type: ignore[arg-type]
         place, folder = location_of(text), location_of(location)
     except EstateError:
         return False

@@ -117,3 +117,11 @@ def test_a_place_of_another_store_has_its_versions_and_its_soft_delete(gcs: Gcs,
     assert (place.kind, place.location, place.soft_delete_seconds) == (PlaceKind.OBJECTS, "gs://shop/exports", 604_800)
     assert sorted((f.size, f.live) for f in files) == [(4, False), (6, True)]
     assert missing == []
+    gcs.put("shop", "exports/t/_delta_log/00000000000000000000.json", b"{}")
+    declared = tables(t=("delta", "gs://shop/exports/t"), h=("hudi", "gs://shop/h"))
+    found, _ = listed(estate("http://127.0.0.1:1", object_stores=stores, **declared), tmp_path)
+    assert {(p.location, p.kind, len(files)) for p, files in found.values()} == {
+        ("gs://shop/exports", PlaceKind.OBJECTS, 2),
+        ("gs://shop/exports/t", PlaceKind.TABLE, 1),
+        ("gs://shop/h", PlaceKind.SEARCHED, 0),
+    }

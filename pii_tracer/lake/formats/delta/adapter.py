@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from pii_tracer.lake.inventory import InventoryGap, TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
-    from pii_tracer.lake.stores.any_place import AnyPlace, FolderPath
+    from pii_tracer.lake.stores.any_place import AnyPlace
+    from pii_tracer.lake.stores.looked_table import FolderAsked
     from pii_tracer.lake.stores.looked_table import Looked as LookedByFolder
     from pii_tracer.lake.stores.s3.object_versions import ClientFactory
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
@@ -82,10 +83,10 @@ class DeltaFormat(TableFormat):
 
     erased_in = frozenset({"hdfs", "gs"})
 
-    def look_in_store(self, place: FolderPath, name: str | None) -> LookedByFolder:
+    def look_in_store(self, asked: FolderAsked) -> LookedByFolder:
         from pii_tracer.lake.formats.delta.store_table import look_at_delta
 
-        return look_at_delta(place, name)
+        return look_at_delta(asked.place, asked.name)
 
     def object_kind(self, folders: Sequence[str], name: str) -> ObjectKind | None:
         return ObjectKind.LOG if LOG in folders else None

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
     from pii_tracer.lake.stores.any_place import AnyPlace
+    from pii_tracer.lake.stores.looked_table import FolderAsked
+    from pii_tracer.lake.stores.looked_table import Looked as LookedByFolder
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
     from pii_tracer.model.locations import S3Location
 
@@ -101,6 +103,13 @@ class IcebergFormat(TableFormat):
         from pii_tracer.lake.formats.iceberg.s3_table import look_at_iceberg
 
         return look_at_iceberg(asked.registered, asked.names, asked.folders)
+
+    erased_in = frozenset({"hdfs", "gs"})
+
+    def look_in_store(self, asked: FolderAsked) -> LookedByFolder:
+        from pii_tracer.lake.formats.iceberg.folder_table import look_at_iceberg
+
+        return look_at_iceberg(asked)
 
     def object_kind(self, folders: Sequence[str], name: str) -> ObjectKind | None:
         own = folders[-1:] == ["metadata"] and name.endswith(_METADATA)

@@ -18,7 +18,6 @@ from pii_tracer.lake.formats.stray_files import (
     has_bytes,
     told,
 )
-from pii_tracer.lake.stores.s3.s3_path import S3Path
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ def other_metadata(table: Any, location: Path, known: Container[Path]) -> OtherM
     return _sorted_out(table, ((str(path), _identity(path.read_bytes)) for path in asked))
 
 
-def other_metadata_in(table: Any, location: S3Path, there: Mapping[str, int], known: Container[str]) -> OtherMetadata:
-    """As `other_metadata`, of a table in S3. there: every object in its folder, and its bytes."""
+def other_metadata_in(table: Any, location: Any, there: Mapping[str, int], known: Container[str]) -> OtherMetadata:
+    """As `other_metadata`, of a table in a store. location: its folder; there: every file in it, with bytes."""
     own = {str(location.placed(entry.metadata_file)) for entry in table.metadata.metadata_log}
     own.add(str(location.placed(table.metadata_location)))
     folder = location / "metadata"
@@ -90,7 +89,7 @@ def strangers(location: Path, referenced: Container[Path]) -> tuple[Path, ...]:
 
 
 def strange_objects(there: Mapping[str, int], named: Container[str]) -> list[str]:
-    """As `strangers`, of a table in S3. there: every object in its folder, and its bytes; named: the table's files."""
+    """As `strangers`, of a table in a store. there: every file in its folder, and its bytes; named: its own."""
     found = []
     for place, size in there.items():
         name = place.rpartition("/")[2]

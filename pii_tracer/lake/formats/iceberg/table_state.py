@@ -28,7 +28,6 @@ from pii_tracer.lake.inventory import (
 )
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.stores.any_place import AnyPlace, Place, file_of
-from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Column, DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
@@ -85,7 +84,9 @@ def newest_metadata(location: Path) -> Path:
 
 
 def load_iceberg(location: AnyPlace, metadata: Path | str | None = None) -> StaticTable:
-    """The table in a folder, read-only. metadata: the file that its catalog points at, where one does; in S3 always.
+    """The table in a folder, read-only. metadata: the file that its catalog points at, where one does.
+
+    A table in a store is always told by such a file.
 
     Raises:
         EstateError: missing, damaged, or metadata of a version that PyIceberg does not read.
@@ -93,14 +94,10 @@ def load_iceberg(location: AnyPlace, metadata: Path | str | None = None) -> Stat
     from pyiceberg.table import StaticTable
 
     try:
-        if isinstance(location, S3Path):
-            from pii_tracer.lake.formats.iceberg.s3_file_io import table_of
+        if not isinstance(location, Path):
+            from pii_tracer.lake.formats.iceberg.store_file_io import table_of
 
             return table_of(location, location.placed(str(metadata)))
-        if not isinstance(location, Path):
-            raise EstateError(
-                "Iceberg tables are not read there", where=str(location), todo="name a table of a catalog"
-            )
         return StaticTable.from_metadata(str(metadata or newest_metadata(location)))
     except EstateError:
         raise

@@ -6,6 +6,7 @@ import hashlib
 from typing import NamedTuple
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.lake.stores.named_table import NamedTable
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.locations import HdfsLocation
 
@@ -35,7 +36,8 @@ class HdfsPlace(Frozen):
     format: of a table, where one format alone claims it. encrypted: something in it lies in an encryption zone;
     striped: or is erasure-coded. mark: of a snapshot: another one of the same name has another. agreed: who agreed that
     it may be deleted, and why, as the estate file says. untreated: why no step erases a table, where that was asked.
-    table: its name in Spark SQL, and registered: its format, as a catalog has them. partition_of: the table whose
+    table: its name in Spark SQL, and registered: its format, as a catalog has them; named: what else
+    catalogs tell of it. partition_of: the table whose
     partitions lie in it, outside that table's own folder. opaque: a catalog's title of a table whose files here are not
     its rows, though they may look so.
     """
@@ -51,6 +53,7 @@ class HdfsPlace(Frozen):
     untreated: str | None = None
     table: str | None = None
     registered: Format | None = None
+    named: NamedTable = NamedTable()
     partition_of: HdfsLocation | None = None
     opaque: str | None = None
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pii_tracer.lake.catalogs.registered_tables import Registry
 from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
+from pii_tracer.lake.stores.named_table import named
 from pii_tracer.model.locations import HdfsLocation
 
 _WITH_ROWS = frozenset({HdfsKind.TABLE, HdfsKind.FOLDER})
@@ -23,6 +24,7 @@ def with_registered(places: Sequence[HdfsPlace], registry: Registry) -> tuple[Hd
             update={
                 "table": table.name if (table := tables.get(place.location)) else None,
                 "registered": table.format if table else None,
+                "named": named(one for one in registry.hdfs if one.location == place.location),
                 "partition_of": partitions.get(place.location),
                 "opaque": opaque.get(place.location),
             }
@@ -53,10 +55,10 @@ def _opaque(
     places: Sequence[HdfsLocation], registry: Registry, tables: Iterable[HdfsLocation]
 ) -> dict[HdfsLocation, str]:
     """By place, the table whose files lie in it and are not its rows: the innermost table counts."""
-    named = {*registry.opaque_hdfs, *tables}
+    known = {*registry.opaque_hdfs, *tables}
     found = {}
     for place in places:
-        around = _innermost(named, place)
+        around = _innermost(known, place)
         inside = (one for one in sorted(registry.opaque_hdfs, key=str) if place.holds(one))
         held = (one for one in inside if _innermost(places, one) == place)
         one = around if around in registry.opaque_hdfs else next(held, None)

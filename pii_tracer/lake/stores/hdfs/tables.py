@@ -29,6 +29,9 @@ def _folders(estate: Estate, places: Sequence[HdfsPlace]) -> Iterator[TableFolde
                 folder=lambda at=place.location: _path(estate, at),  # type: ignore[misc]
                 registered=place.registered,
                 name=place.table,
+                titles=place.named.titles,
+                metadata=place.named.metadata,
+                branched=place.named.branched,
                 inside=_inside(place, places),
             )
 

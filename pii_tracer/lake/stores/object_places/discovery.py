@@ -15,6 +15,7 @@ from pii_tracer.lake.catalogs.tables_in_stores import StoredTable
 from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import gap
+from pii_tracer.lake.stores.named_table import named
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
@@ -51,8 +52,7 @@ def discover_object_places(
             places += places_now(estate, location, declared)
         except EstateError as error:
             gaps.append(unread_gap(location, error))
-    named = {one.location: one for one in reversed(registered)}
-    places = [_registered(place, named.get(place.location)) for place in places]
+    places = [_with_names(place, [one for one in registered if one.location == place.location]) for place in places]
     missing = (
         one for one in registered if one.format not in PLAIN and not any(p.location == one.location for p in places)
     )
@@ -60,8 +60,11 @@ def discover_object_places(
     return tuple(places), (*gaps, *map(gap_of, places))
 
 
-def _registered(place: ObjectPlace, table: StoredTable | None) -> ObjectPlace:
-    return place.model_copy(update={"table_name": table.name, "registered": table.format}) if table else place
+def _with_names(place: ObjectPlace, tables: Sequence[StoredTable]) -> ObjectPlace:
+    if not tables:
+        return place
+    told = {"table_name": tables[0].name, "registered": tables[0].format, "named": named(tables)}
+    return place.model_copy(update=told)
 
 
 def _missing(table: StoredTable) -> InventoryGap:

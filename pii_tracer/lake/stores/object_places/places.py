@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
+from pii_tracer.lake.stores.named_table import NamedTable
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.locations import ObjectLocation
@@ -13,7 +14,7 @@ from pii_tracer.model.locations import ObjectLocation
 class ObjectPlace(Frozen):
     """versions: sorted by key and id. table: it is the folder of a table; format: the table's, None where the metadata
     of several lies in it. table_name, registered: the name and the format that a catalog gives
-    it. untreated: why no step erases the table. read_by:
+    it; named: what else catalogs tell of it. untreated: why no step erases the table. read_by:
     tables elsewhere whose files may lie in it. agreed: who agreed that versions of deleted objects may go, and why, as
     the estate file says.
     """
@@ -24,6 +25,7 @@ class ObjectPlace(Frozen):
     table: bool = False
     table_name: str | None = None
     registered: Format | None = None
+    named: NamedTable = NamedTable()
     format: Format | None = None
     untreated: str | None = None
     read_by: tuple[str, ...] = ()

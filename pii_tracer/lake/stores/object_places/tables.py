@@ -26,6 +26,9 @@ def _folders(estate: Estate, places: Sequence[ObjectPlace]) -> Iterator[TableFol
                 folder=lambda at=place.location: ObjectPath.at(estate, at),  # type: ignore[misc]
                 registered=place.registered,
                 name=place.table_name,
+                titles=place.named.titles,
+                metadata=place.named.metadata,
+                branched=place.named.branched,
                 inside=min(inside, key=str, default=None),
             )
 

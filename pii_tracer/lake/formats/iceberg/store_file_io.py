@@ -1,6 +1,6 @@
-"""Iceberg tables in S3 for PyIceberg, through the clients that everything else in S3 is read by. Nothing is written.
+"""Iceberg tables in stores for PyIceberg, through the clients that all else there is read by. Nothing is written.
 
-PyIceberg's own file I/O has ways of its own to reach S3 and to find credentials.
+PyIceberg's own file I/O has ways of its own to reach stores and to find credentials.
 https://py.iceberg.apache.org/configuration/#fileio
 """
 
@@ -16,22 +16,22 @@ from pyiceberg.table.metadata import TableMetadataUtil
 from pii_tracer.lake.formats.iceberg.metadata_json import unzipped
 
 if TYPE_CHECKING:
-    from pii_tracer.lake.stores.s3.s3_path import S3Path
+    from pii_tracer.lake.stores.any_place import RemotePath
 
 _NAME = "static-table"
 
 
-def table_of(folder: S3Path, metadata: S3Path) -> StaticTable:
+def table_of(folder: RemotePath, metadata: RemotePath) -> StaticTable:
     """The table that a metadata file tells, and whatever errors that raises. folder: the table's."""
     told = TableMetadataUtil.parse_raw(unzipped(metadata.open("rb").read()).decode("utf-8"))
     place = str(metadata)
-    return StaticTable((_NAME, place), told, place, S3FileIO(folder), NoopCatalog(_NAME))
+    return StaticTable((_NAME, place), told, place, StoreFileIO(folder), NoopCatalog(_NAME))
 
 
-class S3FileIO(FileIO):
-    """Reads what a table in S3 names, in whatever scheme. folder: the table's."""
+class StoreFileIO(FileIO):
+    """Reads what a table in a store names, in whatever spelling. folder: the table's."""
 
-    def __init__(self, folder: S3Path) -> None:
+    def __init__(self, folder: RemotePath) -> None:
         super().__init__()
         self._folder = folder
 
@@ -46,7 +46,7 @@ class S3FileIO(FileIO):
 
 
 class _Object(InputFile):
-    def __init__(self, location: str, place: S3Path) -> None:
+    def __init__(self, location: str, place: RemotePath) -> None:
         super().__init__(location)
         self._place = place
 
@@ -63,4 +63,4 @@ class _Object(InputFile):
 
 
 def _refuse() -> NoReturn:
-    raise PermissionError("tables in S3 are only read here")
+    raise PermissionError("tables in stores are only read here")

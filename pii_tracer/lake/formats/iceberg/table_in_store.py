@@ -1,0 +1,113 @@
+"""Iceberg tables in stores, by the metadata that their catalogs point at: the same in every store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.lake.formats.iceberg.properties import LEADING
+from pii_tracer.lake.formats.iceberg.stray_files import other_metadata_in, strange_objects
+from pii_tracer.lake.formats.iceberg.table_state import (
+    At,
+    TableFiles,
+    files_of,
+    gaps_of,
+    load_iceberg,
+    state_of,
+)
+from pii_tracer.lake.read_result import Found
+from pii_tracer.lake.stores.any_place import RemotePath
+
+if TYPE_CHECKING:
+    from pyiceberg.table import StaticTable
+
+BRANCHED = "it is kept by a catalog with branches (Nessie), of which only tables of this machine are erased"
+NO_NAME = "a part of its name in the catalog has a dot, which cannot be told from a namespace: rename it"
+
+
+def two_names(names: Iterable[str]) -> str:
+    """Why a table that catalogs name more than once is not erased."""
+    told = ", ".join(sorted(names))
+    return f"it has more than one name ({told}), and erasing it by one breaks it under the other: drop all but one"
+
+
+@dataclass(frozen=True)
+class WholeTable:
+    """A table with all that its metadata names."""
+
+    place: RemotePath
+    table: StaticTable
+    files: TableFiles[Any]
+
+    @classmethod
+    def of(cls, place: RemotePath, metadata: str) -> WholeTable:
+        """Raises EstateError: something cannot be read, or a data file lies in another store."""
+        table = load_iceberg(place, metadata)
+        return cls(place, table, files_of(table, place))
+
+    @cached_property
+    def named(self) -> frozenset[Any]:
+        """Every file, of metadata too. Raises EstateError: one lies in another store."""
+        return self.files.referenced | _described(self.table, self.files, self.place)
+
+    def _placed(self, text: str) -> Any:
+        return self.place.placed(text)
+
+    @property
+    def astray(self) -> str | None:
+        """Why its files are not all in its folder, which is the one that its metadata file lies below.
+
+        Raises:
+            EstateError: they are led out of its store.
+        """
+        own = self.place.placed(self.table.location())
+        if own != self.place:
+            return f"its metadata file does not lie in its folder, {own}: have its metadata written there"
+        for name in LEADING:
+            text = self.table.properties.get(name)
+            if text and not (path := self._placed(text)).is_relative_to(self.place):
+                return (
+                    f"its property {name} leads new files out of its folder, to {path}: unset it, and have the files"
+                    " written again in the table's folder"
+                )
+        beyond = sum(not path.is_relative_to(self.place) for path in self.named)
+        if beyond:
+            return (
+                f"{beyond} file(s) that its metadata names lie outside its folder: have them written again in it"
+                " (rewrite_data_files), and expire the snapshots that name them"
+            )
+        return None
+
+    def found(self, name: str | None, pointed: frozenset[str]) -> Found:
+        """Its state and gaps. name: in Spark SQL. pointed: metadata files that catalogs point at.
+
+        Raises:
+            OSError: the store refuses.
+        """
+        where = At(self.place.location.dataset, name, str(self.place), self.table.metadata_location)
+        state = state_of(self.table, self.files, where)
+        there = {path: size for path, size, _ in self.place.walk()}
+        current = (str(self.place.placed(file.file_path)) for file in self.files.current)
+        missing = sorted(path for path in current if path not in there)
+        others = other_metadata_in(self.table, self.place, there, pointed)
+        strange = strange_objects(there, frozenset(map(str, self.named)))
+        return Found(state, gaps_of(state, missing, others, strange))
+
+
+def folders_beyond(place: RemotePath, files: Iterable[Any]) -> set[Any]:
+    """The folders of those files that lie outside of a place."""
+    return {file.location.parent for file in files if not file.is_relative_to(place)}
+
+
+def _described(table: StaticTable, files: TableFiles[Any], place: RemotePath) -> frozenset[Any]:
+    """Files of metadata that a table names, its metadata file itself among them.
+
+    https://iceberg.apache.org/spec/#table-metadata-fields
+    """
+    told = table.metadata
+    texts = [table.metadata_location, *(entry.metadata_file for entry in told.metadata_log), *files.manifests]
+    texts += [snapshot.manifest_list for snapshot in told.snapshots]
+    texts += [entry.statistics_path for entry in (*told.statistics, *told.partition_statistics)]
+    return frozenset(map(place.placed, texts))

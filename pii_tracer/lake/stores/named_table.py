@@ -1,0 +1,39 @@
+"""What catalogs tell of a table in a store, beside its name and format. Pure data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from pii_tracer.model.datasets import Frozen
+
+
+class NamedTable(Frozen):
+    """titles: what catalogs call it, sorted, as people know it. metadata: the file that its catalog points at, of an
+    Iceberg table. branched: the catalog has branches.
+    """
+
+    titles: tuple[str, ...] = ()
+    metadata: str | None = None
+    branched: bool = False
+
+
+class Registered(Protocol):
+    """A table of a catalog."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def file(self) -> str | None: ...
+    @property
+    def branched(self) -> bool: ...
+
+
+def named(tables: Iterable[Registered]) -> NamedTable:
+    """What is told of one place by all that name it."""
+    there = sorted(tables, key=lambda one: one.title)
+    return NamedTable(
+        titles=tuple(dict.fromkeys(one.title for one in there)),
+        metadata=next((one.file for one in there if one.file), None),
+        branched=any(one.branched for one in there),
+    )

@@ -1,0 +1,88 @@
+"""Iceberg tables in a real HDFS that a SQL catalog names: planned, erased by Spark, verified."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop
+from tests.hdfs.tables import files_of
+from tests.hdfssupport import SUPERUSER, Hdfs
+from tests.icebergstores import Files, catalog_in, iceberg
+
+
+class Lake(Shop):
+    """A shop whose commands run in processes of their own: a session that is open already gets no driver of a catalog."""
+
+    def cli(self, *words: str) -> int:
+        where = ["--estate", str(self.base / "pii-tracer.yaml"), "--state", str(self.base / "state")]
+        with (self.base / "apart.log").open("ab") as log:
+            command = [sys.executable, "-m", "pii_tracer.cli.main", *words, *where]
+            environment = {**os.environ, "HADOOP_USER_NAME": SUPERUSER}
+            return subprocess.run(command, stdout=log, stderr=log, env=environment, check=False).returncode
+
+
+@pytest.fixture
+def lake(hdfs: Hdfs, tmp_path: Path) -> Lake:
+    shop = Lake(hdfs, tmp_path, hdfs.folder())
+    shop.no_trash()
+    return shop
+
+
+def catalog_of(shop: Lake) -> SqlCatalog:
+    def path(uri: str) -> str:
+        return uri.removeprefix(shop.hdfs.uri)
+
+    files = Files(lambda uri, data: shop.hdfs.put(path(uri), data), lambda uri: shop.read(path(uri)))
+    return catalog_in(shop.base, f"{shop.hdfs.uri}{shop.root}/wh", files)
+
+
+def planned(shop: Lake) -> tuple[int, dict[str, Any]]:
+    users = {"name": "shop.users", "format": "parquet", "location": "tables/users"}
+    uri, warehouse = f"sqlite:///{shop.base / 'catalog.db'}", f"{shop.hdfs.uri}{shop.root}/wh"
+    ice = {"type": "iceberg-sql", "uri": uri, "warehouse": warehouse}
+    return shop.plan(catalogs={"spark_catalog": {"type": "declared", "tables": [users]}, "ice": ice})
+
+
+def test_a_table_that_no_catalog_names_or_two_names_have_stays_a_gap(lake: Lake) -> None:
+    catalog = catalog_of(lake)
+    for name in ("dropped", "twice"):
+        iceberg(catalog, f"db.{name}", [OTHERS[0], PERSON])
+        lake.exports.append(f"wh/db/{name}")
+    catalog.register_table("db.second", catalog.load_table("db.twice").metadata_location)
+    catalog.drop_table("db.dropped")
+    plan = planned(lake)[1]
+    found = {gap["dataset"]["name"].rpartition("/")[2]: gap for gap in plan["gaps"] if gap["waiver"] is None}
+    assert "erased there when a catalog names them" in found["dropped"]["reason"]
+    assert "it has more than one name (ice.db.second, ice.db.twice)" in found["twice"]["reason"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_person_leaves_every_snapshot_and_nobody_else_does(lake: Lake) -> None:
+    catalog = catalog_of(lake)
+    iceberg(catalog, "db.seen", [OTHERS[0], PERSON], OTHERS[1:])
+    catalog.load_table("db.seen").delete(f"uid = '{USER}'")
+    iceberg(catalog, "db.seen", [PERSON])
+    lake.exports.append("wh/db/seen")
+    folder = f"{lake.root}/wh/db/seen"
+    assert sum(USER.encode() in lake.read(path) for path in files_of(lake, folder)) > 1
+    code, plan = planned(lake)
+    assert (code, [gap["id"] for gap in plan["gaps"]]) == (0, [REFILLS])
+    copy = next(copy for copy in plan["copies"] if copy["table"] == "ice.db.seen")
+    assert (copy["strategy"], copy["found"]["rows"]) == ("delete_by_key", 1)
+    assert lake.approve() == 0
+    code, result = lake.apply()
+    assert (code, result["state"], result["residue"], result["unverified"]) == (0, "complete", [], [])
+    assert (result["rows_erased"], result["bystander_rows_lost"]) == (1, 0)
+    left = [path for path in files_of(lake, folder) if any(text.encode() in lake.read(path) for text in (USER, MAIL))]
+    assert left == []
+    rows = catalog_of(lake).load_table("db.seen").scan().to_arrow().to_pylist()
+    assert sorted((row["uid"], row["mail"]) for row in rows) == sorted(OTHERS)
+    assert lake.verify() == 0
