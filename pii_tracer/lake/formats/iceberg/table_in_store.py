@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import StaticTable
 
 BRANCHED = "it is kept by a catalog with branches (Nessie), of which only tables of this machine are erased"
-NO_NAME = "a part of its name in the catalog has a dot, which cannot be told from a namespace: rename it"
+NO_NAME = "a part of its name in the catalog has a dot, and Spark would read a namespace before it: rename it"
 
 
 def two_names(names: Iterable[str]) -> str:
