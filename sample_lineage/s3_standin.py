@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sample_lineage.s3_multipart import StrictUploads
 from sample_lineage.s3_strict import ADVANCE, AGE, ALIVE, StrictS3
 
 READY_FILE = "s3-standin.json"
@@ -173,7 +174,7 @@ def main(argv: list[str] | None = None) -> None:
             return super().get_backend_for_host(host)
 
     shim = StrictS3(
-        Dispatcher(create_backend_app),
+        StrictUploads(Dispatcher(create_backend_app)),
         restore_seconds=options.restore_seconds,
         replication_seconds=options.replication_seconds,
     )
