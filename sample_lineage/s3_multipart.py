@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from sample_lineage.s3_messages import StartResponse, body_of, checksum_holds, error
+from sample_lineage.s3_messages import StartResponse, answer, body_of, checksum_holds, error
 
 _LEAST_SOURCE = 5 * 1024**2
 _PARTS = 10_000
@@ -50,43 +50,34 @@ class StrictUploads:
         if refusal:
             return error(start_response, *refusal)
         if "HTTP_X_AMZ_COPY_SOURCE" in environ:
-            return self._copied(environ, start_response, upload, int(query["partNumber"][0]))
+            copied = _copied(environ, upload, int(query["partNumber"][0]))
+            return answer(start_response, "200 OK", copied, "application/xml")
         return self.app(environ, start_response)
 
-    def _copied(
-        self, environ: dict[str, Any], start_response: StartResponse, upload: Any, number: int
-    ) -> Iterable[bytes]:
-        """moto tells no checksum of a copied part."""
-        told: list[tuple[str, list[tuple[str, str]]]] = []
 
-        def capture(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], None]:
-            told.append((status, headers))
-            return lambda data: None
-
-        body = b"".join(self.app(environ, capture))
-        status, headers = told[-1]
-        if status.startswith("2") and _summed(upload):
-            sums = f"<ChecksumSHA256>{_sum(upload.parts[number].value)}</ChecksumSHA256></CopyPartResult>"
-            body = body.replace(b"</CopyPartResult>", sums.encode())
-        start_response(
-            status,
-            [(name, str(len(body)) if name.lower() == "content-length" else value) for name, value in headers],
-        )
-        return [body]
+def _copied(environ: dict[str, Any], upload: Any, number: int) -> bytes:
+    """Copy a part and answer with its checksum: moto reads the whole source for each part, and tells no checksum."""
+    source = _source(environ)
+    extent = re.fullmatch(r"bytes=(\d+)-(\d+)", environ.get("HTTP_X_AMZ_COPY_SOURCE_RANGE", ""))
+    first, last = (int(extent[1]), int(extent[2])) if extent else (0, source.size - 1)
+    with source.lock:
+        source._value_buffer.seek(first)
+        value = source._value_buffer.read(last + 1 - first)
+    part = upload.set_part(number, value)
+    checksum = f"<ChecksumSHA256>{_sum(part)}</ChecksumSHA256>" if _summed(upload) else ""
+    told = f"<LastModified>{part.last_modified_ISO8601}</LastModified><ETag>{part.etag}</ETag>{checksum}"
+    return f'<?xml version="1.0"?><CopyPartResult>{told}</CopyPartResult>'.encode()
 
 
 def _refused_part(environ: dict[str, Any], number: int) -> tuple[str, str, str] | None:
     """What S3 has against a part: status, code, message."""
     if not 1 <= number <= _PARTS:
         return "400 Bad Request", "InvalidArgument", "Part number must be an integer between 1 and 10000"
-    told = environ.get("HTTP_X_AMZ_COPY_SOURCE")
-    if told is None:
+    if "HTTP_X_AMZ_COPY_SOURCE" not in environ:
         if not checksum_holds(environ):
             return "400 Bad Request", "BadDigest", "the SHA-256 does not fit the body"
         return None
-    parts = urlsplit(told)
-    bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
-    source = _object(bucket, key, parse_qs(parts.query).get("versionId", [None])[0])
+    source = _source(environ)
     if source is None:
         return "404 Not Found", "NoSuchKey", "the source does not exist"
     etag = environ.get("HTTP_X_AMZ_COPY_SOURCE_IF_MATCH")
@@ -123,14 +114,14 @@ def _refused_end(bucket: str, key: str, upload: Any, environ: dict[str, Any]) ->
         if told is None:
             return "400 Bad Request", "InvalidRequest", "The complete request must include the checksum for each part"
         part = upload.parts.get(int(number[1])) if number else None
-        if part is not None and told[1].decode() != _sum(part.value):
+        if part is not None and told[1].decode() != _sum(part):
             return "400 Bad Request", "InvalidPart", "a part has another checksum"
     return None
 
 
 def _checksum(upload: Any) -> str:
     """Of an object in parts S3 keeps a checksum of their checksums, and says of how many; moto leaves that out."""
-    sums = [hashlib.sha256(part.value).digest() for _, part in sorted(upload.parts.items())]
+    sums = [base64.b64decode(_sum(part)) for _, part in sorted(upload.parts.items())]
     return f"{base64.b64encode(hashlib.sha256(b''.join(sums)).digest()).decode()}-{len(sums)}"
 
 
@@ -138,8 +129,17 @@ def _summed(upload: Any) -> bool:
     return bool(upload.metadata.get("x-amz-checksum-algorithm") == "SHA256")
 
 
-def _sum(value: bytes) -> str:
-    return base64.b64encode(hashlib.sha256(value).digest()).decode()
+def _sum(part: Any) -> str:
+    """The SHA-256 of a part, as S3 writes it; taken once."""
+    if not hasattr(part, "standin_sum"):
+        part.standin_sum = base64.b64encode(hashlib.sha256(part.value).digest()).decode()
+    return str(part.standin_sum)
+
+
+def _source(environ: dict[str, Any]) -> Any:
+    parts = urlsplit(environ["HTTP_X_AMZ_COPY_SOURCE"])
+    bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
+    return _object(bucket, key, parse_qs(parts.query).get("versionId", [None])[0])
 
 
 def _backend() -> Any:

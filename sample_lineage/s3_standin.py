@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import http.client
 import json
 import logging
 import os
@@ -24,7 +25,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +123,7 @@ def running(folder: Path) -> Standin | None:
         endpoint = f"http://127.0.0.1:{int(told['port'])}"
         with _OPENER.open(endpoint + ALIVE, timeout=5) as answer:
             alive = json.load(answer)
-    except (OSError, ValueError, KeyError, urllib.error.URLError):
+    except (OSError, ValueError, KeyError, http.client.HTTPException):
         return None
     return Standin(endpoint, int(told["pid"])) if alive == {"pid": told["pid"]} else None
 

@@ -10,10 +10,12 @@ import mmap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from executors.formats.plain_files import parquet_rewrite
@@ -49,10 +51,21 @@ class Original:
     data: memoryview
     opened: Opened
 
+    @cached_property
+    def layout(self) -> Layout:
+        """Where its parts lie.
+
+        Raises:
+            Unsuited: as `Layout.of`.
+        """
+        return Layout.of(self.data)
+
     @classmethod
     def in_memory(cls, data: bytes) -> Original:
         """Of bytes."""
-        return cls(io.BytesIO(data), memoryview(data), lambda **options: pq.ParquetFile(io.BytesIO(data), **options))
+        return cls(
+            io.BytesIO(data), memoryview(data), lambda **options: pq.ParquetFile(pa.BufferReader(data), **options)
+        )
 
     @classmethod
     @contextmanager
@@ -109,11 +122,11 @@ def read_back(old: Original, new: Original, how: Recipe | Reason, persons: Perso
     copied = frozenset(how.copied) if isinstance(how, Recipe) else frozenset[int]()
     parquet_rewrite.compare(old.opened, new.opened, persons.match, persons.keys, persons.mask, copied)
     if isinstance(how, Recipe):
-        compare_copied(Layout.of(old.data), new.data, how.copied, how.made)
+        compare_copied(old.layout, new.data, how.copied, how.made)
 
 
 def _recipe(old: Original, scratch: IO[bytes], persons: Persons) -> Recipe:
-    layout = Layout.of(old.data)
+    layout = old.layout
     changed = _changed(layout, old.opened, persons)
     if len(changed) == len(layout.groups):
         raise Unsuited(Reason.EVERY_GROUP)

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from executors.formats.plain_files.parquet_surgery.recipe import File, Piece, Recipe, Span
 from executors.stores.s3.executor import S3Executor
 from executors.stores.s3.objects import PLAN_TAG
+from executors.stores.s3.replica_wait import _same_content
 from executors.stores.s3.upload_parts import LEAST, upload_parts
 from pii_tracer.run.executor_protocol import PartlyDone, Progress
 from tests.executors.stores.s3.test_s3_executor import rewrite
@@ -210,6 +211,15 @@ def test_where_the_store_tells_no_checksum_the_object_is_sent_as_a_whole(world: 
     assert "bytes_sent" not in fact["objects"][0]
     assert fact["objects"][0]["sha256"] == hashlib.sha256(world.get(bucket, KEY)).hexdigest()
     assert uploads(world, bucket) == []
+
+
+def test_a_replica_in_parts_is_known_by_the_checksum_of_its_parts() -> None:
+    """Encrypted by another key, it has another ETag."""
+    origin = {"ContentLength": 9, "ETag": '"a-2"', "ChecksumSHA256": "c-2", "Metadata": {PLAN_TAG: PLAN}}
+    assert _same_content(origin, origin | {"ETag": '"b-2"'}, PLAN)
+    assert _same_content(origin, origin | {"ChecksumSHA256": None}, PLAN)
+    assert not _same_content(origin, origin | {"ETag": '"b-2"', "ChecksumSHA256": "d-2"}, PLAN)
+    assert not _same_content(origin, origin | {"ETag": '"b-2"', "ContentLength": 8}, PLAN)
 
 
 SIZES = st.sampled_from([1, 1000, LEAST - 1, LEAST, LEAST + 1, 3 * LEAST])
