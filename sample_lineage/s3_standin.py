@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import http.client
 import json
 import logging
 import os
@@ -24,12 +25,12 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sample_lineage.s3_multipart import StrictUploads
 from sample_lineage.s3_strict import ADVANCE, AGE, ALIVE, StrictS3
 
 READY_FILE = "s3-standin.json"
@@ -122,7 +123,7 @@ def running(folder: Path) -> Standin | None:
         endpoint = f"http://127.0.0.1:{int(told['port'])}"
         with _OPENER.open(endpoint + ALIVE, timeout=5) as answer:
             alive = json.load(answer)
-    except (OSError, ValueError, KeyError, urllib.error.URLError):
+    except (OSError, ValueError, KeyError, http.client.HTTPException):
         return None
     return Standin(endpoint, int(told["pid"])) if alive == {"pid": told["pid"]} else None
 
@@ -173,7 +174,7 @@ def main(argv: list[str] | None = None) -> None:
             return super().get_backend_for_host(host)
 
     shim = StrictS3(
-        Dispatcher(create_backend_app),
+        StrictUploads(Dispatcher(create_backend_app)),
         restore_seconds=options.restore_seconds,
         replication_seconds=options.replication_seconds,
     )

@@ -174,6 +174,7 @@ class Context:
     keyring: KeyRing
     now: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
     told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
+    note: Callable[[str, Mapping[str, Any]], None] = lambda step, facts: None
     finds: Finds = ScanFinder
 
     @property

@@ -19,6 +19,16 @@ _NUMBERS = re.compile(rb"(?:[" + _heads + rb"]" + _VARINT + rb"|[" + _truths + r
 """A run of fields that hold numbers and truth values: most of a footer, passed over at once."""
 
 
+Fields = dict[int, tuple[int, Any]]
+"""A structure with all that its bytes say: kind and value by number of the field, in the order in which they stand.
+
+Values by kind: numbers as numbers, doubles and texts as bytes, a truth value by its kind alone, a structure as
+`Fields`, a list as the kind of its items and the items.
+"""
+SHORT, INTEGER, BINARY, LIST, STRUCT = _I16, _I64, _BINARY, _LIST, _STRUCT
+"""Kinds of values, for who makes fields."""
+
+
 class ThriftError(ValueError):
     """The bytes are no structure in this protocol."""
 
@@ -56,6 +66,40 @@ class Thrift:
         except (IndexError, ValueError, TypeError):
             raise ThriftError("no structure of Thrift") from None
         return frozenset(found)
+
+    def fields(self) -> Fields:
+        """Fields with their kinds, known or not, so that `written` gives back the same bytes.
+
+        Raises:
+            ThriftError: it is none, it is cut short, or a field is there twice.
+        """
+        try:
+            return self._fields(0)
+        except (IndexError, ValueError, TypeError):
+            raise ThriftError("no structure of Thrift") from None
+
+    def _fields(self, depth: int) -> Fields:
+        if depth > _DEPTH:
+            raise ValueError("nested too deep")
+        found: Fields = {}
+        number = 0
+        for head in iter(self._byte, _STOP):
+            number = number + (head >> 4) if head >> 4 else self._zigzag()
+            if number in found:
+                raise ValueError("a field that is there twice")
+            found[number] = (head & 15, self._kept(head & 15, depth))
+        return found
+
+    def _kept(self, kind: int, depth: int) -> Any:
+        if kind == _STRUCT:
+            return self._fields(depth + 1)
+        if kind not in (_LIST, _SET):
+            return self._value(kind, depth)
+        head = self._byte()
+        count, kind = self._varint() if head >> 4 == 15 else head >> 4, head & 15
+        # in lists a truth value has a byte of its own
+        one = self._byte if kind in (_TRUE, _FALSE) else lambda: self._kept(kind, depth)
+        return kind, [one() for _ in range(count)]
 
     def _struct(self, depth: int) -> dict[int, Any]:
         if depth > _DEPTH:
@@ -146,6 +190,58 @@ class Thrift:
     def _zigzag(self) -> int:
         value = self._varint()
         return value >> 1 ^ -(value & 1)
+
+
+def written(fields: Fields) -> bytes:
+    """The structure's bytes, each number as short as it can be."""
+    out = bytearray()
+    _write_fields(out, fields)
+    return bytes(out)
+
+
+def _write_fields(out: bytearray, fields: Fields) -> None:
+    last = 0
+    for number, (kind, value) in fields.items():
+        if 0 < number - last < 16:
+            out.append(number - last << 4 | kind)
+        else:
+            out.append(kind)
+            _write_zigzag(out, number)
+        last = number
+        _write_value(out, kind, value)
+    out.append(_STOP)
+
+
+def _write_value(out: bytearray, kind: int, value: Any) -> None:
+    if kind in (_I16, _I32, _I64):
+        _write_zigzag(out, value)
+    elif kind == _BINARY:
+        _write_varint(out, len(value))
+        out += value
+    elif kind == _DOUBLE:
+        out += value
+    elif kind == _BYTE:
+        out.append(value)
+    elif kind == _STRUCT:
+        _write_fields(out, value)
+    elif kind in (_LIST, _SET):
+        inner, items = value
+        out.append(min(len(items), 15) << 4 | inner)
+        if len(items) >= 15:
+            _write_varint(out, len(items))
+        for item in items:
+            _write_value(out, _BYTE if inner in (_TRUE, _FALSE) else inner, item)
+
+
+def _write_zigzag(out: bytearray, value: int) -> None:
+    _write_varint(out, value << 1 if value >= 0 else -value * 2 - 1)
+
+
+def _write_varint(out: bytearray, value: int) -> None:
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
 
 
 class PlacedBytes(bytes):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.common.parquet_footer import is_encrypted
-from pii_tracer.common.thrift import Thrift, ThriftError
+from pii_tracer.common.thrift import INTEGER as NUMBER
+from pii_tracer.common.thrift import Fields, Thrift, ThriftError, written
 from tests.scan.support import parquet
 
 
@@ -89,3 +90,35 @@ def test_a_footer_that_names_an_algorithm_is_of_an_encrypted_file() -> None:
     footer = footer[:-1] + b"\x1c" + b"\x1c\x28\x03abc\0\0" + b"\x18\x02id" + b"\0"
     told = plain[: -8 - size] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
     assert is_encrypted(memoryview(told))
+
+
+@settings(max_examples=50)
+@given(st.lists(st.recursive(SCALARS, nested, max_leaves=12), max_size=6), NUMBERS)
+def test_fields_are_written_as_they_were_read(values: list[tuple[int, bytes]], numbers: list[int]) -> None:
+    """Known or not, in whatever order: nothing that a footer has is lost."""
+    data = structure(values, numbers)
+    reader = Thrift(data)
+    fields = reader.fields()
+    assert written(fields) == data
+    assert (reader.position, set(fields)) == (len(data), set(Thrift(data).struct()))
+
+
+def test_numbers_of_both_signs_are_written_as_they_were_read() -> None:
+    fields: Fields = {
+        n: (NUMBER, value) for n, value in enumerate((0, -1, 1, 63, -64, 64, 2**63 - 1, -(2**63)), start=1)
+    }
+    assert Thrift(written(fields)).fields() == fields
+    assert Thrift(written(fields)).struct() == {number: value for number, (_, value) in fields.items()}
+
+
+def test_a_field_that_is_there_twice_is_no_structure_of_ours() -> None:
+    with pytest.raises(ThriftError):
+        Thrift(bytes([0x16, 2, 0x06, 2, 4, 0])).fields()
+
+
+def test_footers_and_indexes_of_arrow_are_written_as_they_were_read() -> None:
+    plain = parquet(
+        pa.table({"a": ["x", None], "b": [[True], None], "c": [1.5, 2.5]}), row_group_size=1, write_page_index=True
+    )
+    footer = plain[-8 - int.from_bytes(plain[-8:-4], "little") : -8]
+    assert written(Thrift(footer).fields()) == footer

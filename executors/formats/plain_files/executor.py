@@ -32,6 +32,14 @@ from executors.formats.plain_files import parquet_rewrite, parquet_summary, sink
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError, keys_of
 from executors.formats.plain_files.folder_rebuild import FolderRebuild
 from executors.formats.plain_files.parquet_dictionaries import Holds
+from executors.formats.plain_files.parquet_surgery.rewriting import (
+    Original,
+    Persons,
+    facts_of,
+    read_back,
+    scratch_beside,
+    write_again,
+)
 from executors.formats.plain_files.rewriters import MODULES
 from executors.formats.plain_files.row_masking import lasting
 from executors.formats.plain_files.spark_support import PlainFilesOnSpark
@@ -143,7 +151,7 @@ class FilesExecutor:
         summaries = parquet_summary.remove_stale(folder, todo)
         for path, rows in todo.items():
             digest = file_sha256(path)
-            _guarded(task, path, _rewrite)
+            made = _guarded(task, path, _rewrite)
             rewritten.append(
                 {
                     "file": without_values(str(path.relative_to(folder))),
@@ -151,6 +159,7 @@ class FilesExecutor:
                     "sha256_after": file_sha256(path),
                     "rows_before": rows.before,
                     "rows_after": rows.before if task.mask else rows.after,
+                    **made,
                 }
             )
         changed = sum(rows.before - rows.after for rows in todo.values())
@@ -276,20 +285,23 @@ def _found(task: _Task, path: Path) -> int:
     return rows.before - rows.after
 
 
-def _rewrite(task: _Task, path: Path) -> None:
-    """Write beside the file, read back, put in its place. The temporary name starts with `_`: readers pass over it."""
+def _rewrite(task: _Task, path: Path) -> dict[str, Any]:
+    """Write beside the file, read back, put in its place; how, for the journal. The temporary name starts with `_`:
+    readers pass over it."""
+    told: dict[str, Any] = {}
     temporary = path.with_name(TEMPORARY + path.name)
     temporary.touch(mode=0o600)
     how = (task.match, task.keys, task.mask)
     if task.kind is Format.PARQUET:
-        with temporary.open("w+b") as sink:
-            parquet_rewrite.write(lambda **options: pq.ParquetFile(path, **options), sink, *how)
-        parquet_rewrite.compare(
-            lambda **options: pq.ParquetFile(path, **options),
-            lambda **options: pq.ParquetFile(temporary, **options),
-            *how,
-        )
+        persons = Persons(task.match, task.keys, task.strong, task.mask, task.holds)
+        with Original.at(path) as old:
+            with temporary.open("w+b") as sink:
+                made = write_again(old, sink, lambda: scratch_beside(path), persons)
+            with Original.at(temporary) as new:
+                read_back(old, new, made, persons)
+        told = facts_of(made)
     else:
         MODULES[task.kind].write(path, temporary, *how, **task.options)
         MODULES[task.kind].compare(path, temporary, *how, **task.options)
     swap(path, temporary)
+    return told

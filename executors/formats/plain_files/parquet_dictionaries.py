@@ -5,7 +5,7 @@ Arrow filters a dictionary column by dropping numbers of entries, not entries, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,20 +21,33 @@ def holds_nothing(text: str) -> bool:
 
 
 def stale_entries(
-    opened: Callable[..., pq.ParquetFile], paths: Sequence[str], strong: Collection[str], holds: Holds
-) -> bool:
-    """Whether a dictionary has a value among its entries (strong), or in one that no row uses (holds).
+    opened: Callable[..., pq.ParquetFile], paths: Mapping[int, Sequence[str]], strong: Collection[str], holds: Holds
+) -> Iterator[int]:
+    """Row groups of which a dictionary has a value among its entries (strong), or in one that no row uses (holds).
 
-    An entry that a row uses is a row's value: writing the file again would not take it away.
+    paths: columns with dictionaries by row group. An entry that a row uses is a row's value: writing the file again
+    would not take it away.
     """
     values = pa.array(sorted(strong), pa.large_string())
+    every = sorted({path for found in paths.values() for path in found})
+    with opened(read_dictionary=every) as encoded:
+        for group, columns in paths.items():
+            tables = encoded.read_row_group(group, columns=list(columns)).columns if columns else ()
+            arrays = (found for column in tables for chunk in column.chunks for found in _dictionaries(chunk))
+            if any(_equals(array.dictionary, values) or any(map(holds, _unused(array))) for array in arrays):
+                yield group
+
+
+def unused_entries(opened: Callable[..., pq.ParquetFile], paths: Sequence[str], groups: Sequence[int]) -> set[int]:
+    """Row groups of which a dictionary of texts has an entry that no row uses. paths: columns of texts."""
+    found = set()
     with opened(read_dictionary=list(paths)) as encoded:
-        for index in range(encoded.num_row_groups if paths else 0):
-            for column in encoded.read_row_group(index, columns=list(paths)).columns:
-                for array in (found for chunk in column.chunks for found in _dictionaries(chunk)):
-                    if _equals(array.dictionary, values) or any(map(holds, _unused(array))):
-                        return True
-    return False
+        for group in groups if paths else ():
+            tables = encoded.read_row_group(group, columns=list(paths)).columns
+            arrays = (array for column in tables for chunk in column.chunks for array in _dictionaries(chunk))
+            if any(len(_without_row(array)) for array in arrays):
+                found.add(group)
+    return found
 
 
 def _dictionaries(array: pa.Array) -> Iterator[pa.DictionaryArray]:
@@ -59,7 +72,12 @@ def _equals(entries: pa.Array, values: pa.Array) -> bool:
 
 
 def _unused(array: pa.DictionaryArray) -> Iterator[str]:
+    if _is_text(array.dictionary):
+        yield from (text for text in _without_row(array).to_pylist() if text)
+
+
+def _without_row(array: pa.DictionaryArray) -> pa.Array:
+    """Entries that no row uses."""
     entries = array.dictionary
-    if _is_text(entries) and len(entries):
-        used = pc.is_in(pa.array(range(len(entries)), array.indices.type), value_set=array.indices)
-        yield from (text for text in entries.filter(pc.invert(used)).to_pylist() if text)
+    used = pc.is_in(pa.array(range(len(entries)), array.indices.type), value_set=array.indices)
+    return entries.filter(pc.invert(used))

@@ -8,7 +8,7 @@ Memory holds one row group and its copy. What is written is read back and compar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -24,13 +24,14 @@ from executors.formats.plain_files.arrow_match import (
     present_terms,
     resolve,
 )
-from executors.formats.plain_files.parquet_dictionaries import Holds, holds_nothing, stale_entries
+from executors.formats.plain_files.parquet_dictionaries import Holds, holds_nothing
 from executors.formats.plain_files.row_masking import (
     blanked,
     holding_more,
     places,
     refuse_required,
 )
+from executors.formats.plain_files.stale_values import StaleSearch, stands_in
 from pii_tracer.lake.spark_types import with_leaves, without_views
 from pii_tracer.model.datasets import Match, MatchTerm
 from pii_tracer.model.plan import Mask
@@ -44,10 +45,6 @@ ENCRYPTED = "it has encrypted columns, which cannot be written again as they wer
 _INSTANTS = {"coerce_int96_timestamp_unit": "us"}
 _SCHEMA = b"ARROW:schema"
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,38}")
-_ONLY_ROWS = "parquet-mr "
-"""Writers that make a dictionary of the rows they write, so that it holds nothing else (Spark, Hive, Trino's old one).
-
-`DictionaryValuesWriter.java` in https://github.com/apache/parquet-java: an entry is added when a row has it."""
 
 
 @dataclass(frozen=True)
@@ -89,23 +86,63 @@ def survey(
         _refuse_named(source, strong)
         terms, missing = present_terms(source.schema_arrow.names, match)
         before = int(source.metadata.num_rows)
-        persons = changed = 0
-        for index in range(source.num_row_groups):
-            if not _may_hold(source, index, terms, keys):
-                continue
-            # the columns of the match are enough to tell whose rows there are
-            mine = person_mask(source.read_row_group(index, columns=_columns(source, terms)), terms, keys)
-            persons += mine.true_count
-            changed += mine.true_count if mask is None else _holding_more(source, index, mine, mask)
-        # beside rows that stay, what is held may stand in the file's bounds and dictionaries, too; and where only a
-        # column goes, the person may have rows of her own in the file, which go after it
-        within = mask.columns if mask and (persons or not mask.held) else None
-        stale = not changed and _left(opened, source, terms, strong, within, holds)
-        return Seen(before, before - changed, missing, stale)
+        changed, search = _found(opened, source, terms, keys, strong, mask, holds)
+        rows = sum(changed.values())
+        return Seen(before, before - rows, missing, not rows and (search.in_writer(source) or search.anywhere(source)))
 
 
-def write(opened: Opened, sink: IO[bytes], match: Match, keys: Keys, mask: Mask | None = None) -> None:
+def changed_groups(
+    opened: Opened, match: Match, keys: Keys, strong: frozenset[str], mask: Mask | None, holds: Holds
+) -> tuple[frozenset[int], StaleSearch]:
+    """Numbers of row groups of which a row goes or changes, and the search for what else the others may hold.
+
+    Raises:
+        RowsError: as `survey`.
+    """
+    with opened(**_INSTANTS) as source:
+        terms, _ = present_terms(source.schema_arrow.names, match)
+        changed, search = _found(opened, source, terms, keys, strong, mask, holds)
+        return frozenset(changed), search
+
+
+def _found(
+    opened: Opened,
+    source: pq.ParquetFile,
+    terms: tuple[MatchTerm, ...],
+    keys: Keys,
+    strong: frozenset[str],
+    mask: Mask | None,
+    holds: Holds,
+) -> tuple[dict[int, int], StaleSearch]:
+    """Rows that go or change, by row group, and how stale values are searched."""
+    changed: dict[int, int] = {}
+    persons = 0
+    for index in range(source.num_row_groups):
+        if not _may_hold(source, index, terms, keys):
+            continue
+        # the columns of the match are enough to tell whose rows there are
+        mine = person_mask(source.read_row_group(index, columns=_columns(source, terms)), terms, keys)
+        persons += mine.true_count
+        if rows := mine.true_count if mask is None else _holding_more(source, index, mine, mask):
+            changed[index] = rows
+    # beside rows that stay, what is held may stand in the file's bounds and dictionaries, too; and where only a
+    # column goes, the person may have rows of her own in the file, which go after it
+    within = mask.columns if mask and (persons or not mask.held) else None
+    compared = frozenset(_columns(source, tuple(term for term in terms if not term.access)))
+    return changed, StaleSearch(opened, strong, compared, within, holds)
+
+
+def write(
+    opened: Opened,
+    sink: IO[bytes],
+    match: Match,
+    keys: Keys,
+    mask: Mask | None = None,
+    groups: Collection[int] | None = None,
+) -> tuple[int, ...]:
     """Write the kept rows, and the persons' by `mask`; the sink ends where the new file ends.
+
+    groups: numbers of the row groups that are taken, None for all. Gives those of which anything was written.
 
     Raises:
         RowsError: this Parquet schema cannot be written again as it is (legacy lists, mixed timestamps).
@@ -117,8 +154,11 @@ def write(opened: Opened, sink: IO[bytes], match: Match, keys: Keys, mask: Mask 
             sink.truncate()
             options = _options(source, compliant) | _placed(source, mask)
             with pq.ParquetWriter(pa.PythonFile(_Unclosed(sink), "w"), source.schema_arrow, **options) as writer:
-                for table in _kept(source, terms, keys, mask):
+                made = []
+                for index in range(source.num_row_groups) if groups is None else sorted(groups):
+                    table = _kept(source, index, terms, keys, mask)
                     if table.num_rows:
+                        made.append(index)
                         writer.write_table(_fresh_dictionaries(table), row_group_size=table.num_rows)
                 # without Arrow's own schema entry the writer leaves all the others out, too
                 if not options["store_schema"]:
@@ -128,7 +168,7 @@ def write(opened: Opened, sink: IO[bytes], match: Match, keys: Keys, mask: Mask 
             with pq.ParquetFile(pa.PythonFile(_Unclosed(sink), "r")) as written:
                 if _layout(written) == _layout(source):
                     sink.seek(0, 2)
-                    return
+                    return tuple(made)
     raise RowsError("the object's Parquet schema cannot be written again exactly as it is", todo=BY_HAND)
 
 
@@ -146,8 +186,17 @@ class _Unclosed:
         """Left to the owner."""
 
 
-def compare(old: Opened, new: Opened, match: Match, keys: Keys, mask: Mask | None = None) -> None:
+def compare(
+    old: Opened,
+    new: Opened,
+    match: Match,
+    keys: Keys,
+    mask: Mask | None = None,
+    copied: Collection[int] = (),
+) -> None:
     """Read back: the same rows in the same order, and the same key-value metadata.
+
+    copied: numbers of row groups that were copied byte for byte: their rows are not read, only counted.
 
     Raises:
         RowsError: something differs.
@@ -157,7 +206,11 @@ def compare(old: Opened, new: Opened, match: Match, keys: Keys, mask: Mask | Non
             raise RowsError("the rewritten object has other key-value metadata", todo=BY_HAND)
         terms, _ = present_terms(source.schema_arrow.names, match)
         group = 0
-        for table in _kept(source, terms, keys, mask):
+        for index in range(source.num_row_groups):
+            if index in copied:
+                group += 1
+                continue
+            table = _kept(source, index, terms, keys, mask)
             if not table.num_rows:
                 continue
             again = written.read_row_group(group) if group < written.num_row_groups else None
@@ -221,13 +274,13 @@ def _may_hold(source: pq.ParquetFile, group: int, terms: tuple[MatchTerm, ...], 
     return False
 
 
-def _kept(source: pq.ParquetFile, terms: tuple[MatchTerm, ...], keys: Keys, mask: Mask | None) -> Iterator[pa.Table]:
-    for index in range(source.num_row_groups):
-        table = source.read_row_group(index)
-        mine = person_mask(table, terms, keys)
-        whole = _without_views(table)
-        kept = whole.filter(pc.invert(mine)) if mask is None else blanked(whole, mine, mask)
-        yield kept if whole is table else kept.cast(table.schema)
+def _kept(source: pq.ParquetFile, group: int, terms: tuple[MatchTerm, ...], keys: Keys, mask: Mask | None) -> pa.Table:
+    """What is left of a row group."""
+    table = source.read_row_group(group)
+    mine = person_mask(table, terms, keys)
+    whole = _without_views(table)
+    kept = whole.filter(pc.invert(mine)) if mask is None else blanked(whole, mine, mask)
+    return kept if whole is table else kept.cast(table.schema)
 
 
 def _without_views(table: pa.Table) -> pa.Table:
@@ -245,62 +298,6 @@ def _holding_more(source: pq.ParquetFile, group: int, mine: pa.Array, mask: Mask
     positions = places(schema.names, mask)
     refuse_required(schema, positions)
     return holding_more(source.read_row_group(group, columns=[schema.names[p] for p in positions]), mine)
-
-
-def _left(
-    opened: Opened,
-    source: pq.ParquetFile,
-    terms: tuple[MatchTerm, ...],
-    strong: frozenset[str],
-    within: tuple[str, ...] | None,
-    holds: Holds,
-) -> bool:
-    """A value in statistics or a dictionary page although no row is the person's.
-
-    Bounds of the columns that the match compares are keys: there a longer word is somebody else's. within: the columns
-    whose statistics and dictionaries count, None for all.
-    """
-    meta = source.metadata
-    texts = [meta.created_by or ""]
-    columns = [meta.row_group(g).column(c) for g in range(meta.num_row_groups) for c in range(meta.num_columns)]
-    if within is not None:
-        columns = [c for c in columns if _lies_in(c.path_in_schema, within)]
-    compared = _columns(source, tuple(term for term in terms if not term.access))
-    keys: list[str] = []
-    for column in columns:
-        if column.is_stats_set and column.statistics.has_min_max:
-            bounds = [str(bound) for bound in (column.statistics.min, column.statistics.max)]
-            (keys if column.path_in_schema in compared else texts).extend(bounds)
-    if any(_stands_in(value, text) for value in strong for text in texts):
-        return True
-    if any(_stands_in(value, key, word=True) for value in strong for key in keys):
-        return True
-    if (meta.created_by or "").startswith(_ONLY_ROWS):
-        return False
-    paths = sorted({c.path_in_schema for c in columns if c.physical_type == "BYTE_ARRAY" and c.has_dictionary_page})
-    return stale_entries(opened, paths, strong, holds)
-
-
-def _lies_in(path: str, columns: tuple[str, ...]) -> bool:
-    """Whether a leaf's path is one of some columns, or a member of it."""
-    return any(path.lower() == c.lower() or path.lower().startswith(c.lower() + ".") for c in columns)
-
-
-def _stands_in(value: str, text: str, *, word: bool = False) -> bool:
-    """Whether a value stands in a text, and not only as the beginning of a longer number.
-
-    word: nor inside of a longer word.
-    """
-    start = text.find(value)
-    while start >= 0:
-        end = start + len(value)
-        longer = value[-1:].isdigit() and text[end : end + 1].isdigit()
-        if word and any(char.isalpha() for char in value):
-            longer = longer or text[end : end + 1].isalnum() or text[:start][-1:].isalnum()
-        if not longer:
-            return True
-        start = text.find(value, start + 1)
-    return False
 
 
 def _fresh_dictionaries(table: pa.Table) -> pa.Table:
@@ -381,7 +378,7 @@ def _placed(source: pq.ParquetFile, mask: Mask | None) -> dict[str, Any]:
 def _refuse_named(source: pq.ParquetFile, strong: frozenset[str]) -> None:
     """What a job wrote into the footer (a schema with comments, its parameters) is its readers': it is not cut here."""
     texts = [part.decode("utf-8", "replace") for pair in _kv(source).items() for part in pair]
-    if any(_stands_in(value, text) for value in strong for text in texts):
+    if any(stands_in(value, text) for value in strong for text in texts):
         raise RowsError(
             "the key-value metadata in the file's footer holds a value of the person, and a rewrite keeps it",
             todo="write the file again without that entry, then resume (an object of an archive: plan again)",

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import Any
-
-import pyarrow.parquet as pq
 
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, KeySource, RowsError, keys_of
 from executors.formats.plain_files.file_sources import InMemory
-from executors.formats.plain_files.parquet_rewrite import (
-    ENCRYPTED,
-    compare,
-    survey,
-    write,
-)
+from executors.formats.plain_files.parquet_rewrite import ENCRYPTED, survey
+from executors.formats.plain_files.parquet_surgery.recipe import Recipe
+from executors.formats.plain_files.parquet_surgery.rewriting import Original, Persons, read_back, write_again
+from executors.formats.plain_files.parquet_surgery.unsuited import Reason
 from executors.formats.plain_files.rewriters import MODULES
 from pii_tracer.common.parquet_footer import is_encrypted
 from pii_tracer.model.datasets import PLAIN, Format, Match
@@ -34,6 +29,7 @@ class Kept:
 
     missing: labels of match terms whose column this object does not have.
     stale: no row was the person's, but a dictionary, a statistic or the metadata still held a value.
+    made: of Parquet, how the new bytes are put together, or why every row group was written again.
     """
 
     data: bytes | None
@@ -41,6 +37,7 @@ class Kept:
     rows_after: int
     missing: tuple[str, ...] = ()
     stale: bool = False
+    made: Recipe | Reason | None = None
 
 
 @dataclass(frozen=True)
@@ -99,19 +96,17 @@ def drop_rows(data: bytes, kind: Format, match: Match, keys: Keys, strong: froze
 
 
 def _parquet(data: bytes, match: Match, keys: Keys, strong: frozenset[str]) -> Kept:
-    def opened(**options: Any) -> pq.ParquetFile:
-        return pq.ParquetFile(io.BytesIO(data), **options)
-
-    if is_encrypted(memoryview(data)):
+    old = Original.in_memory(data)
+    if is_encrypted(old.data):
         raise RowsError(ENCRYPTED, todo=BY_HAND)
-    seen = survey(opened, match, keys, strong)
+    seen = survey(old.opened, match, keys, strong)
     if not seen.changes:
         return Kept(None, seen.before, seen.after, seen.missing)
-    sink = io.BytesIO()
-    write(opened, sink, match, keys)
+    sink, persons = io.BytesIO(), Persons(match, keys, strong)
+    made = write_again(old, sink, io.BytesIO, persons)
     new = sink.getvalue()
-    compare(opened, lambda **options: pq.ParquetFile(io.BytesIO(new), **options), match, keys)
-    return Kept(new, seen.before, seen.after, seen.missing, seen.stale)
+    read_back(old, Original.in_memory(new), made, persons)
+    return Kept(new, seen.before, seen.after, seen.missing, seen.stale, made)
 
 
 def _bare(data: bytes, kind: Format, match: Match, keys: Keys, name: str) -> Kept:

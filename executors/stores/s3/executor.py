@@ -68,4 +68,6 @@ class S3Executor(PartsExecutor[S3Context]):
     def _made(self, part: Callable[..., Part], step: Step, copy: Copy | None, parameters: Any) -> Part:
         if isinstance(parameters, ClearParameters):
             return ClearingVersions(self._ctx, self._clients, parameters, copy, cleared_at(self._ctx.told(step.id)))
+        if isinstance(parameters, RewriteParameters):
+            return Rewriting(self._ctx, self._clients, parameters, copy, step.id)
         return part(self._ctx, self._clients, parameters, copy)

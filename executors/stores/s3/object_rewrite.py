@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from executors.formats.plain_files.parquet_surgery.recipe import Recipe
+from executors.formats.plain_files.parquet_surgery.rewriting import facts_of
 from executors.formats.plain_files.row_removal import Kept, RowRemoval
+from executors.stores.s3.copy_upload import abort, copy_like
 from executors.stores.s3.object_metadata import Beside
 from executors.stores.s3.objects import (
     PLAN_TAG,
@@ -22,7 +27,8 @@ from executors.stores.s3.objects import (
     write_like,
 )
 from executors.stores.s3.restore import Restoring
-from pii_tracer.lake.stores.s3.object_versions import Readability, readability, sha256_of_head
+from executors.stores.s3.upload_parts import upload_parts
+from pii_tracer.lake.stores.s3.object_versions import ARCHIVED_CLASSES, Readability, readability, sha256_of_head
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import (
     Check,
@@ -30,6 +36,8 @@ from pii_tracer.run.executor_protocol import (
     PartlyDone,
     Progress,
 )
+
+_BEGUN = "uploads_begun"
 
 
 @dataclass(frozen=True)
@@ -42,7 +50,9 @@ class _Compared:
 
 @dataclass(frozen=True)
 class Rewriting(S3Part[RewriteParameters]):
-    """One S3_REWRITE_ARCHIVE step."""
+    """One S3_REWRITE_ARCHIVE step. step_id: under which the journal has the uploads that it began."""
+
+    step_id: str
 
     def check(self) -> None:
         """Raise `RunError` for a missing match, an unsupported format, or a name that holds the person."""
@@ -55,6 +65,7 @@ class Rewriting(S3Part[RewriteParameters]):
             PartlyDone: some were not rewritten, each with its reason.
         """
         compared = self._compared()
+        self._abort_left()
         done: list[dict[str, Any]] = []
         failed: list[dict[str, str]] = []
         cold: list[VersionRef] = []
@@ -176,13 +187,36 @@ class Rewriting(S3Part[RewriteParameters]):
         if kept.data is None:
             return fact
         compared.beside.keep(item.key, old)
-        return fact | write_like(client, bucket, item.key, kept.data, old, self.parameters.plan_id, tags)
+        return fact | self._write(item.key, kept, kept.data, old, tags)
+
+    def _write(
+        self, key: str, kept: Kept, data: bytes, old: Mapping[str, Any], tags: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """Write the new object: S3 copies what stays of a large Parquet file, where it can."""
+        where = (self.client, self.parameters.bucket, key, data)
+        beside = (old, self.parameters.plan_id, tags)
+        facts = facts_of(kept.made) if kept.made is not None else {}
+        # what is archived is read by nobody afterwards: S3 tells the SHA-256 of an object that was sent in one piece
+        if isinstance(kept.made, Recipe) and old.get("StorageClass", "STANDARD") not in ARCHIVED_CLASSES:
+            parts = upload_parts(kept.made)
+            if parts and (told := copy_like(*where, parts, *beside, lambda upload: self._note(key, upload))):
+                return facts | told
+        return facts | write_like(*where, *beside)
+
+    def _note(self, key: str, upload_id: str) -> None:
+        self.ctx.note(self.step_id, {_BEGUN: [{"key": key, "upload_id": upload_id}]})
+
+    def _abort_left(self) -> None:
+        """Abort uploads that this step began and did not end, because it was killed."""
+        begun = [upload for facts in self.ctx.told(self.step_id) for upload in facts.get(_BEGUN, ())]
+        for upload in begun:
+            abort(self.client, self.parameters.bucket, upload["key"], upload["upload_id"])
 
     def _resumed(self, compared: _Compared, item: VersionRef, current: Any) -> dict[str, Any]:
         """This plan wrote the object before a crash: S3 tells what, the old version tells how many rows."""
         fact: dict[str, Any] = {
             "version_id": current.get("VersionId", "null"),
-            "sha256": sha256_of_head(current),
+            "sha256": sha256_of_head(current) or self._sha256(item.key, current),
             "etag": current["ETag"].strip('"'),
             "bytes": current["ContentLength"],
             "resumed": True,
@@ -194,6 +228,13 @@ class Rewriting(S3Part[RewriteParameters]):
             with contextlib.suppress(RunError):
                 kept, _ = self._dropped(compared, item)
         return _fact(item, "rewritten", kept) | fact
+
+    def _sha256(self, key: str, current: Any) -> str | None:
+        """Of the bytes themselves, where S3 has the checksums of parts alone."""
+        if "-" not in current["ETag"]:
+            return None
+        data, _ = read(self.client, self.parameters.bucket, key, current.get("VersionId", "null"))
+        return hashlib.sha256(data).hexdigest()
 
     def _dropped(self, compared: _Compared, item: VersionRef) -> tuple[Kept, Any]:
         data, answer = read(self.client, self.parameters.bucket, item.key, item.version_id)

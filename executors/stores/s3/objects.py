@@ -43,7 +43,7 @@ PLAN_TAG = "pii-tracer-plan"
 
 class S3Context(Protocol):
     """What the S3 executor needs of the execution context. everything: all key sets of the plan. told: the facts that a
-    step has given so far. finds: searches for the values of key sets."""
+    step has given so far. note: puts some into the journal at once. finds: searches for the values of key sets."""
 
     @property
     def estate(self) -> Estate: ...
@@ -59,6 +59,9 @@ class S3Context(Protocol):
 
     @property
     def told(self) -> Callable[[str], Sequence[Mapping[str, Any]]]: ...
+
+    @property
+    def note(self) -> Callable[[str, Mapping[str, Any]], None]: ...
 
     @property
     def finds(self) -> Finds: ...
@@ -278,10 +281,6 @@ def write_like(
     Raises:
         RunError: somebody wrote the object meanwhile, or it was refused.
     """
-    metadata = {name: value for name, value in old.get("Metadata", {}).items() if name != PLAN_TAG}
-    same = _headers(old)
-    if tags:
-        same["Tagging"] = urlencode(tags)
     digest = hashlib.sha256(data)
     try:
         answer = client.put_object(
@@ -289,16 +288,13 @@ def write_like(
             Key=key,
             Body=data,
             IfMatch=old["ETag"],
-            Metadata=metadata | {PLAN_TAG: plan_id},
             # S3 wants to see one of two headers beside a lock; this names the algorithm in the one that is no MD5
             ChecksumAlgorithm="SHA256",
             ChecksumSHA256=base64.b64encode(digest.digest()).decode(),
-            **same,
+            **kept_beside(old, plan_id, tags),
         )
     except (ClientError, BotoCoreError) as error:
-        if error_code(error) in ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey"):
-            raise overwritten(bucket, key) from None
-        raise refused("PutObject", error, bucket, key) from None
+        raise changed_meanwhile(error, bucket, key) or refused("PutObject", error, bucket, key) from None
     return {
         "version_id": answer.get("VersionId", "null"),
         "sha256": digest.hexdigest(),
@@ -306,6 +302,20 @@ def write_like(
         "bytes": len(data),
         "request_id": request_id(answer),
     }
+
+
+def kept_beside(old: Mapping[str, Any], plan_id: str, tags: Mapping[str, str]) -> dict[str, Any]:
+    """Parameters of an upload that keeps what stands beside an object's bytes, and names the plan."""
+    metadata = {name: value for name, value in old.get("Metadata", {}).items() if name != PLAN_TAG}
+    same = _headers(old) | {"Metadata": metadata | {PLAN_TAG: plan_id}}
+    return same | {"Tagging": urlencode(tags)} if tags else same
+
+
+def changed_meanwhile(error: Exception, bucket: str, key: str) -> RunError | None:
+    """What a conditional write failed for, where it is that somebody wrote or deleted the object."""
+    if error_code(error) in ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey"):
+        return overwritten(bucket, key)
+    return None
 
 
 _KEPT_HEADERS = (

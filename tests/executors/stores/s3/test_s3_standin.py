@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import time
 from pathlib import Path
@@ -146,3 +147,45 @@ def test_one_stand_in_a_folder_and_it_ends_by_itself(tmp_path: Path) -> None:
             return
         time.sleep(0.1)
     pytest.fail("the stand-in still runs")
+
+
+def test_parts_that_are_copied_are_refused_as_s3_refuses_them(world: World) -> None:
+    bucket, client = world.new("parts"), world.client()
+    least = 5 * 1024**2
+    old = world.put(bucket, KEY, bytes(least + 10))
+    small = world.put(bucket, "small", b"small")
+    upload = client.create_multipart_upload(Bucket=bucket, Key=KEY, ChecksumAlgorithm="SHA256")["UploadId"]
+    which = {"Bucket": bucket, "Key": KEY, "UploadId": upload}
+    source = {"Bucket": bucket, "Key": KEY, "VersionId": old["version_id"]}
+
+    def copy(extent: str, number: int = 1, **more: object) -> dict[str, str]:
+        given = {**which, "PartNumber": number, "CopySource": source, "CopySourceRange": extent, **more}
+        found: dict[str, str] = client.upload_part_copy(**given)["CopyPartResult"]
+        return found
+
+    refused(lambda: copy(f"bytes=0-{least + 10}"), "InvalidArgument")
+    refused(lambda: copy("bytes=9-3"), "InvalidArgument")
+    refused(lambda: copy("bytes=0-9", 10_001), "InvalidArgument")
+    refused(lambda: copy("bytes=0-9", CopySourceIfMatch='"another"'), "PreconditionFailed")
+    refused(lambda: copy("bytes=0-3", CopySource={"Bucket": bucket, "Key": "small"}), "InvalidRequest")
+    refused(lambda: copy("bytes=0-9", UploadId="none"), "NoSuchUpload")
+    assert small["version_id"] != old["version_id"]
+    first = copy("bytes=0-99", CopySourceIfMatch=f'"{old["etag"]}"')
+    assert first["ChecksumSHA256"] == base64.b64encode(hashlib.sha256(bytes(100)).digest()).decode()
+    second = client.upload_part(**which, PartNumber=2, Body=b"z", ChecksumAlgorithm="SHA256")
+    told = [
+        {"PartNumber": 1, "ETag": first["ETag"], "ChecksumSHA256": first["ChecksumSHA256"]},
+        {"PartNumber": 2, "ETag": second["ETag"], "ChecksumSHA256": second["ChecksumSHA256"]},
+    ]
+    without = [{name: part[name] for name in ("PartNumber", "ETag")} for part in told]
+
+    def complete(parts: object, **more: object) -> object:
+        return client.complete_multipart_upload(**which, MultipartUpload={"Parts": parts}, **more)
+
+    refused(lambda: complete(told), "EntityTooSmall")
+    refused(lambda: complete(without), "InvalidRequest")
+    refused(lambda: complete(told, IfMatch='"another"'), "PreconditionFailed")
+    refused(lambda: complete([told[0] | {"ChecksumSHA256": second["ChecksumSHA256"]}]), "InvalidPart")
+    complete(told[:1], IfMatch=f'"{old["etag"]}"')
+    assert world.get(bucket, KEY) == bytes(100)
+    refused(lambda: complete(told[:1]), "NoSuchUpload")

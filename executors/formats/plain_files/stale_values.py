@@ -1,0 +1,124 @@
+"""Values of a person that a Parquet file still has although no row is the person's: in bounds and dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from executors.formats.plain_files.parquet_dictionaries import Holds, stale_entries, unused_entries
+
+_ONLY_ROWS = "parquet-mr "
+"""Writers that make a dictionary of the rows they write, so that it holds nothing else (Spark, Hive, Trino's old one).
+
+`DictionaryValuesWriter.java` in https://github.com/apache/parquet-java: an entry is added when a row has it."""
+
+_ARROW = "parquet-cpp-arrow "
+_SCHEMA = b"ARROW:schema"
+
+
+@dataclass(frozen=True)
+class StaleSearch:
+    """Searches one file.
+
+    strong: values that stand for the person wherever they are found. compared: columns that the match compares; bounds
+    of these are keys: there a longer word is somebody else's. within: the columns whose statistics and dictionaries
+    count, None for all. holds: of texts, whether any value of hers is in them.
+    """
+
+    opened: Callable[..., pq.ParquetFile]
+    strong: frozenset[str]
+    compared: frozenset[str]
+    within: tuple[str, ...] | None
+    holds: Holds
+
+    def in_writer(self, source: pq.ParquetFile) -> bool:
+        """Whether the name of the file's writer has a value."""
+        return any(stands_in(value, source.metadata.created_by or "") for value in self.strong)
+
+    def anywhere(self, source: pq.ParquetFile) -> bool:
+        """Whether any row group has a value in its bounds, or in a dictionary."""
+        groups = range(source.num_row_groups)
+        return any(self.in_bounds(source, groups)) or any(True for _ in self.in_dictionaries(source, groups))
+
+    def in_bounds(self, source: pq.ParquetFile, groups: Iterable[int]) -> list[bool]:
+        """Of each row group, whether its statistics have a value."""
+        return [any(self._bound(column) for column in self._columns(source, group)) for group in groups]
+
+    def in_dictionaries(self, source: pq.ParquetFile, groups: Iterable[int]) -> Iterator[int]:
+        """The row groups that have a value in an entry of a dictionary, one by one."""
+        if not (source.metadata.created_by or "").startswith(_ONLY_ROWS):
+            taken = {group: self._encoded(source, group) for group in groups}
+            yield from stale_entries(self.opened, taken, self.strong, self.holds)
+
+    def unused(self, source: pq.ParquetFile, groups: Sequence[int]) -> set[int]:
+        """Row groups with entries of dictionaries that no row uses, or that may have some: whose these are, by whatever
+        value, nobody can tell. Arrow writes all entries of a column of the type dictionary into every row group.
+        """
+        if (source.metadata.created_by or "").startswith(_ONLY_ROWS) or _made_of_rows(source):
+            return set()
+        meta = source.metadata
+        found = {
+            group
+            for group in groups
+            for number in range(meta.num_columns)
+            if meta.row_group(group).column(number).has_dictionary_page and not _is_text(meta.schema.column(number))
+        }
+        texts = [meta.schema.column(n).path for n in range(meta.num_columns) if _is_text(meta.schema.column(n))]
+        return found | unused_entries(self.opened, texts, [group for group in groups if group not in found])
+
+    def counts(self, path: str) -> bool:
+        """Whether a column, by its path, is one whose statistics and dictionaries count."""
+        return self.within is None or _lies_in(path, self.within)
+
+    def _columns(self, source: pq.ParquetFile, group: int) -> list[Any]:
+        meta = source.metadata
+        columns = [meta.row_group(group).column(number) for number in range(meta.num_columns)]
+        return [column for column in columns if self.counts(column.path_in_schema)]
+
+    def _bound(self, column: Any) -> bool:
+        if not column.is_stats_set or not column.statistics.has_min_max:
+            return False
+        word = column.path_in_schema in self.compared
+        bounds = [str(bound) for bound in (column.statistics.min, column.statistics.max)]
+        return any(stands_in(value, bound, word=word) for value in self.strong for bound in bounds)
+
+    def _encoded(self, source: pq.ParquetFile, group: int) -> list[str]:
+        columns = self._columns(source, group)
+        return sorted({c.path_in_schema for c in columns if c.physical_type == "BYTE_ARRAY" and c.has_dictionary_page})
+
+
+def _made_of_rows(source: pq.ParquetFile) -> bool:
+    """Whether Arrow wrote the file, and no column was a dictionary: then each dictionary was made of the rows."""
+    meta = source.metadata
+    if not (meta.created_by or "").startswith(_ARROW) or _SCHEMA not in (meta.metadata or {}):
+        return False
+    return not any("dictionary<" in str(field.type) for field in source.schema_arrow)
+
+
+def _is_text(column: Any) -> bool:
+    return bool(column.physical_type == "BYTE_ARRAY" and column.logical_type.type != "DECIMAL")
+
+
+def _lies_in(path: str, columns: tuple[str, ...]) -> bool:
+    """Whether a leaf's path is one of some columns, or a member of it."""
+    return any(path.lower() == c.lower() or path.lower().startswith(c.lower() + ".") for c in columns)
+
+
+def stands_in(value: str, text: str, *, word: bool = False) -> bool:
+    """Whether a value stands in a text, and not only as the beginning of a longer number.
+
+    word: nor inside of a longer word.
+    """
+    start = text.find(value)
+    while start >= 0:
+        end = start + len(value)
+        longer = value[-1:].isdigit() and text[end : end + 1].isdigit()
+        if word and any(char.isalpha() for char in value):
+            longer = longer or text[end : end + 1].isalnum() or text[:start][-1:].isalnum()
+        if not longer:
+            return True
+        start = text.find(value, start + 1)
+    return False
