@@ -68,13 +68,17 @@ class _View:
 
 @dataclass
 class Script:
-    """Statements of one session, in order. contract: tables written here are seen through, like temporary views."""
+    """Statements of one session, in order. contract: tables written here are seen through, like temporary views.
+
+    look: is shown each statement's tree before it is resolved.
+    """
 
     names: Names
     dialect: str
     contract: bool = False
     views: dict[str, _View] = field(default_factory=dict)
     created: set[str] = field(default_factory=set)
+    look: Callable[[exp.Expression], None] | None = None
 
     def run(self, sql: str) -> list[StatementLineage]:
         """The lineage of every write of a text.
@@ -147,6 +151,8 @@ class Script:
         if task is not None:
             return self._statement(replace(statement, text=task))
         for node in _parsed(prepared(statement.text), self.dialect):
+            if self.look is not None:
+                self.look(node)
             if statement.rows is not None:
                 of_table(node, statement.rows, self.dialect)
             if isinstance(node, exp.MultitableInserts):
