@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -35,24 +34,23 @@ from pii_tracer.lineage.sql.statements.create_statements import created
 from pii_tracer.lineage.sql.statements.merge_statements import merged
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
 from pii_tracer.lineage.sql.statements.update_statements import updated
-from pii_tracer.lineage.sql.text.dialect_forms import plain
+from pii_tracer.lineage.sql.text.dynamic_statements import Dynamic, dynamic_of
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
 from pii_tracer.lineage.sql.text.multi_target_writes import hoisted
 from pii_tracer.lineage.sql.text.names_inside_tables import parts_of
-from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL, task_of
+from pii_tracer.lineage.sql.text.procedure_bodies import task_of
 from pii_tracer.lineage.sql.text.script_splitting import (
     Statement,
     call_of,
     clone_of,
     evolves,
-    expanded,
     prepared,
     recut,
     split,
 )
+from pii_tracer.lineage.sql.text.statement_parsing import parsed
 from pii_tracer.lineage.sql.text.table_moves import Move, moves_of
 from pii_tracer.lineage.sql.text.table_names import Names
-from pii_tracer.lineage.sql.text.unparsed_clauses import simpler
 from pii_tracer.model.errors import LineageError
 
 
@@ -138,6 +136,9 @@ class Script:
         query = self._query()
         if administration(statement.text) is not None:
             return [self._finish(statement, query, Draft(Effect.NONE, None))]
+        dynamic = dynamic_of(statement.text, self.dialect)
+        if dynamic is not None:
+            return self._run(statement, dynamic)
         clone = clone_of(statement.text)
         if clone is not None:
             return [self._finish(statement, query, cloned(query, clone))]
@@ -150,7 +151,7 @@ class Script:
         task = task_of(statement.text)
         if task is not None:
             return self._statement(replace(statement, text=task))
-        for node in _parsed(prepared(statement.text), self.dialect):
+        for node in parsed(prepared(statement.text), self.dialect):
             if self.look is not None:
                 self.look(node)
             if statement.rows is not None:
@@ -168,6 +169,18 @@ class Script:
                     made.append(self._finish(statement, query, of_itself))
             return made
         return []
+
+    def _run(self, statement: Statement, dynamic: Dynamic) -> list[StatementLineage]:
+        """The statements of a text that is run; they are recorded as the statement that runs it."""
+        parts = split(dynamic.text, self.dialect) if dynamic.text else []
+        made = [one for part in parts for one in self.statement(part)]
+        if dynamic.doubt is not None and not any(one.effect not in _READS for one in made):
+            made.append(self._failed(statement, dynamic.doubt))
+        doubts = () if dynamic.doubt is None else (dynamic.doubt,)
+        return [
+            replace(one, sql=statement.text, line=statement.line, reasons=tuple(dict.fromkeys((*one.reasons, *doubts))))
+            for one in made
+        ]
 
     def _inserts(self, statement: Statement, node: exp.MultitableInserts) -> list[StatementLineage]:
         """Several INSERTs of one statement: all read what was there before it."""
@@ -295,38 +308,7 @@ class Script:
         )
 
 
-def _parsed(text: str, dialect: str) -> list[exp.Expression]:
-    """Parse without the parser's warnings: what it falls back on becomes a reason."""
-    if dialect in T_SQL:
-        text = expanded(text)
-    logger = logging.getLogger("sqlglot")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        return [plain(node, dialect) for node in _nodes(text, dialect)]
-    finally:
-        logger.setLevel(level)
-
-
-def _nodes(text: str, dialect: str) -> list[exp.Expression]:
-    """The parsed statements; where the parser gives up, once more without the clauses that it does not know."""
-    found: list[exp.Expression] | None = None
-    try:
-        found = [cast(exp.Expression, n) for n in sqlglot.parse(text, dialect=dialect) if n is not None]
-        if not any(isinstance(node, exp.Command) for node in found):
-            return found
-    except SqlglotError:
-        if (other := simpler(text, dialect)) == text:
-            raise
-        return [cast(exp.Expression, n) for n in sqlglot.parse(other, dialect=dialect) if n is not None]
-    if (other := simpler(text, dialect)) != text:
-        try:
-            return [cast(exp.Expression, n) for n in sqlglot.parse(other, dialect=dialect) if n is not None]
-        except SqlglotError:
-            return found
-    return found
-
-
+_READS = frozenset({Effect.QUERY, Effect.NONE})
 _HANDLERS: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (
     (exp.Create, created),
     (exp.Insert, writes.inserted),
