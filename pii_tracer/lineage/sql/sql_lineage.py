@@ -34,6 +34,7 @@ from pii_tracer.lineage.sql.statements.create_statements import created
 from pii_tracer.lineage.sql.statements.merge_statements import merged
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
 from pii_tracer.lineage.sql.statements.update_statements import updated
+from pii_tracer.lineage.sql.text.current_database import current_database
 from pii_tracer.lineage.sql.text.dynamic_statements import Dynamic, dynamic_of
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
 from pii_tracer.lineage.sql.text.multi_target_writes import hoisted
@@ -68,7 +69,7 @@ class _View:
 class Script:
     """Statements of one session, in order. contract: tables written here are seen through, like temporary views.
 
-    look: is shown each statement's tree before it is resolved.
+    look: is shown each statement's tree before it is resolved. used: the database that a statement chose (USE).
     """
 
     names: Names
@@ -77,6 +78,7 @@ class Script:
     views: dict[str, _View] = field(default_factory=dict)
     created: set[str] = field(default_factory=set)
     look: Callable[[exp.Expression], None] | None = None
+    used: str = ""
 
     def run(self, sql: str) -> list[StatementLineage]:
         """The lineage of every write of a text.
@@ -90,7 +92,22 @@ class Script:
             raise LineageError(
                 f"the SQL cannot be read: {_short(error)}", todo="correct the text or its dialect"
             ) from None
-        return [made for statement in statements for made in self.statement(statement)]
+        defaults = self.names.defaults
+        try:
+            return [made for statement in statements for made in self.statement(statement)]
+        finally:
+            self.names.defaults, self.used = defaults, ""
+
+    def _use(self, defaults: list[str]) -> None:
+        """Names without a database mean tables of another one from here on. Temporary views are in none."""
+        own = {
+            key: key.rpartition(".")[2]
+            for key, view in self.views.items()
+            if view.made[-1:] and view.made[-1][0] == key
+        }
+        self.names.defaults, self.used = defaults, ".".join(defaults)
+        for key, name in own.items():
+            self.views[self.names.of_text(name).lower()] = self.views.pop(key)
 
     def statement(self, statement: Statement) -> list[StatementLineage]:
         """One statement; what cannot be resolved comes out with its reasons."""
@@ -134,6 +151,10 @@ class Script:
 
     def _statement(self, statement: Statement) -> list[StatementLineage]:
         query = self._query()
+        used = current_database(statement.text, self.dialect, self.names.defaults)
+        if used is not None:
+            self._use(used)
+            return [self._finish(statement, query, Draft(Effect.NONE, None))]
         if administration(statement.text) is not None:
             return [self._finish(statement, query, Draft(Effect.NONE, None))]
         dynamic = dynamic_of(statement.text, self.dialect)
@@ -250,6 +271,7 @@ class Script:
             emptied=draft.emptied,
             views=tuple(query.findings.views),
             makes=draft.makes or draft.effect in (Effect.CLONE, Effect.RENAME),
+            database=self.used,
         )
         self._remember(draft, made)
         return made

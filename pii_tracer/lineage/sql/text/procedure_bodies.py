@@ -102,7 +102,8 @@ def is_control(tokens: Sequence[Token], dialect: str) -> bool:
     """Whether a statement of a script outside of any block is, or begins with, a word of control flow
     (https://cloud.google.com/bigquery/docs/reference/standard-sql/procedural-language).
     """
-    return dialect == "bigquery" and tokens[0].text.upper() in _SCRIPT_WORDS
+    system = len(tokens) > 1 and tokens[1].text.startswith("@")  # SET @@dataset_id
+    return dialect == "bigquery" and tokens[0].text.upper() in _SCRIPT_WORDS and not system
 
 
 def control_pieces(sql: str, part: Sequence[Token], dialect: str) -> list[Piece]:
