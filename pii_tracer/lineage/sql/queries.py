@@ -33,7 +33,7 @@ from pii_tracer.lineage.sql.scopes import (
     shown,
     whole_row,
 )
-from pii_tracer.lineage.sql.star_expansion import meant, star
+from pii_tracer.lineage.sql.star_expansion import by_pattern, meant, star
 
 MAX_ROUNDS = 20
 """Rounds after which the dependencies of a recursive query are given up as not settled."""
@@ -297,8 +297,9 @@ class Query(FromItems):
             while isinstance(item, exp.Apply) and (is_star(item.this) or isinstance(item.this, exp.Apply)):
                 applied.append(item.expression.name or item.expression.sql())
                 item = item.this
-            if is_star(item):
-                more, unknown = star(item, scope, resolve)
+            starred = star(item, scope, resolve) if is_star(item) else by_pattern(item, scope, resolve)
+            if starred is not None:
+                more, unknown = starred
                 fields += [_applied(f, applied) for f in more]
                 rest += unknown
                 continue
