@@ -31,6 +31,8 @@ from pii_tracer.model.gap_kinds import LineageGapKind
 
 _RUN_AGAIN = frozenset({Effect.REPLACE, Effect.VIEW, Effect.CLONE})
 """Effects of statements that Spark can be given again: which literals the last one had decides what it makes."""
+_RECORDED = _RUN_AGAIN | {Effect.APPEND}
+"""Effects of statements whose texts are recorded to be run again, as far as they read anything."""
 _TOLD_AFTER = 100_000
 _PARSED_AFTER = 10_000
 
@@ -220,7 +222,7 @@ def _told(query: Query, group: _Group, reading: Reading, job: str, eras: Eras, l
     now, old = eras.resolved(query.text, moments, reading.statements, again)
     spark = query.dialect in SPARK
     for one in now:
-        rebuild = spark and group.ok
+        rebuild = spark and group.ok and one.effect in _RECORDED and bool(one.inputs)
         yield Told(_with_literals(one, group, rebuild), proof, failed=not group.ok, rebuild=rebuild)
     for one in old:
         yield Told(_with_literals(one, group, False), proof, failed=not group.ok, rebuild=False)

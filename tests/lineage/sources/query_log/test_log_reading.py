@@ -215,7 +215,7 @@ def test_the_tables_a_statement_is_given_are_all_it_can_mean():
 def test_spark_gives_the_same_graph(tmp_path: Path, spark: Any):  # noqa: F811
     texts = [WRITE, "FROBNICATE", "SELECT 'x", "CREATE TABLE prod.new AS SELECT pan, count(*) AS n FROM lake.prod.payments "
              "WHERE user_id > 5 GROUP BY pan", "INSERT INTO prod.copy SELECT * FROM nowhere.x"]  # fmt: skip
-    rows = [row(f"{t} /* {n} */" if n else t, state="FAILED" if n % 3 else "OK") for n in range(150) for t in texts]
+    rows = [row(f"{t} -- {n}" if n else t, state="FAILED" if n % 3 else "OK") for n in range(150) for t in texts]
     (tmp_path / "log").write_text("".join(json.dumps(r) + "\n" for r in rows))
     here, there = harvested(tmp_path), harvested(tmp_path, parser=parser_on(spark))
     assert there.graph.digest() == here.graph.digest()
