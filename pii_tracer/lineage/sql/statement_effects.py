@@ -34,7 +34,7 @@ class Effect(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SqlEdge:
     """A column of a source table goes into, or decides about, a column of the output."""
 
