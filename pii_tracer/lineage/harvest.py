@@ -26,12 +26,9 @@ from pii_tracer.lineage.sources.openlineage.input_aliases import tell_names
 from pii_tracer.lineage.sources.openlineage.run_lineage import tell_changes, tell_gaps, tell_run
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras
 from pii_tracer.lineage.sources.openlineage.sql_facets import told_by_events
-from pii_tracer.lineage.sources.query_logs import (
-    Parser,
-    log_files,
-    parse_here,
-    read_queries,
-)
+from pii_tracer.lineage.sources.query_log.log_reading import read_queries
+from pii_tracer.lineage.sources.query_log.log_rows import log_files
+from pii_tracer.lineage.sources.query_log.shape_parsing import Parser, parse_here
 from pii_tracer.lineage.sources.shared_temp_views import share
 from pii_tracer.lineage.sources.statement_facts import (
     SPARK,

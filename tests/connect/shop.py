@@ -22,8 +22,8 @@ from pii_tracer.config.estate_file import Estate, load_estate
 from pii_tracer.lake.keys.envelope.cells import Binding
 from pii_tracer.lake.keys.envelope.key_wrapping import LocalFile, Wrapper
 from pii_tracer.lake.keys.envelope.spark_columns import decrypt_columns, encrypt_columns
-from pii_tracer.lineage.sources.query_logs import Query, parse_here
-from pii_tracer.lineage.sources.query_logs_spark import parser_on
+from pii_tracer.lineage.sources.query_log.shape_parsing import Query, parse_here
+from pii_tracer.lineage.sources.query_log.spark_parsing import parser_on
 from pii_tracer.lineage.sources.table_candidates import Tables
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.folder_scan import scan_tree

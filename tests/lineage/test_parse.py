@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.lineage.sql.parse_lines import answer_line, answer_sql, parse_lines
+from pii_tracer.lineage.sql.sql_lineage import parse_statements
 from tests.lineage.cases import CASES, SCHEMAS, Case
 
 TYPED = {table: [(c, "") for c in columns] for table, columns in SCHEMAS.items()}
@@ -48,6 +49,20 @@ def test_expression_is_composed_down_to_the_sources():
     found = {e["to"]: e["expression"] for e in answer_sql(sql, "spark", TYPED)["edges"]}
     assert found["lineage_out.h"] == "SHA2(REGEXP_REPLACE(LOWER(payments.phone), '[^0-9]', ''), 256)"
     assert found["lineage_out.m"] == "(payments.user_id + 1) * 2"
+
+
+def test_every_constant_of_values_is_in_an_expression():
+    """A hash with one of two salts would find half of the persons."""
+    sql = "INSERT INTO target (pan) SELECT sha2(concat(p.pan, v.c), 256) FROM payments p CROSS JOIN (VALUES {}) AS v(c)"
+    few, many = (
+        {
+            e.expression
+            for e in parse_statements(sql.format(", ".join(f"('{n}')" for n in range(rows))), "spark", TYPED)[0].edges
+        }
+        for rows in (2, 50)
+    )
+    assert few == {f"SHA2(CONCAT(payments.pan, '{n}'), 256)" for n in range(2)}
+    assert many == {None}
 
 
 def test_columns_stand_in_a_stars_place_in_the_expression():

@@ -7,9 +7,12 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.lineage.harvest import Harvested
 
 
-def harvest(settings: Settings, *, on_spark: bool = False, show: Shows = SILENT) -> Harvested:
+def harvest(
+    settings: Settings, *, on_spark: bool = False, workers: int | None = None, show: Shows = SILENT
+) -> Harvested:
     """Read the estate's lineage sources into the graph, which is kept in the state folder; its gaps say what could not
-    be resolved. on_spark: parse the texts of query logs on the estate's Spark session.
+    be resolved. on_spark: parse the texts of query logs on the estate's Spark session. workers: processes that parse
+    them otherwise; by default as many as this machine has cores. The graph is the same.
 
     Raises:
         ConfigError: the estate file cannot be read.
@@ -19,6 +22,7 @@ def harvest(settings: Settings, *, on_spark: bool = False, show: Shows = SILENT)
     from pii_tracer.app.planning.plan_creation import graph_file, take_inventory, take_lineage
     from pii_tracer.lineage.graph.graph_file import save
     from pii_tracer.lineage.sources.dataset_notes import save_notes
+    from pii_tracer.lineage.sources.query_log.parse_workers import cores, parser_in
 
     estate = settings.estate()
     show.step("inventory", "schemas from the catalogs")
@@ -26,7 +30,7 @@ def harvest(settings: Settings, *, on_spark: bool = False, show: Shows = SILENT)
     show.step("harvest")
     if on_spark:
         from executors.engine.spark_session import open_session
-        from pii_tracer.lineage.sources.query_logs_spark import parser_on
+        from pii_tracer.lineage.sources.query_log.spark_parsing import parser_on
 
         spark = open_session(estate, settings.base)
         try:
@@ -34,7 +38,7 @@ def harvest(settings: Settings, *, on_spark: bool = False, show: Shows = SILENT)
         finally:
             spark.stop()
     else:
-        found = take_lineage(settings, estate, inventory, show.step)
+        found = take_lineage(settings, estate, inventory, show.step, parser_in(workers or cores()))
     save(found.graph, graph_file(settings))
     save_notes(found.notes, settings.state / "lineage" / "notes.json")
     return found

@@ -57,7 +57,8 @@ from pii_tracer.lineage.graph.facts import with_edges
 from pii_tracer.lineage.graph.graph_file import save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, Harvested, SourceRead, Summary, harvest_all
-from pii_tracer.lineage.sources.query_logs import Parser, parse_here
+from pii_tracer.lineage.sources.query_log.parse_workers import cores, parser_in
+from pii_tracer.lineage.sources.query_log.shape_parsing import Parser
 from pii_tracer.model.column_paths import spot_of
 from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.locations import s3_location
@@ -153,9 +154,11 @@ def event_log(settings: Settings) -> Path:
 
 
 def take_lineage(
-    settings: Settings, estate: Estate, inventory: Inventory, say: Say, parser: Parser = parse_here
+    settings: Settings, estate: Estate, inventory: Inventory, say: Say, parser: Parser | None = None
 ) -> Harvested:
-    """Every lineage source into the graph, names resolved by the estate's catalogs; parser: for query logs."""
+    """Every lineage source into the graph, names resolved by the estate's catalogs; parser: for query logs, by default
+    in as many processes as this machine has cores.
+    """
     from pii_tracer.lineage.sources.declared_schemas import glue_tables, schema_files
     from pii_tracer.lineage.sources.openlineage.event_fetching import gather, sources_of
 
@@ -178,7 +181,7 @@ def take_lineage(
         gaps=fetched.gaps,
         reads=[SourceRead(name, count, "events fetched") for name, count in fetched.reads],
         progress=say,
-        parser=parser,
+        parser=parser or parser_in(cores()),
     )
     harvested = harvest_all(estate.lineage, given)
     return replace(harvested, graph=_with_key_tables(harvested.graph, estate, inventory, paths))

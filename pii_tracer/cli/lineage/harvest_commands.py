@@ -36,8 +36,19 @@ def parse(file: Path, fmt: str, dialect: str, schema_file: Path | None) -> int:
 @estate_option
 @state_option
 @format_option("text", "json")
-@click.option("--spark", "on_spark", is_flag=True, help="parse the texts of query logs on the estate's Spark session")
-def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool) -> int:
+@click.option(
+    "--on-spark",
+    "--spark",
+    "on_spark",
+    is_flag=True,
+    help="parse the texts of query logs on the estate's Spark session",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    help="processes that parse query logs [default: as many as there are cores]",
+)
+def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool, workers: int | None) -> int:
     """Read the estate's lineage sources into the graph, and say what could not be resolved."""
     from pii_tracer.app.lineage.lineage_harvest import harvest as read_sources
     from pii_tracer.app.lineage.lineage_harvest import summary_text
@@ -45,7 +56,7 @@ def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool) -> int:
     from reports.progress import Progress
 
     with Progress() as progress:
-        found = read_sources(Settings(estate_file, state), on_spark=on_spark, show=progress)
+        found = read_sources(Settings(estate_file, state), on_spark=on_spark, workers=workers, show=progress)
     if fmt == "json":
         gaps = [gap.model_dump(mode="json") for gap in found.graph.gaps]
         click.echo(json.dumps(asdict(found.summary) | {"digest": found.graph.digest(), "gap_list": gaps}, indent=2))

@@ -140,13 +140,13 @@ def tell(told: Told, ledger: Ledger) -> None:
 
 
 def _again(told: Told, ledger: Ledger) -> bool:
-    """Whether the statement, run by itself, writes its whole output anew: not one that needs a session's views, and
-    not one that wrote to a branch.
+    """Whether the statement, run by itself, writes its whole output anew: not one that needs a session's views or its
+    USE, and not one that wrote to a branch.
     """
     made = told.made
     alone = set(made.read) <= {*made.inputs, made.output} and not any(map(is_global_view, made.inputs))
     whole = made.effect in _REBUILDS and made.output is not None and ledger.identities.part_of(made.output) is None
-    return alone and whole and told.rebuild and not told.failed
+    return alone and whole and told.rebuild and not told.failed and not made.database
 
 
 class Mended:

@@ -185,6 +185,20 @@ def _beside(old: exp.Table, new: exp.Table) -> exp.Table:
     return exp.table_(name or "", db=database, catalog=catalog, quoted=True)
 
 
+def _at_its_place(columns: list[tuple[str, str]], column: exp.ColumnDef) -> list[tuple[str, str]]:
+    """The columns with this one where FIRST or AFTER puts it: inserts by position go by that."""
+    position = column.args.get("position")
+    own = [c for c in columns if c[0].lower() == column.name.lower()]
+    if position is None or not own:
+        return columns
+    others = [c for c in columns if c not in own]
+    before = position.this.name.lower() if isinstance(position.this, exp.Expression) else None
+    at = next(
+        (n + 1 for n, (name, _) in enumerate(others) if name.lower() == before), 0 if before is None else len(others)
+    )
+    return [*others[:at], *own, *others[at:]]
+
+
 def altered(query: Query, node: exp.Alter) -> Draft:
     """ALTER TABLE: a rename carries everything along, a renamed column its values; added columns are empty."""
     actions = node.args.get("actions") or []
@@ -214,7 +228,8 @@ def altered(query: Query, node: exp.Alter) -> Draft:
             known = [(c, t) for c, t in known if c.lower() not in gone]
         else:
             added = list(action.find_all(exp.ColumnDef))
-            known += [(c.name, c.kind.sql("spark") if c.kind is not None else "") for c in added if known]
+            for column in added if known and not isinstance(action, exp.ModifyColumn) else ():
+                known.append((column.name, column.kind.sql("spark") if column.kind is not None else ""))
             if rules := computed_by(added):
                 query.names.compute(target, (*query.names.computed(target), *rules))
                 renamed += fields_of(query, rules, query.lookup(target))
@@ -224,6 +239,8 @@ def altered(query: Query, node: exp.Alter) -> Draft:
             if isinstance(action, exp.SwapTable | exp.ReplacePartition) or action.find(exp.Query):
                 query.findings.opaque = True
                 query.findings.doubt(f"ALTER of {target} brings other data in, in a way that is not followed")
+    for column in (c for action in actions for c in action.find_all(exp.ColumnDef)):
+        known = _at_its_place(known, column)
     if known:
         query.names.learn(target, known)
     return Draft(Effect.CHANGE if renamed else Effect.SCHEMA, target, renamed, emptied=emptied(node))

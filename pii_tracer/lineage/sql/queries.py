@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -13,6 +13,7 @@ from pii_tracer.lineage.sql.expressions import evaluate, is_star
 from pii_tracer.lineage.sql.from_clauses import Ctes, FromItems
 from pii_tracer.lineage.sql.relations import (
     CONDITIONAL,
+    MAX_ALTERNATIVES,
     TRANSFORMATION,
     Alt,
     Dep,
@@ -32,7 +33,7 @@ from pii_tracer.lineage.sql.scopes import (
     shown,
     whole_row,
 )
-from pii_tracer.lineage.sql.star_expansion import meant, star
+from pii_tracer.lineage.sql.star_expansion import by_pattern, meant, star
 
 MAX_ROUNDS = 20
 """Rounds after which the dependencies of a recursive query are given up as not settled."""
@@ -231,10 +232,9 @@ class Query(FromItems):
         width = max((len(r) for r in rows), default=0)
         fields = []
         for number in range(width):
-            alts = [a for row in rows if number < len(row) for a in self.field(row[number], scope, ctes).alts]
-            real = [a for a in alts if a.deps]
+            cells = (a for row in rows if number < len(row) for a in self.field(row[number], scope, ctes).alts)
             called = _VALUES.get(self.dialect, "col{}").format(number + (self.dialect not in _FROM_ZERO))
-            fields.append(Field(called, limited(real or alts[:1])))
+            fields.append(Field(called, _of_rows(cells)))
         alias = node.args.get("alias")
         return renamed(Relation(fields), [c.name for c in alias.columns] if alias is not None else [])
 
@@ -243,6 +243,8 @@ class Query(FromItems):
         self.from_clause(node, scope, ctes)
         self._named_expressions(node, scope, ctes)
         result = self._projection(node, scope, ctes)
+        if str(node.args.get("kind") or "").upper() == "VALUE":
+            result = _members(result)
         for where in filter(None, (node.args.get("prewhere"), node.args.get("where"))):
             scope.late, scope.aliases = scope.aliases, {}
             self.note([where.this], Subtype.FILTER, scope, ctes)
@@ -295,8 +297,9 @@ class Query(FromItems):
             while isinstance(item, exp.Apply) and (is_star(item.this) or isinstance(item.this, exp.Apply)):
                 applied.append(item.expression.name or item.expression.sql())
                 item = item.this
-            if is_star(item):
-                more, unknown = star(item, scope, resolve)
+            starred = star(item, scope, resolve) if is_star(item) else by_pattern(item, scope, resolve)
+            if starred is not None:
+                more, unknown = starred
                 fields += [_applied(f, applied) for f in more]
                 rest += unknown
                 continue
@@ -346,6 +349,29 @@ def _applied(item: Field, functions: Sequence[str]) -> Field:
 
 def _reads(node: exp.Expression, name: str) -> bool:
     return any(t.name.lower() == name.lower() and not t.args.get("db") for t in node.find_all(exp.Table))
+
+
+def _of_rows(cells: Iterable[Alt]) -> tuple[Alt, ...]:
+    """What a column of VALUES holds. Of very many constants none is told, so that no expression names but some."""
+    constants: dict[str, Alt] = {}
+    others: list[Alt] = []
+    for alt in cells:
+        if alt.deps or alt.expression is None:
+            others.append(alt)
+        elif len(constants) <= MAX_ALTERNATIVES:
+            constants.setdefault(alt.expression.sql(), alt)
+    return limited((*others, *constants.values()))
+
+
+def _members(result: Relation) -> Relation:
+    """BigQuery's SELECT AS VALUE of a struct: its members are the columns."""
+    alts = result.fields[0].alts if len(result.fields) == 1 and not result.open else ()
+    names = [tuple(alt.members) for alt in alts]
+    if not names or not names[0] or len(set(names)) > 1:
+        return result
+    return Relation(
+        [Field(alts[0].members[n].name, limited(a for alt in alts for a in alt.members[n].alts)) for n in names[0]]
+    )
 
 
 def _flat(key: exp.Expression) -> list[exp.Expression]:

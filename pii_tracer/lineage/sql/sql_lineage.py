@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -35,24 +34,24 @@ from pii_tracer.lineage.sql.statements.create_statements import created
 from pii_tracer.lineage.sql.statements.merge_statements import merged
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
 from pii_tracer.lineage.sql.statements.update_statements import updated
-from pii_tracer.lineage.sql.text.dialect_forms import plain
+from pii_tracer.lineage.sql.text.current_database import current_database
+from pii_tracer.lineage.sql.text.dynamic_statements import Dynamic, dynamic_of
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
 from pii_tracer.lineage.sql.text.multi_target_writes import hoisted
 from pii_tracer.lineage.sql.text.names_inside_tables import parts_of
-from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL, task_of
+from pii_tracer.lineage.sql.text.procedure_bodies import task_of
 from pii_tracer.lineage.sql.text.script_splitting import (
     Statement,
     call_of,
     clone_of,
     evolves,
-    expanded,
     prepared,
     recut,
     split,
 )
+from pii_tracer.lineage.sql.text.statement_parsing import parsed
 from pii_tracer.lineage.sql.text.table_moves import Move, moves_of
 from pii_tracer.lineage.sql.text.table_names import Names
-from pii_tracer.lineage.sql.text.unparsed_clauses import simpler
 from pii_tracer.model.errors import LineageError
 
 
@@ -68,13 +67,18 @@ class _View:
 
 @dataclass
 class Script:
-    """Statements of one session, in order. contract: tables written here are seen through, like temporary views."""
+    """Statements of one session, in order. contract: tables written here are seen through, like temporary views.
+
+    look: is shown each statement's tree before it is resolved. used: the database that a statement chose (USE).
+    """
 
     names: Names
     dialect: str
     contract: bool = False
     views: dict[str, _View] = field(default_factory=dict)
     created: set[str] = field(default_factory=set)
+    look: Callable[[exp.Expression], None] | None = None
+    used: str = ""
 
     def run(self, sql: str) -> list[StatementLineage]:
         """The lineage of every write of a text.
@@ -88,7 +92,22 @@ class Script:
             raise LineageError(
                 f"the SQL cannot be read: {_short(error)}", todo="correct the text or its dialect"
             ) from None
-        return [made for statement in statements for made in self.statement(statement)]
+        defaults = self.names.defaults
+        try:
+            return [made for statement in statements for made in self.statement(statement)]
+        finally:
+            self.names.defaults, self.used = defaults, ""
+
+    def _use(self, defaults: list[str]) -> None:
+        """Names without a database mean tables of another one from here on. Temporary views are in none."""
+        own = {
+            key: key.rpartition(".")[2]
+            for key, view in self.views.items()
+            if view.made[-1:] and view.made[-1][0] == key
+        }
+        self.names.defaults, self.used = defaults, ".".join(defaults)
+        for key, name in own.items():
+            self.views[self.names.of_text(name).lower()] = self.views.pop(key)
 
     def statement(self, statement: Statement) -> list[StatementLineage]:
         """One statement; what cannot be resolved comes out with its reasons."""
@@ -132,8 +151,15 @@ class Script:
 
     def _statement(self, statement: Statement) -> list[StatementLineage]:
         query = self._query()
+        used = current_database(statement.text, self.dialect, self.names.defaults)
+        if used is not None:
+            self._use(used)
+            return [self._finish(statement, query, Draft(Effect.NONE, None))]
         if administration(statement.text) is not None:
             return [self._finish(statement, query, Draft(Effect.NONE, None))]
+        dynamic = dynamic_of(statement.text, self.dialect)
+        if dynamic is not None:
+            return self._run(statement, dynamic)
         clone = clone_of(statement.text)
         if clone is not None:
             return [self._finish(statement, query, cloned(query, clone))]
@@ -146,7 +172,9 @@ class Script:
         task = task_of(statement.text)
         if task is not None:
             return self._statement(replace(statement, text=task))
-        for node in _parsed(prepared(statement.text), self.dialect):
+        for node in parsed(prepared(statement.text), self.dialect):
+            if self.look is not None:
+                self.look(node)
             if statement.rows is not None:
                 of_table(node, statement.rows, self.dialect)
             if isinstance(node, exp.MultitableInserts):
@@ -162,6 +190,18 @@ class Script:
                     made.append(self._finish(statement, query, of_itself))
             return made
         return []
+
+    def _run(self, statement: Statement, dynamic: Dynamic) -> list[StatementLineage]:
+        """The statements of a text that is run; they are recorded as the statement that runs it."""
+        parts = split(dynamic.text, self.dialect) if dynamic.text else []
+        made = [one for part in parts for one in self.statement(part)]
+        if dynamic.doubt is not None and not any(one.effect not in _READS for one in made):
+            made.append(self._failed(statement, dynamic.doubt))
+        doubts = () if dynamic.doubt is None else (dynamic.doubt,)
+        return [
+            replace(one, sql=statement.text, line=statement.line, reasons=tuple(dict.fromkeys((*one.reasons, *doubts))))
+            for one in made
+        ]
 
     def _inserts(self, statement: Statement, node: exp.MultitableInserts) -> list[StatementLineage]:
         """Several INSERTs of one statement: all read what was there before it."""
@@ -231,6 +271,7 @@ class Script:
             emptied=draft.emptied,
             views=tuple(query.findings.views),
             makes=draft.makes or draft.effect in (Effect.CLONE, Effect.RENAME),
+            database=self.used,
         )
         self._remember(draft, made)
         return made
@@ -289,38 +330,7 @@ class Script:
         )
 
 
-def _parsed(text: str, dialect: str) -> list[exp.Expression]:
-    """Parse without the parser's warnings: what it falls back on becomes a reason."""
-    if dialect in T_SQL:
-        text = expanded(text)
-    logger = logging.getLogger("sqlglot")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        return [plain(node, dialect) for node in _nodes(text, dialect)]
-    finally:
-        logger.setLevel(level)
-
-
-def _nodes(text: str, dialect: str) -> list[exp.Expression]:
-    """The parsed statements; where the parser gives up, once more without the clauses that it does not know."""
-    found: list[exp.Expression] | None = None
-    try:
-        found = [cast(exp.Expression, n) for n in sqlglot.parse(text, dialect=dialect) if n is not None]
-        if not any(isinstance(node, exp.Command) for node in found):
-            return found
-    except SqlglotError:
-        if (other := simpler(text, dialect)) == text:
-            raise
-        return [cast(exp.Expression, n) for n in sqlglot.parse(other, dialect=dialect) if n is not None]
-    if (other := simpler(text, dialect)) != text:
-        try:
-            return [cast(exp.Expression, n) for n in sqlglot.parse(other, dialect=dialect) if n is not None]
-        except SqlglotError:
-            return found
-    return found
-
-
+_READS = frozenset({Effect.QUERY, Effect.NONE})
 _HANDLERS: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (
     (exp.Create, created),
     (exp.Insert, writes.inserted),

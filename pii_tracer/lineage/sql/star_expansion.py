@@ -19,6 +19,8 @@ from pii_tracer.lineage.sql.scopes import (
     whole_row,
 )
 
+_PATTERNS = (exp.Like, exp.ILike, exp.SimilarTo, exp.Glob, exp.RegexpLike)
+
 
 def star(
     item: exp.Expression, scope: Scope, resolve: Callable[[exp.Expression], Field]
@@ -45,6 +47,23 @@ def star(
     if unknown and (node.args.get("except_") or node.args.get("rename") or node.args.get("replace")):
         scope.findings.doubt("`* EXCEPT` of a table whose schema is not given: the excepted columns are taken as well")
     return _filtered(node, fields, resolve), unknown
+
+
+def by_pattern(
+    item: exp.Expression, scope: Scope, resolve: Callable[[exp.Expression], Field]
+) -> tuple[list[Field], list[Relation]] | None:
+    """DuckDB's `* LIKE 'a%'`: the columns of a star whose names fit. None for another expression.
+    https://duckdb.org/docs/stable/sql/expressions/star
+    """
+    if not isinstance(item, _PATTERNS) or not is_star(item.this):
+        return None
+    fields, unknown = star(item.this, scope, resolve)
+    like = item.expression
+    if unknown or not isinstance(item, exp.Like | exp.ILike) or not isinstance(like, exp.Literal):
+        scope.findings.doubt("a text names columns: every column is taken to be meant")
+        return fields, unknown
+    shape, wanted = _shape(like.name), not item.args.get("negate")
+    return [f for f in fields if (shape.fullmatch(f.name.lower()) is not None) is wanted], unknown
 
 
 def meant(node: exp.Expression, scope: Scope, resolve: Callable[[exp.Expression], Field]) -> Field | None:

@@ -34,7 +34,7 @@ class Effect(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SqlEdge:
     """A column of a source table goes into, or decides about, a column of the output."""
 
@@ -56,6 +56,7 @@ class StatementLineage:
     emptied: columns whose values it takes out of the rows that are there, by a change of the schema.
     views: the session's views that it reads, by name with their statements, each after those that it reads itself.
     makes: whether its output is a table or view that it makes, and not one that has to be there.
+    database: where its session looked up names without one, where a statement before it said so (USE).
     """
 
     sql: str
@@ -74,6 +75,7 @@ class StatementLineage:
     emptied: tuple[str, ...] = ()
     views: tuple[tuple[str, str], ...] = ()
     makes: bool = False
+    database: str = ""
 
     @property
     def complete(self) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from sqlglot import exp
 
 from pii_tracer.lineage.graph.edges import Subtype
+from pii_tracer.lineage.sql.expressions import strongest
 from pii_tracer.lineage.sql.from_clauses import Ctes
 from pii_tracer.lineage.sql.queries import Query
-from pii_tracer.lineage.sql.relations import IDENTITY, Field, Relation
+from pii_tracer.lineage.sql.relations import IDENTITY, Alt, Dep, Field, Relation, limited
 from pii_tracer.lineage.sql.scopes import Scope, Source, shown
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
 from pii_tracer.lineage.sql.statements.computed_columns import with_computed
 from pii_tracer.lineage.sql.writes import assignments, called
+
+_ONE_BY_ONE = frozenset({"mysql", "singlestore", "doris", "starrocks"})
 
 
 def updated(query: Query, node: exp.Update) -> Draft:
@@ -33,6 +36,8 @@ def updated(query: Query, node: exp.Update) -> Draft:
     if isinstance(table, exp.Table) and table.args.get("joins"):
         query.joins(table, scope, ctes)
     pairs = assignments(query, node.expressions, scope, ctes)
+    if query.dialect in _ONE_BY_ONE:
+        pairs = _in_order(target, pairs)
     if through is not None:
         target, pairs = _behind(query, meant, through, pairs)
     joined = isinstance(table, exp.Table) and bool(table.args.get("joins"))
@@ -44,6 +49,20 @@ def updated(query: Query, node: exp.Update) -> Draft:
     if where is not None:
         query.findings.note(query.field(where.this, scope, ctes), Subtype.FILTER)
     return Draft(Effect.CHANGE, target, with_computed(query, target, by_name(pairs)))
+
+
+def _in_order(target: str, pairs: list[tuple[str, Field]]) -> list[tuple[str, Field]]:
+    """MySQL's assignments see what those before them made (https://dev.mysql.com/doc/refman/8.4/en/update.html)."""
+    made: dict[str, Field] = {}
+    for position, (name, item) in enumerate(pairs):
+        alts = []
+        for alt in item.alts:
+            new = {d: made[d.column.lower()] for d in alt.deps if d.table == target and d.column.lower() in made}
+            deps = (Dep(o.table, o.column, d.kind.then(o.kind)) for d, field in new.items() for o in field.deps())
+            alts.append(Alt(None, strongest([*(d for d in alt.deps if d not in new), *deps])) if new else alt)
+        made[name.lower()] = Field(item.name, limited(alts), item.type)
+        pairs[position] = name, made[name.lower()]
+    return pairs
 
 
 def _through(table: exp.Expression, ctes: Ctes) -> Relation | None:

@@ -20,11 +20,16 @@ _HEAD = re.compile(
     r"(?P<kind>PROC(?:EDURE)?|TRIGGER|FUNCTION)\b",
     re.IGNORECASE,
 )
+_STARTS = r"(?=(?:INSERT|UPDATE|DELETE|MERGE|CALL|CREATE|TRUNCATE|DROP|ALTER|COPY|EXECUTE|WITH|SELECT)\b)"
 _TASK = re.compile(
-    r"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:TASK\b.*?\bAS\s+|(?:DEFINER\s*=\s*\S+\s+)?EVENT\b.*?\bDO\s+"
-    r"(?=INSERT\b|UPDATE\b|DELETE\b|REPLACE\b|CALL\b)|ALERT\b.*?\bTHEN\s+(?=INSERT\b|UPDATE\b|DELETE\b|MERGE\b|CALL\b))",
+    r"^\s*(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?:TASK\b.*?\bAS\s+|PIPE\b.*?\bAS\s+(?=COPY\b)"
+    r"|(?:DEFINER\s*=\s*\S+\s+)?EVENT\b.*?\bDO\s+(?=INSERT\b|UPDATE\b|DELETE\b|REPLACE\b|CALL\b)"
+    rf"|ALERT\b.*?\)\s*THEN\s+{_STARTS})"
+    r"|ALTER\s+TASK\s+\S+\s+MODIFY\s+AS\s+"
+    rf"|ALTER\s+ALERT\s+\S+\s+MODIFY\s+ACTION\s+{_STARTS})",
     re.IGNORECASE | re.DOTALL,
 )
+_QUOTED = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"[^\"]*\"|\$\$.*?\$\$", re.DOTALL)
 _ANONYMOUS = re.compile(
     r"(?:DO|EXECUTE\s+IMMEDIATE)\s+(?:LANGUAGE\s+\w+\s+)?\$\w*\$\s*(?:BEGIN|DECLARE)\b", re.IGNORECASE
 )
@@ -58,6 +63,11 @@ _JOINING = frozenset(
     {"AS", "ALL", "UNION", "EXCEPT", "INTERSECT", "THEN", "DISTINCT", ",", "FOR", "ON", "WHEN", "=", "OF", "AFTER"}
 )
 
+_SCRIPT_WORDS = frozenset(
+    {"IF", "ELSEIF", "ELSE", "END", "LOOP", "WHILE", "FOR", "REPEAT", "UNTIL", "CASE", "WHEN", "LEAVE", "BREAK",
+     "CONTINUE", "ITERATE", "DECLARE", "SET", "RETURN", "RAISE"}
+)  # fmt: skip
+
 VERBS = frozenset({"SELECT", "VALUES", "INSERT", "UPDATE", "DELETE", "MERGE", "EXEC", "EXECUTE"})
 
 
@@ -86,6 +96,19 @@ def is_block(sql: str, tokens: Sequence[Token], first: int) -> bool:
         return True
     head = _HEAD.match(sql[tokens[first].start : tokens[first].start + 200])
     return head is not None and (head["kind"].upper() != "FUNCTION" or bool(_DEFINED.search(sql, tokens[first].start)))
+
+
+def is_control(tokens: Sequence[Token], dialect: str) -> bool:
+    """Whether a statement of a script outside of any block is, or begins with, a word of control flow
+    (https://cloud.google.com/bigquery/docs/reference/standard-sql/procedural-language).
+    """
+    system = len(tokens) > 1 and tokens[1].text.startswith("@")  # SET @@dataset_id
+    return dialect == "bigquery" and tokens[0].text.upper() in _SCRIPT_WORDS and not system
+
+
+def control_pieces(sql: str, part: Sequence[Token], dialect: str) -> list[Piece]:
+    """What such a statement holds beside control flow."""
+    return list(_cleaned(sql, part, dialect, None))
 
 
 def is_function(text: str) -> bool:
@@ -219,6 +242,6 @@ def foreign(text: str) -> str | None:
 
 
 def task_of(text: str) -> str | None:
-    """The statement that a task runs."""
-    found = _TASK.match(text)
+    """The statement that a task, pipe, event or alert runs. Words in quotes start none."""
+    found = _TASK.match(_QUOTED.sub(lambda m: f"'{'x' * (len(m[0]) - 2)}'", text))
     return text[found.end() :] if found else None

@@ -122,7 +122,12 @@ def split(sql: str, dialect: str) -> list[Statement]:
         position = procedure_bodies.block_end(tokens, first, dialect) if block else _semicolon(tokens, first)
         part = tokens[first:position]
         statement = Statement(sql[part[0].start : part[-1].end + 1].strip(), part[0].line)
-        result += _body(sql, part, statement, dialect) if block else [statement]
+        if block:
+            result += _body(sql, part, statement, dialect)
+        elif procedure_bodies.is_control(part, dialect):
+            result += [Statement(p.text, p.line, p.doubt) for p in procedure_bodies.control_pieces(sql, part, dialect)]
+        else:
+            result.append(statement)
     return result
 
 

@@ -80,6 +80,15 @@ class Names:
         self._spelled: dict[str, str] = {}
         self._computed: dict[str, tuple[tuple[str, exp.Expression], ...]] = {}
 
+    @property
+    def defaults(self) -> list[str]:
+        """Catalog and database of names without one, as far as they are known."""
+        return self._defaults
+
+    @defaults.setter
+    def defaults(self, names: list[str]) -> None:
+        self._defaults = names
+
     @staticmethod
     def _plain(name: str) -> str:
         return name.replace("`", "").replace('"', "").strip().lower()

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from pii_tracer.config.lineage import LineageSources, QueryLog
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
-from pii_tracer.lineage.sources.query_logs import normal, parse_here
-from pii_tracer.lineage.sources.query_logs_spark import parser_on
+from pii_tracer.lineage.sources.query_log.log_rows import normal, without_remarks
+from pii_tracer.lineage.sources.query_log.shape_parsing import parse_here
+from pii_tracer.lineage.sources.query_log.spark_parsing import parser_on
 from pii_tracer.lineage.sources.table_candidates import Tables
 from pii_tracer.lineage.sql.sql_lineage import Script
 from pii_tracer.lineage.sql.text.table_names import Names
@@ -214,10 +215,45 @@ def test_the_tables_a_statement_is_given_are_all_it_can_mean():
 def test_spark_gives_the_same_graph(tmp_path: Path, spark: Any):  # noqa: F811
     texts = [WRITE, "FROBNICATE", "SELECT 'x", "CREATE TABLE prod.new AS SELECT pan, count(*) AS n FROM lake.prod.payments "
              "WHERE user_id > 5 GROUP BY pan", "INSERT INTO prod.copy SELECT * FROM nowhere.x"]  # fmt: skip
-    rows = [row(f"{t} /* {n} */" if n else t, state="FAILED" if n % 3 else "OK") for n in range(150) for t in texts]
+    rows = [row(f"{t} -- {n}" if n else t, state="FAILED" if n % 3 else "OK") for n in range(150) for t in texts]
     (tmp_path / "log").write_text("".join(json.dumps(r) + "\n" for r in rows))
     here, there = harvested(tmp_path), harvested(tmp_path, parser=parser_on(spark))
     assert there.graph.digest() == here.graph.digest()
     assert there.summary == here.summary
     assert here.summary.statements > 500
     assert here.graph.downstream(PAYMENTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("/* app='x', user=5 */ SELECT 1 /* traceparent='00-ab' */", "SELECT 1"),
+        ("SELECT /*+ BROADCAST(a) */ 1", "SELECT /*+ BROADCAST(a) */ 1"),
+        ("/*! SET x = 1 */", "/*! SET x = 1 */"),
+        ("/* nothing else */", "/* nothing else */"),
+        ("SELECT 1; /* x */", "SELECT 1"),
+    ],
+)
+def test_comments_around_a_statement_go(text: str, bare: str):
+    assert without_remarks(normal(text)) == bare
+
+
+def test_rows_that_were_added_since_are_left_for_the_next_harvest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Texts of a shape are looked at again; the log may have grown in the meantime."""
+    texts = [
+        f"INSERT INTO prod.copy SELECT user_id, CASE WHEN pan = '{n}' THEN pan END FROM lake.prod.payments"
+        for n in "abc"
+    ]
+    log = tmp_path / "log"
+    log.write_text("".join(json.dumps(row(t)) + "\n" for t in texts[:2]))
+
+    def grows(queries: Any, tables: Any) -> Any:
+        if len(log.read_text().splitlines()) == 2:
+            log.write_text(log.read_text() + json.dumps(row(texts[2])) + "\n")
+        return parse_here(queries, tables)
+
+    found = harvested(tmp_path, parser=grows)
+    assert {e.expression for e in found.graph.edges_into(COPY) if e.expression and "CASE" in e.expression} == {
+        f"CASE WHEN lake.prod.payments.pan = '{n}' THEN lake.prod.payments.pan END" for n in "ab"
+    }
+    assert found.summary.sources[0].read == 2

@@ -1,4 +1,4 @@
-"""Parsing of large query logs on Spark's executors. The results are those of `queries.parse_here`."""
+"""Shapes of a large query log parsed on Spark's executors. The results are those of `parse_here`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pii_tracer.lake.rows.spark_frames import frame_of_rows, map_in_arrow
-from pii_tracer.lineage.sources.query_logs import Parser, Query, parse_one
+from pii_tracer.lineage.sources.query_log.shape_parsing import Parser, Query, Reading, parse_one
 from pii_tracer.lineage.sources.table_candidates import Tables
-from pii_tracer.lineage.sql.statement_effects import StatementLineage
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
 _PER_TASK = 200
-_ANSWER = msgspec.json.Decoder(list[StatementLineage] | str)
+_ANSWER = msgspec.json.Decoder(Reading)
 
 
 @contextmanager
@@ -49,7 +48,7 @@ def _workers_as_here(spark: SparkSession) -> Iterator[None]:
 def parser_on(spark: SparkSession) -> Parser:
     """A parser that shares the texts out over a session. Executors need this package installed."""
 
-    def parse(queries: Sequence[Query], tables: Tables) -> Iterator[list[StatementLineage] | str]:
+    def parse(queries: Sequence[Query], tables: Tables) -> Iterator[Reading]:
         if not queries:
             return
         from pyspark.sql.types import BinaryType, LongType, StructField, StructType

@@ -1,0 +1,47 @@
+"""The text of one statement to syntax trees, by the parser and by what stands in for clauses that it does not know."""
+
+from __future__ import annotations
+
+import logging
+from typing import cast
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from pii_tracer.lineage.sql.text.dialect_forms import plain
+from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL
+from pii_tracer.lineage.sql.text.script_splitting import expanded
+from pii_tracer.lineage.sql.text.unparsed_clauses import simpler
+
+
+def parsed(text: str, dialect: str) -> list[exp.Expression]:
+    """Parse without the parser's warnings: what it falls back on becomes a reason."""
+    if dialect in T_SQL:
+        text = expanded(text)
+    logger = logging.getLogger("sqlglot")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        return [plain(node, dialect) for node in _nodes(text, dialect)]
+    finally:
+        logger.setLevel(level)
+
+
+def _nodes(text: str, dialect: str) -> list[exp.Expression]:
+    """The parsed statements; where the parser gives up, once more without the clauses that it does not know."""
+    found: list[exp.Expression] | None = None
+    try:
+        found = [cast(exp.Expression, n) for n in sqlglot.parse(text, dialect=dialect) if n is not None]
+        if not any(isinstance(node, exp.Command) for node in found):
+            return found
+    except SqlglotError:
+        if (other := simpler(text, dialect)) == text:
+            raise
+        return [cast(exp.Expression, n) for n in sqlglot.parse(other, dialect=dialect) if n is not None]
+    if (other := simpler(text, dialect)) != text:
+        try:
+            return [cast(exp.Expression, n) for n in sqlglot.parse(other, dialect=dialect) if n is not None]
+        except SqlglotError:
+            return found
+    return found
