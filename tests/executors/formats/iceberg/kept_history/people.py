@@ -25,7 +25,6 @@ from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.formats.iceberg.history_files import History, placed
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_REWRITE_HISTORY
 from pii_tracer.model.datasets import Match, MatchTerm
-from pii_tracer.model.plan import Copy, Step
 from tests.executors.world import EMAIL, NOW, UID, Keyring, Steps
 
 NAME = "core.eu.people"
@@ -50,16 +49,22 @@ PARTITIONED = {
 
 @dataclass
 class People:
-    """A table `core.eu.people` below `base`, and the journal of the step that rewrites its history."""
+    """A table `core.eu.people` below `base`, and the journal of the step that rewrites its history.
+
+    fresh: whether it is made, or there already.
+    """
 
     base: Path
     version: int = 2
     partitions: str = "whole"
     properties: Mapping[str, str] = field(default_factory=dict)
     journal: list[Mapping[str, Any]] = field(default_factory=list)
+    fresh: bool = True
 
     def __post_init__(self) -> None:
         self.catalog = SqlCatalog("core", uri=f"sqlite:///{self.base}/core.db", warehouse=f"file://{self.base}/core")
+        if not self.fresh:
+            return
         self.catalog.create_namespace("eu")
         self.catalog.create_table(
             "eu.people",
@@ -131,22 +136,15 @@ class People:
             note=lambda step, facts: self.journal.append(dict(facts)),
         )
 
-    @property
-    def steps(self) -> Steps:
-        terms = (MatchTerm(column=self.key, key_set="uid", type="bigint"),)
-        return Steps(self.context, "iceberg", NAME, self.folder, ICEBERG, Match(terms=terms))
-
-    @property
-    def step(self) -> Step:
-        return self.steps.step(ICEBERG_REWRITE_HISTORY)
-
-    @property
-    def copy(self) -> Copy:
-        return self.steps.copy
+    def found_by(self, column: str) -> HistoryRewrite:
+        """The step of a plan that finds the persons by a column."""
+        match = Match(terms=(MatchTerm(column=column, key_set="uid", type="bigint"),))
+        steps = Steps(self.context, "iceberg", NAME, self.folder, ICEBERG, match)
+        return HistoryRewrite(self.context, steps.step(ICEBERG_REWRITE_HISTORY), steps.copy)
 
     @property
     def rewrite(self) -> HistoryRewrite:
-        return HistoryRewrite(self.context, self.step, self.copy)
+        return self.found_by(self.key)
 
     def erase(self) -> dict[str, Any]:
         """Check, run and verify the step; returns its facts."""
