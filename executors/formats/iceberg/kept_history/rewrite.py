@@ -148,6 +148,9 @@ class HistoryRewrite:
         found = list(obstacles(history, self._folder))
         if not history.metadata.resolve().is_relative_to(self._folder.resolve()):
             found.append("its metadata file lies outside its folder")
+        planned = int(self.step.parameters.get("snapshots", 0))
+        if len(history.lists) < planned:
+            found.append(f"it has {len(history.lists)} snapshots, and had {planned} when the plan was made")
         if found:
             raise RunError(
                 f"the table's history cannot be kept: {found[0]}", where=str(self._folder), todo="plan again after that"
