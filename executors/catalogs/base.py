@@ -5,7 +5,7 @@ The class is registered in `pii_tracer.catalog_executors`, under the same name a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -46,11 +46,12 @@ class CatalogOnSpark:
         return {}
 
     def metadata_pointer(
-        self, name: str, catalog: Catalog, base: Path, parts: tuple[str, ...], folder: Path
+        self, name: str, catalog: Catalog, base: Path, parts: tuple[str, ...], newest: Callable[[], Path]
     ) -> MetadataPointer | None:
         """Which metadata file of an Iceberg table counts; None where the type of catalogs has no compare-and-swap.
 
-        name: the catalog's key in the estate file. parts: namespace and table. folder: of the table.
+        name: the catalog's key in the estate file. parts: namespace and table. newest: gives the newest
+        metadata file of its folder, or raises `EstateError`.
         """
         return None
 

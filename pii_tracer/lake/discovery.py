@@ -88,8 +88,8 @@ def _histories(paths: EstatePaths, states: Sequence[TableState]) -> list[Invento
     """Tables under `keep_history` that are none whose history stays: their snapshots would be expired after all."""
     kept = {state.table for state in states if state.kept_history is not None}
     reason = (
-        "`keep_history` names this table, and no Iceberg table on this machine has the name: correct it, or take it"
-        " out. A table in a store has its snapshots expired"
+        "`keep_history` names this table, and no table on this machine whose history can stay has the name: correct"
+        " it, or take it out. A table in a store has its snapshots expired"
     )
     return [gap(None, GapKind.KEEP_HISTORY, reason, name) for name in paths.kept_histories if name not in kept]
 

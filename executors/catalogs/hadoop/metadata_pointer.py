@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
 from executors.engine.local_paths import TEMPORARY, let_in
 from pii_tracer.common.atomic_files import sync_folder, write_atomic
-from pii_tracer.lake.formats.iceberg.table_state import newest_metadata
 from pii_tracer.model.errors import EstateError, RunError
 
 _NUMBERED = re.compile(r"v(\d+)\.metadata\.json")
@@ -22,19 +22,19 @@ _HINT = "version-hint.text"
 
 @dataclass(frozen=True)
 class FolderPointer:
-    """folder: of the table."""
+    """newest: gives the newest metadata file of the table's folder, or raises `EstateError`."""
 
-    folder: Path
+    newest: Callable[[], Path]
 
     def current(self) -> str:
         """As `MetadataPointer.current`."""
         try:
-            newest = newest_metadata(self.folder)
+            newest = self.newest()
         except EstateError as error:
             raise RunError(error.what, where=error.where, todo=error.todo) from None
         if _NUMBERED.fullmatch(newest.name) is None:
             raise RunError(
-                "the newest metadata file is not named as Iceberg's Hadoop tables name theirs (v1.metadata.json)",
+                "the newest metadata file is not named as those of tables without a catalog are (v1.metadata.json)",
                 where=str(newest),
                 todo="unset write.metadata.compression-codec, or name the table's catalog; then plan again",
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from executors.catalogs.base import CatalogOnSpark
@@ -18,6 +18,6 @@ class FolderOnSpark(CatalogOnSpark):
         return {"type": "hadoop", "warehouse": str(base / str(catalog.warehouse))}
 
     def metadata_pointer(
-        self, name: str, catalog: Catalog, base: Path, parts: tuple[str, ...], folder: Path
+        self, name: str, catalog: Catalog, base: Path, parts: tuple[str, ...], newest: Callable[[], Path]
     ) -> MetadataPointer | None:
-        return FolderPointer(folder)
+        return FolderPointer(newest)

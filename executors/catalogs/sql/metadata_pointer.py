@@ -19,8 +19,8 @@ from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.lake.catalogs.base import secret
 from pii_tracer.lake.catalogs.catalog_types import SQL_TABLES
 from pii_tracer.lake.catalogs.sql.adapter import sqlite_file
-from pii_tracer.lake.formats.iceberg.history_files import placed
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.locations import placed
 
 _ROW = "catalog_name = :catalog AND table_namespace = :namespace AND table_name = :table"
 _READ = f"SELECT metadata_location FROM {SQL_TABLES} WHERE {_ROW}"

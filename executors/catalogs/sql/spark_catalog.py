@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from executors.catalogs.base import CatalogOnSpark, warehouse
@@ -37,6 +37,6 @@ class SqlOnSpark(CatalogOnSpark):
         return {POSTGRES_JDBC: "org.postgresql.Driver"}
 
     def metadata_pointer(
-        self, name: str, catalog: Catalog, base: Path, parts: tuple[str, ...], folder: Path
+        self, name: str, catalog: Catalog, base: Path, parts: tuple[str, ...], newest: Callable[[], Path]
     ) -> MetadataPointer | None:
         return SqlPointer(name, str(catalog.uri), base, parts)

@@ -25,8 +25,8 @@ from pii_tracer.lake.formats.iceberg.history_files import (
     Container,
     Entry,
     data_file_names,
-    placed,
 )
+from pii_tracer.model.locations import placed
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO

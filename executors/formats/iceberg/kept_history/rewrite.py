@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from uuid import UUID
@@ -37,10 +37,11 @@ from executors.formats.plain_files.parquet_rewrite import Seen
 from executors.formats.table_steps import name_of
 from executors.sweep.table_folders import refusals
 from executors.value_search import Finder
-from pii_tracer.lake.formats.iceberg.history_files import Container, Entry, History, Listed, placed
+from pii_tracer.lake.formats.iceberg.history_files import Container, Entry, History, Listed
 from pii_tracer.lake.formats.iceberg.kept_history import obstacles
-from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.formats.iceberg.table_state import load_iceberg, newest_metadata
 from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.locations import placed
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
@@ -129,7 +130,8 @@ class HistoryRewrite:
         pointer = None
         if catalog is not None:
             adapter = spark_catalog_of(catalog.type)
-            pointer = adapter.metadata_pointer(key, catalog, self.ctx.base, tuple(parts), self._folder)
+            newest = partial(newest_metadata, self._folder)
+            pointer = adapter.metadata_pointer(key, catalog, self.ctx.base, tuple(parts), newest)
         if pointer is None:
             raise RunError(
                 "the table's catalog cannot replace its metadata file by compare-and-swap",

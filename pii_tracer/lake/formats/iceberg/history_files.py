@@ -7,7 +7,6 @@ Records are read by their Avro schema as it was written, by field ids: names dif
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.locations import local_path
+from pii_tracer.model.locations import placed
 
 ADDED, DELETED = 1, 2
 """Status of a manifest's entry; 0 is one that was there before."""
@@ -58,15 +57,6 @@ class Container:
         codec = self.codec if self.codec in ("null", "deflate") else "deflate"
         fastavro.writer(sink, self.schema, records, codec=codec, metadata=dict(self.metadata))
         return sink.getvalue()
-
-
-def placed(text: str) -> Path:
-    """A file of a table on this machine, as its metadata names it. Escapes in it are letters of the file's own name.
-
-    Raises:
-        EstateError: it lies elsewhere.
-    """
-    return Path(text.removeprefix("file:")) if re.match(r"(file:)?/(//)?[^/]", text) else local_path(text)
 
 
 def names_of(schema: Any) -> dict[int, str]:

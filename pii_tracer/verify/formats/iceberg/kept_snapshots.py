@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.lake.formats.iceberg.history_files import placed
 from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
 from pii_tracer.model.errors import ScanError
+from pii_tracer.model.locations import placed
 from pii_tracer.model.plan import Copy
 
 if TYPE_CHECKING:

@@ -22,9 +22,10 @@ from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
-from pii_tracer.lake.formats.iceberg.history_files import History, placed
+from pii_tracer.lake.formats.iceberg.history_files import History
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_REWRITE_HISTORY
 from pii_tracer.model.datasets import Match, MatchTerm
+from pii_tracer.model.locations import placed
 from tests.executors.world import EMAIL, NOW, UID, Keyring, Steps
 
 NAME = "core.eu.people"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from executors.catalogs.hadoop.metadata_pointer import FolderPointer
 from executors.formats.iceberg.kept_history.rewrite import HistoryRewrite
 from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.iceberg.history_files import History, placed
+from pii_tracer.lake.formats.iceberg.history_files import History
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg, newest_metadata
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.locations import placed
 from tests.executors.formats.iceberg.kept_history.people import People, grown, without
 from tests.executors.world import residue
 
@@ -100,7 +102,7 @@ def test_a_file_that_appears_between_the_look_and_the_link_stays(
     theirs = folder / "metadata" / "v2.metadata.json"
     monkeypatch.setattr(FolderPointer, "current", lambda self: str(theirs.with_name("v1.metadata.json")))
     theirs.write_text("{}")
-    pointer = FolderPointer(folder)
+    pointer = FolderPointer(partial(newest_metadata, folder))
     assert pointer.swap(pointer.current(), str(theirs), b"ours") is False
     assert theirs.read_text() == "{}"
     assert not list(theirs.parent.glob("_pii_tracer_*"))
@@ -109,5 +111,5 @@ def test_a_file_that_appears_between_the_look_and_the_link_stays(
 def test_files_with_other_names_are_refused(tmp_path: Path) -> None:
     folder = made(tmp_path).folder
     (folder / "metadata" / "v1.metadata.json").rename(folder / "metadata" / "v1.gz.metadata.json")
-    with pytest.raises(RunError, match="is not named as Iceberg's Hadoop tables name theirs"):
-        FolderPointer(folder).current()
+    with pytest.raises(RunError, match="is not named as those of tables without a catalog are"):
+        FolderPointer(partial(newest_metadata, folder)).current()

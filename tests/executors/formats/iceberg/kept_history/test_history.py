@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.lake.formats.iceberg.history_files import Container, History, placed
+from pii_tracer.lake.formats.iceberg.history_files import Container, History
+from pii_tracer.model.locations import placed
 from tests.executors.formats.iceberg.kept_history.people import PARTITIONED, People, grown, without
 from tests.executors.world import EMAIL, UID, residue
 

@@ -12,9 +12,10 @@ import pytest
 from pyiceberg.types import LongType, StringType
 
 from pii_tracer.config.catalogs import Catalog, CatalogType
-from pii_tracer.lake.formats.iceberg.history_files import Container, History, placed
+from pii_tracer.lake.formats.iceberg.history_files import Container, History
 from pii_tracer.lake.formats.iceberg.kept_history import kept_history
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.locations import placed
 from tests.executors.formats.iceberg.kept_history.people import People
 from tests.executors.world import EMAIL, UID
 
