@@ -220,7 +220,7 @@ class HistoryRewrite:
         return RunError(
             "somebody else has committed to the table while its history was written again; nothing of it was changed",
             where=str(self.step.parameters["table"]),
-            todo="stop the writer, then `pii-tracer resume`: the history is read anew",
+            todo="stop the writer, then `pii-tracer resume`: the history is read again",
         )
 
     def _written(
@@ -263,6 +263,12 @@ class HistoryRewrite:
                     "a new data file has another number of rows than were to stay",
                     where=without_values(str(new)),
                     todo="report this",
+                )
+            if persons.survey(new).changes:
+                raise RunError(
+                    "a value of the person stands in rows of a snapshot by which the plan does not find them",
+                    where=without_values(str(path)),
+                    todo="expire the snapshots that have it, or take the table out of `keep_history`; then plan again",
                 )
             found[path] = Replacement(new.name, measured)
         return found

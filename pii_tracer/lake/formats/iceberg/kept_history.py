@@ -31,23 +31,23 @@ def obstacles(history: History, location: Path) -> Iterator[str]:
     version = document.get("format-version")
     if version not in _VERSIONS:
         yield (
-            f"its format version is {version}, in which rows have ids and deletion vectors name rows by their number in"
-            " a file: a file that is written again would need all of these again"
+            f"its format version is {version}, in which row ids and deletion vectors name rows by their number in a"
+            " file"
         )
     if str((document.get("properties") or {}).get("gc.enabled", "true")).lower() == "false":
         yield "it forbids removing its files (gc.enabled is false), and the old files have to go"
     live = history.live
     if deletes := sum(entry.deletes for entry in live.values()):
         yield (
-            f"{deletes} delete file(s) in its snapshots name rows by their number in a file, or by values: have its"
-            " data files written again without them (rewrite_data_files), and expire the snapshots that name them"
+            f"its snapshots have {deletes} delete file(s), which name rows by number or by values. Have its data files"
+            " written again without them (rewrite_data_files), and expire the snapshots that name them"
         )
     yield from _unwritable(history, live)
     yield from _misplaced(live, location)
     if remade := _remade(document):
         yield (
-            f"columns were dropped and made again under the same name ({', '.join(remade)}): whose the rows of old"
-            " files are cannot be told by a name; expire the snapshots from before"
+            f"columns were dropped and made again under the same name ({', '.join(remade)}): by a name nobody"
+            " can say whose the rows of old files are; expire the snapshots from before"
         )
 
 

@@ -137,9 +137,10 @@ class People:
             note=lambda step, facts: self.journal.append(dict(facts)),
         )
 
-    def found_by(self, column: str) -> HistoryRewrite:
-        """The step of a plan that finds the persons by a column."""
-        match = Match(terms=(MatchTerm(column=column, key_set="uid", type="bigint"),))
+    def found_by(self, *columns: str) -> HistoryRewrite:
+        """The step of a plan that finds the persons by some columns."""
+        sets = {column: "email" if column == "email" else "uid" for column in columns}
+        match = Match(terms=tuple(MatchTerm(column=c, key_set=name, type="string") for c, name in sets.items()))
         steps = Steps(self.context, "iceberg", NAME, self.folder, ICEBERG, match)
         return HistoryRewrite(self.context, steps.step(ICEBERG_REWRITE_HISTORY), steps.copy)
 

@@ -161,3 +161,17 @@ def test_a_damaged_manifest_says_nothing_of_its_bytes(tmp_path: Path) -> None:
     refused(people, "the table's history cannot be read")
     assert "cannot be read" in by_planning(people)
     assert EMAIL not in by_planning(people)
+
+
+def test_a_value_in_a_row_of_somebody_else(tmp_path: Path) -> None:
+    """No rewrite takes it away: the row is not the person's, and nothing of the table is changed."""
+    people = People(tmp_path)
+    people.append([(1, UID, EMAIL)])
+    people.append([(2, 1002, "b2@example.net"), (3, UID, EMAIL)], region=EMAIL)
+    people.append([(4, 1004, "b4@example.net")])
+    told, there = people.told(), people.table.metadata_location
+    rewrite = people.found_by("uid", "email")
+    with pytest.raises(RunError, match="stands in rows of a snapshot by which the plan does not find them"):
+        rewrite.run()
+    assert (people.told(), people.table.metadata_location) == (told, there)
+    assert not list(people.folder.rglob("pii-tracer-*"))
