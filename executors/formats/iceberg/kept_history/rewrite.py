@@ -266,7 +266,7 @@ class HistoryRewrite:
                 )
             if persons.survey(new).changes:
                 raise RunError(
-                    "a value of the person stands in rows of a snapshot by which the plan does not find them",
+                    "rows of a snapshot contain a value of the person, and the plan does not find these rows",
                     where=without_values(str(path)),
                     todo="expire the snapshots that have it, or take the table out of `keep_history`; then plan again",
                 )

@@ -171,7 +171,7 @@ def test_a_value_in_a_row_of_somebody_else(tmp_path: Path) -> None:
     people.append([(4, 1004, "b4@example.net")])
     told, there = people.told(), people.table.metadata_location
     rewrite = people.found_by("uid", "email")
-    with pytest.raises(RunError, match="stands in rows of a snapshot by which the plan does not find them"):
+    with pytest.raises(RunError, match="rows of a snapshot contain a value of the person"):
         rewrite.run()
     assert (people.told(), people.table.metadata_location) == (told, there)
     assert not list(people.folder.rglob("pii-tracer-*"))
