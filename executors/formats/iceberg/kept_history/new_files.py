@@ -1,4 +1,4 @@
-"""Files that stand beside a table's own until its metadata names them: whole or not there, for the same readers.
+"""Files that lie beside a table's own until its metadata names them, for the same readers. Nobody reads them before.
 
 Their names are made of what they take the place of, so that a run that is resumed gives the same ones.
 """
@@ -41,25 +41,22 @@ class NewFiles:
         Raises:
             RunError: it cannot be given the old one's group.
         """
-        temporary = new.with_name(f"{TEMPORARY}{new.name}")
         self.made.append(new)
-        temporary.touch(mode=0o600)
-        with temporary.open("w+b") as sink:
+        new.touch(mode=0o600)
+        with new.open("w+b") as sink:
             write(sink)
-        let_in(old, temporary)
-        with temporary.open("rb") as stream:
-            os.fsync(stream.fileno())
-        temporary.replace(new)
+            sink.flush()
+            os.fsync(sink.fileno())
+        let_in(old, new)
         sync_folder(new.parent)
 
     def discard(self) -> None:
         """Remove what was written: no metadata names it."""
         for path in self.made:
-            path.with_name(f"{TEMPORARY}{path.name}").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
         self.made.clear()
 
 
 def is_left_over(path: Path) -> bool:
-    """Whether a file is one of a rewrite, or the beginning of one, by its name."""
+    """Whether a file is one of a rewrite, or one that a catalog's pointer began, by its name."""
     return path.name.startswith((PREFIX, TEMPORARY))

@@ -186,7 +186,7 @@ def without(told: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 def grown(people: People) -> People:
     """A history: appends, a delete, an overwrite, a tag and a branch, a column more and the key's column renamed."""
-    people.append([(1, 1001, "b1@example.net"), (2, UID, EMAIL), (3, 1003, None)])
+    people.append([(1, 1001, "b1@example.net"), (2, UID, EMAIL), (3, 1003, None), (12, 1012, "b12@example.net")])
     first = people.append([(4, 1004, "b4@example.net"), (5, 1005, "b5@example.net")])
     people.tag("q1", first)
     people.branch("dev", first)
@@ -200,4 +200,13 @@ def grown(people: People) -> People:
     people.append([(20, UID, EMAIL)])
     people.table.delete("id > 3")
     people.append([(10, 1010, "b10@example.net")], note="after")
+    return people
+
+
+def brief(people: People) -> People:
+    """A shorter one: the person in two snapshots, alone in a file, and below a tag."""
+    first = people.append([(1, UID, EMAIL), (2, 1002, "b2@example.net"), (4, 1004, None)])
+    people.tag("q1", first)
+    people.append([(3, UID, EMAIL)])
+    people.table.delete("id == 2")
     return people

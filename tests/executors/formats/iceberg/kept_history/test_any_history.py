@@ -61,7 +61,7 @@ def lived(people: People, acts: list[tuple[str, object]]) -> None:
 
 
 @settings(
-    max_examples=5,
+    max_examples=3,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

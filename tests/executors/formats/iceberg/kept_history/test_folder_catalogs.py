@@ -18,7 +18,7 @@ from pii_tracer.lake.formats.iceberg.history_files import History
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg, newest_metadata
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import placed
-from tests.executors.formats.iceberg.kept_history.people import People, grown, without
+from tests.executors.formats.iceberg.kept_history.people import People, brief, without
 from tests.executors.world import residue
 
 
@@ -52,7 +52,7 @@ class InFolder(People):
 
 def made(base: Path) -> InFolder:
     people = InFolder(base)
-    grown(people)
+    brief(people)
     return people.settle()
 
 

@@ -17,8 +17,8 @@ from executors.formats.iceberg.kept_history.new_files import NewFiles, is_left_o
 from executors.formats.iceberg.kept_history.rewrite import HistoryRewrite
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Progress
-from tests.executors.formats.iceberg.kept_history.people import People, grown, without
-from tests.executors.world import EMAIL, UID, residue
+from tests.executors.formats.iceberg.kept_history.people import People, brief, without
+from tests.executors.world import residue
 from tests.run.fakes import Killed
 
 
@@ -62,15 +62,6 @@ def dying(fatal: int) -> Iterator[Moments]:
         patch.undo()
 
 
-def small(base: Path) -> People:
-    people = People(base)
-    first = people.append([(1, UID, EMAIL), (2, 1002, "b2@example.net")])
-    people.tag("q1", first)
-    people.append([(3, UID, EMAIL)])
-    people.table.delete("id == 2")
-    return people
-
-
 def left_overs(people: People) -> list[str]:
     return [p.name for p in people.folder.rglob("*") if is_left_over(p)]
 
@@ -79,7 +70,7 @@ def test_a_run_that_dies_at_any_moment_is_resumed(tmp_path: Path) -> None:
     died = []
     base, kept = tmp_path / "base", tmp_path / "kept"
     base.mkdir()
-    before = small(base).told()
+    before = brief(People(base)).told()
     shutil.copytree(base, kept)
     for fatal in range(200):
         shutil.rmtree(base)
@@ -110,8 +101,8 @@ def test_a_run_that_dies_at_any_moment_is_resumed(tmp_path: Path) -> None:
 
 def test_what_a_dead_run_wrote_is_gone_when_another_history_is_written(tmp_path: Path) -> None:
     """The table has changed since: the new files have other names, and the old try's go."""
-    people = small(tmp_path)
-    with dying(10) as moments, pytest.raises(Killed):
+    people = brief(People(tmp_path))
+    with dying(6) as moments, pytest.raises(Killed):
         people.rewrite.run()
     assert moments.seen[-1].endswith("put")
     stale = set(left_overs(people))
@@ -123,7 +114,7 @@ def test_what_a_dead_run_wrote_is_gone_when_another_history_is_written(tmp_path:
 
 
 def test_a_commit_of_somebody_else_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    people = small(tmp_path)
+    people = brief(People(tmp_path))
     inner = HistoryRewrite._written
 
     def overtaken(self: HistoryRewrite, *words: Any) -> Any:
@@ -147,7 +138,7 @@ def test_a_commit_of_somebody_else_is_not_lost(tmp_path: Path, monkeypatch: pyte
 def test_a_catalog_that_took_it_and_answers_with_an_error_is_believed_by_what_it_says_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    people = small(tmp_path)
+    people = brief(People(tmp_path))
     before = people.told()
     inner = SqlPointer.swap
 
@@ -163,7 +154,7 @@ def test_a_catalog_that_took_it_and_answers_with_an_error_is_believed_by_what_it
 
 
 def test_a_catalog_that_refuses_leaves_nothing(tmp_path: Path) -> None:
-    people = small(tmp_path)
+    people = brief(People(tmp_path))
     before, there = people.told(), {p for p in people.folder.rglob("*") if p.is_file()}
     with sqlite3.connect(tmp_path / "core.db") as connection:
         connection.execute("CREATE TRIGGER no BEFORE UPDATE ON iceberg_tables BEGIN SELECT RAISE(ABORT, 'no'); END")
@@ -177,14 +168,3 @@ def test_a_catalog_that_refuses_leaves_nothing(tmp_path: Path) -> None:
     people.append([(7, 1007, "b7@example.net")])
     people.erase()
     assert not any(p.exists() for p in left)
-
-
-def test_a_history_with_evolution_survives_a_death_in_its_middle(tmp_path: Path) -> None:
-    people = grown(People(tmp_path, 2, "by region"))
-    before = people.told()
-    with dying(25) as moments, pytest.raises(Killed):
-        people.rewrite.run()
-    assert len([what for what in moments.seen if what == "after put"]) > 3
-    assert people.told() == before
-    people.erase()
-    assert people.told() == without(before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +176,11 @@ def test_a_value_in_a_row_of_somebody_else(tmp_path: Path) -> None:
         rewrite.run()
     assert (people.told(), people.table.metadata_location) == (told, there)
     assert not list(people.folder.rglob("pii-tracer-*"))
+
+
+def test_a_table_that_has_fewer_snapshots_than_the_plan_saw(tmp_path: Path) -> None:
+    people = small(tmp_path)
+    rewrite = people.rewrite
+    step = rewrite.step.model_copy(update={"parameters": {**rewrite.step.parameters, "snapshots": 2}})
+    with pytest.raises(RunError, match="it has 1 snapshots, and had 2 when the plan was made"):
+        replace(rewrite, step=step).check()
