@@ -5,10 +5,11 @@ The class is registered in `pii_tracer.catalog_executors`, under the same name a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from executors.catalogs.metadata_pointer import MetadataPointer
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.run.executor_protocol import Executor
@@ -43,6 +44,16 @@ class CatalogOnSpark:
     def drivers(self, catalog: Catalog) -> Mapping[str, str]:
         """Jars beside the table formats' that it needs, as Maven coordinates, each with a class that it brings."""
         return {}
+
+    def metadata_pointer(
+        self, name: str, catalog: Catalog, base: Path, parts: tuple[str, ...], newest: Callable[[], Path]
+    ) -> MetadataPointer | None:
+        """Which metadata file of an Iceberg table counts; None where the type of catalogs has no compare-and-swap.
+
+        name: the catalog's key in the estate file. parts: namespace and table. newest: gives the newest
+        metadata file of its folder, or raises `EstateError`.
+        """
+        return None
 
     def executors(self, ctx: ExecutionContext) -> Iterable[Executor]:
         """Executors of steps that only tables of such catalogs have."""

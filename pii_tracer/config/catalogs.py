@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, model_validator
@@ -15,6 +16,10 @@ from pii_tracer.model.datasets import Format, Frozen
 
 GROUP = "pii_tracer.catalogs"
 """Where packages register their types of catalogs. Each says which keys the estate file gives of one."""
+
+
+_OF_ALL = frozenset({"type", "keep_history"})
+"""Keys that are no adapter's own."""
 
 
 class CatalogType(OpenVocabulary):
@@ -80,6 +85,8 @@ class Catalog(Frozen):
     (`thrift://HOST:9083`, several with commas between), `databases` (all where empty), `warehouse`. unity: `uri`
     (`https://HOST/api/2.1/unity-catalog`), `databases`: catalogs (`main`) and schemas (`main.sales`), all where empty.
     declared: `tables`, names in spark_catalog. Credentials come from the environment.
+
+    keep_history: Iceberg tables of it, as Spark SQL names them, whose every snapshot stays, without the persons.
     """
 
     type: InstalledCatalog
@@ -90,18 +97,30 @@ class Catalog(Frozen):
     endpoint_url: str | None = Field(default=None, pattern=r"^https?://[^@\s]+$")
     databases: tuple[str, ...] = ()
     tables: tuple[DeclaredTable, ...] = ()
+    keep_history: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _complete(self) -> Catalog:
-        given = {name for name in type(self).model_fields if name != "type" and getattr(self, name)}
+        given = {name for name in type(self).model_fields if name not in _OF_ALL and getattr(self, name)}
         adapter: Any = plugins.load(GROUP, self.type.value)
         article = "an" if self.type[0] in "aeiou" else "a"
         if missing := adapter.needed - given:
             raise ValueError(f"{article} {self.type} catalog needs `{'`, `'.join(sorted(missing))}`")
         if foreign := given - adapter.needed - adapter.optional:
             raise ValueError(f"{article} {self.type} catalog has no `{'`, `'.join(sorted(foreign))}`")
+        if self.keep_history and adapter.no_swap is not None:
+            raise ValueError(f"`keep_history` cannot be had in {article} {self.type} catalog: {adapter.no_swap}")
         if adapter.uri and not re.fullmatch(adapter.uri, self.uri or ""):
             raise ValueError(
                 f"the `uri` of {article} {self.type} catalog is of another kind, or holds a user, a password or options"
             )
         return self
+
+
+def wrong_histories(catalogs: Mapping[str, Catalog]) -> str | None:
+    """A table under `keep_history` that by its name is another catalog's."""
+    for key, catalog in catalogs.items():
+        for table in catalog.keep_history:
+            if not table.startswith(f"{key}."):
+                return f"`keep_history` of the catalog {key} names {table}, which is no name of its tables: {key}.…"
+    return None

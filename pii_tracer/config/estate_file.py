@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 
 from pii_tracer.config.backups import Backup, wrong_backups
 from pii_tracer.config.batches import Batches
-from pii_tracer.config.catalogs import Catalog
+from pii_tracer.config.catalogs import Catalog, wrong_histories
 from pii_tracer.config.formats import InstalledFormat
 from pii_tracer.config.glacier_vaults import Vault, wrong_vaults
 from pii_tracer.config.hdfs import NameNode, wrong_hdfs
@@ -242,7 +242,7 @@ class Estate(Frozen):
         wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names)) or wrong_backups(self.backups)
         wrong = wrong or double(self.laws) or wrong_hdfs(self.hdfs, (*self.roots, *locations))
         wrong = wrong or wrong_lakefs(self.lakefs) or wrong_vaults(self.vaults) or _overlap(self.archives)
-        wrong = wrong or wrong_object_stores(self.object_stores)
+        wrong = wrong or wrong_object_stores(self.object_stores) or wrong_histories(self.catalogs)
         wrong = wrong or wrong_readiness(self.readiness, set(names), laws_of(self.laws))
         if wrong:
             raise ValueError(wrong)

@@ -265,6 +265,15 @@ class EstatePaths:
             return next(iter(self.registry.tables[real].names), None)
         return self.hadoop_name(real)
 
+    def keeps_history(self, table: str | None) -> bool:
+        """Whether every snapshot of a table is to stay (`keep_history`). table: its name in Spark SQL."""
+        return any(table in catalog.keep_history for catalog in self._estate.catalogs.values())
+
+    @property
+    def kept_histories(self) -> tuple[str, ...]:
+        """Tables under `keep_history`, sorted."""
+        return tuple(sorted({t for catalog in self._estate.catalogs.values() for t in catalog.keep_history}))
+
     def encoding_at(self, path: Path) -> str | None:
         """The encoding that the estate file declares for the CSV files of a folder."""
         table = self.declared.get(path.resolve())

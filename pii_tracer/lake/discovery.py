@@ -15,7 +15,7 @@ from pii_tracer.lake.folder_walk import Walk
 from pii_tracer.lake.formats.plain_files.data_file import DataFile, data_file
 from pii_tracer.lake.formats.plain_files.table_state import folder_state
 from pii_tracer.lake.formats.registry import metadata_folders
-from pii_tracer.lake.inventory import Inventory, InventoryGap
+from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.lake.read_result import Found, gap, in_order
 from pii_tracer.lake.shared_files import with_sharing
 from pii_tracer.lake.stores.hdfs.discovery import discover_hdfs
@@ -52,6 +52,7 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
     states = with_originals([f.state for f in found], _files_of(found), paths.is_dev)
     gaps = [*walk.gaps, *(g for f in found for g in f.gaps), *_declared(paths, found, walk)]
     gaps += [*paths.registry.gaps, *_registered(paths, found, walk), *_around_tables(walk)]
+    gaps += _histories(paths, states)
     remote = places_of(paths.remote, NO_SETTINGS if estate.s3 is None else NOT_ASKED)
     gaps += map(gap_of, remote)
     hdfs, unerased = discover_hdfs(estate, paths.registry)
@@ -81,6 +82,16 @@ def _around_tables(walk: Walk) -> list[InventoryGap]:
         for folder in sorted(walk.folders)
         if below(str(folder), tables)
     ]
+
+
+def _histories(paths: EstatePaths, states: Sequence[TableState]) -> list[InventoryGap]:
+    """Tables under `keep_history` that are none whose history stays: their snapshots would be expired after all."""
+    kept = {state.table for state in states if state.kept_history is not None}
+    reason = (
+        "`keep_history` names this table, and no table on this machine whose history can stay has the name: correct"
+        " it, or take it out. A table in a store has its snapshots expired"
+    )
+    return [gap(None, GapKind.KEEP_HISTORY, reason, name) for name in paths.kept_histories if name not in kept]
 
 
 def _read(walk: Walk, progress: Callable[[str], None]) -> list[Found]:

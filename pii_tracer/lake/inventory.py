@@ -81,6 +81,16 @@ class NessieTable(Frozen):
     kind: RefKind
 
 
+class KeptHistory(Frozen):
+    """An Iceberg table whose every snapshot is to stay, without the persons (`keep_history` in the estate file).
+
+    obstacles: why that cannot be done. late: columns, in lower case, that not every schema of the table has.
+    """
+
+    obstacles: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
+
+
 class Sharing(Frozen):
     """Another table or folder that has data files in common. files: their paths, sorted.
 
@@ -116,6 +126,7 @@ class TableState(Frozen):
     mixed: columns of a folder of JSON in or below which one line has an object or a list and another something else,
     which Spark takes for text as long as there are both.
     outside: data files beyond its folder that it reads, sorted (Iceberg: `add_files`, `snapshot`; Delta: a clone's).
+    kept_history: set where its history is to stay (Iceberg).
     """
 
     dataset: DatasetId
@@ -152,6 +163,7 @@ class TableState(Frozen):
     uneven: tuple[str, ...] = ()
     loose: bool = False
     mixed: tuple[str, ...] = ()
+    kept_history: KeptHistory | None = None
 
     @property
     def remote(self) -> bool:

@@ -40,6 +40,7 @@ class GapKind(StrEnum):
     STAGED_SNAPSHOT = "staged_snapshot"
     UNKNOWN_VERSION = "unknown_version"
     REF_SCHEMA = "ref_schema"
+    KEEP_HISTORY = "keep_history"
     CLONE_READS_FILES = "clone_reads_files"
     TABLE_TEXT = "table_text"
     LEFT_BEHIND = "left_behind"

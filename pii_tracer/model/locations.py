@@ -284,6 +284,15 @@ def local_path(text: str) -> Path:
     return place
 
 
+def placed(text: str) -> Path:
+    """A file of a table on this machine, as its metadata names it. Escapes in it are letters of the file's own name.
+
+    Raises:
+        EstateError: it lies elsewhere.
+    """
+    return Path(text.removeprefix("file:")) if re.match(r"(file:)?/(//)?[^/]", text) else local_path(text)
+
+
 def names_place(name: str, table: str | None, *places: str) -> bool:
     """Whether people who write `name` mean a table or place: the one rule for plans, holds and sweeps.
 

@@ -54,6 +54,9 @@ NUMBERED = "numbered"
 """In `Copy.facts`: columns that hold keys of rows and nothing else, with the key sets that mean the persons there. The
 digits of another weak one in them are the number of somebody else's row."""
 
+KEEPS_HISTORY = "keeps_history"
+"""Fact of a copy: every snapshot of it stays, without the persons."""
+
 
 class Copy(Frozen):
     """One place where the person is.

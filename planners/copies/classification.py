@@ -20,6 +20,7 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import (
+    KEEPS_HISTORY,
     NUMBERED,
     TEXTS,
     Copy,
@@ -302,6 +303,7 @@ def _copy(
         facts=({"nessie": state.nessie.catalog} if state.nessie else {})
         | ({"region": place.region} if place else {})
         | ({TEXTS: list(state.mixed)} if state.mixed else {})
+        | ({KEEPS_HISTORY: True} if state.kept_history else {})
         | ({"encoding": state.properties[ENCODING]} if ENCODING in state.properties else {})
         | ({NUMBERED: numbered} if (numbered := numbered_columns(found, carriage)) else {}),
     )

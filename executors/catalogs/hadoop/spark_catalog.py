@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from executors.catalogs.base import CatalogOnSpark
+from executors.catalogs.hadoop.metadata_pointer import FolderPointer
+from executors.catalogs.metadata_pointer import MetadataPointer
 from pii_tracer.config.catalogs import Catalog
 
 
@@ -14,3 +16,8 @@ class FolderOnSpark(CatalogOnSpark):
 
     def options(self, name: str, catalog: Catalog, base: Path) -> Mapping[str, str]:
         return {"type": "hadoop", "warehouse": str(base / str(catalog.warehouse))}
+
+    def metadata_pointer(
+        self, name: str, catalog: Catalog, base: Path, parts: tuple[str, ...], newest: Callable[[], Path]
+    ) -> MetadataPointer | None:
+        return FolderPointer(newest)

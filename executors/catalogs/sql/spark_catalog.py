@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from executors.catalogs.base import CatalogOnSpark, warehouse
+from executors.catalogs.metadata_pointer import MetadataPointer
+from executors.catalogs.sql.metadata_pointer import SqlPointer
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.base import secret
 from pii_tracer.lake.catalogs.sql.adapter import SQLITE, sqlite_file
@@ -33,3 +35,8 @@ class SqlOnSpark(CatalogOnSpark):
         if str(catalog.uri).startswith(SQLITE):
             return {SQLITE_JDBC: "org.sqlite.JDBC"}
         return {POSTGRES_JDBC: "org.postgresql.Driver"}
+
+    def metadata_pointer(
+        self, name: str, catalog: Catalog, base: Path, parts: tuple[str, ...], newest: Callable[[], Path]
+    ) -> MetadataPointer | None:
+        return SqlPointer(name, str(catalog.uri), base, parts)

@@ -28,6 +28,8 @@ from executors.engine.match_sql import (
 from executors.engine.spark_connect import refuse_without_jvm
 from executors.engine.sql_names import quote, quote_table, string_literal
 from executors.engine.table_rebuild import overwrite, refuse_one_plan
+from executors.executor_parts import Part
+from executors.formats.iceberg.kept_history.rewrite import HistoryRewrite
 from executors.formats.iceberg.referenced_files import (
     Untracked,
     forget_snapshots,
@@ -53,6 +55,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REBUILD,
     ICEBERG_REMOVE_ORPHANS,
     ICEBERG_REWRITE_FILES,
+    ICEBERG_REWRITE_HISTORY,
     ICEBERG_REWRITE_MANIFESTS,
     ICEBERG_REWRITE_REF,
 )
@@ -94,14 +97,18 @@ class IcebergExecutor(TableExecutor):
 
     def check(self, step: Step, copy: Copy | None) -> None:
         """Raise `RunError` when the table is not there, or the session cannot do the step."""
+        part = self._part(step, copy)
+        if step.action is ICEBERG_REWRITE_HISTORY and part is not None:
+            part.check()
+            return  # Spark has no part in it
         refuse_without_jvm(self._ctx.estate.spark.remote, (step,))
         if not self._ctx.spark.catalog.tableExists(_table(step)):
             raise RunError("the table is not there", where=_name(step), todo="look at the catalog, then plan again")
         folder = self._place(step)
         if isinstance(folder, HdfsPath):
             refuse_without_rights(self._ctx.spark, str(folder), str(folder / "metadata"))
-        if step.action is ICEBERG_AWAIT_REF:
-            AwaitingRef(self._ctx, step).check()
+        if part is not None:
+            part.check()
         if step.action is ICEBERG_REWRITE_REF:
             self._refuse_loss(step)
         if step.action is ICEBERG_REBUILD:
@@ -114,22 +121,25 @@ class IcebergExecutor(TableExecutor):
             )
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
-        """As every table's; for a tag that lapses, wait."""
-        if step.action is ICEBERG_AWAIT_REF:
-            return AwaitingRef(self._ctx, step).run()
-        return super().run(step, copy)
+        """As every table's, or as its part does it."""
+        part = self._part(step, copy)
+        return super().run(step, copy) if part is None else part.run()
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Look at the table itself."""
-        if step.action is ICEBERG_AWAIT_REF:
-            return AwaitingRef(self._ctx, step).verify()
-        return super().verify(step, copy)
+        part = self._part(step, copy)
+        return super().verify(step, copy) if part is None else part.verify()
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """After a crash: done when the postcondition holds; otherwise the statement is run again."""
+        part = self._part(step, copy)
+        return super().probe(step, copy) if part is None else part.probe()
+
+    def _part(self, step: Step, copy: Copy | None) -> Part | None:
+        """What does the steps that no statement does: it waits for a tag to lapse, or writes history again."""
         if step.action is ICEBERG_AWAIT_REF:
-            return AwaitingRef(self._ctx, step).probe()
-        return super().probe(step, copy)
+            return AwaitingRef(self._ctx, step)
+        return HistoryRewrite(self._ctx, step, copy) if step.action is ICEBERG_REWRITE_HISTORY else None
 
     # -- acts ----------------------------------------------------------------------------------------------------
 

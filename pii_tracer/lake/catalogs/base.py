@@ -151,6 +151,8 @@ class TableCatalog:
     was created there without a word about its format; None where the engine's own default counts. text_remedy: how an
     owner takes a value out of what `texts` tells. swept: whether `retention sweep` was tried on tables whose metadata
     such a catalog points at.
+    no_swap: why the metadata file of an Iceberg table cannot be replaced by compare-and-swap; None where
+    `executors.catalogs.base.CatalogOnSpark.metadata_pointer` does it.
     """
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
@@ -161,6 +163,7 @@ class TableCatalog:
     default_format: ClassVar[Format | None] = None
     swept: ClassVar[bool] = False
     text_remedy: ClassVar[str] = ""
+    no_swap: ClassVar[str | None] = "nothing is known that replaces the metadata file of its tables by compare-and-swap"
 
     def can(self, capability: Capability) -> bool:
         """Whether catalogs of this type have something."""

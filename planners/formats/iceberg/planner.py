@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 from pii_tracer.lake.formats.iceberg.properties import ICEBERG_DATA_PATHS
-from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.inventory import Ref, TableState
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import (
@@ -22,7 +22,7 @@ from pii_tracer.model.locations import (
     location_of,
     object_location,
 )
-from pii_tracer.model.plan import Precondition
+from pii_tracer.model.plan import KEEPS_HISTORY, Precondition
 from planners.catalogs.nessie import steps as nessie_steps
 from planners.catalogs.nessie import unsupported_actions as nessie_support
 from planners.copies.scan_evidence import Seen
@@ -41,7 +41,12 @@ class IcebergPlanner(FormatPlanner):
     shares_files = True
 
     def table_steps(self, item: CopyDraft) -> tuple[Draft, ...]:
-        return nessie_steps.table_steps(item) if "nessie" in item.copy.facts else steps.table_steps(item)
+        if "nessie" in item.copy.facts:
+            return nessie_steps.table_steps(item)
+        return steps.history_steps(item) if KEEPS_HISTORY in item.copy.facts else steps.table_steps(item)
+
+    def history(self, state: TableState) -> tuple[Ref, ...]:
+        return state.refs if state.kept_history is None else ()
 
     def ref_steps(self, item: CopyDraft, kind: str, name: str) -> tuple[Draft, ...]:
         if "nessie" in item.copy.facts:
@@ -63,12 +68,16 @@ class IcebergPlanner(FormatPlanner):
     def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
         if state.nessie is not None:
             return nessie_support.unsupported(state, state.nessie)
-        return _writes_elsewhere(state)
+        return _writes_elsewhere(state) or _unkept(state, keys)
 
     def no_rebuild(self, state: TableState) -> str | None:
+        if state.kept_history is not None:
+            return f"its query says nothing of its older snapshots, {_TO_STAY}"
         return nessie_support.NO_REBUILD if state.nessie is not None else None
 
     def no_clearing(self, state: TableState) -> str | None:
+        if state.kept_history is not None:
+            return f"an Iceberg table {_TO_STAY}"
         return nessie_support.PLACE if state.nessie is not None else None
 
     def left_behind(self, item: CopyDraft, seen: Seen) -> str | None:
@@ -80,6 +89,22 @@ class IcebergPlanner(FormatPlanner):
 
     def text_remedy(self, name: Format) -> str | None:
         return "out of Iceberg schemas of before: expire_snapshots with clean_expired_metadata"
+
+
+_TO_STAY = "whose history is to stay (`keep_history`)"
+
+
+def _unkept(state: TableState, keys: Collection[str]) -> str | None:
+    """Why its history cannot stay, where it is to."""
+    kept = state.kept_history
+    if kept is None:
+        return None
+    why = next(iter(kept.obstacles), None)
+    if why is None and state.sharing:
+        why = f"it shares data files with {state.sharing[0].table or state.sharing[0].location}"
+    if why is None and keys and all(key.partition(".")[0].lower() in kept.late for key in keys):
+        why = f"its columns with a key ({', '.join(sorted(keys))}) are younger than some of its snapshots"
+    return why and f"an Iceberg table {_TO_STAY}, and {why}. Or take it out of `keep_history`, and its snapshots expire"
 
 
 def _writes_elsewhere(state: TableState) -> str | None:

@@ -13,6 +13,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REBUILD,
     ICEBERG_REMOVE_ORPHANS,
     ICEBERG_REWRITE_FILES,
+    ICEBERG_REWRITE_HISTORY,
     ICEBERG_REWRITE_MANIFESTS,
     ICEBERG_REWRITE_REF,
 )
@@ -59,6 +60,28 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         verification="every file in the folder is referenced by the table"
         + (" or by one that shares files with it" if shared else ""),
         **shared,
+    )
+    return tuple(steps.drafts)
+
+
+def history_steps(item: CopyDraft) -> tuple[Draft, ...]:
+    """Write every snapshot again without the person, then remove the old files: branches and tags are taken along."""
+    steps = StepWriter.of_table(item.copy, "iceberg")
+    steps.add(
+        ICEBERG_REWRITE_HISTORY,
+        "the history is to stay (`keep_history`): every snapshot, branch and tag is written again without the person."
+        " Ids, times, parents and sequence numbers stay. Paths, sizes, checksums, bounds and the counts in summaries"
+        " change. Statistics files, summaries of single partitions and the log of metadata files do not stay",
+        hazards=("I1", "I3", "I4", "I4b"),
+        verification="no data file of any snapshot holds the person, and no snapshot is missing",
+        irreversible=False,
+        snapshots=item.state.versions if item.state is not None else 0,
+    )
+    steps.add(
+        ICEBERG_REMOVE_ORPHANS,
+        "the old data files, manifests and metadata files, which nothing references now, are left to this sweep",
+        hazards=("I6",),
+        verification="every file in the folder is referenced by the table",
     )
     return tuple(steps.drafts)
 

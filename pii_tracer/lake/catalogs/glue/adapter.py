@@ -14,6 +14,7 @@ from pii_tracer.lake.catalogs.catalog_types import TABLES
 class GlueCatalogs(TableCatalog):
     """Tables of every format; credentials are found as boto3 finds them."""
 
+    no_swap = "its tables' metadata files are replaced under a lock or a version of Glue's own, which was not tried"
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TEXTS, Capability.TABLE_VERSIONS})
     needed = frozenset({"region"})
     optional = frozenset({"endpoint_url", "databases", "warehouse"})

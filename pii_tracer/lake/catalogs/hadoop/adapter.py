@@ -11,6 +11,7 @@ from pii_tracer.lake.catalogs.catalog_types import TABLES
 class FolderCatalog(TableCatalog):
     """Discovery walks its warehouse as a root; there is nothing else to ask."""
 
+    no_swap = None
     capabilities = frozenset({Capability.FOLDERS})
     needed = frozenset({"warehouse"})
     default_format = TABLES

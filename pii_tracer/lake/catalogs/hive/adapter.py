@@ -14,6 +14,7 @@ class HiveCatalogs(TableCatalog):
     """Tables of every format, asked over Thrift without Kerberos. `uri` may name several servers of one metastore, as
     `hive.metastore.uris` does."""
 
+    no_swap = "its tables' metadata files are replaced under a lock of the metastore, which was not tried"
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TEXTS})
     needed = frozenset({"uri"})
     optional = frozenset({"databases", "warehouse"})

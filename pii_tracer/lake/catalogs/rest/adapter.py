@@ -12,6 +12,10 @@ from pii_tracer.lake.catalogs.catalog_types import TABLES
 class RestCatalogs(TableCatalog):
     """`warehouse` is what the server calls it, and no place."""
 
+    no_swap = (
+        "its server takes no change that gives a snapshot that stays another list of files. To drop a table and"
+        " register it again is not one act"
+    )
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS})
     needed = frozenset({"uri"})
     optional = frozenset({"warehouse"})

@@ -14,6 +14,7 @@ SQLITE = "sqlite:///"
 class SqlCatalogs(TableCatalog):
     """One table of the database has a row for each table and view. It is only read."""
 
+    no_swap = None
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS})
     needed = frozenset({"uri", "warehouse"})
     uri = r"(sqlite:///|postgresql://)[^@\s?]+"

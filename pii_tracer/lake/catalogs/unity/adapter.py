@@ -13,6 +13,7 @@ class UnityCatalogs(TableCatalog):
     """One metastore with all its catalogs, or those that `databases` names. Tables are called as SQL calls them there,
     `catalog.schema.table`, whatever the estate file calls the metastore."""
 
+    no_swap = "it names no metadata file of a table"
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TEXTS})
     needed = frozenset({"uri"})
     optional = frozenset({"databases"})

@@ -19,6 +19,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REBUILD,
     ICEBERG_REMOVE_ORPHANS,
     ICEBERG_REWRITE_FILES,
+    ICEBERG_REWRITE_HISTORY,
     ICEBERG_REWRITE_MANIFESTS,
     ICEBERG_REWRITE_REF,
 )
@@ -55,6 +56,7 @@ class IcebergFormat(TableFormat):
         ICEBERG_DELETE_ROWS: frozenset({Role.ON_ROWS, Role.COUNTS_ROWS}),
         ICEBERG_MASK_ROWS: frozenset({Role.ON_ROWS}),
         ICEBERG_REBUILD: frozenset({Role.ON_ROWS, Role.REBUILDS}),
+        ICEBERG_REWRITE_HISTORY: frozenset({Role.ON_ROWS, Role.COUNTS_ROWS, Role.REWRITES_FILES}),
         ICEBERG_REWRITE_REF: frozenset({Role.COUNTS_ROWS}),
         ICEBERG_AWAIT_REF: frozenset({Role.WAITS}),
         ICEBERG_REWRITE_FILES: frozenset({Role.REWRITES_FILES}),

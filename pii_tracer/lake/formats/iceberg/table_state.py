@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
 from pii_tracer.lake.formats.iceberg.column_types import iceberg_type
 from pii_tracer.lake.formats.iceberg.history_loss import lost_columns, staged_snapshots
+from pii_tracer.lake.formats.iceberg.kept_history import kept_history
 from pii_tracer.lake.formats.iceberg.stray_files import OtherMetadata, other_metadata, strangers
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.formats.stray_files import STAY_IN_S3
@@ -120,6 +121,10 @@ def iceberg_state(location: Path, paths: EstatePaths) -> Found:
     files = files_of(table, location)
     known = At(paths.dataset_of(location), paths.table_at(location), str(location), str(pointed) if pointed else None)
     state = state_of(table, files, known)
+    if paths.keeps_history(state.table):
+        kept = kept_history(local_path(table.metadata_location), location)
+        # nothing that is staged is lost where every snapshot stays
+        state = state.model_copy(update={"kept_history": kept, "staged": ()})
     missing = [path for f in files.current if not (path := local_path(f.file_path)).exists()]
     others = other_metadata(table, location, paths.pointed_at)
     registered = paths.registered_at(location)

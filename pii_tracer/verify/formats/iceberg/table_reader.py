@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.plan import Copy
+from pii_tracer.model.plan import KEEPS_HISTORY, Copy
 from pii_tracer.verify.catalogs.nessie.nessie_states import NESSIE, nessie_states
 from pii_tracer.verify.formats.base import State, TableReader, quoted_name
+from pii_tracer.verify.formats.iceberg.kept_snapshots import SnapshotNames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +41,9 @@ def _states(spark: SparkSession, copy: Copy) -> Iterator[State]:
         name = option if spark.version.startswith("3.") else "versionAsOf"
         return lambda: spark.read.option(name, value).table(table)
 
+    if KEEPS_HISTORY in copy.facts:
+        yield from _kept_states(spark, copy, at)
+        return
     only = copy.facts.get("ref")
     refs = spark.sql(f"SELECT name, type FROM {table}.refs ORDER BY name").collect()
     if only is None:
@@ -53,3 +57,28 @@ def _states(spark: SparkSession, copy: Copy) -> Iterator[State]:
         rows = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at").collect()
         for row in rows:
             yield State(f"snapshot {row['snapshot_id']}", at("snapshot-id", str(row["snapshot_id"])))
+
+
+def _kept_states(spark: SparkSession, copy: Copy, at: Callable[[str, str], Callable[[], DataFrame]]) -> Iterator[State]:
+    """Where every snapshot stays, the rows of each have to be as they were, but for the persons'.
+
+    A snapshot from before one of the key columns is read for the persons alone.
+    """
+    table = quoted_name(str(copy.table))
+    names = SnapshotNames.of(spark, copy, table)
+
+    def named(option: str, value: str, snapshot: int) -> Callable[[], DataFrame]:
+        return lambda: names.of_now(snapshot, at(option, value)())
+
+    yield State("current", lambda: spark.read.table(table), kept=True)
+    refs = spark.sql(f"SELECT name, type, snapshot_id FROM {table}.refs ORDER BY name").collect()
+    for ref in refs:
+        name, kind, snapshot = ref["name"], ref["type"].lower(), ref["snapshot_id"]
+        if kind == "branch" and name != "main":  # is read by the names of now
+            yield State(f"branch {name}", at(kind, name), kept=True)
+        elif kind == "tag":
+            yield State(f"tag {name}", named(kind, name, snapshot), kept=names.has(snapshot, copy))
+    for row in spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at").collect():
+        number = row["snapshot_id"]
+        kept = names.has(number, copy)
+        yield State(f"snapshot {number}", named("snapshot-id", str(number), number), kept=kept)
