@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.datasets import CopyKind, Strategy
+from pii_tracer.model.locations import in_place
 from pii_tracer.model.plan import Copy
 
 OBJECTS = frozenset({CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA})
@@ -19,7 +20,7 @@ def counting_of(copy: Copy) -> str | None:
     if in_lakefs(copy.location):
         kept = copy.strategy in (Strategy.BLOCKED, Strategy.EXEMPT)
         return None if kept else f"counting everybody else's rows on the branches of {copy.facts['repository']}"
-    if copy.in_place and not copy.stored_table:
+    if in_place(copy.location) and not copy.stored_table:
         kept = copy.strategy in (Strategy.BLOCKED, Strategy.EXEMPT)
         return None if kept or copy.match is None else f"counting everybody else's rows in {copy.location}"
     if copy.kind not in OBJECTS and copy.kind is not CopyKind.TABLE_HISTORY and copy.places:

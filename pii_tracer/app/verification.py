@@ -30,7 +30,7 @@ from pii_tracer.model.datasets import (
     KeySet,
 )
 from pii_tracer.model.errors import EstateError, ScanError
-from pii_tracer.model.locations import S3Location, is_hdfs, object_prefix, s3_place
+from pii_tracer.model.locations import S3Location, in_place, is_hdfs, object_prefix, s3_place
 from pii_tracer.model.other_numbers import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.file_fingerprints import fingerprint
@@ -122,7 +122,7 @@ class Verification:
                 baseline = self._topic(copy).baseline
             elif in_lakefs(copy.location):
                 baseline = self._repository(copy).baseline
-            elif copy.in_place and not copy.stored_table:
+            elif in_place(copy.location) and not copy.stored_table:
                 baseline = self._place_files(copy).baseline
             else:
                 baseline = Verifier(self.spark(), self.keys).baseline(copy)
@@ -153,7 +153,7 @@ class Verification:
                 before = self.baselines.get(copy.id)
                 others = compare(before, shown.baseline) if before else None
                 return CopyVerdict(copy_id=copy.id, bytes=shown.bytes, rows=shown.rows, bystanders=others)
-            if copy.in_place:
+            if in_place(copy.location):
                 found = self._place_files(copy)
                 if copy.stored_table:
                     return self._read(copy, found.bytes)
@@ -294,7 +294,7 @@ class Verification:
             return True
         if vault_inventories.in_vault(copy):
             return vault_inventories.changed(self.plan, copy, verdict.bytes)
-        if copy.in_place:
+        if in_place(copy.location):
             from pii_tracer.app.hdfs_places import reading as hdfs_places
             from pii_tracer.app.object_places import reading as stored_places
 

@@ -18,7 +18,7 @@ from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.model.datasets import PLAIN, Column, DatasetId, Format, Frozen
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import S3Location, is_hdfs, is_object_place, is_remote, is_s3, object_uri
+from pii_tracer.model.locations import S3Location, is_hdfs, is_remote, is_s3, object_uri
 
 ENCODING = "csv.encoding"
 """In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
@@ -174,11 +174,6 @@ class TableState(Frozen):
     def in_hdfs(self) -> bool:
         """Whether it lies in HDFS: a bare folder, whose files are written again one by one, or a table."""
         return is_hdfs(self.location)
-
-    @property
-    def in_place(self) -> bool:
-        """Whether it lies in HDFS or in a place of `object_stores`."""
-        return self.in_hdfs or is_object_place(self.location)
 
     @property
     def in_objects(self) -> bool:

@@ -177,6 +177,11 @@ def is_object_place(text: str) -> bool:
     return _OBJECTS.match(text) is not None or is_azure(text)
 
 
+def in_place(text: str) -> bool:
+    """Whether it is a location in HDFS or in a store of `object_stores`."""
+    return is_hdfs(text) or is_object_place(text)
+
+
 def object_location(text: str) -> ObjectLocation:
     """A text that `is_object_place`. The key is taken as it is, letter by letter; spellings of Azure become one.
 

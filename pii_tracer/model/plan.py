@@ -26,7 +26,7 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.gap_kinds import NamedKind
-from pii_tracer.model.locations import S3Location, is_hdfs, is_object_place, is_s3, s3_location
+from pii_tracer.model.locations import S3Location, in_place, is_s3, s3_location
 from pii_tracer.model.other_numbers import NotKeys
 from pii_tracer.model.waivers import OwnerTask, Waiver
 
@@ -102,14 +102,9 @@ class Copy(Frozen):
         return s3_location(self.location) if self.kind not in _NO_TABLES and is_s3(self.location) else None
 
     @property
-    def in_place(self) -> bool:
-        """Whether it lies in HDFS or in a place of `object_stores`."""
-        return is_hdfs(self.location) or is_object_place(self.location)
-
-    @property
     def stored_table(self) -> bool:
-        """Whether it is a table there: its engine writes it, and files are not treated one by one."""
-        return self.in_place and self.format not in PLAIN
+        """Whether it is a table in a place (`in_place`): its engine writes it, and files are not treated one by one."""
+        return in_place(self.location) and self.format not in PLAIN
 
     @property
     def in_objects(self) -> bool:

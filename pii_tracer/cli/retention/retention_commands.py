@@ -20,6 +20,7 @@ from pii_tracer.lake.inventory import Inventory
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import ConfigError, ExitCode
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import in_place
 from pii_tracer.retention.settings_check import (
     Finding,
     FindingKind,
@@ -106,7 +107,7 @@ def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
 
 def _without_places(inventory: Inventory) -> Inventory:
     """Retention does not look at tables in HDFS and in `object_stores`."""
-    return inventory.model_copy(update={"tables": tuple(t for t in inventory.tables if not t.in_place)})
+    return inventory.model_copy(update={"tables": tuple(t for t in inventory.tables if not in_place(t.location))})
 
 
 def check_ddl(settings: Settings, places: Iterable[Path]) -> tuple[Finding, ...]:

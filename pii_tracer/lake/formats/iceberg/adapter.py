@@ -109,7 +109,7 @@ class IcebergFormat(TableFormat):
     erased_in = frozenset({"hdfs", "gs"})
 
     def look_in_store(self, asked: FolderAsked) -> LookedByFolder:
-        from pii_tracer.lake.formats.iceberg.folder_table import look_at_iceberg
+        from pii_tracer.lake.formats.iceberg.table_in_store import look_at_iceberg
 
         return look_at_iceberg(asked)
 

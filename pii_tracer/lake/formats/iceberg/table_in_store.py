@@ -19,6 +19,7 @@ from pii_tracer.lake.formats.iceberg.table_state import (
 )
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.any_place import RemotePath
+from pii_tracer.lake.stores.looked_table import FolderAsked, Looked
 
 if TYPE_CHECKING:
     from pyiceberg.table import StaticTable
@@ -111,3 +112,33 @@ def _described(table: StaticTable, files: TableFiles[Any], place: RemotePath) ->
     texts += [snapshot.manifest_list for snapshot in told.snapshots]
     texts += [entry.statistics_path for entry in (*told.statistics, *told.partition_statistics)]
     return frozenset(map(place.placed, texts))
+
+
+_NO_CATALOG = (
+    "Iceberg tables are erased there when a catalog names them: add their catalog to the estate file; or, where it was"
+    " dropped, remove the folder"
+)
+
+
+def look_at_iceberg(asked: FolderAsked) -> Looked:
+    """An Iceberg table, or why nothing is erased in it. What it reads counts either way.
+
+    Raises:
+        EstateError: its metadata or manifests cannot be read, or name a file in another store.
+        OSError: the store refuses.
+    """
+    if asked.metadata is None:
+        return Looked(_NO_CATALOG)
+    whole = WholeTable.of(asked.place, asked.metadata)
+    reads = frozenset(folders_beyond(asked.place, whole.named))
+    against = _unclear(asked) or whole.astray
+    return Looked(against or whole.found(asked.name, asked.pointed), reads)
+
+
+def _unclear(asked: FolderAsked) -> str | None:
+    """Why what the catalogs tell does not let it be erased."""
+    if asked.branched:
+        return BRANCHED
+    if len(asked.titles) > 1:
+        return two_names(asked.titles)
+    return NO_NAME if asked.name is None else None
