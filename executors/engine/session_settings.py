@@ -16,6 +16,10 @@ _EVERY_FILE = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.i
 """Whatever else is configured: a statement that reads a broken file as far as it can writes just that again, and who
 counts the person's rows so passes over the rest.
 """
+_LOCAL = {"spark.locality.wait": "0s"}
+"""A local Spark offers tasks no second time by itself: one that waits for a host with its blocks, as those of HDFS are
+told, can wait for ever.
+"""
 _CALENDARS = tuple(
     f"spark.sql.{what}RebaseModeIn{way}"
     for what in ("parquet.datetime", "parquet.int96", "avro.datetime")
@@ -41,6 +45,7 @@ def session_conf(estate: Estate, base: Path, stores: Collection[str] = ()) -> di
         **dict(profile.conf),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **({} if estate.spark.is_cluster else _LOCAL),
         **runtime_conf(estate, base),
     }
 

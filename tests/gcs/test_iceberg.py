@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
+from executors.engine.version_profiles import installed_profile
 from pii_tracer.model.errors import ExitCode
 from tests.gcs.shop import BUCKET
 from tests.gcs.tables import Lake, holding
@@ -88,6 +89,7 @@ def test_a_table_that_no_step_may_touch_stays_a_gap_and_says_why(lake: Lake) -> 
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.skipif(installed_profile().name != "3.5", reason="the connector was not tried with it")
 def test_the_person_leaves_every_snapshot_and_nobody_else_does(gcs: Gcs, tmp_path: Path) -> None:
     shop = Lake.of(gcs, tmp_path, soft_delete=25)
     catalog = catalog_of(shop)
