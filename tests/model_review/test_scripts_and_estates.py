@@ -207,7 +207,7 @@ SHAPES = [
     (f"CREATE TABLE crm.f AS SELECT CASE WHEN city = 'x' THEN customer_id END AS customer_id {P}", "error copy-without-key"),
     (f"CREATE TABLE crm.f AS SELECT city {P}", "warning copy-without-key"),
     ("CREATE TABLE crm.f SHALLOW CLONE crm.people", ""),
-    (f"EXECUTE IMMEDIATE 'CREATE TABLE crm.f AS SELECT email {P}'", "error lineage-lost"),
+    (f"EXECUTE IMMEDIATE 'CREATE TABLE crm.f AS SELECT email {P}'", "error copy-without-key"),
     (f"CREATE TABLE crm.f AS SELECT customer_id, email {P};\nALTER TABLE crm.f DROP COLUMN customer_id", "error copy-without-key"),
     (f"INSERT INTO {{{{ params.table }}}} SELECT email {P}", "error lineage-lost"),
 ]  # fmt: skip

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from executors.engine import version_profiles
+from executors.engine.session_settings import session_conf
 from executors.engine.spark_session import fetching_conf
 from executors.engine.step_support import refuse_unfit
 from executors.engine.version_profiles import (
@@ -20,6 +23,7 @@ from pii_tracer.lake.formats.hudi.vocabulary import HUDI, HUDI_CLEAN
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.plan import Step
+from tests.s3support import estate
 
 
 def test_the_installed_spark_decides(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,3 +70,14 @@ def test_a_session_that_fetches_jars_is_told_which(profile: Profile) -> None:
     with_s3 = fetching_conf(profile, s3=True)
     assert set(profile.s3a) < set(with_s3["spark.jars.packages"].split(","))
     assert with_s3.get("spark.jars.excludes", "") == ",".join(profile.excluded)
+
+
+def test_a_local_spark_waits_for_no_host_with_its_blocks(tmp_path: Path) -> None:
+    """It would never be offered another: a statement over tables in HDFS would not end."""
+    name = version_profiles.installed_profile().name
+    told = {
+        master: session_conf(estate("http://127.0.0.1:9", spark={"profile": name, "master": master}), tmp_path)
+        for master in ("local[2]", "spark://here:7077")
+    }
+    assert told["local[2]"]["spark.locality.wait"] == "0s"
+    assert "spark.locality.wait" not in told["spark://here:7077"]
