@@ -19,10 +19,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import in_session_catalog
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
-from pii_tracer.lake.stores.any_place import RemotePath
-from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
-from pii_tracer.lake.stores.hdfs.webhdfs import client_at
-from pii_tracer.lake.stores.object_places.object_path import ObjectPath
+from pii_tracer.lake.stores.any_place import RemotePath, folder_at
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import PLAIN, Format
@@ -30,6 +27,7 @@ from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.locations import (
     engine_path,
     hdfs_location,
+    in_place,
     is_hdfs,
     is_object_place,
     is_remote,
@@ -158,11 +156,8 @@ def _register_in_store(spark: SparkSession, estate: Estate, name: str, kind: For
 
 def _folder(estate: Estate, location: str) -> RemotePath:
     """A table's folder in its store. Raises `OSError`: S3 refuses; `EstateError`: it is not declared."""
-    if is_hdfs(location):
-        place = hdfs_location(location)
-        return HdfsPath(client_at(estate, place), place.path)
-    if is_object_place(location):
-        return ObjectPath.at(estate, object_location(location))
+    if in_place(location):
+        return folder_at(estate, location)
     return S3Path.of(s3_location(location), s3_clients(estate))
 
 

@@ -13,9 +13,8 @@ from executors.stores.s3.table_files import S3Files
 from executors.sweep.listed_files import Listed, StoredFiles
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import format_of, table_formats
-from pii_tracer.lake.stores.any_place import AnyPlace, RemotePath
+from pii_tracer.lake.stores.any_place import AnyPlace, RemotePath, folder_at
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
-from pii_tracer.lake.stores.hdfs.webhdfs import client_at
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
@@ -24,12 +23,11 @@ from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import (
     engine_path,
-    hdfs_location,
+    in_place,
     is_hdfs,
     is_object_place,
     is_remote,
     is_s3,
-    object_location,
     s3_location,
 )
 
@@ -53,11 +51,8 @@ class Places:
         return self._known[location]
 
     def _at(self, location: str) -> AnyPlace:
-        if is_hdfs(location):
-            place = hdfs_location(location)
-            return HdfsPath(client_at(self._estate, place), place.path)
-        if is_object_place(location):
-            return ObjectPath.at(self._estate, object_location(location))
+        if in_place(location):
+            return folder_at(self._estate, location)
         return self._in_s3(location) if is_s3(location) else local_paths.local_path(location)
 
     def _in_s3(self, location: str) -> S3Path:

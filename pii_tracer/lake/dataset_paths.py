@@ -24,9 +24,7 @@ from pii_tracer.lake.catalogs.registered_tables import (
 )
 from pii_tracer.lake.catalogs.registry import catalogs_that
 from pii_tracer.lake.formats.registry import format_of
-from pii_tracer.lake.stores.any_place import AnyPlace, RemotePath
-from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
-from pii_tracer.lake.stores.hdfs.webhdfs import client_at
+from pii_tracer.lake.stores.any_place import AnyPlace, RemotePath, folder_at
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import DatasetId
@@ -34,6 +32,7 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import (
     S3Location,
     hdfs_location,
+    in_place,
     is_hdfs,
     is_object_place,
     is_remote,
@@ -109,11 +108,8 @@ class EstatePaths:
             EstateError: it lies in S3, which refuses, or the estate file does not say how its store is reached; or as
                 `local_path`.
         """
-        if is_hdfs(location):
-            place = hdfs_location(location)
-            return HdfsPath(client_at(self._estate, place), place.path)
-        if is_object_place(location):
-            return ObjectPath.at(self._estate, object_location(location))
+        if in_place(location):
+            return folder_at(self._estate, location)
         return self._bucket(s3_location(location).bucket).placed(location) if is_s3(location) else local_path(location)
 
     @cached_property

@@ -8,10 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO, TypeVar, overload
 
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.hdfs.webhdfs import client_at
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.model.locations import local_path
+from pii_tracer.model.locations import hdfs_location, is_hdfs, local_path, object_location
 
 RemotePath = S3Path | HdfsPath | ObjectPath
 FolderPath = HdfsPath | ObjectPath
@@ -24,6 +26,18 @@ Place = TypeVar("Place", Path, S3Path, HdfsPath, ObjectPath)
 def opened(place: AnyPlace) -> BinaryIO:
     """A file of which little will be read: a footer, some columns."""
     return place.open("rb") if isinstance(place, Path) else place.seekable()
+
+
+def folder_at(estate: Estate, location: str) -> FolderPath:
+    """A place in HDFS or in a store of `object_stores` (`in_place`).
+
+    Raises:
+        EstateError: the estate file does not say how its store is reached.
+    """
+    if is_hdfs(location):
+        place = hdfs_location(location)
+        return HdfsPath(client_at(estate, place), place.path)
+    return ObjectPath.at(estate, object_location(location))
 
 
 @overload
