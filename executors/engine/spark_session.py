@@ -10,7 +10,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,7 +92,7 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], stores: Colle
         active = SparkSession.getActiveSession()
         if active is not None and active.conf.get(_OPENED, "") == asked:
             return active
-        with _fetching_alone(profile, conf.get("spark.jars.ivy")), _engine_output(log), started_in_scratch(conf):
+        with _fetching_alone(profile, conf), _engine_output(log), started_in_scratch(conf):
             spark = builder.getOrCreate()
     except Exception as error:
         if gone := ended(error):
@@ -131,6 +131,12 @@ def ended(error: Exception) -> RunError | None:
     )
 
 
+def _is_running() -> bool:
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
+
+
 def _log_file() -> Path:
     """Where the engine's own output of this process goes: readable by this user only."""
     return system_temporary() / f"pii-tracer-spark-{os.getpid()}.log"
@@ -155,21 +161,25 @@ def _engine_output(log: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _fetching_alone(profile: Profile, folder: str | None = None) -> Iterator[None]:
-    """A Spark that starts inside is the only one of ours that does, in this folder of Ivy's (None: its own).
+def _fetching_alone(profile: Profile, conf: Mapping[str, str]) -> Iterator[None]:
+    """A Spark that starts inside fetches jars into Ivy's cache as the only one of ours, in this folder of Ivy's.
 
-    It fetches jars into Ivy's cache, which has no lock: of two that fetch the same one, one ends with "download
-    failed". What spark-submit started has its jars.
+    The cache has no lock: of two that fetch the same jar, one ends with "download failed". Starts whose jars were
+    fetched before go side by side: a file in the cache says so, and goes with it. What spark-submit started has its
+    jars, and a process whose engine runs fetches none.
     """
-    if is_submitted():
+    if is_submitted() or _is_running():
         yield
         return
-    ivy = Path(folder or Path.home() / profile.ivy)
-    ivy.mkdir(parents=True, exist_ok=True)
+    ivy = Path(conf.get("spark.jars.ivy") or Path.home() / profile.ivy)
+    wanted = sorted((name, value) for name, value in conf.items() if name.startswith("spark.jars"))
+    known = ivy / "cache" / f"pii-tracer-{hashlib.sha256(repr(wanted).encode()).hexdigest()[:32]}.fetched"
+    known.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(ivy / ".pii-tracer.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(handle, fcntl.LOCK_SH if known.exists() else fcntl.LOCK_EX)
         yield
+        known.touch()
     finally:
         os.close(handle)
 
@@ -200,7 +210,7 @@ def fetch_jars(*, s3: bool = False) -> None:
     log = _log_file()
     try:
         conf = fetching_conf(profile, s3=s3)
-        with _fetching_alone(profile), _engine_output(log), started_in_scratch(conf):
+        with _fetching_alone(profile, conf), _engine_output(log), started_in_scratch(conf):
             SparkSession.builder.master("local[1]").config(map={**conf}).getOrCreate().stop()
     except Exception as error:
         raise RunError(

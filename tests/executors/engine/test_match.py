@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from executors.engine import spark_session
 from executors.engine.engine_failures import OnEngine
 from executors.engine.match_sql import count
 from executors.engine.retries import ATTEMPTS, on_conflict
@@ -149,7 +150,11 @@ def test_an_engine_that_is_gone_is_not_asked_for_its_causes() -> None:
         on_conflict(act)
 
 
-def test_an_engine_that_is_gone_is_told_whichever_call_meets_it() -> None:
+def test_an_engine_that_is_gone_is_told_whichever_call_meets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        spark_session, "_DYING", 0.0
+    )  # this process' own engine lives, and would be waited for each time
+
     class Dead:
         name = "dead"
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 
 import pytest
 
-from executors.engine import version_profiles
+from executors.engine import spark_session, version_profiles
 from executors.engine.session_settings import session_conf
 from executors.engine.spark_session import fetching_conf
 from executors.engine.step_support import refuse_unfit
@@ -81,3 +82,28 @@ def test_a_local_spark_waits_for_no_host_with_its_blocks(tmp_path: Path) -> None
     }
     assert told["local[2]"]["spark.locality.wait"] == "0s"
     assert "spark.locality.wait" not in told["spark://here:7077"]
+
+
+def test_who_fetches_jars_does_so_alone_and_who_knows_them_starts_beside_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_session, "_is_running", lambda: False)
+    conf = {"spark.jars.ivy": str(tmp_path), "spark.jars.packages": "a:b:1"}
+
+    def free(how: int) -> bool:
+        with (tmp_path / ".pii-tracer.lock").open() as lock:
+            try:
+                fcntl.flock(lock, how | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+        return True
+
+    with pytest.raises(ValueError, match="not there"), spark_session._fetching_alone(installed_profile(), conf):
+        raise ValueError("not there")  # a start that failed has fetched nothing for sure
+    with spark_session._fetching_alone(installed_profile(), conf):
+        assert not free(fcntl.LOCK_SH)
+    with spark_session._fetching_alone(installed_profile(), conf):
+        assert free(fcntl.LOCK_SH)
+        assert not free(fcntl.LOCK_EX)
+    with spark_session._fetching_alone(installed_profile(), conf | {"spark.jars.packages": "a:b:2"}):
+        assert not free(fcntl.LOCK_SH)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import fcntl
 import shutil
+from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import fastavro
@@ -9,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from executors.engine.known_tables import register_tables
+from executors.engine.spark_session import open_session
 from executors.engine.table_rebuild import answer
+from executors.engine.version_profiles import installed_profile
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
@@ -28,6 +33,20 @@ TRACKED = "spark.sql.hive.manageFilesourcePartitions"
 def test_iceberg_tables_lie_in_the_estates_warehouse(spark: SparkSession, spark_estate: SparkEstate) -> None:
     spark.sql("CREATE TABLE lake.session.t (id BIGINT) USING iceberg")
     assert (spark_estate.base / "warehouse/lake/session/t/metadata").is_dir()
+
+
+@pytest.mark.spark
+def test_a_process_whose_engine_runs_waits_for_no_other_that_starts(
+    spark: SparkSession, spark_estate: SparkEstate
+) -> None:
+    told = spark_estate.estate.spark.model_copy(update={"conf": {**spark_estate.estate.spark.conf, "spark.sql.x": "1"}})
+    other = spark_estate.estate.model_copy(update={"spark": told})
+    opening = Thread(target=open_session, args=(other, spark_estate.base), daemon=True)
+    with (Path.home() / installed_profile().ivy / ".pii-tracer.lock").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # as one that fetches jars holds it
+        opening.start()
+        opening.join(60)
+        assert not opening.is_alive()
 
 
 @pytest.mark.spark

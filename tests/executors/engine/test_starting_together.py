@@ -53,6 +53,8 @@ class Late(SimpleHTTPRequestHandler):
 def jar(tmp_path: Path) -> Iterator[tuple[str, str]]:
     """Maven coordinates of a jar, and the repository that has it."""
     version = uuid.uuid4().hex
+    ivy = Path.home() / installed_profile().ivy
+    before = set((ivy / "cache").glob("*.fetched"))
     folder = tmp_path / "repository" / Path(*GROUP.split(".")) / "late" / version
     folder.mkdir(parents=True)
     about = f"<groupId>{GROUP}</groupId><artifactId>late</artifactId><version>{version}</version>"
@@ -63,8 +65,9 @@ def jar(tmp_path: Path) -> Iterator[tuple[str, str]]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"{GROUP}:late:{version}", f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
-    ivy = Path.home() / installed_profile().ivy
     shutil.rmtree(ivy / "cache" / GROUP, ignore_errors=True)
+    for told in set((ivy / "cache").glob("*.fetched")) - before:
+        told.unlink()
     for copy in (ivy / "jars").glob(f"{GROUP}_*"):
         copy.unlink()
 
