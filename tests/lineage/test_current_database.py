@@ -59,3 +59,11 @@ def test_another_file_starts_anew_and_such_a_statement_is_not_run_again(tmp_path
     assert [(j.sql is None, j.inputs) for j in wrote["lake.b.t"]] == [(True, (named["lake.b.s"],))]
     assert [(j.sql is None, j.inputs) for j in wrote["lake.a.t"]] == [(False, (named["lake.a.s"],))]
     assert "unresolved_name" in {g.kind for g in graph.gaps}
+
+
+@pytest.mark.parametrize(("dialect", "schema"), [("tsql", "dbo"), ("snowflake", "public"), ("fabric", "dbo")])
+def test_two_dots_leave_out_the_schema_that_a_database_has_of_itself(dialect: str, schema: str):
+    tables = {f"{db}.{inner}.{name}": [("id", "")] for db in ("a", "b") for inner in (schema, "x") for name in "st"}
+    answer = answer_sql("INSERT INTO b..t SELECT id FROM a..s", dialect, tables)
+    assert [f"{e['from']} -> {e['to']}" for e in answer["edges"]] == [f"a.{schema}.s.id -> b.{schema}.t.id"]
+    assert answer["complete"], answer["unresolved"]

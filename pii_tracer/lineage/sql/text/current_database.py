@@ -24,7 +24,7 @@ _SET = re.compile(
 )
 _NO_NAMES = frozenset({"ROLE", "WAREHOUSE", "SECONDARY"})
 """What Snowflake's USE names beside databases."""
-_INNER = {"snowflake": "public", "tsql": "dbo", "fabric": "dbo", "databricks": "default"}
+INNER_SCHEMA = {"snowflake": "public", "tsql": "dbo", "fabric": "dbo", "databricks": "default"}
 """The schema in which a session is after it changed its database (Databricks: its catalog)."""
 
 
@@ -39,5 +39,5 @@ def current_database(text: str, dialect: str, before: Sequence[str]) -> list[str
     kind = (found.groupdict().get("kind") or "").upper()
     outer = kind == "CATALOG" or (dialect == "snowflake" and kind in ("", "DATABASE")) or dialect in ("tsql", "fabric")
     if outer and len(name) == 1:
-        return [*name, _INNER.get(dialect, "default")]
+        return [*name, INNER_SCHEMA.get(dialect, "default")]
     return [*before[: max(0, len(before) - len(name))], *name]

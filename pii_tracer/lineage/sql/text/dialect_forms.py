@@ -6,6 +6,8 @@ import re
 
 from sqlglot import exp
 
+from pii_tracer.lineage.sql.text.current_database import INNER_SCHEMA
+
 _ARROW_IS_JSON = frozenset({"postgres", "redshift", "mysql", "sqlite", "oracle", "tsql", "fabric", "risingwave",
                             "materialize", "singlestore", "doris", "starrocks"})  # fmt: skip
 """Dialects in which `->` takes a member of JSON, and is no lambda."""
@@ -14,6 +16,8 @@ _DECORATOR = re.compile(r"(?P<table>.+)\$(?:\d{4,10}|__NULL__|__UNPARTITIONED__)
 
 def plain(node: exp.Expression, dialect: str) -> exp.Expression:
     """The same statement, changed in place."""
+    if dialect == "clickhouse" and isinstance(node, exp.Create):
+        _of_the_same_columns(node)
     for part in list(node.find_all(exp.Dot, exp.Table, exp.Lambda, exp.AlterRename, exp.NextValueFor)):
         if isinstance(part, exp.Lambda):
             if dialect in _ARROW_IS_JSON or (dialect == "duckdb" and isinstance(part.this, exp.Literal)):
@@ -25,12 +29,27 @@ def plain(node: exp.Expression, dialect: str) -> exp.Expression:
         elif isinstance(part, exp.Dot):
             if not names_table(part):
                 _column(part)
+        elif part.args.get("db") == "" and dialect in INNER_SCHEMA:
+            # https://learn.microsoft.com/sql/t-sql/language-elements/transact-sql-syntax-conventions-transact-sql,
+            # https://docs.snowflake.com/en/sql-reference/name-resolution: `db..t` is in the database's own schema
+            part.set("db", exp.to_identifier(INNER_SCHEMA[dialect]))
         elif dialect == "bigquery" and isinstance(part.this, exp.Identifier):
             # https://cloud.google.com/bigquery/docs/partitioned-tables: a partition of the table
             found = _DECORATOR.fullmatch(part.name)
             if found:
                 part.this.set("this", found["table"])
     return node
+
+
+def _of_the_same_columns(node: exp.Create) -> None:
+    """`CREATE TABLE t AS s` makes an empty table with the columns of `s`; a table function in its place is read from
+    (https://clickhouse.com/docs/sql-reference/statements/create/table).
+    """
+    origin = node.expression
+    if node.kind == "TABLE" and isinstance(origin, exp.Table) and isinstance(origin.this, exp.Identifier):
+        listed = node.args.get("properties") or exp.Properties(expressions=[])
+        node.set("expression", None)
+        node.set("properties", exp.Properties(expressions=[*listed.expressions, exp.LikeProperty(this=origin)]))
 
 
 def _extraction(node: exp.Expression, arrow: exp.Lambda) -> exp.Expression:
