@@ -147,7 +147,9 @@ def test_from_the_plan_to_the_proof(airflow: Airflow, homes: Path) -> None:
     # what Airflow keeps of it
     facts = {
         task: json.loads(value)
-        for task, value in airflow.rows("SELECT task_id, value FROM xcom WHERE dag_id = 'pii_erasure'")
+        for task, value in airflow.rows(
+            "SELECT task_id, value FROM xcom WHERE dag_id = 'pii_erasure' AND key = 'return_value'"
+        )
     }
     assert facts["apply"]["state"] == facts["verify"]["state"] == "complete"
     assert Path(facts["apply"]["attestation"]).exists()
