@@ -21,7 +21,7 @@ from airflow.sdk.exceptions import (
     TaskDeferred,
 )
 
-from pii_tracer.app import Settings
+from pii_tracer.app import Settings, add_requests
 from pii_tracer.model.errors import EstateError, JournalError, Refused
 from pii_tracer_airflow.failures import translated
 from pii_tracer_airflow.operators import (
@@ -39,6 +39,17 @@ from pii_tracer_airflow.triggers import ApprovalTrigger
 from tests.estate import KEY, add_copy, add_request, sign, write_estate
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
+CLUB = """
+laws:
+  - version: 1
+    name: CLUB
+    title: Statutes of a club
+    checked: 2026-11-27
+    rules:
+      - since: 2020-01-01
+        deadline: {days: 30, article: s. 4, url: 'https://club.example/statutes'}
+        notice: {hours: 48, grounds: [inactivity], text: the end, article: s. 4, url: 'https://club.example/statutes'}
+"""
 LATER, BEFORE = (NOW + timedelta(hours=1)).isoformat(), (NOW - timedelta(hours=1)).isoformat()
 
 
@@ -87,6 +98,21 @@ def test_what_is_due_is_planned_once_and_a_second_try_takes_that_plan(settings: 
     assert Path(made["plan_file"]).read_bytes() == before
     with pytest.raises(AirflowSkipException, match="no request is to be planned"):
         due(settings).perform(context("run-2"))
+
+
+def test_a_plan_that_was_given_back_is_planned_anew_into_another_file(settings: Settings) -> None:
+    """The approvals of the old plan lie beside it, and are for other bytes."""
+    from pii_tracer.cli.main import run
+
+    add_request(settings)
+    made = due(settings).perform(context())
+    sign(settings, made["plan_file"], "meera")
+    places = ["--estate", str(settings.estate_file), "--state", str(settings.state)]
+    assert run(["requests", "release", made["plan_id"], "--by", "Ben", "--reason", "drift", *places]) == 0
+    again = due(settings).perform(context())
+    assert again["requests"] == ["R-1"]
+    assert again["plan_file"] != made["plan_file"]
+    assert due(settings).perform(context()) == again
 
 
 def test_a_plan_with_a_gap_fails_the_task(settings: Settings) -> None:
@@ -199,6 +225,24 @@ def test_apply_waits_for_the_time_that_the_run_names(settings: Settings) -> None
             operator._wait(now + timedelta(hours=wait))
         assert abs(waits.value.trigger.moment - now - expected) < timedelta(seconds=30)
         assert waits.value.method_name == "go_on"
+
+
+def test_apply_waits_until_a_notice_has_run(settings: Settings) -> None:
+    with settings.estate_file.open("a") as file:
+        file.write(CLUB)
+    rows = settings.base / "idle.csv"
+    noticed = (NOW - timedelta(hours=46)).isoformat()
+    rows.write_text(f"id,key,ground,noticed\nR-1,{KEY},inactivity,{noticed}\n")
+    received = (NOW - timedelta(days=3)).isoformat()
+    given = {"subject": "user", "law": "CLUB", "received": received}
+    assert add_requests(settings, rows, given=given).added == 1
+    plan_file = str(due(settings).perform(context())["plan_file"])
+    for name in ("meera", "ben"):
+        sign(settings, plan_file, name)
+    with pytest.raises(TaskDeferred) as waits:
+        apply(settings, plan_file).perform(context())
+    assert waits.value.trigger.moment == NOW + timedelta(hours=2)
+    assert not (settings.state / "runs").exists()
 
 
 def test_readiness_says_no_by_failing(settings: Settings) -> None:
