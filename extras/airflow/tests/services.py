@@ -27,17 +27,18 @@ SERVICES = {
 class Airflow:
     """The services, and what the metadata database knows."""
 
-    def __init__(self, home: Path, more: dict[str, str]) -> None:
+    def __init__(self, home: Path, dags: dict[str, str], more: dict[str, str]) -> None:
         self.home = home
         self.database = home / "airflow.db"
-        self.dags = home / "dags"
-        self.dags.mkdir(parents=True)
+        (home / "dags").mkdir()
+        for name, text in dags.items():  # before anything starts: Airflow looks for new files every five minutes
+            (home / "dags" / name).write_text(text)
         port = _free_port()
         self.address = f"http://127.0.0.1:{port}/execution/"
         self.environment = {
             **os.environ,
             "AIRFLOW_HOME": str(home),
-            "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
             "AIRFLOW__CORE__PARALLELISM": "2",
@@ -131,9 +132,9 @@ class Airflow:
 
 
 @contextmanager
-def running(home: Path, more: dict[str, str]) -> Iterator[Airflow]:
-    """All services, up and ready."""
-    airflow = Airflow(home, more)
+def running(home: Path, dags: dict[str, str], more: dict[str, str]) -> Iterator[Airflow]:
+    """All services, up and ready. dags: files by name. more: environment."""
+    airflow = Airflow(home, dags, more)
     airflow.run("db", "migrate")
     try:
         for name in SERVICES:

@@ -52,9 +52,8 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def airflow(homes: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
     home = tmp_path_factory.mktemp("airflow")
-    with running(home, {"PII_TRACER_HOME": str(homes / "example")}) as services:
-        (services.dags / "example.py").write_text(EXAMPLE)
-        (services.dags / "apply_only.py").write_text(APPLY_ONLY.format(homes=f"{homes}/"))
+    dags = {"example.py": EXAMPLE, "apply_only.py": APPLY_ONLY.format(homes=f"{homes}/")}
+    with running(home, dags, {"PII_TRACER_HOME": str(homes / "example")}) as services:
         wanted = {"pii_erasure", "pii_watch", "late", "backed"}
         services.until("DAGs are parsed", lambda: {row[0] for row in services.rows("SELECT dag_id FROM dag")} >= wanted)
         yield services
