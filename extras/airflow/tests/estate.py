@@ -39,7 +39,8 @@ def write_estate(home: Path, *, backups: bool = False) -> Settings:
         "writers": [{"job": "copy", "stopped": True}],
     }
     if backups:
-        estate["backups"] = [{"name": "vault", "of": ["app.users", "app.mails"], "owner": "platform", "due_days": 1}]
+        vault = {"name": "vault", "of": ["app.users", "app.mails"], "owner": "platform", "location": "a vault"}
+        estate["backups"] = [{**vault, "due_days": 1}]
     (home / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
     (home / "jobs.sql").write_text("INSERT OVERWRITE app.mails SELECT uid, mail FROM app.users;\n")
     (home / "policy.yaml").write_text("version: 1\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -174,7 +175,7 @@ def test_residue_fails_the_task_at_the_first_try(airflow: Airflow, homes: Path) 
     begin(airflow, "late")
     assert airflow.until_task("late", "apply", "failed") == 1
     told = airflow.log("late", "apply")
-    assert "residue 1" in told
+    assert re.search(r"residue [1-9]", told)
     assert "exit code: 9" in told
     assert "plan again" in told
 
