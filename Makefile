@@ -13,6 +13,8 @@ DOCS_STAMP := $(DOCS)/.installed
 SITE := build/site
 SPARK4 := .venv-spark4
 SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
+AIRFLOW := .venv-airflow
+AIRFLOW_STAMP := $(AIRFLOW)/.pii-tracer-installed
 PACKAGE := .venv-package
 CLASSES := $(VENV)/spark-classes.jsa
 SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
@@ -20,7 +22,7 @@ SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-fast lint format types imports audit docs image image-steps bench-erase bench-estimate bench-lineage bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-surgery bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast lint format types imports audit docs image image-steps bench-erase bench-estimate bench-lineage bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-surgery bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -46,11 +48,12 @@ test-slow test-nightly test-spark4: WORKERS := 2
 JAVA_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC \
     -Dspark.sql.codegen.wholeStage=false -Dspark.sql.adaptive.enabled=false
 test: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
+test-airflow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN
 test-slow test-nightly: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
 test-spark4: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(SPARK4_CLASSES)
 # tests write thousands of small files and wait for the disk at each: they lie in memory, where there is enough of it
 FAST_DISK := $(shell test -w /dev/shm && df -Pk /dev/shm | awk 'NR == 2 && $$4 > 8000000 {print "/dev/shm"}')
-test test-slow test-nightly test-spark4: export TMPDIR := $(or $(TMPDIR),$(FAST_DISK),/tmp)
+test test-slow test-nightly test-spark4 test-airflow: export TMPDIR := $(or $(TMPDIR),$(FAST_DISK),/tmp)
 
 test: setup $(CLASSES) lint types imports ## every check and every test but the slow ones, the tests of a file in one order
 	$(PYTEST) -m 'not slow and not nightly'
@@ -66,6 +69,17 @@ test-connect: setup ## the whole path on a Spark Connect server
 
 test-spark4: $(SPARK4_STAMP) $(SPARK4_CLASSES) ## everything of Spark that 4.1 can do, slow tests too, in an environment of its own
 	$(SPARK4)/bin/python $(SIDE_BY_SIDE) -m spark -k 'not hudi' $(SPARK4_WITHOUT) tests
+
+test-airflow: $(AIRFLOW_STAMP) ## the Airflow operators on a real Airflow, in an environment of its own
+	cd extras/airflow && $(CURDIR)/$(AIRFLOW)/bin/mypy
+	cd extras/airflow && $(CURDIR)/$(AIRFLOW)/bin/python -m pytest -p no:randomly
+
+$(AIRFLOW_STAMP): pyproject.toml constraints.txt extras/airflow/pyproject.toml extras/airflow/constraints.txt
+	test -x $(AIRFLOW)/bin/python || $(PYTHON) -m venv $(AIRFLOW)
+	$(AIRFLOW)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check \
+	    -c constraints.txt -c extras/airflow/constraints.txt -e '.[spark]' -e 'extras/airflow[test]'
+	$(AIRFLOW)/bin/pii-tracer doctor --fetch
+	touch $(AIRFLOW_STAMP)
 
 $(CLASSES): $(STAMP)
 	SPARK_SUBMIT_OPTS="$(JAVA_OF_TESTS)" $(BIN)/python -m tests.class_archive $@

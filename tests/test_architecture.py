@@ -17,7 +17,8 @@ import pytest
 from tests.nightly_tests import NIGHTLY
 
 ROOT = Path(__file__).parents[1]
-PRODUCT = ("pii_tracer", "planners", "executors", "reports", "sample_lineage")
+AIRFLOW = "extras/airflow/pii_tracer_airflow"
+PRODUCT = ("pii_tracer", "planners", "executors", "reports", "sample_lineage", AIRFLOW)
 MOST_MODULES = 20
 """In one folder, `__init__.py` aside."""
 MOST_LINES = 400
@@ -108,6 +109,34 @@ def code(path: str) -> str:
 
 def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def test_the_airflow_package_stands_on_the_public_interface() -> None:
+    """What else is importable may change with any release (docs/python-api.md)."""
+    allowed = {"pii_tracer.app", "pii_tracer.model", "pii_tracer.model.errors", "pii_tracer.common.unexpected_errors"}
+    found = {
+        node.module
+        for path, tree in modules().items()
+        if path.startswith(AIRFLOW)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(PRODUCT[:-1])
+    }
+    ours = {name for name in found if not name.startswith("pii_tracer_airflow")}
+    assert "pii_tracer.app" in ours
+    assert ours <= allowed
+
+
+def test_a_dag_file_loads_nothing_of_the_product() -> None:
+    at_the_top = {
+        name
+        for path, tree in modules().items()
+        if path.startswith(AIRFLOW)
+        for node in tree.body
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in packages(ast.Module([node], []))
+    }
+    assert "airflow" in at_the_top
+    assert not at_the_top & {*PRODUCT, "pyspark", "pyarrow"}
 
 
 def test_no_module_imports_itself_around_a_circle() -> None:

@@ -6,6 +6,7 @@ No message ever holds a person's value: raise with the name of the column or key
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import IntEnum
 
 
@@ -123,9 +124,15 @@ class Refused(RunError):
 
 
 class Waiting(RunError):
-    """A step waits for a restore, a retention window or an off-peak window."""
+    """A step waits for a restore, a retention window or an off-peak window. until: when it can go on, if known."""
 
     exit_code = ExitCode.WAITING
+
+    def __init__(
+        self, what: str, *, where: str | None = None, todo: str | None = None, until: datetime | None = None
+    ) -> None:
+        super().__init__(what, where=where, todo=todo)
+        self.until = until
 
 
 class JournalError(RunError):

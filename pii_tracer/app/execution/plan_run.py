@@ -167,6 +167,7 @@ def _await_notice(plan: ErasurePlan) -> None:
             f"the notice to the persons has not run: nothing may begin before {plan.not_before:%Y-%m-%d %H:%M} UTC",
             where=plan.plan_id,
             todo="apply it then; who makes contact meanwhile is withdrawn by `pii-tracer requests withdraw`",
+            until=plan.not_before,
         )
 
 
