@@ -11,13 +11,15 @@ from pathlib import Path
 
 from executors.engine import s3a_settings
 from executors.engine.version_profiles import Profile
+from executors.stores.azure import spark_connector as azure
 from executors.stores.gcs import spark_connector as gcs
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.model.azure_location import is_azure
 from pii_tracer.model.datasets import PLAIN
 from pii_tracer.model.locations import is_object_place, is_s3
 from pii_tracer.model.plan import Copy, ErasurePlan
 
-S3, GCS = "s3", "gs"
+S3, GCS, AZURE = "s3", "gs", "abfss"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Connector:
 _CONNECTORS = {
     S3: Connector(s3a_settings.FILE_SYSTEM, s3a_settings.s3a_conf, lambda profile: profile.s3a),
     GCS: Connector(gcs.FILE_SYSTEM, gcs.conf, jars=gcs.jars),
+    AZURE: Connector(azure.FILE_SYSTEM, azure.conf, azure.packages),
 }
 
 
@@ -47,6 +50,8 @@ def store_of(location: str) -> str | None:
     """The scheme of a table's location, where Spark needs a connector for it."""
     if is_s3(location):
         return S3
+    if is_azure(location):  # in any of its spellings
+        return AZURE
     scheme = location.partition("://")[0].lower() if is_object_place(location) else None
     return scheme if scheme in _CONNECTORS else None
 

@@ -7,9 +7,6 @@ carried out in one step. A request that it does not know is an error of the test
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -19,17 +16,12 @@ from datetime import datetime, timezone
 from email.utils import format_datetime, parsedate_to_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, unquote, urlsplit
-from xml.sax.saxutils import escape
 
+from tests.azure.blob_listing import listed, tag_set, when_of
 from tests.azure.blob_state import Account, Blob, Container, Refused, State, find
+from tests.azure.shared_key import ACCOUNT, refuse_unsigned
 from tests.servers import served
 
-ACCOUNT = "shimaccount"
-KEY = base64.b64encode(b"a key of a stand-in, and of nothing else").decode()
-_INCLUDE = {
-    *("snapshots", "versions", "deleted", "deletedwithversions", "metadata", "uncommittedblobs", "tags"),
-    *("immutabilitypolicy", "legalhold", "copy"),
-}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SETTINGS = {
     "x-ms-blob-content-type": "Content-Type",
@@ -72,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         self.query = dict(parse_qsl(parts.query, keep_blank_values=True))
         try:
-            self._signed(parts.path)
+            refuse_unsigned(self.command, parts.path, self.query, self.headers)
             with self.account.lock:
                 self.asked.append(f"{self.command} {self.path}")
                 if self.account.faults and (fault := self.account.faults.pop()):
@@ -96,24 +88,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
-
-    def _signed(self, path: str) -> None:
-        """https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key"""
-        given = self.headers.get("Authorization")
-        if given is None:
-            raise Refused(401, "NoAuthenticationInformation")
-        standard = (
-            *("Content-Encoding", "Content-Language", "Content-Length", "Content-MD5", "Content-Type", "Date"),
-            *("If-Modified-Since", "If-Match", "If-None-Match", "If-Unmodified-Since", "Range"),
-        )
-        lines = [self.headers.get(name) or "" for name in standard]
-        lines[2] = "" if lines[2] == "0" else lines[2]
-        own = sorted((n.lower(), v.strip()) for n, v in self.headers.items() if n.lower().startswith("x-ms-"))
-        resource = f"/{ACCOUNT}{path}" + "".join(f"\n{n.lower()}:{v}" for n, v in sorted(self.query.items()))
-        text = "\n".join([self.command, *lines, *(f"{n}:{v}" for n, v in own), resource])
-        mark = base64.b64encode(hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()).decode()
-        if not hmac.compare_digest(given, f"SharedKey {ACCOUNT}:{mark}"):
-            raise Refused(403, "AuthenticationFailed")
 
     def _routed(self, path: list[str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         kind, of = self.query.get("comp", ""), self.query.get("restype", "")
@@ -147,11 +121,11 @@ class _Handler(BaseHTTPRequestHandler):
         for name, one in sorted(items, key=lambda item: item[0]):
             if name.startswith(self.query.get("prefix", "")):
                 gone = one.deleted and (
-                    f"<Deleted>true</Deleted><Version>01</Version><Properties>{_when(one.deleted)}<Etag>e</Etag>"
+                    f"<Deleted>true</Deleted><Version>01</Version><Properties>{when_of(one.deleted)}<Etag>e</Etag>"
                     f"<DeletedTime>{format_datetime(one.deleted, usegmt=True)}</DeletedTime>"
                     f"<RemainingRetentionDays>{self.account.container_days}</RemainingRetentionDays></Properties>"
                 )
-                here = f"<Properties>{_when(self.account.now())}<Etag>e</Etag></Properties>"
+                here = f"<Properties>{when_of(self.account.now())}<Etag>e</Etag></Properties>"
                 text += f"<Container><Name>{name}</Name>{gone or here}</Container>"
         return (
             200,
@@ -179,70 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
         return 200, self._mark('"c"', self.account.now()) | policy, b""
 
     def _list(self, container: Container) -> tuple[int, dict[str, str], bytes]:
-        include = set(filter(None, self.query.get("include", "").split(",")))
-        only = self.query.get("showonly")
-        if include - _INCLUDE or (self.account.hierarchical and include & {"versions", "tags"}):
-            raise Refused(400, "InvalidQueryParameterValue")
-        if only and not (self.account.hierarchical and only == "deleted" and "deleted" in include):
-            raise Refused(400, "InvalidQueryParameterValue")
-        if self.account.hierarchical and not only:
-            include -= {"deleted"}
-        entries = [
-            entry
-            for name, blob in sorted(container.blobs.items(), key=lambda item: item[0].encode("utf-16-be"))
-            if name.startswith(self.query.get("prefix", ""))
-            for entry in self._entries(name, blob, include)
-            if not only or "<Deleted>" in entry
-        ]
-        first = int(self.query.get("marker") or 0)
-        size = min(self.account.page, int(self.query.get("maxresults") or self.account.page))
-        marker = str(first + size) if first + size < len(entries) else ""
-        text = "".join(entries[first : first + size])
-        text = f"<Prefix>{escape(self.query.get('prefix', ''))}</Prefix><Blobs>{text}</Blobs>"
-        whole = f"<EnumerationResults>{text}<NextMarker>{marker}</NextMarker></EnumerationResults>"
-        return 200, _XML, whole.encode()
-
-    def _entries(self, name: str, blob: Blob, include: set[str]) -> Iterator[str]:
-        for one in sorted(blob.past, key=lambda state: state.version or state.snapshot or ""):
-            wanted = "snapshots" in include if one.snapshot else "versions" in include or not one.version
-            if wanted and (not one.deleted or "deleted" in include):
-                yield self._entry(name, one, include)
-        if blob.current:
-            yield self._entry(name, blob.current, include, current=True, lease=blob.lease)
-        elif blob.blocks and "uncommittedblobs" in include:
-            yield self._entry(name, State(b"", "", self.account.now()), include)
-
-    def _entry(
-        self, name: str, one: State, include: set[str], *, current: bool = False, lease: str | None = None
-    ) -> str:
-        text = f"<Name>{escape(name)}</Name>"
-        if one.snapshot:
-            text += f"<Snapshot>{one.snapshot}</Snapshot>"
-        if one.version and "versions" in include and not one.snapshot:
-            text += f"<VersionId>{one.version}</VersionId>" + ("<IsCurrentVersion>true</IsCurrentVersion>" * current)
-        if one.deleted:
-            text += "<Deleted>true</Deleted>"
-        inside = f"{_when(one.modified)}<Etag>{one.etag.strip(chr(34))}</Etag><Content-Length>{len(one.data)}</Content-Length>"
-        inside += f"<BlobType>{one.blob_type}</BlobType>" + (f"<AccessTier>{one.tier}</AccessTier>" if one.tier else "")
-        inside += "".join(f"<{n}>{escape(v)}</{n}>" for n, v in one.headers.items())
-        inside += "<AccessTierInferred>true</AccessTierInferred>" * (not one.tier)
-        inside += "<ArchiveStatus>rehydrate-pending-to-hot</ArchiveStatus>" * one.rehydrating
-        inside += "<LeaseStatus>locked</LeaseStatus><LeaseState>leased</LeaseState>" * (lease is not None)
-        if one.immutable_until and "immutabilitypolicy" in include:
-            inside += f"<ImmutabilityPolicyUntilDate>{format_datetime(one.immutable_until, usegmt=True)}</ImmutabilityPolicyUntilDate>"
-            inside += "<ImmutabilityPolicyMode>locked</ImmutabilityPolicyMode>"
-        inside += "<LegalHold>true</LegalHold>" * (one.legal_hold and "legalhold" in include)
-        if one.deleted:
-            inside += f"<DeletedTime>{format_datetime(one.deleted, usegmt=True)}</DeletedTime>"
-            inside += f"<RemainingRetentionDays>{self.account.remaining(one)}</RemainingRetentionDays>"
-        text += f"<Properties>{inside}</Properties>"
-        if one.metadata and "metadata" in include:
-            text += f"<Metadata>{''.join(f'<{n}>{escape(v)}</{n}>' for n, v in one.metadata.items())}</Metadata>"
-        if one.tags and "tags" in include:
-            text += f"<Tags>{_tag_set(one.tags)}</Tags>"
-        if one.replicated:
-            text += "<OrMetadata><or-policy_rule>complete</or-policy_rule></OrMetadata>"
-        return f"<Blob>{text}</Blob>"
+        return 200, _XML, listed(self.account, container, self.query)
 
     def _blob(self, container: Container, name: str, kind: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
         asked = self.query.get("versionid"), self.query.get("snapshot")
@@ -267,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._block_list(blob)
         one = find(blob, *asked)
         if kind == "tags":
-            return 200, _XML, f"<Tags>{_tag_set(one.tags)}</Tags>".encode()
+            return 200, _XML, f"<Tags>{tag_set(one.tags)}</Tags>".encode()
         self._condition(one)
         headers = self._mark(one.etag, one.modified) | {f"x-ms-meta-{n}": v for n, v in one.metadata.items()}
         headers |= one.headers | {"x-ms-blob-type": one.blob_type, "Accept-Ranges": "bytes"}
@@ -394,15 +305,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 _XML = {"Content-Type": "application/xml"}
-
-
-def _when(when: datetime) -> str:
-    return f"<Last-Modified>{format_datetime(when.astimezone(timezone.utc), usegmt=True)}</Last-Modified>"
-
-
-def _tag_set(tags: dict[str, str]) -> str:
-    pairs = (f"<Tag><Key>{escape(n)}</Key><Value>{escape(v)}</Value></Tag>" for n, v in tags.items())
-    return f"<TagSet>{''.join(pairs)}</TagSet>"
 
 
 def _name_of(container: Container, blob: Blob) -> str:

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from itertools import count
 
+FOLDER = {"hdi_isfolder": "true"}
+"""Metadata of a directory."""
+
 
 class Refused(Exception):
     """The service's answer: its code and the status of HTTP."""
@@ -23,7 +26,9 @@ class Refused(Exception):
 
 @dataclass
 class State:
-    """One state of a blob: the current one, a version, or a snapshot. deleted: since when it is soft-deleted."""
+    """One state of a blob: the current one, a version, or a snapshot. deleted: since when it is soft-deleted. inside: of
+    a deleted directory, what lay in it.
+    """
 
     data: bytes
     etag: str
@@ -40,6 +45,11 @@ class State:
     deleted: datetime | None = None
     blob_type: str = "BlockBlob"
     replicated: bool = False
+    inside: dict[str, State] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> bool:
+        return self.metadata.get("hdi_isfolder") == "true"
 
 
 @dataclass
@@ -106,6 +116,8 @@ class Account:
 
     def write(self, container: Container, name: str, new: State) -> State:
         """Put Blob: over what stands there, or where nothing does."""
+        if self.hierarchical:
+            self._into(container, name)
         blob = container.blobs.setdefault(name, Blob())
         old = blob.current
         if old is not None:
@@ -113,11 +125,21 @@ class Account:
                 raise Refused(409, _immutable(old))
             self._keep_overwritten(blob, old)
         for one in blob.past:  # a blob that was soft-deleted goes on as a soft-deleted snapshot of the new one
-            if one.deleted and not one.snapshot and not one.version:
+            if one.deleted and not one.snapshot and not one.version and not self.hierarchical:
                 one.snapshot = self.tick()
         new.version = self.tick() if self.versioning else None
         blob.current, blob.blocks = new, {}
         return new
+
+    def _into(self, container: Container, name: str) -> None:
+        """The directories that a path lies in: they come with it."""
+        parts = name.split("/")
+        for depth in range(1, len(parts)):
+            blob = container.blobs.setdefault("/".join(parts[:depth]), Blob())
+            if blob.current is None:
+                blob.current = State(b"", self.etag(), self.now(), metadata=dict(FOLDER))
+            elif not blob.current.folder:
+                raise Refused(409, "PathConflict")
 
     def _keep_overwritten(self, blob: Blob, old: State) -> None:
         if self.versioning:
@@ -131,6 +153,10 @@ class Account:
             raise Refused(404, "BlobNotFound")
         if blob.snapshots and snapshots is None:
             raise Refused(409, "SnapshotsPresent")
+        name = next(name for name, one in container.blobs.items() if one is blob)
+        inside = (one for one, other in container.blobs.items() if other.current and one.startswith(f"{name}/"))
+        if self.hierarchical and blob.current.folder and next(inside, None):
+            raise Refused(409, "DirectoryIsNotEmpty")
         if not self.versioning and self.protected(container, blob.current):
             raise Refused(409, _immutable(blob.current))
         for one in blob.snapshots if snapshots else ():

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from pii_tracer.lake.stores.azure import client
-from tests.azure.blob_service import KEY, BlobService, blob_service
+from tests.azure.blob_service import BlobService, blob_service
 from tests.azure.blob_state import Account
+from tests.azure.dfs_service import DfsService, dfs_service
+from tests.azure.shared_key import KEY
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +28,16 @@ def azure(running: BlobService, monkeypatch: pytest.MonkeyPatch) -> BlobService:
     running.account.gone, running.account.days = [], 0
     running.asked.clear()
     return running
+
+
+@pytest.fixture(scope="session")
+def engines(running: BlobService) -> Iterator[DfsService]:
+    with dfs_service(running.account) as found:
+        yield found
+
+
+@pytest.fixture
+def dfs(engines: DfsService) -> Iterator[DfsService]:
+    engines.asked.clear()
+    yield engines
+    assert engines.unknown == []

@@ -10,8 +10,9 @@ from typing import Any
 from pii_tracer.lake.stores.azure.client import service_of
 from pii_tracer.lake.stores.azure.store import AzureStore
 from pii_tracer.model.azure_location import azure_location
-from tests.azure.blob_service import ACCOUNT, BlobService
+from tests.azure.blob_service import BlobService
 from tests.azure.blob_state import Blob, Container, State
+from tests.azure.shared_key import ACCOUNT
 from tests.gcs import shop
 
 CONTAINER = "shop"

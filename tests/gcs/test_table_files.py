@@ -147,7 +147,6 @@ def test_spark_reaches_buckets_in_the_one_way_that_the_estate_file_says(shop: Sh
     with pytest.raises(RunError, match="Spark has one for all"):
         connector.conf(estate.model_copy(update={"object_stores": (one, other)}))
     assert [store_of(place) for place in ("s3a://b/t", "gs://b/t", "hdfs://n/t", "/t")] == ["s3", "gs", None, None]
-    assert store_of("abfss://c@account.dfs.core.windows.net/t") is None
 
 
 def test_the_connectors_jar_is_fetched_whole_or_not_at_all(

@@ -21,7 +21,7 @@ from pii_tracer.model.timestamps import instant
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.scan_evidence import PATH, StoredEvidence, StoredRead
+from planners.copies.scan_evidence import PATH, Evidence, StoredEvidence, StoredRead
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def search_object_places(
         told = _told(looked, as_of, patterns)
         if state := tables.get(str(place.location)):
             told = replace(_told(_explained(looked, place), as_of, patterns), state=state)
-            told = replace(told, evidence=evidence_of(_below(place, looked), patterns))
+            told = replace(told, evidence=_of_table(place, looked, patterns))
         elif not told.unread and not place.table:
             told = _with_state(told, looked, store, place, patterns)
         found[str(place.location)] = told
@@ -76,6 +76,12 @@ def _with_state(
         replace(one, data=one.version.state is VersionState.LIVE and one.version.key in bare.files) for one in told.read
     )
     return replace(told, state=bare.state, evidence=evidence_of(scans, patterns), read=read)
+
+
+def _of_table(place: ObjectPlace, looked: Sequence[_Looked], patterns: Patterns) -> Evidence:
+    """What a table's files showed. No old version is left behind: a step deletes all of them."""
+    now = evidence_of(_below(place, [one for one in looked if one.live]), patterns)
+    return replace(evidence_of(_below(place, looked), patterns), seen=now.seen)
 
 
 def _explained(looked: Sequence[_Looked], place: ObjectPlace) -> list[_Looked]:

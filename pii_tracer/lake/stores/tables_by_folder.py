@@ -24,7 +24,7 @@ _TITLES = {"hdfs": "HDFS", "gs": "Cloud Storage", "abfss": "Azure Storage"}
 class TableFolder:
     """A table's folder. format: None where the metadata of several lies in it. registered: the format, and name: the
     name, that a catalog gives it. titles, metadata, branched: as `FolderAsked` has them. inside: what of the estate
-    lies in it and may not. folder: for readers.
+    lies in it and may not. folder: for readers. unreached: why engines do not reach its store, if they do not.
     """
 
     location: TableLocation
@@ -36,6 +36,7 @@ class TableFolder:
     metadata: str | None = None
     branched: bool = False
     inside: TableLocation | None = None
+    unreached: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,8 @@ def _looked(place: TableFolder, declared: Sequence[DeclaredTable], pointed: froz
         return Looked(f"the estate file declares it as {other.format}, and its folder is a {adapter.title} table's")
     if place.registered not in (None, place.format):
         return Looked(f"its catalog names it as {place.registered}, and its folder is a {adapter.title} table's")
+    if place.unreached:
+        return Looked(place.unreached)
     if place.inside is not None:
         return Looked(f"{place.inside} lies inside its folder: move it out")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
@@ -69,14 +70,14 @@ def object_steps(item: CopyDraft, stored: StoredDraft, plan_id: str) -> tuple[Dr
 def table_steps(item: CopyDraft, place: ObjectPlace, drafts: Sequence[Draft], plan_id: str) -> tuple[Draft, ...]:
     """The steps of a table's engine, and what is left to do in its store after them."""
     steps = StepWriter(item.copy, "objects", {"location": item.copy.location, "plan_id": plan_id})
-    steps.drafts += drafts
-    steps.add(
-        Action.OBJECT_CLEAR_VERSIONS,
-        "what the engine deleted or wrote over stays as an old version where the store keeps versions",
-        hazards=("S10",),
-        verification="below the folder there are live versions only",
-        retained=True,
-    )
+    first = next((number for number, draft in enumerate(drafts) if draft.retained), len(drafts))
+    steps.drafts += drafts[:first]
+    if any(version.pins for version in place.of_state(VersionState.NONCURRENT)) and first < len(drafts):
+        _clear(steps, "the store refuses the engine to delete an object as long as it has snapshots")
+        steps.drafts.append(replace(drafts[first], after=(steps.drafts[-1].id,)))
+        first += 1
+    steps.drafts += drafts[first:]
+    _clear(steps, "what the engine deleted or wrote over stays as an old version where the store keeps versions")
     gone = list(place.of_state(VersionState.SOFT_DELETED))
     seconds = place.settings.soft_delete_seconds
     if gone or seconds:
@@ -92,6 +93,16 @@ def table_steps(item: CopyDraft, place: ObjectPlace, drafts: Sequence[Draft], pl
             everything=True,
         )
     return tuple(steps.drafts)
+
+
+def _clear(steps: StepWriter, reason: str) -> None:
+    steps.add(
+        Action.OBJECT_CLEAR_VERSIONS,
+        reason,
+        hazards=("S10",),
+        verification="below the folder there are live versions only",
+        retained=True,
+    )
 
 
 def _named(version: StoredVersion) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class DeltaFormat(TableFormat):
 
         return look_at_delta(asked.by_place, asked.folders)
 
-    erased_in = frozenset({"hdfs", "gs"})
+    erased_in = frozenset({"hdfs", "gs", "abfss"})
 
     def look_in_store(self, asked: FolderAsked) -> LookedByFolder:
         from pii_tracer.lake.formats.delta.store_table import look_at_delta

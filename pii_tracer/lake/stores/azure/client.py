@@ -64,7 +64,7 @@ def service_of(place: AzureLocation, endpoint: str | None, *, anonymous: bool) -
             "what reads Azure Storage is not installed", where=place.store, todo="pip install 'pii-tracer[azure]'"
         ) from None
     return BlobServiceClient(
-        endpoint or f"https://{place.account}.blob.{place.suffix}",
+        endpoint or own_address(place),
         credential=None if anonymous else _credential(place),
         retry_policy=ExponentialRetry(initial_backoff=0, increment_base=2, retry_total=2, random_jitter_range=0),
         max_single_put_size=_SINGLE_WRITE,
@@ -73,14 +73,23 @@ def service_of(place: AzureLocation, endpoint: str | None, *, anonymous: bool) -
     )
 
 
-def _credential(place: AzureLocation) -> dict[str, str] | str:
+def own_address(place: AzureLocation) -> str:
+    """Where the blob service of a place's account answers, unless the estate file says otherwise."""
+    return f"https://{place.account}.blob.{place.suffix}"
+
+
+def secret_variable(place: AzureLocation) -> str | None:
+    """The variable of the environment that has the credential of a place's account: a key, or a signature."""
     mine = place.account.upper()
-    for name in (f"{KEY}_{mine}", f"{SIGNATURE}_{mine}", KEY, SIGNATURE):
-        secret = os.environ.get(name, "")
-        if secret and name.startswith(KEY):
-            return {"account_name": place.account, "account_key": secret}
-        if secret:
-            return secret.lstrip("?")
+    names = (f"{KEY}_{mine}", f"{SIGNATURE}_{mine}", KEY, SIGNATURE)
+    return next((name for name in names if os.environ.get(name)), None)
+
+
+def _credential(place: AzureLocation) -> dict[str, str] | str:
+    mine, name = place.account.upper(), secret_variable(place)
+    if name is not None:
+        secret = os.environ[name]
+        return {"account_name": place.account, "account_key": secret} if name.startswith(KEY) else secret.lstrip("?")
     raise EstateError(
         "the environment has no credential for a storage account",
         where=place.store,

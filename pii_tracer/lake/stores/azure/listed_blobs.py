@@ -22,9 +22,12 @@ PLAN = "pii_tracer_plan"
 SNAPSHOT = "snapshot="
 UNVERSIONED = "etag="
 """What the ids of a snapshot, and of a blob without versions, begin with: no id stands for other bytes later."""
+FOLDER = "folder="
+"""What the id of a directory begins with. Its key ends with a slash, as that of what stands for folders elsewhere."""
 UNCOMMITTED = "uncommitted blocks"
 _ARCHIVE = "Archive"
 _Listing = tuple[list[str], dict[str, Any]]
+_SHOW_DELETED: dict[str, Any] = {"params": {"showonly": "deleted"}}
 _FLAT: tuple[_Listing, ...] = (
     (
         ["metadata", "snapshots", "versions", "deleted", "uncommittedblobs", "tags", "immutabilitypolicy", "legalhold"],
@@ -33,17 +36,19 @@ _FLAT: tuple[_Listing, ...] = (
 )
 _HIERARCHICAL: tuple[_Listing, ...] = (
     (["metadata", "snapshots", "uncommittedblobs"], {}),
-    (["metadata", "deleted"], {"params": {"showonly": "deleted"}}),
+    (["metadata", "deleted"], _SHOW_DELETED),
 )
 """What listings are asked for. An account with a hierarchical namespace has neither versions nor tags, and lists what
 was deleted by itself (https://learn.microsoft.com/rest/api/storageservices/list-blobs, `showonly`).
 """
-_FOLDER = "hdi_isfolder"
-"""Metadata of a directory, which an account with a hierarchical namespace lists as a blob."""
+_IS_FOLDER = "hdi_isfolder"
+"""Metadata of a directory, which an account with a hierarchical namespace lists as a blob. In other accounts engines
+write such blobs.
+"""
 
 
 def listed(container: ContainerClient, prefix: str, where: str, *, hierarchical: bool) -> Iterator[BlobProperties]:
-    """Every state of every blob whose name begins so, to the end of the listing; directories are left out.
+    """Every state of every blob and directory whose name begins so, to the end of the listing.
 
     Raises:
         StoreError: refused, or an answer that is no such listing.
@@ -57,9 +62,32 @@ def listed(container: ContainerClient, prefix: str, where: str, *, hierarchical:
                 state = (item.name, version_id(item), bool(item.deleted))
                 if state in seen and not hierarchical:
                     raise _odd(where)  # a page again
-                if (item.metadata or {}).get(_FOLDER) != "true" and state not in seen:
+                if state not in seen:
                     yield item
                 seen.add(state)
+
+
+def deleted_above(container: ContainerClient, prefix: str, where: str) -> Iterator[BlobProperties]:
+    """Soft-deleted directories that a place lies in, and its own: until they are restored, no listing shows what was in
+    them (https://learn.microsoft.com/azure/storage/blobs/soft-delete-blob-overview).
+
+    Raises:
+        StoreError: refused.
+    """
+    parts = prefix.rstrip("/").split("/")
+    above = {"/".join(parts[:depth]) for depth in range(1, len(parts) + 1)} - {""}
+    if above:
+        with azure_errors("the container's deleted directories cannot be listed", where):
+            for item in container.list_blobs(
+                name_starts_with=parts[0], include=["metadata", "deleted"], **_SHOW_DELETED
+            ):
+                if item.name in above and item.deleted:
+                    yield item
+
+
+def is_folder(item: BlobProperties) -> bool:
+    """Whether it is a directory."""
+    return bool((item.metadata or {}).get(_IS_FOLDER) == "true")
 
 
 def stored(item: BlobProperties, now: datetime, held: tuple[str, ...] = ()) -> StoredVersion:
@@ -70,8 +98,8 @@ def stored(item: BlobProperties, now: datetime, held: tuple[str, ...] = ()) -> S
     until, days = policy.expiry_time if policy else None, item.remaining_retention_days
     metadata = {name: str(value) for name, value in (item.metadata or {}).items()}
     return StoredVersion(
-        key=item.name,
-        version_id=version_id(item),
+        key=f"{item.name}/" if is_folder(item) else item.name,
+        version_id=f"{FOLDER}{version_id(item)}" if is_folder(item) else version_id(item),
         state=VersionState.SOFT_DELETED if deleted else VersionState.NONCURRENT if past else VersionState.LIVE,
         size=item.size,
         mark=(item.etag or "").strip('"'),
@@ -82,7 +110,9 @@ def stored(item: BlobProperties, now: datetime, held: tuple[str, ...] = ()) -> S
         retained_until=moment(until) or None,
         # whole days are counted: what remains 0 days may remain until tomorrow
         gone_on=moment(now + timedelta(days=int(days) + 1)) if deleted and days is not None else None,
+        old_since=(moment(item.deleted_time) or None) if deleted else None,
         offline=item.blob_tier == _ARCHIVE,
+        pins=bool(item.snapshot),
         plan=metadata.get(PLAN),
         beside=_beside(item, metadata),
     )
@@ -109,7 +139,7 @@ def _holds(item: BlobProperties, past: bool) -> Iterator[str]:
         yield "a legal hold"
     if item.lease and item.lease.state in ("leased", "breaking"):
         yield "a lease that somebody has"
-    if not past and not is_block_blob(item):
+    if not past and not is_block_blob(item) and not is_folder(item):
         yield f"being an {item.blob_type.value} (only block blobs are written again)"
     if item.object_replication_source_properties:
         yield "object replication, whose other container keeps its versions (end it, and erase the person there, too)"
@@ -141,7 +171,7 @@ def _beside(item: BlobProperties, metadata: dict[str, str]) -> tuple[str, ...]:
     settings = item.content_settings
     headers = (settings.content_disposition, settings.content_type, settings.content_language, settings.cache_control)
     tags = item.tags or {}
-    texts = (text for pair in metadata.items() if pair[0] != PLAN for text in pair)
+    texts = (text for pair in metadata.items() if pair[0] not in (PLAN, _IS_FOLDER) for text in pair)
     return (*map(str, filter(None, headers)), *texts, *tags, *tags.values())
 
 

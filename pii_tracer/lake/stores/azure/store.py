@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property, partial
@@ -14,11 +15,14 @@ from pii_tracer.lake.inventory import ObjectVersion, Upload
 from pii_tracer.lake.stores.azure.account_settings import container_holds, deleted_containers, settings_of
 from pii_tracer.lake.stores.azure.client import ONCE, azure_errors, patiently, service_of
 from pii_tracer.lake.stores.azure.listed_blobs import (
+    FOLDER,
     PLAN,
     SNAPSHOT,
     UNCOMMITTED,
     UNVERSIONED,
+    deleted_above,
     is_block_blob,
+    is_folder,
     is_past,
     listed,
     moment,
@@ -27,7 +31,7 @@ from pii_tracer.lake.stores.azure.listed_blobs import (
     version_id,
 )
 from pii_tracer.lake.stores.base import Absent, Capability, Changed, Content, StoreError
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
+from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings
 from pii_tracer.model.azure_location import azure_location, is_azure
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import object_location
@@ -43,7 +47,12 @@ _NO_BYTES = "InvalidRange"
 """What the service answers to who asks for bytes of an empty blob."""
 _CAN = frozenset(Capability) - {Capability.DELETE_MARKERS}
 _WRITE, _DELETE, _READ = "a blob cannot be written", "a version cannot be deleted", "a blob cannot be read"
-_NO_WRITES = "a hierarchical namespace (to write a file again loses its owner and access list: erase with its engine)"
+_NO_REWRITES = "in a hierarchical namespace that loses a file's owner and access list: erase with its engine"
+_NO_TABLES = (
+    "Azure gives engines no access to an account without a hierarchical namespace while its soft delete is on: turn"
+    " soft delete off, then plan again"
+)
+"""https://learn.microsoft.com/rest/api/storageservices/datalakestoragegen2 (`EndpointUnsupportedAccountFeatures`)."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,7 @@ class AzureStore:
     def versions(self, prefix: str) -> Iterator[ObjectVersion]:
         """Every version and snapshot that is not soft-deleted."""
         for item in self._listed(prefix):
-            if not item.deleted and self._with_blocks(item, all_blobs=False)[1][0]:
+            if not item.deleted and not is_folder(item) and self._with_blocks(item, all_blobs=False)[1][0]:
                 yield ObjectVersion(
                     key=item.name,
                     version_id=version_id(item),
@@ -142,18 +151,29 @@ class AzureStore:
 
     def settings(self) -> StoreSettings:
         """As the protocol says."""
-        return settings_of(self.service, self.name)
+        found = settings_of(self.service, self.name)
+        if self.hierarchical:
+            return found.model_copy(update={"no_rewrites": _NO_REWRITES})
+        return found.model_copy(update={"no_tables": _NO_TABLES if found.soft_delete_seconds else ""})
 
     def reader_options(self) -> dict[str, str]:
-        """As the protocol says. No step erases tables here: none is read by its library."""
-        return {}
+        """As the protocol says."""
+        address, _, signature = self.service.url.partition("?")
+        told = {"azure_storage_account_name": azure_location(self.name).account, "azure_endpoint": address.rstrip("/")}
+        told |= {"azure_allow_http": "true"} if address.startswith("http:") else {}
+        if self.service.credential is not None:
+            return told | {"azure_storage_account_key": self.service.credential.account_key}
+        return told | ({"azure_storage_sas_key": signature} if signature else {"azure_skip_signature": "true"})
 
     def all_versions(self, prefix: str) -> Iterator[StoredVersion]:
         """Live, noncurrent and soft-deleted states, to the end of the listing; and what no listing of blobs shows:
-        uncommitted blocks, and deleted containers of the same name, both as soft-deleted.
+        uncommitted blocks, deleted containers of the same name, and deleted directories around the place, all as
+        soft-deleted.
         """
         yield from deleted_containers(self.service, self.container_name, prefix, self.name)
         now, held = datetime.now(timezone.utc), self._held()
+        for item in deleted_above(self._container, prefix, self.name) if self.hierarchical else ():
+            yield stored(item, now).model_copy(update={"key": prefix})
         asked = partial(self._with_blocks, all_blobs=True)
         for item, (there, waiting) in several(asked, self._listed(prefix), workers=8):
             if there:
@@ -163,11 +183,14 @@ class AzureStore:
 
     def live_objects(self, prefix: str) -> Iterator[StoredVersion]:
         """As the protocol says."""
-        return (version for version in self.all_versions(prefix) if version.state is VersionState.LIVE)
+        now, held = datetime.now(timezone.utc), self._held()
+        for item in self._listed(prefix):
+            if not (item.deleted or is_past(item)) and self._with_blocks(item, all_blobs=False)[1][0]:
+                yield stored(item, now, held)
 
     def _held(self) -> tuple[str, ...]:
         """What stands against writing anything in the container."""
-        return (*container_holds(self._container, self.name), *((_NO_WRITES,) if self.hierarchical else ()))
+        return container_holds(self._container, self.name)
 
     def _with_blocks(self, item: BlobProperties, *, all_blobs: bool) -> tuple[BlobProperties, tuple[bool, bool]]:
         """A state, with whether it is one, and whether its blob has blocks that were not committed."""
@@ -176,19 +199,25 @@ class AzureStore:
 
     def version(self, key: str, version_id: str) -> StoredVersion:
         """Get Blob Properties of a state. Raises Absent: it is gone, or soft-deleted."""
-        blob, more = self._state(key, version_id)
-        if version_id.startswith(UNVERSIONED):
-            more = _if_match(version_id.removeprefix(UNVERSIONED))
+        name, state = _named(key, version_id)
+        blob, more = self._state(name, state)
+        if state.startswith(UNVERSIONED):
+            more = _if_match(state.removeprefix(UNVERSIONED))
         return self._now(key, blob, more)
 
     def live_version(self, key: str) -> StoredVersion:
-        """What stands under a key now. Raises Absent: nothing does."""
+        """What stands under a key now; where the key ends with a slash, a directory. Raises Absent: nothing does."""
+        if key.endswith("/"):
+            with suppress(Absent):
+                return self._now(key, self._blob(key.removesuffix("/")), {})
         return self._now(key, self._blob(key), {})
 
     def _now(self, key: str, blob: BlobClient, condition: dict[str, Any]) -> StoredVersion:
         with azure_errors(_READ, self._where(key), _ABSENT | {"ConditionNotMet": Absent}):
-            found = blob.get_blob_properties(**condition)
-        return stored(found, datetime.now(timezone.utc), self._held())
+            found = stored(blob.get_blob_properties(**condition), datetime.now(timezone.utc), self._held())
+        if found.key != key:  # a directory is no object of its name
+            raise Absent(_READ, "BlobNotFound", where=self._where(key))
+        return found
 
     def read_version(self, version: StoredVersion, first: int, at_most: int) -> bytes:
         """Bytes of a live or noncurrent state from an offset on, on the condition that it is the one that was listed.
@@ -255,7 +284,8 @@ class AzureStore:
         self._delete(version.key, version.version_id, version.mark)
 
     def _delete(self, key: str, version_id: str, mark: str | None) -> None:
-        where, (blob, more) = self._where(key), self._state(key, version_id)
+        where, (name, version_id) = self._where(key), _named(key, version_id)
+        blob, more = self._state(name, version_id)
         if version_id.startswith(UNVERSIONED):
             mark = version_id.removeprefix(UNVERSIONED)
         condition = _if_match(mark) if mark else {}
@@ -270,7 +300,7 @@ class AzureStore:
         except StoreError as error:
             if error.code != _IS_CURRENT:
                 raise
-            self._end_current(key, version_id, where)
+            self._end_current(name, version_id, where)
             with azure_errors(_DELETE, where, {}):
                 patiently(partial(blob.delete_blob, **more, **ONCE))
 
@@ -312,8 +342,15 @@ class AzureStore:
         return f"{self.name}/{key}"
 
 
+def _named(key: str, version_id: str) -> tuple[str, str]:
+    """The blob's own name and the id of its state: those of a directory are told otherwise."""
+    if version_id.startswith(FOLDER):
+        return key.removesuffix("/"), version_id.removeprefix(FOLDER)
+    return key, version_id
+
+
 def _can_have_blocks(item: BlobProperties) -> bool:
-    return is_block_blob(item) and not item.deleted and not is_past(item)
+    return is_block_blob(item) and not is_folder(item) and not item.deleted and not is_past(item)
 
 
 def _if_match(etag: str) -> dict[str, Any]:

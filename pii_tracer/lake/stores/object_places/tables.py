@@ -30,6 +30,7 @@ def _folders(estate: Estate, places: Sequence[ObjectPlace]) -> Iterator[TableFol
                 metadata=place.named.metadata,
                 branched=place.named.branched,
                 inside=min(inside, key=str, default=None),
+                unreached=place.settings.no_tables,
             )
 
 

@@ -33,7 +33,7 @@ class StoredVersion(Frozen):
 
     holds: holds without an end, in words for people. retained_until: until when the store refuses to delete it.
     gone_on: of a soft-deleted version, when the store removes its bytes; None where it does not say. offline: its bytes
-    cannot be read until somebody brings them back.
+    cannot be read until somebody brings them back. pins: the store deletes no object under its key before it.
 
     plan: the plan that wrote it (`PLAN_TAG`). beside: texts that stand beside the bytes (metadata, headers, tags). They
     are searched for persons and never written down.
@@ -52,6 +52,7 @@ class StoredVersion(Frozen):
     gone_on: str | None = None
     old_since: str | None = None
     offline: bool = False
+    pins: bool = False
     plan: str | None = None
     beside: tuple[str, ...] = Field(default=(), exclude=True, repr=False)
 
@@ -66,10 +67,14 @@ class StoreSettings(Frozen):
 
     soft_delete_seconds: how long deleted bytes stay; 0 where soft delete is off. keeps_ids: a version has the same id
     when it is soft-deleted; where not, all deleted versions of a key are waited for.
+
+    no_rewrites: why no object is written again by a step; no_tables: why engines reach no table there. Empty: they can.
     """
 
     soft_delete_seconds: int = 0
     keeps_ids: bool = True
+    no_rewrites: str = ""
+    no_tables: str = ""
 
 
 PLAN_TAG = "pii-tracer-plan"

@@ -13,8 +13,9 @@ from pii_tracer.lake.stores.azure.client import service_of
 from pii_tracer.lake.stores.azure.store import AzureStore
 from pii_tracer.lake.stores.base import Changed, ObjectStore, StoreError
 from pii_tracer.model.azure_location import azure_location
-from tests.azure.blob_service import ACCOUNT, KEY, BlobService, blob_service
+from tests.azure.blob_service import BlobService, blob_service
 from tests.azure.blob_state import Account
+from tests.azure.shared_key import ACCOUNT, KEY
 from tests.kits.store_kit import StoreKit, put
 
 

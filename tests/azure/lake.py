@@ -1,0 +1,61 @@
+"""The small shop with tables in a container, which Spark reaches by the DFS endpoint of the stand-in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from tests.azure.blob_service import BlobService
+from tests.azure.blob_state import State
+from tests.azure.dfs_service import DfsService
+from tests.azure.shop import CONTAINER, STORE, Shop
+from tests.gcs import tables
+from tests.sparksession import small_spark
+
+_PLAIN_HTTP = {
+    "spark.hadoop.fs.azure.always.use.https": "false",
+    "spark.hadoop.fs.abfss.impl": "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem",
+    # the other way knows `abfss` with TLS alone
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager",
+}
+"""What the driver needs to reach a stand-in without TLS."""
+
+
+@dataclass
+class Lake(Shop, tables.Lake):
+    """dfs: the endpoint of the account's that engines use."""
+
+    dfs: DfsService | None = None
+
+    @classmethod
+    def of_account(cls, service: BlobService, dfs: DfsService, base: Path, **settings: Any) -> Lake:
+        """A shop in a new container of an account that is set so."""
+        made = cls.on(service, base, **settings)
+        made.dfs = dfs
+        return made
+
+    def write(self, **more: Any) -> None:
+        assert self.dfs is not None
+        spark = small_spark()
+        conf = {**spark.get("conf", {}), **_PLAIN_HTTP, "spark.hadoop.fs.azure.abfs.endpoint": self.dfs.address}
+        super().write(**{"spark": {**spark, "conf": conf}, **more})
+
+    def holding(self, *texts: str) -> list[str]:
+        """Every state of every path that has one of some texts in its bytes, in deleted directories too."""
+        return sorted(name for name, state in self._states() if any(t.encode() in state.data for t in texts))
+
+    def rows(self, folder: str) -> list[tuple[str, str]]:
+        """What a reader of the table sees."""
+        table = DeltaTable(f"{STORE}/{folder}", storage_options=self.store.reader_options()).to_pyarrow_table()
+        return sorted((row["uid"], row["mail"]) for row in table.to_pylist())
+
+    def _states(self) -> Iterator[tuple[str, State]]:
+        assert self.service is not None
+        for name, blob in self.service.account.container(CONTAINER).blobs.items():
+            for state in (*([blob.current] if blob.current else []), *blob.past):
+                yield name, state
+                yield from state.inside.items()
