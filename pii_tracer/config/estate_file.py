@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from pii_tracer.config.backups import Backup, wrong_backups
 from pii_tracer.config.batches import Batches
@@ -28,7 +28,7 @@ from pii_tracer.config.request_store import RequestStoreUrl
 from pii_tracer.config.s3_inventory import InventoryReports
 from pii_tracer.config.stores.object_stores import DeclaredStore, wrong_object_stores
 from pii_tracer.config.strict_yaml import load_yaml
-from pii_tracer.config.subjects import Subject
+from pii_tracer.config.subjects import Subject, SubjectRef
 from pii_tracer.config.windows import Windows
 from pii_tracer.model.datasets import Currency, Frozen
 from pii_tracer.model.errors import ConfigError
@@ -255,20 +255,6 @@ class Estate(Frozen):
         if unknown:
             raise ValueError(f"producers that are not among `writers`: {', '.join(sorted(unknown))}")
         return self
-
-
-class SubjectRef(Frozen):
-    """Whom a request is about: the kind of subject, and the value of its key."""
-
-    type: str
-    key: str = Field(min_length=1)
-
-    @field_validator("key", mode="before")
-    @classmethod
-    def _written_as_text(cls, key: object) -> object:
-        if isinstance(key, int | float):
-            raise ValueError("put the key in quotes: YAML reads a bare number, and 007 is not 7")
-        return key
 
 
 REQUEST_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
