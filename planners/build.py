@@ -260,7 +260,7 @@ def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
     examined: dict[str, Examined] = {str(e.dataset): e for p in parts for e in p.examined if e.dataset not in held}
     all_gaps = [g for p in parts for g in p.gaps]
     all_gaps += [g for s in inputs.surveys for g in known_by_key_only(s, inputs.world, estate.backups)]
-    all_gaps += [g for s in inputs.surveys for g in not_compared(s, inputs.world, estate.keys)]
+    all_gaps += [g for s in inputs.surveys for g in not_compared(s, inputs.world)]
     spared, several = spare_stored(tuple(items.values()))
     all_gaps += several
     found = Recognised(

@@ -239,7 +239,10 @@ class Estate(Frozen):
             raise ValueError("archives or a lease in S3 are declared and `s3` is missing")
         if self.s3 is None and any(is_s3(place) for place in (*self.roots, *locations)):
             raise ValueError("roots or tables in S3 are declared and `s3` is missing")
-        wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names)) or wrong_backups(self.backups)
+        several = {subject.name for subject in self.subjects if subject.several_columns}
+        if any(canary.subject in several for canary in self.readiness.canaries):
+            raise ValueError("a canary is of a subject whose key has several columns, and names one value")
+        wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names), several) or wrong_backups(self.backups)
         wrong = wrong or double(self.laws) or wrong_hdfs(self.hdfs, (*self.roots, *locations))
         wrong = wrong or wrong_lakefs(self.lakefs) or wrong_vaults(self.vaults) or _overlap(self.archives)
         wrong = wrong or wrong_object_stores(self.object_stores) or wrong_histories(self.catalogs)

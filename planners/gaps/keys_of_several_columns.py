@@ -6,9 +6,8 @@ column, so that a person who is there by the key alone would not be seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from pii_tracer.config.keys import KeyTable
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import GapKind
@@ -19,13 +18,13 @@ from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import slug
 
 
-def not_compared(found: Survey, world: World, key_tables: Sequence[KeyTable]) -> list[Gap]:
+def not_compared(found: Survey, world: World) -> list[Gap]:
     """A gap for each place that a plan for a key of several columns cannot look into; none for a key of one."""
     if not found.subject.several_columns:
         return []
     key = found.subject.key
     gaps = []
-    for what, place, dataset in _places(found, world, key_tables):
+    for what, place, dataset in _places(found, world):
         gaps.append(
             Gap(
                 id=f"gap-{GapKind.KEY_OF_SEVERAL}-{slug(found.subject.name)}-{slug(place)}",
@@ -79,7 +78,7 @@ def unexplained_key(found: Survey, state: TableState) -> list[Gap]:
     ]
 
 
-def _places(found: Survey, world: World, key_tables: Sequence[KeyTable]) -> Iterator[tuple[str, str, DatasetId | None]]:
+def _places(found: Survey, world: World) -> Iterator[tuple[str, str, DatasetId | None]]:
     inventory = world.inventory
     yield from (("the archive", one.location, one.dataset) for one in inventory.objects)
     yield from (("the vault", one.location, None) for one in inventory.vaults)
@@ -88,11 +87,6 @@ def _places(found: Survey, world: World, key_tables: Sequence[KeyTable]) -> Iter
     yield from (("the place", str(one.location), None) for one in inventory.hdfs)
     yield from (("the place", str(one.location), None) for one in inventory.object_places)
     yield from (("the place", str(one.location), one.dataset) for one in inventory.remote)
-    yield from (
-        ("what is encrypted by the key table", one.table, None)
-        for one in key_tables
-        if one.subject == found.subject.name
-    )
     for state in inventory.tables:
         carriage = found.carriages.get(state.dataset)
         by_key = any(trace.beside for _, trace in carriage.terms) if carriage else False

@@ -11,7 +11,10 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.model.errors import ExitCode
+from pii_tracer.config.estate_file import load_estate
+from pii_tracer.model.datasets import KeySet, MatchTerm
+from pii_tracer.model.errors import ConfigError, ExitCode, ScanError
+from pii_tracer.scan.value_forms import build_patterns
 from tests.app.planning.test_nested_subject import called
 from tests.cli.small import declared, request
 
@@ -119,3 +122,49 @@ def test_a_request_says_all_columns(tmp_path: Path, capfd: pytest.CaptureFixture
 def test_a_person_of_another_tenant_is_not_found(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, key(tenant_id="5", user_id="18"), orders=ORDERS) not in (ExitCode.DONE, ExitCode.INCOMPLETE)
     assert "no row has this (tenant_id, user_id)" in " ".join(capfd.readouterr().err.split())
+
+
+REFUSED = {
+    "one column in brackets": ("[user_id]", "", "takes two columns or more"),
+    "a column twice": ("[user_id, USER_ID]", "", "takes two columns or more"),
+    "a column that is an identifier": ("[email, user_id]", "", "email stands twice"),
+    "other keys": ("[tenant_id, user_id]", "    other_keys: [{column: by, row: keep}]\n", "`other_keys` beside a key"),
+    "a further table with one column": (
+        "[tenant_id, user_id]",
+        "    tables: [{table: app.orders, key: user_id}]\n",
+        "the key of app.orders has 1 column(s), and that of app.users has 2",
+    ),
+    "a canary": (
+        "[tenant_id, user_id]",
+        "readiness: {canaries: [{name: c, subject: user, key: 'env:CANARY'}]}\n",
+        "a canary is of a subject whose key has several columns",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_takes_one_column_is_refused_with_the_estate_file(tmp_path: Path, name: str) -> None:
+    columns, more, why = REFUSED[name]
+    file = tmp_path / "pii-tracer.yaml"
+    subject = SUBJECT.replace("[tenant_id, user_id]", columns)
+    file.write_text(declared("w", {"app.users": "delta", "app.orders": "delta"}) + subject + more)
+    with pytest.raises(ConfigError) as refusal:
+        load_estate(file)
+    assert why in refusal.value.what
+
+
+def test_a_key_of_one_column_is_written_in_plans_as_before() -> None:
+    term = MatchTerm(column="user_id", key_set="user.user_id", type="bigint")
+    assert term.model_dump() == {"column": "user_id", "access": (), "key_set": "user.user_id", "type": "bigint"}
+    assert "columns" not in KeySet(name="k", origin="k", weak=False, values=()).model_dump()
+
+
+def test_no_bytes_are_searched_for_the_text_of_a_key() -> None:
+    """`1:42:17` is a time of day in most logs."""
+    whole = KeySet(
+        name="user.(tenant_id, user_id)", origin="k", weak=False, values=(("p", "1:42:17"),), columns=("a", "b")
+    )
+    mail = KeySet(name="user.email", origin="email", weak=False, values=(("p", "asha@north.example"),))
+    assert build_patterns([whole, mail]).mask("asha@north.example at 1:42:17").endswith(" at 1:42:17")
+    with pytest.raises(ScanError, match="no values to search for"):
+        build_patterns([whole])

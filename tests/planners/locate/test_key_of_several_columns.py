@@ -133,3 +133,9 @@ MIXED = {
 def test_a_row_in_which_two_persons_can_meet_is_nobodys_to_delete(name: str) -> None:
     found = told(MIXED[name], ORDERS)
     assert found.mixed or not found.terms, (found.carries, found.reason)
+
+
+def test_one_column_of_the_key_is_lost_where_the_other_is_missing() -> None:
+    """What is made of such a copy cannot put a key together out of two that each lack a column."""
+    found = told("SELECT user_id, city, '' FROM prod.users")
+    assert (found.lost, found.columns["c1"].traces) == (("user_id",), frozenset())

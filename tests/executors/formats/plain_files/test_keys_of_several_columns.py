@@ -168,3 +168,14 @@ def test_no_two_keys_have_one_text(one: list[str], other: list[str]) -> None:
 def test_whole_numbers_are_the_same_in_each_column() -> None:
     assert joined(["4.0", "17.00"]) in spelled(Ring({("4", "17")}).keys)
     assert joined(["4", None]) is None
+
+
+def test_bounds_of_a_row_group_are_not_compared_with_the_text_of_a_key() -> None:
+    """Numbers of which no bound holds `1:42:17`: the row group was passed over, and the person stayed."""
+    part = KeyPart(column="user_id", type="bigint")
+    match = Match(terms=(MatchTerm(column="tenant_id", type="bigint", key_set=NAME, beside=(part,)),))
+    out = io.BytesIO()
+    pq.write_table(pa.table({"tenant_id": [4, 4], "user_id": [17, 18]}), out)
+    data = RowRemoval.of(match, Format.PARQUET, Ring({("4", "17")})).kept(out.getvalue()).data
+    assert data is not None
+    assert pq.read_table(io.BytesIO(data)).to_pylist() == [{"tenant_id": 4, "user_id": 18}]
