@@ -7,6 +7,7 @@ import pytest
 from pii_tracer.config.subjects import Subject
 from pii_tracer.model.datasets import Carries
 from planners.locate.key_location import Carriage
+from planners.locate.key_location_answers import whereabouts
 from tests.planners.estates import carriage
 
 TENANT = Subject.model_validate(
@@ -139,3 +140,10 @@ def test_one_column_of_the_key_is_lost_where_the_other_is_missing() -> None:
     """What is made of such a copy cannot put a key together out of two that each lack a column."""
     found = told("SELECT user_id, city, '' FROM prod.users")
     assert (found.lost, found.columns["c1"].traces) == (("user_id",), frozenset())
+
+
+def test_the_answer_shows_the_key_at_each_of_its_columns() -> None:
+    found = told("SELECT tenant_id, named_struct('id', user_id) AS who, '' FROM prod.users")
+    answer = whereabouts(TENANT, {found.dataset: found}, lambda dataset: dataset.name, {})
+    finds = {column.name: column.finds for column in answer.datasets[0].columns}
+    assert finds == {"c1": ("(tenant_id, user_id)",), "c2": (".id: (tenant_id, user_id)",)}
