@@ -10,7 +10,7 @@ from typing_extensions import Self
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import ConfigError
-from pii_tracer.model.key_columns import joined, key_name
+from pii_tracer.model.key_columns import columns_of_key, joined, key_name
 
 
 class RowFate(StrEnum):
@@ -60,7 +60,6 @@ class Named(Frozen):
     identifiers: tuple[Identifier, ...] = ()
     record_keys: tuple[str, ...] = ()
     other_keys: tuple[OtherKey, ...] = ()
-    several_columns: tuple[str, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -73,18 +72,23 @@ class Named(Frozen):
             raise ValueError(
                 "`key: [tenant_id, user_id]` takes two columns or more, each once; one goes without brackets"
             )
-        return {**told, "key": key_name(names), "several_columns": tuple(names)}
+        if any(sign in name for name in names for sign in ",()"):
+            raise ValueError("a column of a key of several has no comma or bracket in its name")
+        return {**told, "key": key_name(names)}
 
     @model_validator(mode="after")
-    def _name_of_columns(self) -> Self:
-        if self.several_columns and self.key != key_name(self.several_columns):
-            raise ValueError("`several_columns` is no key of the estate file: write `key: [tenant_id, user_id]`")
+    def _one_key_a_row(self) -> Self:
         if self.several_columns and self.other_keys:
             raise ValueError(
                 f"`other_keys` beside a key of several columns ({self.key}) is not supported: one column of a row that"
                 " stays would say who else it names"
             )
         return self
+
+    @property
+    def several_columns(self) -> tuple[str, ...]:
+        """The columns of a key of several, in its order; empty for a key of one."""
+        return columns_of_key(self.key)
 
     @property
     def key_parts(self) -> tuple[str, ...]:
@@ -245,8 +249,8 @@ class Subject(Named):
             if table.of is None and len(table.key_parts) != len(self.key_parts):
                 raise ValueError(
                     f"the key of {table.table} has {len(table.key_parts)} column(s), and that of {self.source} has"
-                    f" {len(self.key_parts)}: name the same columns in the same order, or the identifier that stands"
-                    " there as `of`"
+                    f" {len(self.key_parts)}: name the same columns in the same order, or `of` with an"
+                    " identifier of the source"
                 )
             if table.several_columns and (table.of is not None or table.row is RowFate.KEEP):
                 raise ValueError(f"the key of {table.table} has several columns: `of` and `row: keep` take one")

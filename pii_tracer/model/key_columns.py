@@ -19,6 +19,11 @@ def key_name(columns: Sequence[str]) -> str:
     return columns[0] if len(columns) == 1 else f"({', '.join(columns)})"
 
 
+def columns_of_key(name: str) -> tuple[str, ...]:
+    """The columns that `key_name` made a name of; empty for a key of one column."""
+    return tuple(name[1:-1].split(", ")) if name.startswith("(") and name.endswith(")") and ", " in name else ()
+
+
 def has_several_columns(key_set: str) -> bool:
     """Whether a key set's name (`customer.(tenant_id, user_id)`) says that its key has several columns."""
     return ".(" in key_set

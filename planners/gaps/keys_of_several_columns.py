@@ -31,8 +31,8 @@ def not_compared(found: Survey, world: World) -> list[Gap]:
                 dataset=dataset,
                 kind=GapKind.KEY_OF_SEVERAL,
                 reason=f"{what} {place} is searched for the persons' identifiers, and not for {key}: no step there"
-                " compares several columns. Rows that only this key tells stay. Its owner erases them, or a named"
-                " person who looked waives this",
+                " compares several columns. Rows that are found by this key alone stay. Its owner erases them, or"
+                " a named person who looked waives this",
                 evidence=f"the key of `{found.subject.name}` has several columns",
             )
         )

@@ -30,10 +30,9 @@ def keys_of_several(found: Survey, world: World) -> list[Gap]:
                     dataset=found.source,
                     kind=GapKind.KEY_OF_SEVERAL,
                     reason=f"{_why(found, request, same, beside)}. All of them, and what their values find, would go as"
-                    " one person's: name all columns that tell persons apart together, as"
-                    f" `key: [{', '.join(_together(found, beside))}]`,"
-                    " and plan again; waive this where"
-                    " somebody looked, and all these rows are of the person of the request",
+                    " one person's. Name all columns that distinguish persons together, as"
+                    f" `key: [{', '.join(_together(found, beside))}]`, and plan again. Waive this where somebody"
+                    " looked, and all these rows are of the person of the request",
                     evidence=f"current rows of {found.subject.source} with the key of {request}: {same.rows}"
                     + (f"; its own key of a row: {', '.join(state.row_key)}" if state and beside else ""),
                 )
@@ -55,7 +54,7 @@ def _why(found: Survey, request: str, same: SameKey, beside: tuple[str, ...]) ->
             " them (as it would if one person had changed one of several identifiers)"
         )
     return (
-        f"{rows}, and no identifier says that they are one person's, while {source} tells its rows apart by"
+        f"{rows}, and no identifier says that they are one person's, while {source} distinguishes its rows by"
         f" {', '.join(beside)}, too"
     )
 

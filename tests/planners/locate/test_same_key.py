@@ -172,7 +172,7 @@ def gaps(
 def test_a_key_that_the_table_itself_takes_for_a_part_of_one_is_a_gap() -> None:
     (gap,) = gaps(("More", "UID", "event"))
     assert (
-        "no identifier says that they are one person's, while app.users tells its rows apart by More, too" in gap.reason
+        "no identifier says that they are one person's, while app.users distinguishes its rows by More, too" in gap.reason
     )
     assert gap.evidence == "current rows of app.users with the key of R: 2; its own key of a row: More, UID, event"
 
