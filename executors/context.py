@@ -15,7 +15,7 @@ from executors.value_search import Finds, finds_nothing
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import KeySet
-from pii_tracer.model.number_keys import spellings
+from pii_tracer.model.number_keys import spelled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,7 +100,7 @@ class ExecutionContext:
         """
         if key_set not in self._views:
             name = "pii_keys_" + hashlib.sha256(key_set.encode()).hexdigest()[:12]
-            values = sorted(spellings(value for _, value in self.keyring.key_set(key_set).values))
+            values = sorted(spelled(self.keyring.key_set(key_set)))
             frame_of_rows(self.spark, [(v,) for v in values], "k string").createOrReplaceTempView(name)
             self._views[key_set] = name
         return self._views[key_set]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from executors.context import Keys
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.key_columns import has_several_columns
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.review.sealed_person_values import EstateKey
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
@@ -66,14 +67,18 @@ def _names(step: Step) -> list[str]:
     return names
 
 
-def without_suppressed(frame: DataFrame, column: str, known: SuppressionList, key_set: str) -> DataFrame:
+def without_suppressed(
+    frame: DataFrame, column: str | Sequence[str], known: SuppressionList, key_set: str
+) -> DataFrame:
     """A frame without the rows of erased persons, for backfills and replays: an anti-join.
 
-    column: a top-level column that holds values of the key set (`customer.user_id`). The column's distinct values come
-    to the driver, which asks the list; what is found goes back as a data frame, never into a statement's text.
+    column: a top-level column that holds values of the key set (`customer.user_id`), or of
+    `customer.(tenant_id, user_id)` all columns in this order. Their distinct values come to the driver, which asks the
+    list; what is found goes back as a data frame, never into a statement's text.
 
     Raises:
-        RunError: the list has no such key set, so that nobody would be held back, or it is broken.
+        RunError: the list has no such key set, or it is of another number of columns, so that nobody would be held
+            back; or the list is broken.
     """
     from pyspark.sql import functions
 
@@ -82,7 +87,15 @@ def without_suppressed(frame: DataFrame, column: str, known: SuppressionList, ke
             f"nothing of the key set `{key_set}` is on the suppression list",
             todo=f"use one of: {', '.join(sorted(known.key_sets)) or 'none: nobody was erased yet'}",
         )
-    text = frame[column].cast("string")
+    columns = [column] if isinstance(column, str) else list(column)
+    if has_several_columns(key_set) != (len(columns) > 1):
+        raise RunError(
+            f"the key set `{key_set}` is of {'several columns' if len(columns) == 1 else 'one column'}",
+            todo="name all columns of its key, in its order",
+        )
+    texts = [frame[name].cast("string") for name in columns]
+    parts = (part for text in texts for part in (functions.length(text).cast("string"), functions.lit(":"), text))
+    text = texts[0] if len(texts) == 1 else functions.concat(*parts)
     values = frame.where(text.isNotNull()).select(text.alias("k")).distinct().toLocalIterator()
     found = [(row["k"],) for row in values if known.find(key_set, row["k"]) is not None]
     if not found:

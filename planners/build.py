@@ -36,6 +36,7 @@ from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references
 from planners.copies.persons_known_by_key_only import known_by_key_only
 from planners.copies.rebuild_candidates import unproved
+from planners.gaps.keys_of_several_columns import not_compared, searched_in_rows
 from planners.gaps.left_behind import beyond_engine
 from planners.gaps.owner_tasks import with_tasks
 from planners.gaps.remaining_values import remaining_values
@@ -184,6 +185,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
             *whole_versions(items),
             *idle_holds(inputs.estate.holds, requests, as_of, until),
             *(Override(kind="not_keys", reason=item.told) for item in world.not_keys),
+            *(searched_in_rows(s) for s in inputs.surveys if s.subject.several_columns),
         ),
         requests=requests,
         graph_digest=inputs.digests.graph,
@@ -258,6 +260,7 @@ def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
     examined: dict[str, Examined] = {str(e.dataset): e for p in parts for e in p.examined if e.dataset not in held}
     all_gaps = [g for p in parts for g in p.gaps]
     all_gaps += [g for s in inputs.surveys for g in known_by_key_only(s, inputs.world, estate.backups)]
+    all_gaps += [g for s in inputs.surveys for g in not_compared(s, inputs.world)]
     spared, several = spare_stored(tuple(items.values()))
     all_gaps += several
     found = Recognised(

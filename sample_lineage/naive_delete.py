@@ -52,7 +52,7 @@ def show_naive(
     scratch = base / "scratch"
     name, folder = f"{quote(catalog)}.scratch.payments", scratch / "payments_delta"
     warehouse = base / str(estate.catalogs[catalog].warehouse) / "scratch"
-    key, value = quote(subject.key), request.subject.key.replace("'", "''")
+    key, value = quote(subject.key), request.subject.of(subject, request.id).replace("'", "''")
     try:
         say("copying the source to scratch tables (Iceberg merge-on-read, Delta)")
         keys = _identifiers(spark, subject, request)
@@ -96,7 +96,9 @@ def _identifiers(spark: SparkSession, subject: Subject, request: Request) -> tup
     from pyspark.sql import functions as f
 
     columns = [i.column for i in subject.identifiers]
-    rows = spark.table(subject.source).where(f.col(subject.key).cast("string") == request.subject.key)
+    rows = spark.table(subject.source).where(
+        f.col(subject.key).cast("string") == request.subject.of(subject, request.id)
+    )
     found = rows.select(*columns).distinct().collect()
     return tuple(
         KeySet(name=c, origin=c, weak=False, values=tuple(sorted({("person", str(r[c])) for r in found if r[c]})))

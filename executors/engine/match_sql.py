@@ -10,10 +10,12 @@ from executors.engine.version_profiles import PROFILES
 from pii_tracer.model.datasets import (
     WHOLE_NUMBER,
     FieldAccess,
+    KeyPart,
     Match,
     MatchTerm,
 )
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.key_columns import joined_sql
 from pii_tracer.model.number_keys import EXACT
 from pii_tracer.model.plan import Copy
 
@@ -31,15 +33,15 @@ _BROADCAST = 100_000
 
 
 def leaf(term: MatchTerm, alias: str | None = None) -> str:
-    """SQL for the leaf that a term compares, as a string.
+    """SQL for the leaf that a term compares, as a string; of a key of several columns for all of them together.
 
     Raises:
         RunError: Spark would answer nothing to it instead of failing: a collection, or a member no path can name.
     """
-    return _text(_value(term, alias), term.type)
+    return joined_sql([_text(_value(part, alias), part.type) for part in term.parts])
 
 
-def _value(term: MatchTerm, alias: str | None = None) -> str:
+def _value(term: KeyPart, alias: str | None = None) -> str:
     """The leaf as it stands."""
     if _COLLECTION.match(term.type):
         raise RunError(
@@ -86,7 +88,7 @@ def _is_key(ctx: ExecutionContext, term: MatchTerm) -> str:
     if ctx.estate.spark.remote or not PROFILES[ctx.estate.spark.profile].prunes_quietly:
         return f"concat('', {leaf(term)}) IN (SELECT {hint}k FROM {keys})"
     kind = term.type.strip().lower()
-    if kind in _INTEGERS and all(isinstance(access, FieldAccess) for access in term.access):
+    if kind in _INTEGERS and not term.beside and all(isinstance(access, FieldAccess) for access in term.access):
         column = _value(term)
         # a narrower type is that of an Iceberg tag from before the column was widened
         types = ", ".join(f"'{name}'" for name in _INTEGERS[: _INTEGERS.index(kind) + 1])

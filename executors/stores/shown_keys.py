@@ -19,7 +19,7 @@ def shown_names(ctx: S3Context, copy: Copy | None) -> Shown:
     persons are found by: these are other people's values. Where nobody knows those columns, for all partitions.
     """
     finder = _finder(ctx, copy)
-    columns = {term.column.lower() for term in _terms(copy)}
+    columns = {name.lower() for term in _terms(copy) for name in term.columns}
 
     def shown(key: str) -> str:
         plain = unquote(key)  # Spark writes some characters of a value with a %, delta-rs more of them

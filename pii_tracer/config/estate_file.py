@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from pii_tracer.config.backups import Backup, wrong_backups
 from pii_tracer.config.batches import Batches
@@ -28,7 +28,7 @@ from pii_tracer.config.request_store import RequestStoreUrl
 from pii_tracer.config.s3_inventory import InventoryReports
 from pii_tracer.config.stores.object_stores import DeclaredStore, wrong_object_stores
 from pii_tracer.config.strict_yaml import load_yaml
-from pii_tracer.config.subjects import Subject
+from pii_tracer.config.subjects import Subject, SubjectRef
 from pii_tracer.config.windows import Windows
 from pii_tracer.model.datasets import Currency, Frozen
 from pii_tracer.model.errors import ConfigError
@@ -239,7 +239,10 @@ class Estate(Frozen):
             raise ValueError("archives or a lease in S3 are declared and `s3` is missing")
         if self.s3 is None and any(is_s3(place) for place in (*self.roots, *locations)):
             raise ValueError("roots or tables in S3 are declared and `s3` is missing")
-        wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names)) or wrong_backups(self.backups)
+        several = {subject.name for subject in self.subjects if subject.several_columns}
+        if any(canary.subject in several for canary in self.readiness.canaries):
+            raise ValueError("a canary is of a subject whose key has several columns, and names one value")
+        wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names), several) or wrong_backups(self.backups)
         wrong = wrong or double(self.laws) or wrong_hdfs(self.hdfs, (*self.roots, *locations))
         wrong = wrong or wrong_lakefs(self.lakefs) or wrong_vaults(self.vaults) or _overlap(self.archives)
         wrong = wrong or wrong_object_stores(self.object_stores) or wrong_histories(self.catalogs)
@@ -255,20 +258,6 @@ class Estate(Frozen):
         if unknown:
             raise ValueError(f"producers that are not among `writers`: {', '.join(sorted(unknown))}")
         return self
-
-
-class SubjectRef(Frozen):
-    """Whom a request is about: the kind of subject, and the value of its key."""
-
-    type: str
-    key: str = Field(min_length=1)
-
-    @field_validator("key", mode="before")
-    @classmethod
-    def _written_as_text(cls, key: object) -> object:
-        if isinstance(key, int | float):
-            raise ValueError("put the key in quotes: YAML reads a bare number, and 007 is not 7")
-        return key
 
 
 REQUEST_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"

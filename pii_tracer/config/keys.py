@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -109,8 +109,8 @@ class KeyTable(Frozen):
         return self.key_column or self.person_column
 
 
-def wrong_keys(tables: Iterable[KeyTable], subjects: set[str]) -> str | None:
-    """What is wrong between key tables, or None."""
+def wrong_keys(tables: Iterable[KeyTable], subjects: set[str], several: Collection[str] = ()) -> str | None:
+    """What is wrong between key tables, or None. several: subjects with a key of several columns."""
     tables = list(tables)
     if len({t.name for t in tables}) != len(tables):
         return "two key tables have one name"
@@ -119,6 +119,8 @@ def wrong_keys(tables: Iterable[KeyTable], subjects: set[str]) -> str | None:
     unknown = sorted({t.subject for t in tables} - subjects)
     if unknown:
         return f"keys of subjects that are not declared: {', '.join(unknown)}"
+    if wrong := sorted({t.subject for t in tables}.intersection(several)):
+        return f"keys of {wrong[0]}, whose own key has several columns: a key table has one column with the person"
     datasets = [e.dataset.lower() for t in tables for e in t.encrypts]
     if len(set(datasets)) != len(datasets):
         return "a dataset is encrypted by two entries of `keys`"

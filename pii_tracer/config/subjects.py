@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
+from typing import Any
+
+from pydantic import Field, field_validator, model_validator
+from typing_extensions import Self
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.errors import ConfigError
+from pii_tracer.model.key_columns import columns_of_key, joined, key_name
 
 
 class RowFate(StrEnum):
@@ -46,14 +51,49 @@ class Named(Frozen):
 
     `pii_tracer.model.column_paths` finds it in the table's type.
 
-    key: the subject's key. record_keys: columns unique to one row of one person (bridges). other_keys: further columns
-    with the key, of rows that can name several persons.
+    key: the subject's key by its name: its column, or of `key: [tenant_id, user_id]` what `key_name` makes of these
+    columns, which are then `several_columns`. record_keys: columns unique to one row of one person (bridges).
+    other_keys: further columns with the key, of rows that can name several persons.
     """
 
     key: str
     identifiers: tuple[Identifier, ...] = ()
     record_keys: tuple[str, ...] = ()
     other_keys: tuple[OtherKey, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_several_columns(cls, told: Any) -> Any:
+        key = told.get("key") if isinstance(told, dict) else None
+        if not isinstance(key, list | tuple):
+            return told
+        names = [name for name in key if isinstance(name, str) and name]
+        if len(names) < len(key) or len(names) < 2 or len({name.lower() for name in names}) < len(names):
+            raise ValueError(
+                "`key: [tenant_id, user_id]` takes two columns or more, each once; one goes without brackets"
+            )
+        if any(sign in name for name in names for sign in ",()"):
+            raise ValueError("a column of a key of several has no comma or bracket in its name")
+        return {**told, "key": key_name(names)}
+
+    @model_validator(mode="after")
+    def _one_key_a_row(self) -> Self:
+        if self.several_columns and self.other_keys:
+            raise ValueError(
+                f"`other_keys` beside a key of several columns ({self.key}) is not supported: one column of a row that"
+                " stays would say who else it names"
+            )
+        return self
+
+    @property
+    def several_columns(self) -> tuple[str, ...]:
+        """The columns of a key of several, in its order; empty for a key of one."""
+        return columns_of_key(self.key)
+
+    @property
+    def key_parts(self) -> tuple[str, ...]:
+        """The columns of the key, in its order: only all of them together name a person."""
+        return self.several_columns or (self.key,)
 
     @property
     def keyed_by(self) -> str | None:
@@ -66,6 +106,11 @@ class Named(Frozen):
         return (OtherKey(column=self.key, row=RowFate.DELETE), *self.other_keys)
 
     @property
+    def key_names(self) -> tuple[str, ...]:
+        """Every column of a key."""
+        return (*self.key_parts, *(key.column for key in self.other_keys))
+
+    @property
     def owners(self) -> tuple[str, ...]:
         """The columns whose person a row is of."""
         return tuple(key.column for key in self.key_columns if key.row is RowFate.DELETE)
@@ -73,7 +118,7 @@ class Named(Frozen):
     @property
     def personal(self) -> tuple[str, ...]:
         """What identifies persons: the key wherever it stands, and the identifiers."""
-        return (*(key.column for key in self.key_columns), *(i.column for i in self.identifiers))
+        return (*self.key_names, *(i.column for i in self.identifiers))
 
     def origin(self, column: str) -> str:
         """What a column is called as the origin of values."""
@@ -93,7 +138,7 @@ class Named(Frozen):
     def _named_once(self) -> Named:
         cleared = [column for key in self.key_columns for column in key.clears]
         names = [name.lower() for name in (*self.named, *cleared)]
-        new = {name.lower() for name in (*cleared, *(key.column for key in self.other_keys))}
+        new = {name.lower() for name in (*cleared, *self.several_columns, *(key.column for key in self.other_keys))}
         twice = sorted(name for name in new if names.count(name) > 1)
         if twice:
             raise ValueError(f"{', '.join(twice)} stands twice among key, `other_keys`, `clears` and the others")
@@ -200,6 +245,15 @@ class Subject(Named):
                 f"a row of the source {self.source} is of the person of `{self.key}` alone: its `other_keys` say"
                 " `row: keep`"
             )
+        for table in self.tables:
+            if table.of is None and len(table.key_parts) != len(self.key_parts):
+                raise ValueError(
+                    f"the key of {table.table} has {len(table.key_parts)} column(s), and that of {self.source} has"
+                    f" {len(self.key_parts)}: name the same columns in the same order, or `of` with an"
+                    " identifier of the source"
+                )
+            if table.several_columns and (table.of is not None or table.row is RowFate.KEEP):
+                raise ValueError(f"the key of {table.table} has several columns: `of` and `row: keep` take one")
         identifiers = {i.column for i in self.identifiers}
         unknown = sorted({t.of for t in self.tables if t.of is not None and t.of not in identifiers})
         if unknown:
@@ -212,3 +266,49 @@ class Subject(Named):
         if both:
             raise ValueError(f"{', '.join(both)} cannot identify the persons and stand under `not_keys`, too")
         return self
+
+
+class SubjectRef(Frozen):
+    """Whom a request is about: the kind of subject, and the value of its key; of one of several columns by column."""
+
+    type: str
+    key: str | dict[str, str]
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _written_as_text(cls, key: object) -> object:
+        for value in key.values() if isinstance(key, dict) else (key,):
+            if isinstance(value, int | float):
+                raise ValueError("put the key in quotes: YAML reads a bare number, and 007 is not 7")
+            if not isinstance(value, str) or not value:
+                raise ValueError(
+                    "a key is text; one of several columns is named by column: `{tenant_id: '4', user_id: '17'}`"
+                )
+        return key
+
+    def of(self, subject: Subject, request: str) -> str:
+        """The key as one text.
+
+        Raises:
+            ConfigError: it has not exactly the columns of the subject's key.
+        """
+        columns = subject.key_parts
+        given = self.key if isinstance(self.key, dict) else {subject.key: self.key}
+        if len(columns) == 1 and isinstance(self.key, str):
+            return self.key
+        if set(given) != set(columns):
+            missing = [name for name in columns if name not in given] if isinstance(self.key, dict) else columns
+            more = sorted(set(given) - set(columns)) if isinstance(self.key, dict) else ()
+            raise ConfigError(
+                f"the key of `{subject.name}` is {subject.key}, and the request"
+                + (
+                    f" leaves out {', '.join(missing)}"
+                    if missing
+                    else f" names {len(more)} column(s) that are none of it"
+                ),
+                where=f"request {request}",
+                todo="write `key: {" + ", ".join(f"{name}: '…'" for name in columns) + "}`"
+                if len(columns) > 1
+                else "write `key: '…'`",
+            )
+        return joined([given[name] for name in columns]) or ""

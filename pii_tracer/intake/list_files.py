@@ -120,6 +120,12 @@ def rows(path: Path, form: Form) -> Iterator[Row]:
 
 def _of_yaml(path: Path) -> Row:
     asked = load_request(path)
+    if not isinstance(asked.subject.key, str):
+        raise RequestError(
+            "the request store takes keys of one column, and this one has several",
+            where=str(path),
+            todo="plan it from its file, with `pii-tracer plan FILE`",
+        )
     told = {"id": asked.id, "law": asked.law, "received": asked.received.isoformat()}
     told["ground"] = asked.ground
     if asked.noticed:

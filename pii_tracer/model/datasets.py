@@ -158,16 +158,16 @@ class JsonAccess(Frozen):
 Access = Annotated[FieldAccess | JsonAccess, Field(discriminator="kind")]
 
 
-class MatchTerm(Frozen):
-    """Where in a row a key of the person stands, and which set of keys to compare it with.
+def _is_empty(told: tuple[object, ...]) -> bool:
+    """Of what only a key of several columns has: a key of one is written as in plans from before there were others."""
+    return not told
 
-    `type` is the Spark SQL type of the leaf; key values are compared as text after casting the leaf to string,
-    so that a bigint key and its string copy are found alike.
-    """
+
+class KeyPart(Frozen):
+    """Where in a row one column of a key stands. `type` is the Spark SQL type of the leaf."""
 
     column: str
     access: tuple[Access, ...] = ()
-    key_set: str
     type: str
 
     def label(self) -> str:
@@ -178,10 +178,42 @@ class MatchTerm(Frozen):
         return label
 
 
+class MatchTerm(KeyPart):
+    """Where in a row a key of the person stands, and which set of keys to compare it with.
+
+    Key values are compared as text after casting the leaf to string, so that a bigint key and its string copy are found
+    alike. beside: of a key of several columns the others, in the key's order; the text is then all of theirs
+    (`pii_tracer.model.key_columns`), and NULL in one of them matches nobody.
+    """
+
+    key_set: str
+    beside: tuple[KeyPart, ...] = Field(default=(), exclude_if=_is_empty)
+
+    @property
+    def parts(self) -> tuple[KeyPart, ...]:
+        """Every column of the key, in the key's order."""
+        return (self, *self.beside)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The top-level columns that it looks at."""
+        return tuple(part.column for part in self.parts)
+
+    def label(self) -> str:
+        """As of a part; of several columns `(tenant_id, user_id)`."""
+        first = super().label()
+        return f"({', '.join([first, *(part.label() for part in self.beside)])})" if self.beside else first
+
+
 class Match(Frozen):
     """A row is the person's when any term matches."""
 
     terms: tuple[MatchTerm, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The top-level columns that its terms look at, each once."""
+        return tuple(dict.fromkeys(column for term in self.terms for column in term.columns))
 
 
 WHOLE_NUMBER = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
@@ -200,6 +232,8 @@ class KeySet(Frozen):
     weak: short digits that can mean something else elsewhere (a merchant of the same number); a weak value counts
     only where lineage does not show another origin for the column.
     others: keys of other people of the source that differ from one of the values in nothing but case, sorted.
+    columns: of a key of several columns what its values are made of (`pii_tracer.model.key_columns`), in order. Such
+    values stand in rows, and nowhere as bytes: nobody searches for them.
     """
 
     name: str
@@ -208,6 +242,7 @@ class KeySet(Frozen):
     weak: bool
     values: tuple[tuple[str, str], ...]
     others: tuple[str, ...] = ()
+    columns: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
 
     def __repr__(self) -> str:
         return f"KeySet({self.name}, {len(self.values)} values)"

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from decimal import Decimal
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.model.datasets import WHOLE_NUMBER
+from pii_tracer.model.datasets import WHOLE_NUMBER, KeySet
+from pii_tracer.model.key_columns import joined, split
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,6 +52,15 @@ def without_fraction(text: str) -> str:
 def spellings(values: Iterable[str]) -> frozenset[str]:
     """The values, and those that are whole numbers also as texts may have them: `4711.0`, `4711.00`."""
     return frozenset(v + f for v in values for f in (_FRACTIONS if _DIGITS.match(v) else ("",)))
+
+
+def spelled(found: KeySet) -> frozenset[str]:
+    """The values of a key set in all spellings; of a key of several columns each column's with each other's."""
+    values = (value for _, value in found.values)
+    if not found.columns:
+        return spellings(values)
+    ways = (product(*(spellings((part,)) for part in split(value))) for value in values)
+    return frozenset(text for way in ways for parts in way if (text := joined(parts)) is not None)
 
 
 def plain_texts(array: pa.Array) -> pa.Array | None:

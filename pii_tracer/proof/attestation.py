@@ -219,6 +219,7 @@ def _predicate(
         "timestamp": {"authority": proven.authority},
         "not_proved": [
             *LIMITS,
+            *keys_by_rows_alone(plan),
             *unlisted(plan, proven.not_asked),
             *([] if proven.authority else [NO_AUTHORITY]),
         ],
@@ -279,6 +280,16 @@ def _exceptions(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved]:
         why = f"cells that equal a key of the person are left out there, by a person's word of {day}: {item.told}"
         found.append(Reserved(kind=ReservedKind.CONFIRMED, what=item.name, why=why, who=item.owner))
     return found
+
+
+def keys_by_rows_alone(plan: ErasurePlan) -> tuple[str, ...]:
+    """Keys of several columns that copies are erased by: no bytes are searched for them."""
+    terms = (term for copy in plan.copies if copy.places for term in copy.places.terms if term.beside)
+    return tuple(
+        f"the key {key} was compared in rows of tables and in no bytes: each of its columns can be other people's."
+        " Files were searched for the person's identifiers alone"
+        for key in sorted({term.key_set.partition("|")[0] for term in terms})
+    )
 
 
 def _subject(item: Erased, leaf: bytes) -> dict[str, Any]:

@@ -16,7 +16,7 @@ def key_columns(match: Match | None, root: Folder | None = None) -> KeyColumns:
     """
     columns: dict[str, frozenset[str]] = {}
     for term in match.terms if match else ():
-        if not term.access:
+        if not (term.access or term.beside):
             columns[term.column] = columns.get(term.column, frozenset()) | {term.key_set}
     for own, fields in _made_of(columns, root).items():
         columns[own] = frozenset.intersection(*(columns[field] for field in fields))

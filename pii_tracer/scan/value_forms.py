@@ -73,7 +73,7 @@ class Patterns:
         """
         self.file_keys = file_keys
         self.key_columns = KeyColumns()
-        sets = tuple(key_sets)
+        sets = tuple(k for k in key_sets if not k.columns)
         tables = Tables()
         for key_set in sets:
             for _, value in key_set.values:

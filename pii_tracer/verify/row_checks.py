@@ -10,12 +10,13 @@ from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import (
     WHOLE_NUMBER,
     FieldAccess,
+    KeyPart,
     KeySet,
     Match,
     MatchTerm,
 )
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.number_keys import EXACT, spellings
+from pii_tracer.model.number_keys import EXACT, spelled
 from pii_tracer.model.plan import Copy, Mask, Mention
 from pii_tracer.verify.formats.base import State
 from pii_tracer.verify.table_states import states
@@ -194,7 +195,7 @@ class Verifier:
         marks = []
         for number, term in enumerate(terms):
             key, mark = f"__pii_tracer_key_{number}", f"__pii_tracer_mark_{number}"
-            values = sorted(spellings(value for _, value in self._key_set(term).values))
+            values = sorted(spelled(self._key_set(term)))
             keys = frame_of_rows(self._spark, [(value,) for value in values], f"`{key}` string")
             keys = keys.withColumn(mark, f.lit(True))
             frame = frame.join(f.broadcast(keys), _leaf(term, state.written) == f.col(key), "left").drop(key)
@@ -262,6 +263,10 @@ def _present(frame: DataFrame, match: Match) -> tuple[MatchTerm, ...]:
 
 
 def _stands(schema: StructType, term: MatchTerm) -> bool:
+    return all(_part_stands(schema, part) for part in term.parts)
+
+
+def _part_stands(schema: StructType, term: KeyPart) -> bool:
     from pyspark.sql.types import StructType
 
     kind: DataType | None = schema
@@ -290,7 +295,21 @@ def _missing(state: State, match: Match, present: tuple[MatchTerm, ...]) -> Scan
 
 
 def _leaf(term: MatchTerm, written: bool) -> Column:
-    """The compared value as text, whole numbers without a fraction. written: it is text, as somebody wrote it."""
+    """The compared value as text. Of a key of several columns each value behind its length; NULL if one is.
+
+    written: it is text, as somebody wrote it.
+    """
+    from pyspark.sql import functions as f
+
+    parts = [_part_leaf(part, written) for part in term.parts]
+    if not term.beside:
+        return parts[0]
+    texts = (text for part in parts for text in (f.length(part).cast("string"), f.lit(":"), part))
+    return f.concat(*texts)
+
+
+def _part_leaf(term: KeyPart, written: bool) -> Column:
+    """The value of one column as text, whole numbers without a fraction."""
     from pyspark.sql import functions as f
 
     leaf = _named(term.column)

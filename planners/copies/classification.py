@@ -52,12 +52,14 @@ from planners.gaps.blocking_risks import (
     shared_in,
     shared_values,
 )
+from planners.gaps.keys_of_several_columns import unexplained_key
 from planners.gaps.short_number_columns import (
     called_by_values,
     doubted,
     same_digits,
     telling_columns,
 )
+from planners.gaps.tenant_keys import keys_of_several
 from planners.gaps.unexplained_rows import made_of_unseen, said, unseen
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
@@ -67,7 +69,6 @@ from planners.locate.other_columns import other_key_columns
 from planners.locate.sql.recorded_statements import Recorded, recorded
 from planners.locate.sql.shared_rows import mentions_of, refused
 from planners.locate.subject_survey import Survey, World, title
-from planners.locate.tenant_keys import keys_of_several
 from planners.step_drafts import CopyDraft, slug
 from planners.stores.glacier.vaults import vaults
 from planners.stores.hdfs.copies import copy_there, kept_copies
@@ -199,7 +200,7 @@ def _table(
     state = with_blanks(found, state, seen)
     wrong = misfits(found, state, carriage)
     # nobody could look for them
-    unsure = bool(wrong) or any(found.derived[t.origin, t.expression].unsure for _, t in carriage.found_in)
+    unsure = bool(wrong) or any(t.beside or found.derived[t.origin, t.expression].unsure for _, t in carriage.found_in)
     if carriage.carries in _STRATEGY and seen and not (seen.found or seen.weak or seen.unread or unsure):
         reason = f"{why}{carriage.reason}; every file was decoded and holds nothing of the person"
         told = Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)
@@ -230,7 +231,7 @@ def _stranger(
     """A table that lineage does not connect with the person."""
     if state.format is Format.STREAM_CHECKPOINT:
         return [streaming_state(state, seen)]
-    digits: list[CopyDraft | Gap | Examined] = [*same_digits(found, world, state)]
+    digits: list[CopyDraft | Gap | Examined] = [*same_digits(found, world, state), *unexplained_key(found, state)]
     if seen is None or seen.found or (seen.unread and carriage is None):
         kind = GapKind.UNEXPECTED_COPY if seen and seen.found else GapKind.NOT_SCANNED
         names = ", ".join(sorted(seen.strong)) if seen else ""

@@ -14,7 +14,9 @@ from itertools import compress
 from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.model.datasets import DatasetId, KeySet
 from pii_tracer.model.errors import PersonsUnknown
+from pii_tracer.model.key_columns import joined, split
 from planners.locate.key_uniqueness import SameKey, same_key
+from planners.locate.keys_of_columns import each_of
 from planners.locate.sql.spark_functions import (
     INPUT,
     compiled,
@@ -25,6 +27,10 @@ from planners.locate.sql.whole_numbers import NotComputable
 
 WEAK_DIGITS = 10
 """A number of fewer digits than this is likely to mean something else elsewhere (an id of another table)."""
+
+
+Evaluated = Callable[[str], str | None]
+"""What an expression makes of a value."""
 
 
 def is_short_number(value: str) -> bool:
@@ -301,14 +307,17 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
     Raises:
         NotComputable: the expression does not parse.
     """
-    evaluated = compiled(expression)
+    several = keys.subject.several_columns if column == keys.subject.key else ()
+    evaluated = _compiled(keys, column, expression)
+    core = expression if several else essence(expression)
+    kernel = None if core == INPUT else _compiled(keys, column, core)
     values: set[tuple[str, str]] = set()
     inputs: set[str] = set()
     unsure: dict[str, str] = {}
     former = keys.former.get(column, frozenset())
-    left = _equal({value for _, value in former}, keys.others[column], essence(expression))
+    left = _equal({value for _, value in former}, keys.others[column], kernel)
     pairs = {pair for pair in keys.base[column] if pair not in former or pair[1] not in left}
-    if keys.unseen and not is_plain(expression):
+    if keys.unseen and not (several or is_plain(expression)):
         unsure = {reference: "its source cannot be read: others may have the same" for reference, _ in pairs}
         pairs = set()
     for reference, value in sorted(pairs):
@@ -321,8 +330,8 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
             values.add((reference, result))
             inputs.add(value)
     # `007` is another text once it was a number
-    plain = is_plain(expression) and values == pairs
-    shared = _shared(inputs, keys.others[column], expression, essence(expression))
+    plain = (bool(several) or is_plain(expression)) and values == pairs
+    shared = _shared(inputs, keys.others[column], evaluated, kernel)
     alike = _alike({value for _, value in values}, keys.alike.get(column, frozenset()), evaluated)
     values = {pair for pair in values if pair[1] not in shared}
     mine = {value for _, value in values}
@@ -334,6 +343,7 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
         weak=weak,
         values=tuple(sorted(values)),
         others=alike,
+        columns=several,
     )
     return Derived(
         keys=key_set, shared=len(shared), unsure=len(unsure), why=min(unsure.values(), default=""), left=left
@@ -352,25 +362,32 @@ def everybodys(keys: Keys, column: str, expression: str) -> frozenset[str]:
     values = keys.others[column] | {value for _, value in keys.base[column]}
     if expression == INPUT:
         return values
-    evaluated = compiled(expression)
+    evaluated = _compiled(keys, column, expression)
     return frozenset(result for value in values if (result := _quiet(evaluated, value)))
 
 
-def _equal(mine: set[str], others: frozenset[str], expression: str) -> frozenset[str]:
-    """Those of the persons' values that somebody else's value equals after the expression."""
-    if not mine or expression == INPUT:
+def _compiled(keys: Keys, column: str, expression: str) -> Evaluated:
+    """An expression over a source column; over the subject's key where that has several columns, over each of them."""
+    number = len(keys.subject.several_columns)
+    if not number or column != keys.subject.key or expression == INPUT:
+        return compiled(expression)
+    each = [compiled(part) for part in each_of(expression, number)]
+    return lambda text: joined([part(value) for part, value in zip(each, split(text), strict=True)])
+
+
+def _equal(mine: set[str], others: frozenset[str], evaluated: Evaluated | None) -> frozenset[str]:
+    """Those of the persons' values that somebody else's value equals after the expression; None for none."""
+    if not mine or evaluated is None:
         return frozenset(mine & others)
-    evaluated = compiled(expression)
     results = {_quiet(evaluated, value) for value in others} - {None}
     return frozenset(value for value in mine if _quiet(evaluated, value) in results)
 
 
-def _shared(mine: set[str], others: frozenset[str], expression: str, kernel: str) -> frozenset[str]:
+def _shared(mine: set[str], others: frozenset[str], evaluated: Evaluated, kernel: Evaluated | None) -> frozenset[str]:
     """Those results of the expression that somebody else's value has, too.
 
     kernel: the expression without what tells any two inputs apart, in which equal results are sought.
     """
-    evaluated = compiled(expression)
     return frozenset(result for value in _equal(mine, others, kernel) if (result := _quiet(evaluated, value)))
 
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.model.datasets import (
     FieldAccess,
+    KeyPart,
     KeySet,
     Match,
     MatchTerm,
 )
-from pii_tracer.model.number_keys import plain, plain_texts, spellings
+from pii_tracer.model.key_columns import joined, joined_arrays
+from pii_tracer.model.number_keys import plain, plain_texts, spelled
 from planners.copies.scan_evidence import Padded
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ _ROWS = 65_536
 
 def count_rows(rows: Iterable[Mapping[str, Any]], match: Match, key_sets: Mapping[str, KeySet]) -> int:
     """Number of rows in which any term matches. Rows are mappings from column to Python value."""
-    values = {term.key_set: spellings(v for _, v in key_sets[term.key_set].values) for term in match.terms}
+    values = {term.key_set: spelled(key_sets[term.key_set]) for term in match.terms}
     return sum(any(leaf(row, term) in values[term.key_set] for term in match.terms) for row in rows)
 
 
@@ -51,9 +53,21 @@ def padded(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> fro
         mine = _any(batch, [hits for _, hits in looked.values()])
         for term, (cells, hits) in looked.items():
             plain[term] += hits.true_count
-            near = pc.is_in(pc.utf8_rtrim(cells, " "), value_set=wanted[term])
+            near = pc.is_in(_trimmed(batch, term, cells), value_set=wanted[term])
             rows[term] += pc.and_(near, pc.invert(mine)).true_count
-    return frozenset(Padded(t.key_set, t.column, number, alone=not plain[t]) for t, number in rows.items() if number)
+    return frozenset(
+        Padded(t.key_set, column, number, alone=not plain[t])
+        for t, number in rows.items()
+        for column in (t.columns if number else ())
+    )
+
+
+def _trimmed(batch: pa.RecordBatch, term: MatchTerm, cells: pa.Array) -> pa.Array:
+    """The texts that a term looks at without the blanks behind each."""
+    import pyarrow.compute as pc
+
+    parts = [part for part in (_part_texts(batch, part) for part in term.parts) if part is not None]
+    return joined_arrays([pc.utf8_rtrim(part, " ") for part in parts]) if term.beside else pc.utf8_rtrim(cells, " ")
 
 
 def _looked(
@@ -82,11 +96,17 @@ def _any(batch: pa.RecordBatch, marks: Iterable[pa.BooleanArray]) -> pa.BooleanA
 def _wanted(term: MatchTerm, key_sets: Mapping[str, KeySet]) -> pa.Array:
     import pyarrow as pa
 
-    return pa.array(sorted(spellings(value for _, value in key_sets[term.key_set].values)), pa.string())
+    return pa.array(sorted(spelled(key_sets[term.key_set])), pa.string())
 
 
 def texts_at(batch: pa.RecordBatch, term: MatchTerm) -> pa.Array | None:
     """What a term looks at, as text; None where only Spark can tell."""
+    parts = [_part_texts(batch, part) for part in term.parts]
+    known = [part for part in parts if part is not None]
+    return joined_arrays(known) if len(known) == len(parts) else None
+
+
+def _part_texts(batch: pa.RecordBatch, term: KeyPart) -> pa.Array | None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -116,6 +136,10 @@ def _named(fields: Any, name: str) -> int | None:
 
 def leaf(row: Mapping[str, Any], term: MatchTerm) -> str | None:
     """The value a term looks at, as text; None where there is none. Whole numbers have no fraction."""
+    return joined([_part_leaf(row, part) for part in term.parts])
+
+
+def _part_leaf(row: Mapping[str, Any], term: KeyPart) -> str | None:
     value: Any = row.get(term.column)
     for access in term.access:
         if isinstance(access, FieldAccess):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import (
+    KeyPart,
     Match,
     MatchTerm,
 )
@@ -53,6 +54,14 @@ def match_by(found: Survey, state: TableState, carriage: Carriage) -> Match:
             access=trace.access,
             key_set=derived.keys.name,
             type=leaf_type(types.get(name.lower(), "string"), trace.access),
+            beside=tuple(
+                KeyPart(
+                    column=column,
+                    access=other.access,
+                    type=leaf_type(types.get(column.lower(), "string"), other.access),
+                )
+                for column, other in trace.beside
+            ),
         )
         # a person without a phone is found by nothing there, and no executor takes an empty key set
         for name, trace, derived in [term for term in usable if term[2].keys.values] or usable

@@ -30,6 +30,7 @@ class FormatPlanner:
     keeps_column_order: Spark gives a table's columns in the order of its schema, partition columns among them.
     shares_files: a table may read data files of other tables' folders, and executors ask which those are (hazard I7).
     own_column_prefixes: how columns begin that the format adds to those of its writers.
+    compares_whole_keys: its steps compare a key of several columns as one (`MatchTerm.parts`).
     overwrite_modes: settings of Spark by which INSERT OVERWRITE replaces single partitions, where one is `dynamic`.
     """
 
@@ -37,6 +38,7 @@ class FormatPlanner:
     runs_on_spark: ClassVar[bool] = True
     keeps_column_order: ClassVar[bool] = False
     shares_files: ClassVar[bool] = False
+    compares_whole_keys: ClassVar[bool] = False
     own_column_prefixes: ClassVar[tuple[str, ...]] = ()
     overwrite_modes: ClassVar[tuple[str, ...]] = ()
 

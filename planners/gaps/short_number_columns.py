@@ -59,7 +59,7 @@ def key_names(found: Survey, matches: Iterable[Match]) -> Names:
             names.setdefault(found.key_sets[term.key_set].origin, set()).add(_bare(_leaf(term)))
     subject = found.subject
     for told in (subject, *subject.tables):
-        called = {_bare(key.column.rsplit(".", 1)[-1]) for key in told.key_columns}
+        called = {_bare(name.rsplit(".", 1)[-1]) for name in told.key_names}
         names.setdefault(told.keyed_by or subject.key, set()).update(called)
         for column in told.record_keys:
             names.setdefault(told.origin(column), set()).add(_bare(column.rsplit(".", 1)[-1]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pii_tracer.config.subjects import Named, RowFate
 from pii_tracer.model.datasets import FieldAccess
@@ -14,26 +14,29 @@ Placing = Callable[[str], tuple[str, tuple[FieldAccess, ...]]]
 """The column that a name of the estate file is or lies in, and the way into it."""
 
 
-def as_told(told: Named, key: str, place: Placing) -> tuple[dict[str, ColumnCarriage], tuple[Mentioned, ...]]:
+def as_told(told: Named, key: Sequence[str], place: Placing) -> tuple[dict[str, ColumnCarriage], tuple[Mentioned, ...]]:
     """What stands in which column, and which columns name persons in rows that are not theirs alone.
 
-    key: the origin of what stands in its key columns: the subject's key, or an identifier of the source. Of several
-    columns that each tell some of a person's rows, what takes one along does not find them all.
+    key: the origins of what stands in the columns of its key: those of the subject's key, or an identifier of the
+    source. Of several columns that each tell some of a person's rows, what takes one along does not find them all.
     """
     traces: dict[str, set[Trace]] = defaultdict(set)
 
-    def put(name: str, origin: str, **more: bool) -> tuple[str, Trace]:
+    def put(name: str, origin: str, *, partial: bool = False, mention: bool = False) -> tuple[str, Trace]:
         column, access = place(name)
-        trace = Trace(origin, access, INPUT, **more)
+        trace = Trace(origin, access, INPUT, partial=partial, mention=mention)
         traces[column].add(trace)
         return column, trace
 
     for name, origin in told.origins.items():
         put(name, origin)
-    for owner in told.owners:
-        put(owner, key, partial=len(told.owners) > 1)
+    if told.several_columns:
+        for column, origin in zip(told.key_parts, key, strict=True):
+            put(column, origin)
+    for owner in () if told.several_columns else told.owners:
+        put(owner, key[0], partial=len(told.owners) > 1)
     mentions = tuple(
-        Mentioned(*put(other.column, key, mention=True), other.clears, other.row is RowFate.KEEP)
+        Mentioned(*put(other.column, key[0], mention=True), other.clears, other.row is RowFate.KEEP)
         for other in told.key_columns
         if other.row is not RowFate.DELETE
     )

@@ -22,7 +22,7 @@ class Trace:
 
     mixed: the row it stands in may be somebody else's. partial: in other rows of the same persons something else stands
     in its place, by a condition (`CASE`, `coalesce`). mention: the row is somebody else's, too, or may be, as
-    far as the estate file says.
+    far as the estate file says. beside: of a whole key of several columns the others, each with its column.
     """
 
     origin: str
@@ -31,6 +31,7 @@ class Trace:
     mixed: bool = False
     partial: bool = False
     mention: bool = False
+    beside: tuple[tuple[str, Trace], ...] = ()
 
 
 @dataclass(frozen=True)

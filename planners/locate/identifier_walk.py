@@ -31,6 +31,7 @@ from planners.locate.identifier_traces import (
     given_up,
     statements_of,
 )
+from planners.locate.keys_of_columns import person_keys, whole_keys
 from planners.locate.list_elements import united
 from planners.locate.reachable_columns import Reach, columns_of
 from planners.locate.renamed_columns import Renames
@@ -61,6 +62,7 @@ class Walk:
         spots: where the names that these and the subject tell stand inside structs.
         """
         self.graph, self.source, self.subject, self.anonymisers = graph, source, subject, anonymisers
+        self.keys = person_keys(subject)
         self._columns: dict[DatasetId, tuple[str, ...]] = {}
         self._spellings: dict[DatasetId, Mapping[str, str]] = {}
         self._spots = spots or {}
@@ -99,7 +101,9 @@ class Walk:
             spot = spot_of(self._spots, dataset, name)
             return spelled.get(spot.column.lower(), spot.column), spot.access
 
-        columns, self.mentions[dataset] = as_told(told, told.keyed_by or self.subject.key, place)
+        columns, self.mentions[dataset] = as_told(
+            told, (told.keyed_by,) if told.keyed_by else self.subject.key_parts, place
+        )
         return columns
 
     def run(self) -> None:
@@ -169,7 +173,8 @@ class Walk:
         def name(edge: Edge) -> str:
             return spelled.setdefault(edge.target.column.lower(), edge.target.column)
 
-        return united(self.graph, coming, name, step, lambda: self.all_edges(dataset))
+        made = united(self.graph, coming, name, step, lambda: self.all_edges(dataset))
+        return whole_keys(made, self.subject.several_columns)
 
     def _spelled(self, dataset: DatasetId) -> Mapping[str, str]:
         """Columns as they are written, by their names in lower case."""
@@ -190,14 +195,15 @@ class Walk:
     def picks_others(self, edge: Edge, place: Place) -> bool:
         """Whether an aggregate or a window may have put the value into a row that is not the person's own."""
         for partition in place.windows:
-            if not any(self._tells_persons(edge.source.dataset, way) for way in partition):
+            told = (self._surely_at(edge.source.dataset, way) for way in partition)
+            if not self.keys.tell(frozenset[str]().union(*told)):
                 return True
         return place.group and not self._grouped_by_person(edge)
 
-    def _tells_persons(self, dataset: DatasetId, way: tuple[str, ...]) -> bool:
-        """Whether a column or a field of one, written out with its table, has a key of the persons in it.
+    def _surely_at(self, dataset: DatasetId, way: tuple[str, ...]) -> frozenset[str]:
+        """Identifiers that a column or a field of one, written out with its table, has in it.
 
-        Where it can be read in several ways, and none has the table's whole name first, all of them have to.
+        Where it can be read in several ways, and none has the table's whole name first, those of all of them.
         """
         kinds = {column.name.lower(): column.type for column in self.graph.columns(dataset)}
         readings = {
@@ -207,11 +213,7 @@ class Walk:
         } or {len(way) - 1: way[-1:]}
         whole = [reading for n, reading in readings.items() if n and self.named(".".join(way[:n])) == dataset]
         meant = whole if len(whole) == 1 else readings.values()
-        return all(self._at(dataset, reading[0], reading[1:]) & self.keys for reading in meant)
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        return frozenset({self.subject.key, *self.subject.row_keys})
+        return frozenset.intersection(*(self._at(dataset, reading[0], reading[1:]) for reading in meant))
 
     def _at(self, dataset: DatasetId, column: str, fields: tuple[str, ...]) -> frozenset[str]:
         """Identifiers that can be found at a field of a column, or below it, each in its own person's row."""
@@ -228,11 +230,11 @@ class Walk:
             return False
         found = [self._grouping(s) for s in texts if s is not None]
         known = [by for by in found if by is not None]
-        return all(by & self.keys for by in known) and (len(known) == len(found) or self.member_groups(edge, told))
+        return all(map(self.keys.tell, known)) and (len(known) == len(found) or self.member_groups(edge, told))
 
     def _grouping(self, statement: Statement) -> frozenset[str] | None:
         if statement.text not in self._grouped:
-            self._grouped[statement.text] = statement.grouped_by(self._resolved)
+            self._grouped[statement.text] = statement.grouped_by(self._resolved, self.keys)
         return self._grouped[statement.text]
 
     def member_groups(self, edge: Edge, told: Collection[Teller]) -> bool:
@@ -240,18 +242,18 @@ class Walk:
         not name, so that a column with its key in a field does not count.
         """
         dataset = edge.target.dataset
-        grouped = {
-            self._teller(dataset, evidence)
-            for member in self.graph.memberships_into(dataset)
-            if member.subtype is Subtype.GROUP_BY and self._is_key(member.source)
-            for evidence in member.evidence
-        }
-        return set(told) <= grouped
+        grouped: dict[tuple[Teller, DatasetId], set[str]] = defaultdict(set)
+        for member in self.graph.memberships_into(dataset):
+            if member.subtype is Subtype.GROUP_BY and (origins := self._whole(member.source)):
+                for evidence in member.evidence:
+                    grouped[self._teller(dataset, evidence), member.source.dataset] |= origins
+        return set(told) <= {teller for (teller, _), origins in grouped.items() if self.keys.tell(origins)}
 
-    def _is_key(self, column: ColumnId) -> bool:
+    def _whole(self, column: ColumnId) -> frozenset[str]:
+        """Identifiers that a column is, each in its own person's row."""
         found = self.column(column.dataset, column.column)
-        own = [t for t in found.traces if not (t.mixed or t.mention)] if found is not None else []
-        return any(t.origin in self.keys and not t.access for t in own)
+        traces = found.traces if found is not None else ()
+        return frozenset(t.origin for t in traces if not (t.mixed or t.mention or t.access))
 
     def _resolved(self, table: str) -> Rows | None:
         """The rows of a table by its name in a statement; None where lineage does not know it."""
@@ -332,7 +334,7 @@ class Walk:
             resolved.add(known)
             return self.rows(known)
 
-        if part.statement.apart(tables):
+        if part.statement.apart(tables, self.keys):
             return True
         known = resolved | {dataset}
         if {d for d in self.reach.sources_into(dataset) if self._carries(d)} <= known:
@@ -342,7 +344,7 @@ class Walk:
         } <= known:
             return False
         # a table with persons hides behind a name that lineage does not know (a view of the session): any could be it
-        return part.statement.apart(self._resolved)
+        return part.statement.apart(self._resolved, self.keys)
 
     def _joined_twice(self, dataset: DatasetId, part: Contribution) -> bool:
         """Without a text: whether one column with persons fills several, unchanged, and a join is told: payer and payee

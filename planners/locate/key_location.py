@@ -38,6 +38,7 @@ from planners.locate.key_coverage import (
     usable,
     without_key,
 )
+from planners.locate.keys_of_columns import lacking, said, ways_of, whole_terms
 from planners.locate.pii_categories import (
     Witnesses,
     further_tags,
@@ -93,7 +94,7 @@ class Carriage:
     @property
     def ways(self) -> tuple[tuple[str, tuple[Access, ...]], ...]:
         """The columns in which the persons are looked for, with the ways into them."""
-        return tuple((name, trace.access) for name, trace in self.found_in)
+        return tuple(way for term in self.found_in for way in ways_of(term))
 
     @property
     def found_in(self) -> Terms:
@@ -173,7 +174,7 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     named = {t for a in found for t in a.terms}
     named |= {t for p in changes for t in _all_terms(walk.subject, p.columns) if t[0] in {name for name, _ in named}}
     terms = tuple(sorted(named, key=lambda term: (term[0], _order(term[1]))))
-    where = ", ".join(f"{n} = {shown(t.expression, t.origin)}" for n, t in terms[:3])
+    where = ", ".join(map(said, terms[:3]))
     reason = f"{_REASONS[carries].format(key=walk.subject.key)}: {where}"
     if dataset in walk.told and dataset != walk.source:
         reason += "; told by the estate file, under the subject's `tables`"
@@ -241,7 +242,8 @@ def _answer(
     if not spread:
         return best
     hidden = (
-        any(c.lost for c in part.columns.values())
+        bool(walk.subject.several_columns)  # a branch with one column of the key has an identifier, and finds nobody
+        or any(c.lost for c in part.columns.values())
         or bool(_uncomputable(part.columns))
         or not since.isdisjoint(name.lower() for name in part.columns)
         or any(trace.partial for _, trace in spread)
@@ -261,7 +263,7 @@ def _best(subject: Subject, columns: Mapping[str, ColumnCarriage], covers: Cover
     terms = _all_terms(subject, columns)
     found: set[Carries] = set()
     for name, trace in terms:
-        if covers(name, trace.access):
+        if all(covers(*way) for way in ways_of((name, trace))):
             found.add(_worst(subject, tuple(t for t in terms if t[0] == name and t[1].access == trace.access)))
     if not found:
         return Answer(None, ())
@@ -275,17 +277,22 @@ def _worst(subject: Subject, terms: Terms) -> Carries:
 
 
 def _all_terms(subject: Subject, columns: Mapping[str, ColumnCarriage]) -> Terms:
-    return tuple(
+    found = [
         (name, trace)
         for name, column in sorted(columns.items())
         for trace in sorted(column.traces, key=_order)
         if usable(trace) and not trace.mention
-    )
+    ]
+    if not subject.several_columns:
+        return tuple(found)
+    key = subject.several_columns
+    single = (term for term in found if term[1].origin not in key)
+    return (*single, *whole_terms(found, subject.key, key))
 
 
 def _class(subject: Subject, trace: Trace) -> Carries:
     if trace.origin == subject.key:
-        return Carries.KEY if is_plain(trace.expression) else Carries.COMPUTED_KEY
+        return Carries.KEY if trace.beside or is_plain(trace.expression) else Carries.COMPUTED_KEY
     return Carries.BRIDGE if trace.origin in subject.row_keys else Carries.IDENTIFIERS
 
 
@@ -313,6 +320,13 @@ def _without_terms(
     unmatched = f"the rows that {', '.join(dark[:3])} writes have no identifier that can be matched in all of them"
     if others_found:
         return answer(Carries.UNKNOWN, unmatched, "rebuild it, or let that job write the key")
+    if missing := lacking(columns, walk.subject.several_columns):
+        part = ", ".join(origin for origin in walk.subject.several_columns if origin not in missing)
+        return answer(
+            Carries.UNKNOWN,
+            f"{part} goes in, and not {', '.join(missing)}, without which it names somebody else, too",
+            f"rebuild it from the erased source, or let its job write {', '.join(missing)} too",
+        )
     if lost:
         how = "; ".join(_hidden(walk, dataset, columns)[:3])
         reason = f"{', '.join(lost)} goes in, but through an expression that cannot be matched again"
@@ -362,8 +376,9 @@ def _uncomputable(columns: Mapping[str, ColumnCarriage]) -> set[str]:
     return {t.origin for c in columns.values() for t in c.traces if not usable(t)}
 
 
-def _order(trace: Trace) -> tuple[str, str, str, bool, bool, bool]:
-    return (trace.origin, trace.expression, repr(trace.access), trace.mixed, trace.partial, trace.mention)
+def _order(trace: Trace) -> tuple[str, str, str, bool, bool, bool, str]:
+    beside = repr(trace.beside) if trace.beside else ""
+    return (trace.origin, trace.expression, repr(trace.access), trace.mixed, trace.partial, trace.mention, beside)
 
 
 def _hops(parents: Mapping[DatasetId, DatasetId], source: DatasetId, dataset: DatasetId) -> tuple[DatasetId, ...]:

@@ -22,6 +22,7 @@ from pii_tracer.model.key_location import (
     Whereabouts,
 )
 from planners.locate.key_location import Carriage
+from planners.locate.keys_of_columns import ways_of
 from planners.locate.pii_categories import Witness
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.group_sizes import Groups
@@ -61,14 +62,15 @@ def _one(subject: Subject, carriage: Carriage, named: Named, sizes: Groups | Non
 
 
 def _used_first(carriage: Carriage) -> Callable[[str], tuple[bool, str]]:
-    used = {name for name, _ in carriage.found_in}
+    used = {name for name, _ in carriage.ways}
     return lambda name: (name not in used, name)
 
 
 def _column(name: str, carriage: Carriage, named: Named) -> HeldColumn:
     finds = tuple(
-        f"{_label(trace.access)}{shown(trace.expression, trace.origin)}"
-        for column, trace in carriage.found_in
+        f"{_label(access)}{trace.origin if trace.beside else shown(trace.expression, trace.origin)}"
+        for term, trace in carriage.found_in
+        for column, access in ways_of((term, trace))
         if column == name
     )
     return HeldColumn(

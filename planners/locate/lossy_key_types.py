@@ -7,14 +7,17 @@ Engines cast on writing, and no recorded expression tells it
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.key_columns import split
 from pii_tracer.model.number_keys import EXACT
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import Evidence, Padded
 from planners.formats.registry import planner_of
+from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
 from planners.locate.sql.leaf_types import leaf_type
 from planners.locate.subject_survey import Survey, title
@@ -31,10 +34,9 @@ def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
         return []
     types = {c.name.lower(): c.type for c in state.columns}
     gaps = {}
-    for name, trace in carriage.found_in:
+    for name, trace, values in _compared(found, carriage):
         kind = leaf_type(types.get(name.lower(), "string"), trace.access)
-        values = found.derived[trace.origin, trace.expression].keys.values
-        number = sum(not _fits(value, kind) for _, value in values)
+        number = sum(not _fits(value, kind) for value in values)
         if number:
             gap = Gap(
                 id=f"gap-misfit-{slug(title(state))}-{slug(name)}-{slug(trace.origin)}",
@@ -46,6 +48,17 @@ def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
             )
             gaps[gap.id] = gap
     return list(gaps.values())
+
+
+def _compared(found: Survey, carriage: Carriage) -> Iterator[tuple[str, Trace, Sequence[str]]]:
+    """The columns that are compared, each with the persons' values there."""
+    for name, trace in carriage.found_in:
+        values = [value for _, value in found.derived[trace.origin, trace.expression].keys.values]
+        if not trace.beside:
+            yield name, trace, values
+            continue
+        for number, (column, one) in enumerate(((name, trace), *trace.beside)):
+            yield column, one, [split(value)[number] for value in values]
 
 
 def with_blanks(found: Survey, state: TableState, seen: Evidence | None) -> TableState:

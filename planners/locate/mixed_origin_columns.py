@@ -34,7 +34,8 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
     ways: dict[str, set[tuple[Access, ...]]] = {}
     for name, trace in carriage.terms:
         if _may_repeat(found, trace.origin):
-            ways.setdefault(name, set()).add(trace.access)
+            for column, one in ((name, trace), *trace.beside):
+                ways.setdefault(column, set()).add(one.access)
     gaps = []
     for column in sorted(ways):
         unknown = {edge.source for edge in _unknown(found, world, state.dataset, column, ways[column])}
@@ -95,7 +96,7 @@ def _silent(found: Survey, world: World, dataset: DatasetId, column: str) -> lis
 
 def _above(found: Survey, world: World) -> set[ColumnId]:
     """The columns from which the source's key, record keys and identifiers come."""
-    names = (found.subject.key, *found.subject.row_keys, *(i.column for i in found.subject.identifiers))
+    names = (*found.subject.key_parts, *found.subject.row_keys, *(i.column for i in found.subject.identifiers))
     keys = [ColumnId(dataset=found.source, column=name) for name in names]
     return {column for key in keys for column in world.graph.columns_upstream(key)}
 

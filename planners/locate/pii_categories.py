@@ -71,7 +71,7 @@ def categories_of(subject: Subject) -> dict[str, str]:
     given = dict.fromkeys(subject.row_keys, RECORD_KEY)
     given |= {i.column: i.category for i in subject.identifiers}
     given |= {t.origin(i.column): i.category for t in subject.tables for i in t.identifiers}
-    given |= dict.fromkeys((key.column for key in subject.key_columns), subject.key_category)
+    given |= dict.fromkeys(subject.key_names, subject.key_category)
     return given
 
 
@@ -87,7 +87,7 @@ def further_tags(subject: Subject, further: Mapping[DatasetId, SubjectTable]) ->
     for dataset, table in further.items():
         given = dict.fromkeys(table.record_keys, RECORD_KEY) | {i.column: i.category for i in table.identifiers}
         of_key = next((i.category for i in subject.identifiers if i.column == table.of), subject.key_category)
-        given |= dict.fromkeys((key.column for key in table.key_columns), of_key)
+        given |= dict.fromkeys(table.key_names, of_key)
         found |= {ColumnId(dataset=dataset, column=name): category for name, category in given.items()}
     return found
 

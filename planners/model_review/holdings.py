@@ -16,6 +16,7 @@ from planners.locate.edge_effects import Anonymisers, value_edges
 from planners.locate.identifier_traces import ColumnCarriage
 from planners.locate.key_coverage import usable
 from planners.locate.key_location import Carriage, follow
+from planners.locate.keys_of_columns import ways_of
 from planners.locate.pii_categories import RECORD_KEY
 from planners.locate.sql.spark_functions import parse
 from planners.locate.sql.whole_numbers import NotComputable
@@ -81,7 +82,11 @@ def _holding(graph: LineageGraph, dataset: DatasetId, found: Mapping[DatasetId, 
         why = None if name in aggregated else _why_hidden(name, column, edges)
         if why is not None and not (why == _SALTED and name in plain):  # put together, and readable
             hidden[name] = why
-    keys = tuple(dict.fromkeys(name for name, _ in carriage.terms)) if carriage.carries in KEYED else ()
+    keys = (
+        tuple(dict.fromkeys(name for term in carriage.terms for name, _ in ways_of(term)))
+        if carriage.carries in KEYED
+        else ()
+    )
     apart = frozenset(hidden) | aggregated
     return Holding(
         carriage.carries,

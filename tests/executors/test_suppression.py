@@ -14,6 +14,7 @@ from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.key_columns import joined
 from pii_tracer.model.plan import Step
 from pii_tracer.review.sealed_person_values import KEY_BYTES, EstateKey, KeyRing
 from pii_tracer.run.executor_protocol import Progress
@@ -144,3 +145,16 @@ def test_a_backfill_leaves_them_behind(spark: SparkSession, tmp_path: Path) -> N
     assert PERSON not in kept._jdf.queryExecution().toString()
     with pytest.raises(RunError, match="suppression list"):
         without_suppressed(frame, "uid", known, "user.phone")
+
+
+@pytest.mark.spark
+def test_a_backfill_asks_by_all_columns_of_a_key(spark: SparkSession, tmp_path: Path) -> None:
+    file, name = tmp_path / "s.jsonl", "user.(tenant_id, user_id)"
+    value = joined(["4", "17"]) or ""
+    SuppressionList(file, KEY).extended([(name, "subj_1", value)], plan_id="p", since=NOW, recheck_on=NOW)
+    known, rows = SuppressionList(file, KEY), [("4", 17), ("5", 17), ("4", 18), (None, 17), ("4", None)]
+    frame = frame_of_rows(spark, rows, "tenant_id string, user_id bigint")
+    kept = without_suppressed(frame, ["tenant_id", "user_id"], known, name)
+    assert {tuple(row) for row in kept.collect()} == set(rows) - {("4", 17)}
+    with pytest.raises(RunError, match="several columns"):
+        without_suppressed(frame, "user_id", known, name)

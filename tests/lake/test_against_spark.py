@@ -109,7 +109,7 @@ def test_rows_that_delete_files_and_vectors_hide_are_in_the_versions_before(
 ) -> None:
     told: list[str] = []
     state = state_at(inventory, lake, place)
-    versions = list(read_former(state, Sought({"who": Spot("uid")}, "who"), paths, told.append, told.append))
+    versions = list(read_former(state, Sought({"who": Spot("uid")}, ("who",)), paths, told.append, told.append))
     assert {uid for version in versions for uid in version["who"]} == {uid for uid, *_ in ROWS}
     assert 7 not in read_columns(state, ["uid"], paths).column("uid").to_pylist()
     assert told == []

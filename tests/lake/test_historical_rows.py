@@ -35,7 +35,7 @@ def read(made: Estate, base: Path, *names: str, told: list[str] | None = None) -
     (state,) = discover(made, base).tables
     spots = {n: find_spot(n, state.columns, "t") for n in names}
     said: list[str] = [] if told is None else told
-    return list(read_former(state, Sought(spots, names[0]), EstatePaths(made, base), said.append, said.append))
+    return list(read_former(state, Sought(spots, names[:1]), EstatePaths(made, base), said.append, said.append))
 
 
 def test_snapshots_of_branches_and_tags_count_and_columns_have_their_names_of_now(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_former_rows_of_hudi_tables_are_not_read(tmp_path: Path) -> None:
         snapshot="20260101000000000",
         columns=(),
     )
-    paths, sought = EstatePaths(estate(), tmp_path), Sought({"uid": Spot("uid")}, "uid")
+    paths, sought = EstatePaths(estate(), tmp_path), Sought({"uid": Spot("uid")}, ("uid",))
     told: list[str] = []
     for commits in (1, 2):
         state = hudi.model_copy(update={"versions": commits})

@@ -6,7 +6,7 @@ The leaf is cast to text as Spark casts it and compared with the key set; a row 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -15,12 +15,14 @@ import pyarrow.compute as pc
 from pii_tracer.model.datasets import (
     FieldAccess,
     JsonAccess,
+    KeyPart,
     KeySet,
     Match,
     MatchTerm,
 )
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.number_keys import plain_texts, spellings
+from pii_tracer.model.key_columns import joined, joined_arrays
+from pii_tracer.model.number_keys import plain_texts, spelled
 
 Keys = Mapping[str, frozenset[str]]
 
@@ -41,8 +43,9 @@ class KeySource(Protocol):
 def keys_of(source: KeySource, match: Match) -> tuple[Keys, frozenset[str]]:
     """The values a match compares with, by key set, and those that stand for the person wherever they are found."""
     sets = {term.key_set: source.key_set(term.key_set) for term in match.terms}
-    keys = {name: spellings(value for _, value in found.values) for name, found in sets.items()}
-    strong = frozenset(value for found in sets.values() if not found.weak for _, value in found.values)
+    keys = {name: spelled(found) for name, found in sets.items()}
+    whole = (found for found in sets.values() if not (found.weak or found.columns))
+    strong = frozenset(value for found in whole for _, value in found.values)
     return keys, strong
 
 
@@ -60,12 +63,12 @@ def resolve(names: list[str], wanted: str) -> int | None:
 
 
 def present_terms(names: list[str], match: Match) -> tuple[tuple[MatchTerm, ...], tuple[str, ...]]:
-    """Terms whose column exists here, and labels of those whose column does not.
+    """Terms whose columns all exist here, and labels of those of which one does not.
 
     Raises:
         RowsError: none exists, so that nothing can be said about any row.
     """
-    there = tuple(term for term in match.terms if resolve(names, term.column) is not None)
+    there = tuple(term for term in match.terms if all(resolve(names, name) is not None for name in term.columns))
     missing = tuple(term.label() for term in match.terms if term not in there)
     if not there:
         raise RowsError("no column of the match exists in the object", todo="look at the object by hand; it is kept")
@@ -76,27 +79,36 @@ def person_mask(table: pa.Table, terms: tuple[MatchTerm, ...], keys: Keys) -> pa
     """True where a row is the person's; one boolean a row, never null."""
     mask = pa.array([False] * table.num_rows, pa.bool_())
     for term in terms:
-        position = resolve(table.column_names, term.column)
-        if position is None:
-            raise RowsError(f"the column `{term.column}` is missing", todo="make the plan again")
-        leaf = _leaf(table.column(position).combine_chunks(), term)
+        leaf = joined_arrays([_leaf(_column(table, part), part) for part in term.parts])
         found = pc.is_in(leaf, value_set=pa.array(sorted(keys[term.key_set]), pa.large_string()))
         mask = pc.or_(mask, pc.fill_null(found, False))
     return mask
 
 
-def text_matches(cell: str | None, term: MatchTerm, keys: Keys) -> bool:
-    """Whether a cell that is text already (CSV) matches.
+def _column(table: pa.Table, part: KeyPart) -> pa.Array:
+    position = resolve(table.column_names, part.column)
+    if position is None:
+        raise RowsError(f"the column `{part.column}` is missing", todo="make the plan again")
+    return table.column(position).combine_chunks()
+
+
+def texts_match(cells: Sequence[str | None], term: MatchTerm, keys: Keys) -> bool:
+    """Whether cells that are text already (CSV) match, one for each column of the term's key.
 
     Raises:
         RowsError: the term asks for a field of a struct, which text does not have.
     """
-    value = cell
-    for access in term.access:
-        if not isinstance(access, JsonAccess):
-            raise RowsError(f"`{term.label()}` is a field, and the object holds text", todo="make the plan again")
-        value = json_member(value, access.path)
+    value = joined([_text_at(cell, part) for cell, part in zip(cells, term.parts, strict=True)])
     return value is not None and value in keys[term.key_set]
+
+
+def _text_at(cell: str | None, part: KeyPart) -> str | None:
+    value = cell
+    for access in part.access:
+        if not isinstance(access, JsonAccess):
+            raise RowsError(f"`{part.label()}` is a field, and the object holds text", todo="make the plan again")
+        value = json_member(value, access.path)
+    return value
 
 
 def json_member(text: str | None, path: tuple[str, ...]) -> str | None:
@@ -116,7 +128,7 @@ def json_member(text: str | None, path: tuple[str, ...]) -> str | None:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _leaf(array: pa.Array, term: MatchTerm) -> pa.Array:
+def _leaf(array: pa.Array, term: KeyPart) -> pa.Array:
     for access in term.access:
         if isinstance(access, FieldAccess):
             if not pa.types.is_struct(array.type):
@@ -131,7 +143,7 @@ def _leaf(array: pa.Array, term: MatchTerm) -> pa.Array:
     return _as_text(array, term)
 
 
-def _as_text(array: pa.Array, term: MatchTerm) -> pa.Array:
+def _as_text(array: pa.Array, term: KeyPart) -> pa.Array:
     """Cast to text as Spark does, whole numbers without a fraction; other types (timestamps) are refused."""
     kind = array.type
     if pa.types.is_boolean(kind):

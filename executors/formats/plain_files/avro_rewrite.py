@@ -24,7 +24,7 @@ from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError
 from executors.formats.plain_files.compression import unsnapped
 from executors.formats.plain_files.file_sources import Stored
 from executors.formats.plain_files.row_masking import places
-from executors.formats.plain_files.row_match import has_column, is_persons
+from executors.formats.plain_files.row_match import has_column, is_persons, lacking
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 
@@ -67,13 +67,11 @@ def survey(path: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> 
     before = after = 0
     with path.open("rb") as stream:
         head = _head(stream)
-        there = has_column(head.columns, match)
-        if not there:
-            raise RowsError("no column of the match exists in the file", todo=BY_HAND)
+        missing = lacking(match, has_column(head.columns, match))
         for block in _blocks(stream, head):
             before += len(block.records)
             after += sum(_kept(head, record, match, keys, mask) == record[0] for record in block.records)
-    return before, after, tuple(t.label() for t in match.terms if t.column not in there)
+    return before, after, missing
 
 
 def write(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> None:

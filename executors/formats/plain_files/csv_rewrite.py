@@ -19,7 +19,7 @@ from executors.formats.plain_files.arrow_match import (
     RowsError,
     present_terms,
     resolve,
-    text_matches,
+    texts_match,
 )
 from executors.formats.plain_files.compression import codec_of, reading, writing
 from executors.formats.plain_files.file_sources import Stored
@@ -85,12 +85,12 @@ def _records(path: Stored, match: Match, keys: Keys, mask: Mask | None, encoding
             return
         header = _names(first[0])
         terms, _ = present_terms(header, match)
-        positions = [(term, resolve(header, term.column) or 0) for term in terms]
+        positions = [(term, [resolve(header, name) or 0 for name in term.columns]) for term in terms]
         yield first[1], False, first[1]
         for cells, raw in parsed:
             if cells and len(cells) != len(header):
                 raise RowsError("a CSV record has another number of fields than the header", todo=BY_HAND)
-            mine = bool(cells) and any(text_matches(cells[p], t, keys) for t, p in positions)
+            mine = bool(cells) and any(texts_match([cells[p] for p in at], t, keys) for t, at in positions)
             new = raw
             if mine:
                 _refuse_swallowed(raw, len(header))

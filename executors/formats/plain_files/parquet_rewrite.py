@@ -128,7 +128,7 @@ def _found(
     # beside rows that stay, what is held may stand in the file's bounds and dictionaries, too; and where only a
     # column goes, the person may have rows of her own in the file, which go after it
     within = mask.columns if mask and (persons or not mask.held) else None
-    compared = frozenset(_columns(source, tuple(term for term in terms if not term.access)))
+    compared = frozenset(_columns(source, tuple(term for term in terms if not (term.access or term.beside))))
     return changed, StaleSearch(opened, strong, compared, within, holds)
 
 
@@ -246,7 +246,7 @@ def _without_float(leaf: pa.DataType) -> pa.DataType:
 
 def _columns(source: pq.ParquetFile, terms: tuple[MatchTerm, ...]) -> list[str]:
     names = source.schema_arrow.names
-    positions = {resolve(names, term.column) for term in terms}
+    positions = {resolve(names, name) for term in terms for name in term.columns}
     return [names[position] for position in sorted(p for p in positions if p is not None)]
 
 
@@ -258,6 +258,8 @@ def _may_hold(source: pq.ParquetFile, group: int, terms: tuple[MatchTerm, ...], 
     meta, schema = source.metadata.row_group(group), source.schema
     places = {schema.column(index).path: index for index in range(len(schema))}
     for term in terms:
+        if term.beside:
+            return True
         position = resolve(list(places), term.column)
         # a dot in a name may as well be a field's
         plain_name = position is not None and not term.access and "." not in term.column

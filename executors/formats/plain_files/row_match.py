@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -16,7 +16,8 @@ from executors.formats.plain_files.arrow_match import (
     json_member,
     resolve,
 )
-from pii_tracer.model.datasets import FieldAccess, Match, MatchTerm
+from pii_tracer.model.datasets import FieldAccess, KeyPart, Match, MatchTerm
+from pii_tracer.model.key_columns import joined
 from pii_tracer.model.number_keys import plain
 
 
@@ -31,10 +32,27 @@ def is_persons(row: Mapping[str, Any], match: Match, keys: Keys) -> bool:
 
 def has_column(names: list[str], match: Match) -> frozenset[str]:
     """Columns of the match that are among some names, as Spark resolves them (any case)."""
-    return frozenset(term.column for term in match.terms if resolve(names, term.column) is not None)
+    return frozenset(column for column in match.columns if resolve(names, column) is not None)
+
+
+def lacking(match: Match, columns: Collection[str]) -> tuple[str, ...]:
+    """Labels of the terms of which a column is not among those of the match that are there.
+
+    Raises:
+        RowsError: all of them, so that nothing can be said about any row.
+    """
+    missing = tuple(term.label() for term in match.terms if not set(term.columns).issubset(columns))
+    if len(missing) == len(match.terms):
+        raise RowsError("no column of the match exists in the file", todo=BY_HAND)
+    return missing
 
 
 def _matches(row: Mapping[str, Any], term: MatchTerm, keys: Keys) -> bool:
+    text = joined([_leaf(row, part) for part in term.parts])
+    return text is not None and text in keys[term.key_set]
+
+
+def _leaf(row: Mapping[str, Any], term: KeyPart) -> str | None:
     value = _member(row, term.column)
     for access in term.access:
         names = (access.name,) if isinstance(access, FieldAccess) else access.path
@@ -47,8 +65,7 @@ def _matches(row: Mapping[str, Any], term: MatchTerm, keys: Keys) -> bool:
             if not isinstance(value, Mapping):
                 raise RowsError(f"`{term.label()}` is not a field of a record here", todo=BY_HAND)
             value = _member(value, name)
-    text = _text(value, term)
-    return text is not None and text in keys[term.key_set]
+    return _text(value, term)
 
 
 def _member(row: Mapping[str, Any], name: str) -> Any:
@@ -56,7 +73,7 @@ def _member(row: Mapping[str, Any], name: str) -> Any:
     return None if position is None else list(row.values())[position]
 
 
-def _text(value: Any, term: MatchTerm) -> str | None:
+def _text(value: Any, term: KeyPart) -> str | None:
     """As Spark casts it to a string. Numbers that are whole have no fraction."""
     if value is None or isinstance(value, str):
         return value

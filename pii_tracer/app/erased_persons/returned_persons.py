@@ -16,6 +16,7 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.column_paths import find_spot
 from pii_tracer.model.datasets import MatchTerm, Strategy
 from pii_tracer.model.errors import EstateError, ExitCode
+from pii_tracer.model.key_columns import joined, split
 from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.model.plan import Copy, ErasurePlan, Mask
 from pii_tracer.review.sealed_person_values import EstateKey
@@ -129,8 +130,10 @@ def returned(
             where="the estate file, `subjects`",
             todo="correct the name, or the catalog it lies in",
         )
-    key_spot = find_spot(subject.key, state.columns, subject.source)
-    values = set(read_spots(state, {"": key_spot}, paths)[""]) - {None}
+    spots = {name: find_spot(name, state.columns, subject.source) for name in subject.key_parts}
+    rows = read_spots(state, spots, paths)
+    parts = ([None if cell is None else str(cell) for cell in rows[name]] for name in subject.key_parts)
+    values = {joined(row) for row in zip(*parts, strict=True)} - {None}
     found = {key.reference(subject.name, str(value)) for value in values} & gone.keys()
     return [Returned(reference, subject.source, gone[reference]) for reference in sorted(found)]
 
@@ -203,9 +206,12 @@ def standing(state: TableState, term: MatchTerm, paths: EstatePaths, mask: Mask 
     from planners.copies.person_rows import leaf
 
     rest = mask.columns if mask else ()
-    rows = read_columns(state, sorted({term.column, *rest}), paths).to_pylist()
+    rows = read_columns(state, sorted({*term.columns, *rest}), paths).to_pylist()
     values = (leaf(row, term) for row in rows if mask is None or any(row.get(name) is not None for name in rest))
-    return {spelled for value in values if value is not None for spelled in (value, without_fraction(value))}
+    found = {value for value in values if value is not None}
+    if term.beside:
+        return found | {joined([without_fraction(part) for part in split(value)]) or value for value in found}
+    return found | {without_fraction(value) for value in found}
 
 
 def finished(state: Path) -> list[ErasurePlan]:

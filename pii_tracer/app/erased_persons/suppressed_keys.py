@@ -24,6 +24,11 @@ def suppressed(settings: Settings, file: TextIO, subject: str, column: str | Non
         raise UsageError(
             f"the estate declares no subject `{subject}`", todo=f"use one of: {', '.join(sorted(declared))}"
         )
+    if declared[subject].several_columns and column is None:
+        raise UsageError(
+            f"the key of `{subject}` has several columns ({declared[subject].key}), and a line has one value",
+            todo="ask for an identifier by `--column`, or for whole rows in a Spark job (`without_suppressed`)",
+        )
     known = SuppressionList(settings.state / FILE, settings.key())
     key_set = f"{subject}.{column or declared[subject].key}"
     if known.entries and key_set not in known.key_sets:

@@ -174,6 +174,11 @@ def _index(settings: Settings, subject: Subject, columns: Mapping[str, str], sho
     from pii_tracer.lake.rows.current_rows import read_spots
     from pii_tracer.model.column_paths import spot_of
 
+    if subject.several_columns:
+        raise UsageError(
+            f"the key of `{subject.name}` has several columns ({subject.key}), and the request store takes keys of one",
+            todo="write a request file for each person, and plan these with `pii-tracer plan`",
+        )
     show.step(f"reading {subject.source}")
     estate, paths = settings.estate(), EstatePaths(settings.estate(), settings.base)
     states = {state.dataset: state for state in take_inventory(estate, settings.base, show.step, stored=False).tables}

@@ -11,8 +11,9 @@ from typing import Any
 from pii_tracer.app.intake.stores import existing_store
 from pii_tracer.app.planning.erasure_plan import WrittenPlan, plan
 from pii_tracer.app.settings import Settings, moment
-from pii_tracer.config.estate_file import Estate, Request, SubjectRef
+from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.config.laws import Law, NoticeMissing, laws_of
+from pii_tracer.config.subjects import SubjectRef
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import RequestState, Stored
 from pii_tracer.intake.state_changes import carry_over, plan_them

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pii_tracer.app.planning.subject_sources import dataset_of, further_tables, spots_of
@@ -57,7 +57,7 @@ def look(settings: Settings, say: Callable[[str], None]) -> list[SubjectWhereabo
         spots = spots_of(subject, paths, states)
         carriages = follow(graph, source, subject, anonymisers, column_tags(harvested.notes.tags), further, spots)
         sizes = (
-            _sizes(graph, carriages, states[source], spot_of(spots, source, subject.key), paths)
+            _sizes(graph, carriages, states[source], [spot_of(spots, source, n) for n in subject.key_parts], paths)
             if source in states
             else {}
         )
@@ -70,7 +70,11 @@ def look(settings: Settings, say: Callable[[str], None]) -> list[SubjectWhereabo
 
 
 def _sizes(
-    graph: LineageGraph, carriages: Mapping[DatasetId, Carriage], source: TableState, key: Spot, paths: EstatePaths
+    graph: LineageGraph,
+    carriages: Mapping[DatasetId, Carriage],
+    source: TableState,
+    key: Sequence[Spot],
+    paths: EstatePaths,
 ) -> dict[DatasetId, Groups]:
     """How small the groups of aggregates are, where the source can be read for it without Spark."""
     from pii_tracer.lake.rows.current_rows import read_spots
@@ -84,8 +88,10 @@ def _sizes(
         if by is None:
             continue
         try:
-            rows = read_spots(source, {"": key} | {d.column: Spot(d.column) for d in by}, paths)
+            parts = {f"key {n}": spot for n, spot in enumerate(key)}
+            rows = read_spots(source, parts | {d.column: Spot(d.column) for d in by}, paths)
         except EstateError:
             continue  # a feature that this reader does not know: the answer says "not measured"
+        rows[""] = list(zip(*(rows.pop(name) for name in parts), strict=True)) if len(key) > 1 else rows.pop("key 0")
         result[dataset] = measure(rows, by, "")
     return result

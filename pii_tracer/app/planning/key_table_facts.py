@@ -13,7 +13,7 @@ from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.keys.key_facts import KeyFacts, KmsKey
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.number_keys import spellings
+from pii_tracer.model.number_keys import spelled
 from planners.copies.classification import match_of
 from planners.copies.person_rows import leaf
 from planners.keys.key_table_lineage import state_of
@@ -52,9 +52,9 @@ def _rows(table: KeyTable, surveys: Sequence[Survey], inventory: Inventory, path
     match = match_of(survey, state, {s.location: s for s in inventory.tables}) if survey and state else None
     if state is None or survey is None or match is None:
         return [], []
-    values = {t.key_set: spellings(v for _, v in survey.key_sets[t.key_set].values) for t in match.terms}
+    values = {t.key_set: spelled(survey.key_sets[t.key_set]) for t in match.terms}
     own = [table.kms_key_column] if table.kms_key_column else []
-    columns = sorted({table.reference, table.wrapped_column, *own, *(t.column for t in match.terms)})
+    columns = sorted({table.reference, table.wrapped_column, *own, *match.columns})
     mine: Rows = []
     others: Rows = []
     for row in read_columns(state, columns, paths).to_pylist():

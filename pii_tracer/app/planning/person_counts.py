@@ -77,10 +77,10 @@ def _rows(
     paths: EstatePaths,
     say: Callable[[str], None],
 ) -> _Counted:
-    if astray(state, [(term.column, term.access) for term in match.terms]):
+    if astray(state, [(part.column, part.access) for term in match.terms for part in term.parts]):
         return _NOT_COUNTED  # a gap of its own says that no key stands there
     try:
-        table = read_columns(state, sorted({t.column for t in match.terms}), paths)
+        table = read_columns(state, sorted(match.columns), paths)
     except LibraryError as error:
         if not left_to_spark(state, seen, paths):
             raise

@@ -193,7 +193,7 @@ def _with_key_tables(graph: LineageGraph, estate: Estate, inventory: Inventory, 
     origins = {
         s.name: (dataset, spot_of(spots_of(s, paths, states), dataset, s.key))
         for s in estate.subjects
-        if estate.keys and (dataset := aliases.get(s.source))
+        if estate.keys and not s.several_columns and (dataset := aliases.get(s.source))
     }
     edges = declared_edges(estate.keys, inventory.tables, graph, origins)
     return LineageGraph(with_edges(graph.facts, edges)) if edges else graph
@@ -227,7 +227,8 @@ def make_plan(
     estate, base = settings.estate(), settings.base
     paths = EstatePaths(estate, base)
     key = settings.key(create=estate.environment == "local")
-    references = {r.id: key.reference(r.subject.type, r.subject.key) for r in requests}
+    asked = [(r, r.subject.of(subject, r.id)) for subject, mine in _by_subject(estate, requests) for r in mine]
+    references = {r.id: key.reference(r.subject.type, value) for r, value in asked}
     planned_requests(requests, references, estate.laws, as_of)  # before the long work
     say("discovering what exists")
     inventory = with_remote(take_inventory(estate, base, say), estate, paths, say)
@@ -348,7 +349,7 @@ def _survey(
 ) -> Survey:
     states = {table.dataset: table for table in inventory.tables}
     source = dataset_of(subject, subject.source, paths, inventory)
-    wanted = [Wanted(r.id, references[r.id], r.subject.key) for r in requests]
+    wanted = [Wanted(r.id, references[r.id], r.subject.of(subject, r.id)) for r in requests]
     keys = keys_of(subject, wanted, paths, inventory, readings, say, source_erased=source_erased)
     earlier = erased_earlier(state, estate.estate, subject, wanted, keys, paths.aliases())
     keys = replace(keys, earlier=earlier)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config.subjects import Named, Subject, SubjectTable
@@ -14,10 +15,11 @@ from pii_tracer.model.column_paths import Spots, find_spot, spot_of
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.key_columns import joined
 from pii_tracer.model.locations import is_remote
 
 if TYPE_CHECKING:
-    from planners.copies.match_keys import Keys, Wanted
+    from planners.copies.match_keys import Keys, SourceRows, Wanted
 
 
 def table_of(subject: Subject, name: str, paths: EstatePaths, states: Mapping[DatasetId, TableState]) -> TableState:
@@ -93,8 +95,8 @@ def keys_of(
     spots = spots_of(subject, paths, states)
     unread: list[Unread] = []
 
-    def texts(found: Mapping[str, Sequence[Any]]) -> SourceRows:
-        return SourceRows({column: texts_of(values) for column, values in found.items()})
+    def texts(told: Named, found: Mapping[str, Sequence[Any]]) -> SourceRows:
+        return SourceRows(with_whole_key(told, {column: texts_of(values) for column, values in found.items()}))
 
     def rows(name: str, told: Named) -> tuple[SourceRows | None, Iterator[SourceRows]]:
         state = states.get(dataset_of(subject, name, paths, inventory))
@@ -103,20 +105,37 @@ def keys_of(
         mine = {column: spot_of(spots, state.dataset, column) for column in told.named}
         origins = frozenset(told.origins.values())
         former = read_former(
-            state, Sought(mine, told.key), paths, say, lambda why: unread.append(Unread(state.dataset, origins, why))
+            state,
+            Sought(mine, told.key_parts),
+            paths,
+            say,
+            lambda why: unread.append(Unread(state.dataset, origins, why)),
         )
         without = f"What {name} tells of the persons is not known, so that nobody looks for it"
-        now = readings.table(state, lambda: texts(read_spots(state, mine, paths)), None, without)
-        return now, readings.each(state, map(texts, former), without)
+        now = readings.table(state, lambda: texts(told, read_spots(state, mine, paths)), None, without)
+        return now, readings.each(state, map(partial(texts, told), former), without)
 
     now, former = rows(subject.source, subject)
-    nothing = SourceRows(dict.fromkeys(subject.named, ()))
-    keys = resolve(subject, now or nothing, wanted, former, source_erased=source_erased or now is None)
+    keys = resolve(subject, now or _nothing(subject), wanted, former, source_erased=source_erased or now is None)
     keys = replace(keys, unseen=now is None)
     for table in subject.tables:
         now, former = rows(table.table, table)
-        keys = with_table(keys, table, now or SourceRows(dict.fromkeys(table.named, ())), wanted, former)
+        keys = with_table(keys, table, now or _nothing(table), wanted, former)
     return replace(keys, unread=tuple(unread))
+
+
+def _nothing(told: Named) -> SourceRows:
+    from planners.copies.match_keys import SourceRows
+
+    return SourceRows(with_whole_key(told, dict.fromkeys(told.named, ())))
+
+
+def with_whole_key(told: Named, rows: Mapping[str, Sequence[str | None]]) -> dict[str, Sequence[str | None]]:
+    """The rows of a table by column, with the key under its name; of several columns with their text together, and
+    without each alone, which tells nobody."""
+    parts = [rows[column] for column in told.key_parts]
+    rest = {column: values for column, values in rows.items() if column not in told.key_parts}
+    return {told.key: parts[0] if len(parts) == 1 else list(map(joined, zip(*parts, strict=True))), **rest}
 
 
 def spots_of(subject: Subject, paths: EstatePaths, states: Mapping[DatasetId, TableState]) -> Spots:

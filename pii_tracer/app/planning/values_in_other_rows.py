@@ -169,10 +169,10 @@ class _Columns:
 
     def __init__(self, state: TableState, match: Match, paths: EstatePaths) -> None:
         self._names = names_in_files(state, paths)
-        keys = {t.column.lower() for t in match.terms if not t.access}
+        keys = {t.column.lower() for t in match.terms if not (t.access or t.beside)}
         self._rest = frozenset(c.name for c in state.columns if c.name.lower() not in keys)
         self._folders = self._rest & set(state.partition_columns)
-        self._expected = {t.label().lower() for t in match.terms}
+        self._expected = {t.label().lower() for t in match.terms if not t.beside}
         # what a format writes beside the columns is made of them
         self._made = format_of(state.format).added_columns
 
@@ -248,7 +248,7 @@ class _Rows:
             EstateError: a reader does not know the table's features, or only Spark can compare the keys.
         """
         names = {c.name.lower(): c.name for c in self.state.columns}
-        keys = {names.get(t.column.lower(), t.column) for t in self.places.terms}
+        keys = {names.get(name.lower(), name) for name in self.places.columns}
         for batch in read_part(self.state, sorted(columns | keys), files, paths):
             self._look(batch, columns)
             take_values(batch.select(sorted(columns)), self._values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +24,10 @@ Pasts = Mapping[str, tuple[Past, ...]]
 
 @dataclass(frozen=True)
 class Sought:
-    """What is read of a table: spots by the names they are given, and which of these is the persons' key."""
+    """What is read of a table: spots by the names they are given, and which of these are the persons' key."""
 
     spots: Mapping[str, Spot]
-    key: str
+    key: tuple[str, ...]
 
 
 class FilesGoneError(EstateError):
@@ -68,10 +68,11 @@ def parts_of(files: Iterable[tuple[str, ...]], pasts: Pasts) -> Parts:
     return frozenset((*file, *way) for file in files for way in ids)
 
 
-def with_key(pasts: Pasts, key: str) -> Pasts:
+def with_key(pasts: Pasts, key: Sequence[str]) -> Pasts:
     """Raises EstateError: the columns are there, and not the key that tells whose the rows are."""
-    if not pasts[key] and any(pasts.values()):
+    missing = [name for name in key if not pasts[name]]
+    if missing and any(pasts.values()):
         raise EstateError(
-            f"they have no {key}, or another column of that name, so that whose their rows are cannot be told"
+            f"they have no {missing[0]}, or another column of that name, so that whose their rows are cannot be told"
         )
     return pasts

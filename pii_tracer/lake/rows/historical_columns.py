@@ -8,7 +8,7 @@ name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pii_tracer.model.column_paths import Spot
@@ -33,7 +33,7 @@ class Past:
 
 
 def past_columns(
-    spots: Mapping[str, Spot], now: tuple[Field, ...], then: tuple[Field, ...], key: str
+    spots: Mapping[str, Spot], now: tuple[Field, ...], then: tuple[Field, ...], key: Collection[str]
 ) -> dict[str, tuple[Past, ...]]:
     """Where a former schema has each of some spots: the same column, and one that had its name and is no more.
 
@@ -44,7 +44,7 @@ def past_columns(
     found = {}
     for name, spot in spots.items():
         ways = [_way(spot, now, then, by_name=False)]
-        if name != key or replaced:
+        if name not in key or replaced:
             ways.append(_way(spot, now, then, by_name=True))
         found[name] = tuple(dict.fromkeys(way for way in ways if way))
     return found

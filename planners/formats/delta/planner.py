@@ -33,6 +33,7 @@ class DeltaPlanner(FormatPlanner):
     """Plans for Delta tables: rows, deletion vectors, old files, and the log's own statistics."""
 
     executors = frozenset({"delta"})
+    compares_whole_keys = True
     keeps_column_order = True
 
     def table_steps(self, item: CopyDraft) -> tuple[Draft, ...]:

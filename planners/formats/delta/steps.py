@@ -19,7 +19,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     """Delete (or rebuild), purge deletion vectors, vacuum, cut the log below a complete checkpoint."""
     copy, state = item.copy, item.state
     clone = state is not None and state.clone_of is not None
-    keys = {term.column.lower() for term in copy.places.terms} if copy.places else set()
+    keys = {name.lower() for name in copy.places.columns} if copy.places else set()
     named = state is not None and not keys.isdisjoint(name.lower() for name in state.partition_columns)
     clustered = state is not None and "delta.feature.clustering" in state.properties
     steps = StepWriter.of_table(copy, "delta")

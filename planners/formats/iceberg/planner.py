@@ -37,6 +37,7 @@ class IcebergPlanner(FormatPlanner):
     """Plans for Iceberg tables: rows, delete files, manifests, snapshots and orphans; branches and tags as copies."""
 
     executors = frozenset({"iceberg", nessie_steps.EXECUTOR})
+    compares_whole_keys = True
     keeps_column_order = True
     shares_files = True
 

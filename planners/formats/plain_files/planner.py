@@ -39,6 +39,7 @@ class PlainFilesPlanner(FormatPlanner):
     """Plans for bare folders: the files that hold the person are written again."""
 
     executors = frozenset({"files"})
+    compares_whole_keys = True
     runs_on_spark = False
 
     def table_steps(self, item: CopyDraft) -> tuple[Draft, ...]:
@@ -50,8 +51,8 @@ class PlainFilesPlanner(FormatPlanner):
             return None
         return (
             f"a bare folder that is partitioned by a key of the person ({', '.join(named)}): no file tells whose its"
-            " rows are, and no step changes the names of folders; its owner removes the persons' folders, or writes"
-            " the rows again with the key in the files"
+            " rows are, and no step changes the names of folders; its owner writes the rows again with"
+            " the key in the files, or removes folders that hold nobody else"
         )
 
     def no_rebuild(self, state: TableState) -> str | None:

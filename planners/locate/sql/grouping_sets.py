@@ -100,3 +100,13 @@ def _same(one: tuple[str | None, Way], grouped: tuple[str | None, Way]) -> bool:
     """Whether a column is what is grouped by, or a field of it."""
     (table, way), (of, by) = one, grouped
     return way[: len(by)] == by and (table == of or None in (table, of))
+
+
+def grouped_by(select: exp.Select) -> list[exp.Expression]:
+    """What every row of a query is grouped by; nothing where it has rows over several groups (ROLLUP, CUBE, …)."""
+    group = select.args.get("group")
+    if group is None or any(group.args.get(more) for more in ("rollup", "cube", "grouping_sets")):
+        return []
+    if group.args.get("all"):
+        return [projection.unalias() for projection in select.expressions]
+    return [entry for item in group.expressions for entry in (item, *projected(item, select))]

@@ -6,7 +6,7 @@ people's rows: a row in which two persons meet is nobody's to delete.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -16,14 +16,15 @@ from sqlglot import exp
 
 from planners.locate.sql.branch_identifiers import relations, table_name
 from planners.locate.sql.column_expressions import COUNTS
+from planners.locate.sql.grouping_sets import grouped_by
 from planners.locate.sql.qualified_columns import (
     Way,
-    projected,
     split,
     uncast,
+    value_given,
     way_of,
 )
-from planners.locate.sql.relation_rows import NONE, Origins, Rows, Values
+from planners.locate.sql.relation_rows import EACH, NONE, Origins, PersonKeys, Rows, Values
 from planners.locate.sql.stray_values import Strays, names_shown, read_by, read_values, readings
 
 Sources = tuple[Mapping[str, Rows], Sequence[exp.Expression], Sequence[tuple[str, str]]]
@@ -45,14 +46,14 @@ def _outermost(tree: exp.Expression) -> list[exp.Expression]:
 @dataclass
 class Joins:
     """Goes through a statement's queries. apart: as of `Statement.apart`. grouped: what its GROUP BYs name; opaque:
-    whether any relation is not known. keys: what tells a person's rows, for strays alone.
+    whether any relation is not known. keys: what tells a person's rows.
     """
 
     tables: Callable[[str], Rows | None]
     apart: bool = False
     grouped: Origins = NONE
     opaque: bool = False
-    keys: Origins = NONE
+    keys: PersonKeys = EACH
     strays: Strays = field(default_factory=Strays)
 
     def statement(self, tree: exp.Expression | None) -> None:
@@ -100,11 +101,11 @@ class Joins:
 
     def _select(self, node: exp.Select, ctes: Mapping[str, Rows]) -> Rows:
         sources, links, same = self._sources(node, ctes)
-        grouped = frozenset(o for entry in _grouping(node) for o in _column_origins(entry, (), sources))
+        grouped = self._told_by(grouped_by(node), sources, links, same)
         self.grouped |= grouped
         looked_up = [(inner, self._sources(inner, ctes)) for inner in _lookups(node.expressions)]
         shown, twins = _exposed(node.expressions, sources), _twins(node, [inner for inner, _ in looked_up])
-        groups, equal = _groups(links, same, _persons(sources)), _equal(links, same, sources)
+        groups, equal = _groups(links, same, _persons(sources), self.keys), _equal(links, same, sources)
         self.strays.of_join(node.expressions, sources, groups, shown, equal)
         self.strays.of_picks(node, sources, grouped, self.keys, looked_up=False)
         self._looked_up(looked_up, shown, (sources, links, same))
@@ -138,6 +139,24 @@ class Joins:
         names = names_shown(node, sources)
         return Rows(bool(shown), origins, personal=personal or starred, values=values, names=names)
 
+    def _told_by(
+        self,
+        entries: Iterable[exp.Expression],
+        sources: Mapping[str, Rows],
+        links: Iterable[exp.Expression],
+        same: Iterable[tuple[str, str]],
+    ) -> Origins:
+        """What stands in columns; columns of one key only if all of them do, and of rows of one person."""
+        groups = _groups(links, same, _persons(sources), self.keys)
+        of_one: dict[str, set[str]] = defaultdict(set)
+        for entry in entries:
+            way = way_of(uncast(entry))
+            found = _found(way, sources) if way is not None else None
+            if found is not None:
+                of_one[groups.get(found[0], found[0])] |= found[1]
+        whole = [o if self.keys.together <= o else o - self.keys.together for o in of_one.values()]
+        return frozenset[str]().union(*whole)
+
     def _looked_up(
         self, queries: Sequence[tuple[exp.Select, Sources]], owners: Collection[str], around: Sources
     ) -> None:
@@ -148,7 +167,7 @@ class Joins:
                 self.strays.joined |= {v for a, way in read_by(inner.expressions, more) for v in more[a].values(way)}
                 continue
             both, told, named = {**sources, **more}, [*links, *conditions], [*same, *used]
-            groups = _groups(told, named, _persons(both))
+            groups = _groups(told, named, _persons(both), self.keys)
             self.strays.of_join(inner.expressions, both, groups, owners, _equal(told, named, both))
             self.strays.of_picks(inner, more, NONE, self.keys, looked_up=True)
 
@@ -173,7 +192,7 @@ class Joins:
         updates = [then for when in node.find_all(exp.When) if isinstance(then := when.args.get("then"), exp.Update)]
         if updates:
             self._check(sources, [node.args["on"]], [], sources)
-            given = [_given(entry) for then in updates for entry in then.expressions]
+            given = [value_given(entry) for then in updates for entry in then.expressions]
             self._changed(target, given, sources, [node.args["on"]])
 
     def update(self, node: exp.Update) -> None:
@@ -182,12 +201,12 @@ class Joins:
         others = [first.this, *(j.this for j in first.this.args.get("joins") or ())] if first is not None else []
         sources = {t.alias_or_name.lower(): self.rows(t, {}) for t in (node.this, *others)}
         links = [where.this] if where is not None else []
-        inside = Joins(self.tables)
+        inside = Joins(self.tables, keys=self.keys)
         for query in _outermost(node):
             inside.rows(query, {})
         self.apart, self.grouped = self.apart or inside.apart, self.grouped | inside.grouped
         self.opaque |= inside.opaque
-        self._changed(node.this, [_given(entry) for entry in node.expressions], sources, links)
+        self._changed(node.this, [value_given(entry) for entry in node.expressions], sources, links)
 
     def _changed(
         self,
@@ -197,7 +216,7 @@ class Joins:
         links: Sequence[exp.Expression],
     ) -> None:
         owner = {target.alias_or_name.lower()}
-        groups = _groups(links, [], _persons(sources))
+        groups = _groups(links, [], _persons(sources), self.keys)
         self.strays.of_join(given, sources, groups, owner, _equal(links, [], sources))
         looked_up = [(inner, self._sources(inner, {})) for inner in _lookups(given)]
         self._looked_up(looked_up, owner, (sources, links, []))
@@ -210,7 +229,7 @@ class Joins:
         sources: Mapping[str, Rows],
     ) -> None:
         """Notes when the relations whose persons are shown are not joined, maybe over others, on a person's column."""
-        groups = _groups(links, same, sources)
+        groups = _groups(links, same, sources, self.keys)
         self.apart |= len({of for alias, of in groups.items() if alias in shown}) > 1
 
 
@@ -220,10 +239,17 @@ def _persons(sources: Mapping[str, Rows]) -> dict[str, Rows]:
 
 
 def _groups(
-    links: Iterable[exp.Expression], same: Iterable[tuple[str, str]], sources: Mapping[str, Rows]
+    links: Iterable[exp.Expression],
+    same: Iterable[tuple[str, str]],
+    sources: Mapping[str, Rows],
+    keys: PersonKeys,
 ) -> dict[str, str]:
-    """The relations of persons; those that are joined, maybe over others, on a person's column have one word."""
+    """The relations of persons; those that are joined, maybe over others, on a person's column have one word.
+
+    On a key of several columns they are joined where each two relations are on all of them.
+    """
     group = {alias: alias for alias, rows in sources.items() if rows.carrier}
+    common: dict[tuple[str, str], Origins] = defaultdict(frozenset)
 
     def join(a: str | None, b: str | None) -> None:
         if a in group and b in group:
@@ -233,12 +259,15 @@ def _groups(
     for condition in links:
         for equal in _equalities(condition):
             left, right = _side(equal.this, sources), _side(equal.expression, sources)
-            if left and right and left[1] & right[1]:
-                join(left[0], right[0])
+            if left and right:
+                common[min(left[0], right[0]), max(left[0], right[0])] |= left[1] & right[1]
     for alias, column in same:
-        for other, rows in sources.items():
-            if other != alias and rows.origins((column,)) & sources[alias].origins((column,)):
-                join(alias, other)
+        mine = sources[alias].origins((column,))
+        for other in sources.keys() - {alias}:
+            common[min(alias, other), max(alias, other)] |= sources[other].origins((column,)) & mine
+    for (one, other), origins in common.items():
+        if keys.link(origins):
+            join(one, other)
     return group
 
 
@@ -254,11 +283,6 @@ def _equal(
             if all(len(side) == 1 for side in sides) and sides[0][0][0] != sides[1][0][0]:
                 found |= {side[0] for side in sides}
     return found
-
-
-def _given(entry: exp.Expression) -> exp.Expression:
-    """What an assignment gives."""
-    return cast(exp.Expression, entry.expression) if isinstance(entry, exp.EQ) else entry
 
 
 def _united(left: Rows, right: Rows) -> Rows:
@@ -290,16 +314,6 @@ def _taken(projections: Iterable[exp.Expression], sources: Mapping[str, Rows]) -
     ways = [way_of(column) for p in projections for column in _columns(p)]
     named = {split(way, sources)[0] for way in ways if way is not None}
     return {alias for alias in named if alias is not None and sources[alias].carrier}
-
-
-def _grouping(select: exp.Select) -> list[exp.Expression]:
-    """What every row of a query is grouped by; nothing where it has rows over several groups (ROLLUP, CUBE, …)."""
-    group = select.args.get("group")
-    if group is None or any(group.args.get(more) for more in ("rollup", "cube", "grouping_sets")):
-        return []
-    if group.args.get("all"):
-        return [projection.unalias() for projection in select.expressions]
-    return [entry for item in group.expressions for entry in (item, *projected(item, select))]
 
 
 def _exposed(projections: Sequence[exp.Expression], sources: Mapping[str, Rows]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import cast
 
 from sqlglot import exp
 
@@ -63,3 +64,8 @@ def projected(item: exp.Expression, select: exp.Select) -> list[exp.Expression]:
         number = int(item.name)
         return [uncast(shown[number - 1].unalias())] if 0 < number <= len(shown) else []
     return [uncast(p.this) for p in shown if isinstance(p, exp.Alias) and way_of(item) == (p.alias.lower(),)]
+
+
+def value_given(entry: exp.Expression) -> exp.Expression:
+    """What an assignment gives."""
+    return cast(exp.Expression, entry.expression) if isinstance(entry, exp.EQ) else entry

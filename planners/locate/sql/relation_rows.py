@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from pii_tracer.model.datasets import ColumnId
@@ -16,6 +16,27 @@ Values = frozenset[ColumnId]
 
 NONE: Origins = frozenset()
 NO_VALUES: Values = frozenset()
+
+
+@dataclass(frozen=True)
+class PersonKeys:
+    """What tells a person's rows. each: origins that do so by themselves. together: those of a key of several columns,
+    which do so only all together."""
+
+    each: Origins = NONE
+    together: Origins = NONE
+
+    def tell(self, origins: Collection[str]) -> bool:
+        """Whether rows that are alike in these are one person's."""
+        return not self.each.isdisjoint(origins) or (bool(self.together) and self.together.issubset(origins))
+
+    def link(self, origins: Origins) -> bool:
+        """Whether a join on these joins rows of one person: identifiers of hers do so, too."""
+        return bool(origins - self.together) or (bool(self.together) and self.together <= origins)
+
+
+EACH = PersonKeys()
+"""Every identifier links rows by itself."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from planners.locate.sql.column_expressions import COUNTS
 from planners.locate.sql.grouping_sets import has_subtotals
 from planners.locate.sql.joins import Joins
 from planners.locate.sql.query_skeletons import Unnamed, skeleton, unnamed
-from planners.locate.sql.relation_rows import Origins, Rows
+from planners.locate.sql.relation_rows import EACH, Origins, PersonKeys, Rows
 from planners.locate.sql.stray_values import Strays
 
 _OVER = re.compile(r"over\b")
@@ -120,35 +120,36 @@ class Statement:
         """How many of its queries group rows (or take distinct ones)."""
         return sum(bool(s.args.get("group") or s.args.get("distinct")) for s in self._all(exp.Select))
 
-    def grouped_by(self, tables: Callable[[str], Rows | None]) -> Origins | None:
+    def grouped_by(self, tables: Callable[[str], Rows | None], keys: PersonKeys = EACH) -> Origins | None:
         """What stands in the columns and fields that its queries group rows by; None where a relation is not known.
 
         Entries of GROUP BY count as they are, cast at most: what an expression makes of a key tells several persons.
-        tables: as of `apart`.
+        tables, keys: as of `apart`.
         """
-        joins = Joins(tables)
+        joins = Joins(tables, keys=keys)
         joins.statement(self._whole)
         return None if joins.opaque else joins.grouped
 
-    def apart(self, tables: Callable[[str], Rows | None]) -> bool:
+    def apart(self, tables: Callable[[str], Rows | None], keys: PersonKeys = EACH) -> bool:
         """Whether it, or a view that it reads, joins two relations with persons, and not on a person's own column.
 
         tables: what a table's rows hold, by its name in the statement; None for a name that could be anything.
+        keys: which of a person's columns tell her only together.
         """
-        return self._own_apart(tables) or any(view._own_apart(tables) for view in self._views)
+        return self._own_apart(tables, keys) or any(view._own_apart(tables, keys) for view in self._views)
 
     @cached_property
     def _views(self) -> tuple[Statement, ...]:
         return tuple(Statement(text) for _, text in self.views)
 
-    def _own_apart(self, tables: Callable[[str], Rows | None]) -> bool:
+    def _own_apart(self, tables: Callable[[str], Rows | None], keys: PersonKeys) -> bool:
         if self._tree is None or (self._short is not None and self._carriers(tables) < 2):
             return False
-        joins = Joins(tables)
+        joins = Joins(tables, keys=keys)
         joins.statement(self._whole)
         return joins.apart
 
-    def strays(self, tables: Callable[[str], Rows | None], keys: Origins) -> Strays:
+    def strays(self, tables: Callable[[str], Rows | None], keys: PersonKeys) -> Strays:
         """What it, or a view that it reads, puts of one person's row into rows of others.
 
         tables: as of `apart`; of relations that have values out of persons' rows. keys: what tells a person's rows.

@@ -8,6 +8,7 @@ that other person's rows by `id` leaves her name here. Only columns with identif
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from sqlglot import exp
 from pii_tracer.model.datasets import ColumnId
 from planners.locate.sql.column_expressions import COUNTS, is_aggregate
 from planners.locate.sql.qualified_columns import Way, split, uncast, way_of
-from planners.locate.sql.relation_rows import NONE, Origins, Rows, Values
+from planners.locate.sql.relation_rows import Origins, PersonKeys, Rows, Values
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Strays:
                 self.joined |= sources[alias].values(way)
 
     def of_picks(
-        self, select: exp.Select, sources: Mapping[str, Rows], grouped: Origins, keys: Origins, *, looked_up: bool
+        self, select: exp.Select, sources: Mapping[str, Rows], grouped: Origins, keys: PersonKeys, *, looked_up: bool
     ) -> None:
         """Note what windows and aggregates pick, unless out of one person's rows.
 
@@ -61,9 +62,9 @@ class Strays:
             for node in _picking(projection, unknown=select.args.get("group") is not None):
                 if isinstance(node, exp.Window):
                     parts = _partition(node, select)
-                    own = any(_origins(part, sources) & keys for part in parts)
+                    own = any(map(keys.tell, _origins_of_one(parts, sources)))
                 else:
-                    own = looked_up or bool(grouped & keys)
+                    own = looked_up or keys.tell(grouped)
                 if not own:
                     self.picked |= {v for a, way in read_by([node], sources) for v in sources[a].values(way)}
 
@@ -157,8 +158,12 @@ def _partition(window: exp.Window, select: exp.Select) -> list[exp.Expression]:
     return list(window.args.get("partition_by") or ())
 
 
-def _origins(node: exp.Expression, sources: Mapping[str, Rows]) -> Origins:
-    """What surely stands in a column: in each of the relations that it can be of."""
-    way = way_of(uncast(node))
-    found = readings(way, sources) if way is not None else []
-    return frozenset.intersection(*(sources[a].origins(w) for a, w in found)) if found else NONE
+def _origins_of_one(nodes: Iterable[exp.Expression], sources: Mapping[str, Rows]) -> Iterator[Origins]:
+    """What surely stands in columns, for those that are of the same relation together."""
+    found: dict[frozenset[str], set[str]] = defaultdict(set)
+    for node in nodes:
+        way = way_of(uncast(node))
+        read = readings(way, sources) if way is not None else []
+        if read:
+            found[frozenset(a for a, _ in read)] |= frozenset.intersection(*(sources[a].origins(w) for a, w in read))
+    return (frozenset(origins) for origins in found.values())

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from executors.engine import spark_session
 from executors.engine.engine_failures import OnEngine
-from executors.engine.match_sql import count
+from executors.engine.match_sql import condition, count
 from executors.engine.retries import ATTEMPTS, on_conflict
 from executors.registry import build
+from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import (
     FieldAccess,
     Format,
     JsonAccess,
+    KeyPart,
+    KeySet,
     Match,
     MatchTerm,
 )
 from pii_tracer.model.errors import PiiTracerError, RunError
+from pii_tracer.model.key_columns import joined
 from tests.executors.world import EMAIL, UID, Steps, context
 from tests.sparksession import SparkEstate
 
@@ -182,3 +188,47 @@ def test_what_is_no_failure_of_the_engine_passes_as_it_is() -> None:
     executor: Any = OnEngine(Full())  # type: ignore[arg-type]
     with pytest.raises(PermissionError):
         executor.run(None, None)
+
+
+TENANTS = (None, "4", "5", "44", "1:4", "")
+USERS = (None, 1, 4, 17, 44, 117)
+WHOLE = "user.(tenant_id, user_id)"
+
+
+class _Tenants:
+    """Key sets of persons who are tuples."""
+
+    def __init__(self, persons: set[tuple[str, str]]) -> None:
+        values = tuple(sorted((f"p{n}", joined(person) or "") for n, person in enumerate(sorted(persons))))
+        self._keys = KeySet(name=WHOLE, origin="k", weak=False, values=values, columns=("tenant_id", "user_id"))
+
+    def key_set(self, name: str) -> KeySet:
+        assert name == WHOLE
+        return self._keys
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("kind", "persons"),
+    [
+        ("bigint", {("4", "17"), ("5", "1")}),
+        ("double", {("4", "17"), ("44", "117"), ("1:4", "4")}),
+        ("string", {("4", "4"), ("44", "1")}),
+    ],
+)
+def test_rows_of_a_key_of_several_columns_are_those_with_all_of_its_values(
+    spark: SparkSession, spark_estate: SparkEstate, kind: str, persons: set[tuple[str, str]]
+) -> None:
+    """Every pair of values, against a model that looks at both cells; by lists of columns more rows would go."""
+    grid = list(product(TENANTS, USERS))
+    rows = frame_of_rows(spark, grid, "tenant_id string, user bigint")
+    rows.selectExpr("tenant_id", f"CAST(user AS {kind}) AS user_id", "user").createOrReplaceTempView("grid")
+    beside = KeyPart(column="user_id", type=kind)
+    match = Match(terms=(MatchTerm(column="tenant_id", type="string", key_set=WHOLE, beside=(beside,)),))
+    ctx = replace(context(spark_estate), keyring=_Tenants(persons), _views={})
+    found = spark.sql(f"SELECT tenant_id, user FROM grid WHERE {condition(ctx, match)}").collect()
+    assert {tuple(row) for row in found} == {(t, u) for t, u in grid if (t, str(u)) in persons}
+    assert count(ctx, "grid", match) == len(persons)
+    by_lists = {(t, u) for t, u in grid if t in {p[0] for p in persons} and str(u) in {p[1] for p in persons}}
+    assert len(by_lists) > len(persons)
+    ctx.drop_views()

@@ -85,7 +85,7 @@ def test_its_rows_are_read_by_its_adapter(people: Path) -> None:
 
 def test_former_rows_that_its_adapter_does_not_read_are_told(people: Path) -> None:
     told: list[str] = []
-    sought = Sought({"uid": Spot("uid", (), "bigint")}, "uid")
+    sought = Sought({"uid": Spot("uid", (), "bigint")}, ("uid",))
     state, paths = only(people)
     assert list(read_former(state, sought, paths, told.append, told.append)) == []
     assert told == []

@@ -128,7 +128,7 @@ def test_rows_of_former_snapshots_and_of_branches(house: House) -> None:
     made.append(pa.table({"uid": [4], "name": ["branch only"]}), branch="audit")
     made.overwrite(pa.table({"uid": [1], "name": ["new"]}), EqualTo("uid", 1))
     state = house.state()
-    sought = Sought({name: find_spot(name, state.columns, "t") for name in ("uid", "name")}, "uid")
+    sought = Sought({name: find_spot(name, state.columns, "t") for name in ("uid", "name")}, ("uid",))
     told: list[str] = []
     found = list(read_former(state, sought, house.paths, told.append, told.append))
     assert {pair for v in found for pair in zip(v["uid"], v["name"], strict=True)} >= {(1, "a"), (4, "branch only")}

@@ -18,9 +18,9 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Column, DatasetId
 from pii_tracer.model.plan import Gap
 from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.gaps.tenant_keys import keys_of_several
 from planners.locate.key_uniqueness import SameKey, same_key
 from planners.locate.subject_survey import Survey, World
-from planners.locate.tenant_keys import keys_of_several
 from sample_lineage.people import populate
 
 Row = tuple[str, str | None, str | None]
@@ -172,7 +172,8 @@ def gaps(
 def test_a_key_that_the_table_itself_takes_for_a_part_of_one_is_a_gap() -> None:
     (gap,) = gaps(("More", "UID", "event"))
     assert (
-        "no identifier says that they are one person's, while app.users tells its rows apart by More, too" in gap.reason
+        "no identifier says that they are one person's, while app.users distinguishes its rows by More, too"
+        in gap.reason
     )
     assert gap.evidence == "current rows of app.users with the key of R: 2; its own key of a row: More, UID, event"
 
@@ -195,7 +196,7 @@ def test_identifiers_that_connect_the_rows_go_before_what_the_table_says() -> No
 def test_identifiers_that_differ_are_told_with_what_the_table_says() -> None:
     (gap,) = gaps(("uid", "more"), mails=("a@x.example", "c@x.example", "b@x.example"))
     assert "look like 2 persons: nothing that they have in mail connects them" in gap.reason
-    assert "(one made of more and uid)" in gap.reason
+    assert "as `key: [more, uid]`" in gap.reason
     assert gap.evidence.endswith("its own key of a row: uid, more")
 
 

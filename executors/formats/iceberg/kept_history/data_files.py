@@ -20,7 +20,7 @@ from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError
 from executors.formats.plain_files.parquet_dictionaries import Holds
 from executors.formats.plain_files.parquet_rewrite import Seen
 from pii_tracer.common.parquet_footer import is_encrypted_file
-from pii_tracer.model.datasets import Access, FieldAccess, Match, MatchTerm
+from pii_tracer.model.datasets import Access, FieldAccess, KeyPart, Match, MatchTerm
 from pii_tracer.model.errors import RunError
 
 if TYPE_CHECKING:
@@ -97,7 +97,19 @@ class Persons:
         return Match(terms=tuple(terms))
 
     def _term_in(self, term: MatchTerm, there: list[pa.Field]) -> MatchTerm | None:
-        """A term with the names that a file has; None where it lacks the column."""
+        """A term with the names that a file has; None where it lacks a column."""
+        places = [self._place_in(part, there) for part in term.parts]
+        found = [place for place in places if place is not None]
+        if len(found) < len(places):
+            return None
+        beside = [
+            part.model_copy(update={"column": column, "access": access})
+            for part, (column, access) in zip(term.beside, found[1:], strict=True)
+        ]
+        column, access = found[0]
+        return term.model_copy(update={"column": column, "access": access, "beside": tuple(beside)})
+
+    def _place_in(self, term: KeyPart, there: list[pa.Field]) -> tuple[str, tuple[Access, ...]] | None:
         now: tuple[NestedField, ...] = self.now.fields
         found = _same(term.column, now, there)
         if found is None:
@@ -110,7 +122,7 @@ class Persons:
                     return None
                 step = FieldAccess(name=found[1].name)
             access.append(step)
-        return term.model_copy(update={"column": column, "access": tuple(access)})
+        return column, tuple(access)
 
 
 def _same(name: str, now: tuple[NestedField, ...], there: list[pa.Field]) -> tuple[NestedField, pa.Field] | None:

@@ -55,7 +55,7 @@ def _readings(table: StaticTable, sought: Sought) -> list[_Reading]:
     for schema in (table.schema(), *table.metadata.schemas):
         pasts = _pasts(table, schema, sought)
         ids = {past.ids for at in pasts.values() for past in at}
-        if not readings or (pasts[sought.key] and not ids <= known):
+        if not readings or (all(pasts[name] for name in sought.key) and not ids <= known):
             readings.append(_Reading(schema, pasts))
             known |= ids
     return readings

@@ -46,7 +46,7 @@ class SnapshotNames:
     def has(self, snapshot: int, copy: Copy) -> bool:
         """Whether a snapshot has every column by which the copy's rows are found."""
         there = {name.lower() for name in self.names.get(snapshot, {}).values()}
-        return copy.places is not None and all(term.column.lower() in there for term in copy.places.terms)
+        return copy.places is not None and all(name.lower() in there for name in copy.places.columns)
 
     def of_now(self, snapshot: int, frame: DataFrame) -> DataFrame:
         """The rows of a snapshot, by the names of now."""

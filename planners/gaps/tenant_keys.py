@@ -30,14 +30,19 @@ def keys_of_several(found: Survey, world: World) -> list[Gap]:
                     dataset=found.source,
                     kind=GapKind.KEY_OF_SEVERAL,
                     reason=f"{_why(found, request, same, beside)}. All of them, and what their values find, would go as"
-                    " one person's: name as `key` a column that tells persons apart by itself (one made of"
-                    f" {', '.join(beside) or 'the tenant'} and {found.subject.key}) and plan again; waive this where"
-                    " somebody looked, and all these rows are of the person of the request",
+                    " one person's. Name all columns that distinguish persons together, as"
+                    f" `key: [{', '.join(_together(found, beside))}]`, and plan again. Waive this where somebody"
+                    " looked, and all these rows are of the person of the request",
                     evidence=f"current rows of {found.subject.source} with the key of {request}: {same.rows}"
                     + (f"; its own key of a row: {', '.join(state.row_key)}" if state and beside else ""),
                 )
             )
     return gaps
+
+
+def _together(found: Survey, beside: tuple[str, ...]) -> tuple[str, ...]:
+    """A key that could tell the persons apart."""
+    return (*(beside or ("tenant_id",)), *found.subject.key_parts)
 
 
 def _why(found: Survey, request: str, same: SameKey, beside: tuple[str, ...]) -> str:
@@ -49,7 +54,7 @@ def _why(found: Survey, request: str, same: SameKey, beside: tuple[str, ...]) ->
             " them (as it would if one person had changed one of several identifiers)"
         )
     return (
-        f"{rows}, and no identifier says that they are one person's, while {source} tells its rows apart by"
+        f"{rows}, and no identifier says that they are one person's, while {source} distinguishes its rows by"
         f" {', '.join(beside)}, too"
     )
 
@@ -59,9 +64,9 @@ def _beside(found: Survey, state: TableState) -> tuple[str, ...]:
 
     A time tells versions of a row apart, and a record key of the subject belongs to one person by itself.
     """
-    mine = {name.lower() for name in (found.subject.key, *found.subject.record_keys)}
+    mine = {name.lower() for name in (*found.subject.key_parts, *found.subject.record_keys)}
     types = {column.name.lower(): column.type.lower() for column in state.columns}
-    if found.subject.key.lower() not in {name.lower() for name in state.row_key}:
+    if not {name.lower() for name in found.subject.key_parts} <= {name.lower() for name in state.row_key}:
         return ()
     return tuple(
         name

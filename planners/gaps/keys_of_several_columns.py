@@ -1,0 +1,94 @@
+"""Places in which nobody looks for a key of several columns: the bytes of a user's number tell nobody without a tenant.
+
+Rows of tables are compared by all columns of the key. Archives, topics and the like are searched by bytes, or take one
+column, so that a person who is there by the key alone would not be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.model.datasets import DatasetId
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import is_remote
+from pii_tracer.model.plan import Gap, Override
+from planners.formats.registry import planner_of
+from planners.locate.subject_survey import Survey, World, title
+from planners.step_drafts import slug
+
+
+def not_compared(found: Survey, world: World) -> list[Gap]:
+    """A gap for each place that a plan for a key of several columns cannot look into; none for a key of one."""
+    if not found.subject.several_columns:
+        return []
+    key = found.subject.key
+    gaps = []
+    for what, place, dataset in _places(found, world):
+        gaps.append(
+            Gap(
+                id=f"gap-{GapKind.KEY_OF_SEVERAL}-{slug(found.subject.name)}-{slug(place)}",
+                dataset=dataset,
+                kind=GapKind.KEY_OF_SEVERAL,
+                reason=f"{what} {place} is searched for the persons' identifiers, and not for {key}: no step there"
+                " compares several columns. Rows that are found by this key alone stay. Its owner erases them, or"
+                " a named person who looked waives this",
+                evidence=f"the key of `{found.subject.name}` has several columns",
+            )
+        )
+    return gaps
+
+
+def searched_in_rows(found: Survey) -> Override:
+    """What reviewers are told of such a plan: which search it goes without."""
+    return Override(
+        kind="key_of_several",
+        reason=f"rows of a `{found.subject.name}` are found by {found.subject.key} together, and no bytes are searched"
+        " for this key: each of its columns can be other people's. What the verification says of bytes is said of the"
+        " identifiers alone",
+    )
+
+
+def key_columns_of(found: Survey, state: TableState) -> tuple[str, ...]:
+    """The columns of a table that are called as those of the key, if all are there: no lineage, and no bytes, tell
+    whether they hold the persons."""
+    names = {column.name.lower(): column.name for column in state.columns}
+    for told in (found.subject, *found.subject.tables):
+        key = [names.get(name.rpartition(".")[2].lower()) for name in told.several_columns]
+        if key and None not in key:
+            return tuple(name for name in key if name is not None)
+    return ()
+
+
+def unexplained_key(found: Survey, state: TableState) -> list[Gap]:
+    """A gap for a table that no lineage connects with the persons, and that has all columns of the key."""
+    columns = key_columns_of(found, state)
+    if not columns:
+        return []
+    return [
+        Gap(
+            id=f"gap-{GapKind.KEY_OF_SEVERAL}-{slug(found.subject.name)}-{slug(title(state))}",
+            dataset=state.dataset,
+            kind=GapKind.KEY_OF_SEVERAL,
+            reason=f"it has the columns {', '.join(columns)} of the key, and no lineage says whose these are: the bytes"
+            " are not searched for a key of several columns. Name the table under the subject's `tables`, or give its"
+            " lineage; a named person waives another thing's numbers",
+            evidence=f"the key of `{found.subject.name}` is {found.subject.key}",
+        )
+    ]
+
+
+def _places(found: Survey, world: World) -> Iterator[tuple[str, str, DatasetId | None]]:
+    inventory = world.inventory
+    yield from (("the archive", one.location, one.dataset) for one in inventory.objects)
+    yield from (("the vault", one.location, None) for one in inventory.vaults)
+    yield from (("the topic", one.location, one.dataset) for one in inventory.topics)
+    yield from (("the repository", one.location, None) for one in inventory.lakefs)
+    yield from (("the place", str(one.location), None) for one in inventory.hdfs)
+    yield from (("the place", str(one.location), None) for one in inventory.object_places)
+    yield from (("the place", str(one.location), one.dataset) for one in inventory.remote)
+    for state in inventory.tables:
+        carriage = found.carriages.get(state.dataset)
+        by_key = any(trace.beside for _, trace in carriage.terms) if carriage else False
+        if by_key and (is_remote(state.location) or not planner_of(state.format).compares_whole_keys or state.nessie):
+            yield "the table", title(state), state.dataset

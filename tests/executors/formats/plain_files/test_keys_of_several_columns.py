@@ -1,0 +1,181 @@
+"""Which rows a key of several columns finds, against a model that is slow and obviously right: a person is a tuple."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from executors.formats.plain_files.arrow_match import RowsError
+from executors.formats.plain_files.row_removal import RowRemoval
+from pii_tracer.model.datasets import FieldAccess, Format, KeyPart, KeySet, Match, MatchTerm
+from pii_tracer.model.key_columns import joined, key_name, split
+from pii_tracer.model.number_keys import spelled
+from planners.copies.person_rows import count_rows, theirs
+
+KEY = ("tenant_id", "user_id")
+NAME = "customer." + key_name(KEY)
+MATCH = Match(
+    terms=(
+        MatchTerm(column="tenant_id", type="string", key_set=NAME, beside=(KeyPart(column="user_id", type="bigint"),)),
+    )
+)
+
+Person = tuple[str, str]
+
+# few values, so that many rows share one part with a person and not the other
+TENANTS = st.sampled_from(["4", "5", "44", "é:", "1:4", ""])
+USERS = st.sampled_from([1, 4, 17, 44, 117])
+ROWS = st.lists(st.fixed_dictionaries({"tenant_id": st.none() | TENANTS, "user_id": st.none() | USERS}), max_size=12)
+PERSONS = st.sets(st.tuples(TENANTS.filter(bool), USERS.map(str)), min_size=1, max_size=3)
+
+
+class Ring:
+    def __init__(self, persons: set[Person]) -> None:
+        values = tuple(sorted((f"p{n}", joined(person) or "") for n, person in enumerate(sorted(persons))))
+        self.keys = KeySet(name=NAME, origin=key_name(KEY), weak=False, values=values, columns=KEY)
+
+    def key_set(self, name: str) -> KeySet:
+        assert name == NAME
+        return self.keys
+
+
+def kept_by_model(rows: list[dict[str, Any]], persons: set[Person]) -> list[dict[str, Any]]:
+    """A row is a person's when both of its cells are that person's."""
+    return [row for row in rows if not any((row["tenant_id"], str(row["user_id"])) == person for person in persons)]
+
+
+def kept_by_columns(rows: list[dict[str, Any]], persons: set[Person]) -> list[dict[str, Any]]:
+    """The wrong way: `tenant_id IN (…) AND user_id IN (…)`."""
+    tenants, users = {t for t, _ in persons}, {u for _, u in persons}
+    return [row for row in rows if not (row["tenant_id"] in tenants and str(row["user_id"]) in users)]
+
+
+def table(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, pa.schema([("tenant_id", pa.string()), ("user_id", pa.int64())]))
+
+
+def parquet(rows: list[dict[str, Any]]) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(table(rows), out, row_group_size=2)
+    return out.getvalue()
+
+
+def removal(kind: Format, persons: set[Person]) -> RowRemoval:
+    return RowRemoval.of(MATCH, kind, Ring(persons))
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, PERSONS)
+def test_parquet_loses_the_rows_of_the_persons_and_no_others(rows: list[dict[str, Any]], persons: set[Person]) -> None:
+    data = parquet(rows)
+    kept = removal(Format.PARQUET, persons).kept(data)
+    found = pq.read_table(io.BytesIO(kept.data or data)).to_pylist()
+    assert found == kept_by_model(rows, persons)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS.filter(bool), PERSONS)
+def test_json_lines_too(rows: list[dict[str, Any]], persons: set[Person]) -> None:
+    data = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    kept = removal(Format.JSON, persons).kept(data)
+    assert [json.loads(line) for line in (kept.data if kept.data is not None else data).splitlines()] == kept_by_model(
+        rows, persons
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS.filter(bool), PERSONS)
+def test_csv_too(rows: list[dict[str, Any]], persons: set[Person]) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, KEY)
+    writer.writeheader()
+    writer.writerows(rows)
+    kept = removal(Format.CSV, persons).kept(text.getvalue().encode())
+    read = list(csv.DictReader(io.StringIO((kept.data or text.getvalue().encode()).decode(), newline="")))
+    wanted = [
+        {"tenant_id": r["tenant_id"] or "", "user_id": "" if r["user_id"] is None else str(r["user_id"])}
+        for r in kept_by_model(rows, persons)
+    ]
+    assert read == wanted
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, PERSONS)
+def test_planning_counts_the_same_rows(rows: list[dict[str, Any]], persons: set[Person]) -> None:
+    sets = {NAME: Ring(persons).keys}
+    gone = len(rows) - len(kept_by_model(rows, persons))
+    assert count_rows(rows, MATCH, sets) == gone
+    batch = table(rows).combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table([]).schema)]
+    marked = theirs(batch[0], MATCH, sets)
+    assert marked is not None
+    assert marked.true_count == gone
+
+
+def test_two_lists_of_values_would_take_rows_of_others() -> None:
+    """Of persons (4, 17) and (5, 1), the row (4, 1) is a third one's: the model that compares by columns takes it."""
+    persons = {("4", "17"), ("5", "1")}
+    rows = [{"tenant_id": t, "user_id": u} for t in ("4", "5") for u in (1, 17)]
+    assert kept_by_columns(rows, persons) == []
+    data = removal(Format.PARQUET, persons).kept(parquet(rows)).data
+    assert data is not None
+    assert pq.read_table(io.BytesIO(data)).to_pylist() == [
+        {"tenant_id": "4", "user_id": 1},
+        {"tenant_id": "5", "user_id": 17},
+    ]
+
+
+def test_a_file_without_one_of_the_columns_is_told() -> None:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"user_id": [17]}), out)
+    with pytest.raises(RowsError, match="no column of the match"):
+        removal(Format.PARQUET, {("4", "17")}).kept(out.getvalue())
+
+
+def test_fields_of_structs_are_columns_of_a_key() -> None:
+    beside = KeyPart(column="who", access=(FieldAccess(name="user"),), type="bigint")
+    match = Match(
+        terms=(
+            MatchTerm(
+                column="who", access=(FieldAccess(name="tenant"),), type="string", key_set=NAME, beside=(beside,)
+            ),
+        )
+    )
+    rows = [{"who": {"tenant": "4", "user": 17}}, {"who": {"tenant": "5", "user": 17}}, {"who": None}]
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), out)
+    data = RowRemoval.of(match, Format.PARQUET, Ring({("4", "17")})).kept(out.getvalue()).data
+    assert data is not None
+    assert pq.read_table(io.BytesIO(data)).to_pylist() == rows[1:]
+
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
+
+
+@given(st.lists(TEXTS, min_size=2, max_size=4), st.lists(TEXTS, min_size=2, max_size=4))
+def test_no_two_keys_have_one_text(one: list[str], other: list[str]) -> None:
+    assert (joined(one) == joined(other)) == (one == other)
+    assert split(joined(one) or "") == tuple(one)
+
+
+def test_whole_numbers_are_the_same_in_each_column() -> None:
+    assert joined(["4.0", "17.00"]) in spelled(Ring({("4", "17")}).keys)
+    assert joined(["4", None]) is None
+
+
+def test_bounds_of_a_row_group_are_not_compared_with_the_text_of_a_key() -> None:
+    """Numbers of which no bound holds `1:42:17`: the row group was passed over, and the person stayed."""
+    part = KeyPart(column="user_id", type="bigint")
+    match = Match(terms=(MatchTerm(column="tenant_id", type="bigint", key_set=NAME, beside=(part,)),))
+    out = io.BytesIO()
+    pq.write_table(pa.table({"tenant_id": [4, 4], "user_id": [17, 18]}), out)
+    data = RowRemoval.of(match, Format.PARQUET, Ring({("4", "17")})).kept(out.getvalue()).data
+    assert data is not None
+    assert pq.read_table(io.BytesIO(data)).to_pylist() == [{"tenant_id": 4, "user_id": 18}]
