@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from pii_tracer.scan.cells_left_out import NOTHING, Apart, LeftCells, beyond, outside
-from pii_tracer.scan.decode import compression
+from pii_tracer.scan.decode.cells import cell_search
 from pii_tracer.scan.forms.pattern_tables import Term
 from pii_tracer.scan.hits import Described, Form, Hit
 from pii_tracer.scan.key_boundaries import Whole
@@ -40,8 +40,10 @@ class Collector:
         self._longer: dict[str, dict[tuple[int, int], set[bytes]]] = {}
         self._cells = 0
         self.left = LeftCells(patterns)
-        self.search_file: Callable[[Collector, bytes], None] | None = None
-        """Searches a cell that is a whole file; None where nobody knows any kind of file."""
+        self.search_file: Callable[[Collector, bytes], bool] | None = None
+        """Searches a cell that is a whole file and says whether it is one. None in a collector for a part of what
+        another searches, which looks for files, streams, and bytes written as text."""
+        self._depth = 0
 
     def add(self, key_set: str, form: Form, where: str, column: str | None, count: int = 1) -> None:
         """Count a hit. The column's label may come from data: a value in it is masked."""
@@ -61,6 +63,22 @@ class Collector:
             yield
         finally:
             self._describing = before
+
+    @contextmanager
+    def deeper(self) -> Iterator[bool]:
+        """One layer deeper in a cell. Gives whether it may be searched; else it is unread."""
+        self._depth += 1
+        try:
+            if self._depth > cell_search.DEPTH:
+                self.unread("a cell packed more often than is sensible")
+            yield self._depth <= cell_search.DEPTH
+        finally:
+            self._depth -= 1
+
+    def written(self, text: bytes, where: str, column: str | None = None) -> None:
+        """What a text writes down as base64, hex or escapes, and what marks of a document part in it."""
+        if self.search_file is not None:
+            cell_search.search_written(text, where, column, self)
 
     def inner(self) -> Collector:
         """An empty one for a part of the same."""
@@ -201,6 +219,7 @@ class Collector:
         whole: as in `Patterns.ended`. left: as of `LeftCells.shown_in`, where the text's cells were read.
         """
         data = _encode(text)
+        self.written(data, where, column)
         found = beyond(self._ended(data, packed=packed, whole=whole), left)
         for (name, form), count in found.items():
             self.add(name, form, where, column, count)
@@ -255,6 +274,7 @@ class Collector:
         cut: it may be a cut one; known: it is surely one of the column.
         """
         text, keys = value.encode("utf-8", "surrogateescape"), self.patterns.key_columns
+        self.written(text, where, column)
         cell = value.strip()
         no_keys = self.left.text(cell, where, column) if known else frozenset()
         found = self.terms(text, whole=keys.of_cell(column, cut=cut) if known else None, cut=cut)
@@ -288,12 +308,12 @@ class Collector:
         else:
             self.string(str(value), where, column)
 
-    def binary(self, value: bytes, where: str, column: str | None) -> None:
+    def binary(self, value: bytes, where: str, column: str | None, *, fixed: bool = False) -> None:
         """A binary cell: strong values anywhere in it, weak ones only when it is nothing but the text.
 
-        One that is a compressed stream, or a whole file, is searched as what it holds, too.
+        One that is a compressed stream, or a whole file, is searched as what it holds, too. fixed: as of `search_cell`.
         """
-        compression.search_cell(value, where, column, self)
+        cell_search.search_cell(value, where, column, self, fixed=fixed)
         try:
             text = value.decode()
         except UnicodeDecodeError:
