@@ -150,7 +150,7 @@ def test_what_cannot_be_read_in_a_text_is_named(text: str) -> None:
 def test_ordinary_columns_are_not_unverified() -> None:
     """Digests, numbers of things, vectors, signatures and long paths are no packed bytes."""
     draw = random.Random(5)
-    rows = 1200
+    rows = 1000
     table = pa.table(
         {
             "sha256": [draw.randbytes(32).hex() for _ in range(rows)],

@@ -8,7 +8,7 @@ import contextlib
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pii_tracer.scan.forms.written_bytes import (
     ARMOUR,
@@ -38,13 +38,15 @@ _GAP = (
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+(?:" + _GAP + rb"+[A-Za-z0-9+/_-]+)*")
 _RUN = re.compile(rb"[A-Za-z0-9+/_-]{%d,}" % LEAST_HEX)
 _SIGN_GAP = rb"(?:%2[BbFf]|\\+/|\\+u002[bBfF])"
-_PARTED_RUN = re.compile(rb"(?:[A-Za-z0-9+/_-]+" + _SIGN_GAP + rb")*[A-Za-z0-9+/_-]{%d,}" % LEAST_HEX)
+_WHOLE = rb"(?=([A-Za-z0-9+/_-]+))\1"
+"""A run that is not tried again with fewer letters."""
+_PARTED_RUN = re.compile(rb"(?:" + _WHOLE + _SIGN_GAP + rb")*[A-Za-z0-9+/_-]{%d,}" % LEAST_HEX)
 _LINED = re.compile(
-    rb"(?:[A-Za-z0-9+/_-]{%d,}" % LINE + _GAP + rb"+|[A-Za-z0-9+/_-]+" + _SIGN_GAP + rb")*[A-Za-z0-9+/_-]+"
+    rb"(?:" + _WHOLE + rb"(?:(?<=[A-Za-z0-9+/_-]{%d})" % LINE + _GAP + rb"+|" + _SIGN_GAP + rb"))*[A-Za-z0-9+/_-]+"
 )
 _BEFORE = 512
 _BORDER = re.compile(rb"[^A-Za-z0-9+/_\\%-]")
-_TAIL = re.compile(rb"[A-Za-z0-9+/_\\%-]*\Z")
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_\\%-"
 _ESCAPED_RUN = re.compile(rb"(?:\\+x[0-9a-fA-F]{2}|\\+[0-3][0-7]{2}|\\+u00[0-9a-fA-F]{2}){18,}")
 _HEX = re.compile(rb"(?:0x|0X|\\+x|x)?((?:[0-9a-fA-F]{2})+)")
 _PARTED_HEX = re.compile(rb"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ :,-]{1,2}){12,}[0-9a-fA-F]{2}")
@@ -77,7 +79,8 @@ class Written:
     """Bytes that a text writes down. data: None where `reason` says why they cannot be had.
 
     mark: what parts values in a document that begins or stands here, see `MARKUP`. letters: of base64, which may be no
-    such at all. sized: as many bytes as a digest has.
+    such at all. sized: as many bytes as a digest has, or met by
+    chance, so that they hold a stream that is marked or none.
     """
 
     data: bytes | None = None
@@ -113,8 +116,10 @@ def _begun(text: bytes, start: bytes, at: int) -> Iterator[Written]:
         yield from _decoded(_BASE64, b"/" + text[at:], 0)
     elif start in BASE64 or start in ZLIB_BASE64:
         head = next(_decoded(_BASE64, text[at : at + _HEAD], 0), None)
-        if start in BASE64 or (head is not None and _may_be_zlib(head.data)):
+        if start in BASE64:
             yield from _decoded(_BASE64, text, at)
+        elif head is not None and _may_be_zlib(head.data):  # three letters are met by chance in any long run
+            yield from (replace(piece, sized=True) for piece in _decoded(_BASE64, text, at))
     elif start in ESCAPES:
         if start[:1] == b"\\" or _may_be_zlib(_unescaped(text[at : at + _HEAD])):
             yield Written(_unescaped(_quoted(text, at)))
@@ -158,9 +163,9 @@ def _runs(text: bytes) -> Iterator[Written]:
 
 def _span(text: bytes, at: int) -> tuple[int, int]:
     """What has no separator around a place."""
-    before = _TAIL.search(text, max(0, at - _BEFORE), at)
+    before = text[max(0, at - _BEFORE) : at]
     end = _BORDER.search(text, at)
-    return before.start() if before else at, end.start() if end else len(text)
+    return at - len(before) + len(before.rstrip(_LETTERS)), end.start() if end else len(text)
 
 
 def _decoded(pattern: re.Pattern[bytes], text: bytes, at: int) -> Iterator[Written]:
