@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -13,6 +12,7 @@ from typing import Any
 
 from pii_tracer.scan.cells_left_out import NOTHING, Apart, LeftCells, beyond, outside
 from pii_tracer.scan.decode.cells import cell_search
+from pii_tracer.scan.decode.cells.json_members import json_leaves, member
 from pii_tracer.scan.forms.pattern_tables import Term
 from pii_tracer.scan.hits import Described, Form, Hit
 from pii_tracer.scan.key_boundaries import Whole
@@ -20,8 +20,6 @@ from pii_tracer.scan.longer_cells import WINDOW, between, explained
 from pii_tracer.scan.value_forms import PLAIN, Parts, Patterns, WeakMatch
 
 _NAMED = re.compile(rb"([\w.`]{1,128}?)`?(?:#\d+L?)?\s*=\s*\"?'?\Z")
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
-_JSON_DEPTH = 40
 _CELL = 65_536
 _CELLS = 20_000
 _DIGITS = 40
@@ -376,36 +374,3 @@ def _order(name: str, form: Form, where: str, column: str | None, of: Described 
 
 def _encode(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
-
-
-def json_leaves(text: str) -> Iterator[tuple[str, Any]]:
-    """Members of a text that is a JSON object or array, labelled `$.member`; nothing when it is not JSON.
-
-    Whole numbers keep all their digits; others come as Decimal.
-    """
-    if text.lstrip()[:1] not in ("{", "["):
-        return
-    try:
-        parsed = json.loads(text, parse_float=Decimal)
-    except (ValueError, RecursionError):
-        return
-    yield from _leaves(parsed, "$", 0)
-
-
-def member(key: Any) -> str:
-    """A member's name for a label. A key that is no plain name may be somebody's data, so it is not repeated."""
-    return key if isinstance(key, str) and _PLAIN.match(key) else "*"
-
-
-def _leaves(value: Any, label: str, depth: int) -> Iterator[tuple[str, Any]]:
-    if depth > _JSON_DEPTH:
-        yield label, json.dumps(value, default=str)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield f"{label}.(key)", key
-            yield from _leaves(item, f"{label}.{member(key)}", depth + 1)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _leaves(item, label, depth + 1)
-    else:
-        yield label, value

@@ -14,8 +14,9 @@ from enum import Enum
 from functools import partial
 
 from pii_tracer.scan.cells_left_out import beyond
+from pii_tracer.scan.decode.cells.json_members import json_leaves
 from pii_tracer.scan.decode.table_metadata import Role, walk
-from pii_tracer.scan.hit_collector import Collector, json_leaves
+from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.key_boundaries import KeyColumns
 

@@ -17,12 +17,13 @@ deflate up to 0.0052, of keys in Protocol Buffers from 0.0075, of numbers of eig
 
 _DIFFERENT = 0.7
 _SIGNED = frozenset({96, 128, 132, 256, 384, 512})
-"""Bytes of signatures and keys (RSA, ECDSA), which hold no text."""
+"""Bytes of signatures and keys (RSA, ECDSA), which hold no text. A few may be missing in front."""
+_MISSING = 4
 
 
 def is_opaque(data: bytes, explained: Iterable[range] = ()) -> bool:
     """Whether bytes, or a part of them, look random. explained: parts that were read."""
-    if len(data) < LEAST or len(data) in _SIGNED:
+    if len(data) < LEAST or any(0 <= size - len(data) <= _MISSING for size in _SIGNED):
         return False
     whole = np.frombuffer(data, np.uint8)
     for part in sorted(explained, key=lambda part: -part.start):
