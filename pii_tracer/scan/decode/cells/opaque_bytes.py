@@ -18,7 +18,7 @@ deflate up to 0.0052, of keys in Protocol Buffers from 0.0075, of numbers of eig
 _DIFFERENT = 0.7
 _SIGNED = frozenset({96, 128, 132, 256, 384, 512})
 """Bytes of signatures and keys (RSA, ECDSA), which hold no text. A few may be missing in front."""
-_MISSING = 4
+_MISSING = 2
 
 
 def is_opaque(data: bytes, explained: Iterable[range] = ()) -> bool:
