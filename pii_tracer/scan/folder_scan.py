@@ -145,8 +145,8 @@ def _scan(name: str, context: str, data: memoryview, patterns: Patterns, keeper:
     digest = hashlib.sha256(data).hexdigest()
     shapes = keeper.shapes_of(data, digest, patterns) if keeper is not None else None
     collector = Collector(patterns) if shapes is None else ShapingCollector(patterns, shapes)
-    path_hits(name, collector)
     decoded = search(context, data, collector)
+    path_hits(name, collector)
     scan = FileScan(
         path=patterns.mask(name),
         size=len(data),

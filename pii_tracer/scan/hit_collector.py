@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -12,7 +11,8 @@ from decimal import Decimal
 from typing import Any
 
 from pii_tracer.scan.cells_left_out import NOTHING, Apart, LeftCells, beyond, outside
-from pii_tracer.scan.decode import compression
+from pii_tracer.scan.decode.cells import cell_search
+from pii_tracer.scan.decode.cells.json_members import json_leaves, member
 from pii_tracer.scan.forms.pattern_tables import Term
 from pii_tracer.scan.hits import Described, Form, Hit
 from pii_tracer.scan.key_boundaries import Whole
@@ -20,8 +20,6 @@ from pii_tracer.scan.longer_cells import WINDOW, between, explained
 from pii_tracer.scan.value_forms import PLAIN, Parts, Patterns, WeakMatch
 
 _NAMED = re.compile(rb"([\w.`]{1,128}?)`?(?:#\d+L?)?\s*=\s*\"?'?\Z")
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
-_JSON_DEPTH = 40
 _CELL = 65_536
 _CELLS = 20_000
 _DIGITS = 40
@@ -40,8 +38,10 @@ class Collector:
         self._longer: dict[str, dict[tuple[int, int], set[bytes]]] = {}
         self._cells = 0
         self.left = LeftCells(patterns)
-        self.search_file: Callable[[Collector, bytes], None] | None = None
-        """Searches a cell that is a whole file; None where nobody knows any kind of file."""
+        self.search_file: Callable[[Collector, bytes], bool] | None = None
+        """Searches a cell that is a whole file and says whether it is one. None in a collector for a part of what
+        another searches, which looks for files, streams, and bytes written as text."""
+        self._depth = 0
 
     def add(self, key_set: str, form: Form, where: str, column: str | None, count: int = 1) -> None:
         """Count a hit. The column's label may come from data: a value in it is masked."""
@@ -61,6 +61,22 @@ class Collector:
             yield
         finally:
             self._describing = before
+
+    @contextmanager
+    def deeper(self) -> Iterator[bool]:
+        """One layer deeper in a cell. Gives whether it may be searched; else it is unread."""
+        self._depth += 1
+        try:
+            if self._depth > cell_search.DEPTH:
+                self.unread("a cell packed more often than is sensible")
+            yield self._depth <= cell_search.DEPTH
+        finally:
+            self._depth -= 1
+
+    def written(self, text: bytes, where: str, column: str | None = None) -> None:
+        """What a text writes down as base64, hex or escapes, and what marks of a document part in it."""
+        if self.search_file is not None:
+            cell_search.search_written(text, where, column, self)
 
     def inner(self) -> Collector:
         """An empty one for a part of the same."""
@@ -201,6 +217,7 @@ class Collector:
         whole: as in `Patterns.ended`. left: as of `LeftCells.shown_in`, where the text's cells were read.
         """
         data = _encode(text)
+        self.written(data, where, column)
         found = beyond(self._ended(data, packed=packed, whole=whole), left)
         for (name, form), count in found.items():
             self.add(name, form, where, column, count)
@@ -255,6 +272,7 @@ class Collector:
         cut: it may be a cut one; known: it is surely one of the column.
         """
         text, keys = value.encode("utf-8", "surrogateescape"), self.patterns.key_columns
+        self.written(text, where, column)
         cell = value.strip()
         no_keys = self.left.text(cell, where, column) if known else frozenset()
         found = self.terms(text, whole=keys.of_cell(column, cut=cut) if known else None, cut=cut)
@@ -288,12 +306,12 @@ class Collector:
         else:
             self.string(str(value), where, column)
 
-    def binary(self, value: bytes, where: str, column: str | None) -> None:
+    def binary(self, value: bytes, where: str, column: str | None, *, fixed: bool = False) -> None:
         """A binary cell: strong values anywhere in it, weak ones only when it is nothing but the text.
 
-        One that is a compressed stream, or a whole file, is searched as what it holds, too.
+        One that is a compressed stream, or a whole file, is searched as what it holds, too. fixed: as of `search_cell`.
         """
-        compression.search_cell(value, where, column, self)
+        cell_search.search_cell(value, where, column, self, fixed=fixed)
         try:
             text = value.decode()
         except UnicodeDecodeError:
@@ -356,36 +374,3 @@ def _order(name: str, form: Form, where: str, column: str | None, of: Described 
 
 def _encode(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
-
-
-def json_leaves(text: str) -> Iterator[tuple[str, Any]]:
-    """Members of a text that is a JSON object or array, labelled `$.member`; nothing when it is not JSON.
-
-    Whole numbers keep all their digits; others come as Decimal.
-    """
-    if text.lstrip()[:1] not in ("{", "["):
-        return
-    try:
-        parsed = json.loads(text, parse_float=Decimal)
-    except (ValueError, RecursionError):
-        return
-    yield from _leaves(parsed, "$", 0)
-
-
-def member(key: Any) -> str:
-    """A member's name for a label. A key that is no plain name may be somebody's data, so it is not repeated."""
-    return key if isinstance(key, str) and _PLAIN.match(key) else "*"
-
-
-def _leaves(value: Any, label: str, depth: int) -> Iterator[tuple[str, Any]]:
-    if depth > _JSON_DEPTH:
-        yield label, json.dumps(value, default=str)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield f"{label}.(key)", key
-            yield from _leaves(item, f"{label}.{member(key)}", depth + 1)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _leaves(item, label, depth + 1)
-    else:
-        yield label, value

@@ -18,7 +18,7 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.scan.email_boundaries import of_another
-from pii_tracer.scan.forms import escape_views, hidden_letters, line_wraps, unseen_signs
+from pii_tracer.scan.forms import bytes_in_text, escape_views, hidden_letters, line_wraps, unseen_signs
 from pii_tracer.scan.forms.anchors import Anchors
 from pii_tracer.scan.forms.pattern_tables import Automaton, Tables, Term, add
 from pii_tracer.scan.forms.spaced_numbers import SpacedNumbers
@@ -156,7 +156,7 @@ class Patterns:
             piece = bytes(data[low:high])
             if any(True for _ in self._in(piece, self._bounded)) or any(True for _ in self._strong(piece)):
                 return False
-        return not (text and any(True for _ in self._parted(data, joined=True)))
+        return not (text and (bytes_in_text.stand_in(data) or any(True for _ in self._parted(data, joined=True))))
 
     def raw(self, data: bytes | memoryview, *, lines: bool = False) -> Found:
         """Occurrences in any bytes: strong values and digests, in all their encodings.

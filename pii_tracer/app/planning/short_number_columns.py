@@ -25,7 +25,7 @@ from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, Format
 from pii_tracer.model.errors import EstateError
-from pii_tracer.scan.hit_collector import json_leaves
+from pii_tracer.scan.decode.cells.json_members import json_leaves
 from planners.copies.classification import match_of
 from planners.copies.scan_evidence import (
     Digits,

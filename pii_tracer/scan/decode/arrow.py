@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pii_tracer.model.datasets import WHOLE_NUMBER
-from pii_tracer.scan.decode import compression, streams
+from pii_tracer.scan.decode import streams
+from pii_tracer.scan.decode.cells import cell_search
 from pii_tracer.scan.decode.file_kind import file_kinds
 from pii_tracer.scan.decode.table_metadata import Role, walk
+from pii_tracer.scan.forms import written_bytes
 from pii_tracer.scan.hit_collector import Collector
 
 
@@ -81,10 +83,23 @@ def _leaves(array: Any, label: str) -> Iterator[tuple[str, Any]]:
     elif pa.types.is_map(kind):
         yield from _leaves(array.keys, f"{label}.key")
         yield from _leaves(array.items, f"{label}.value")
+    elif pa.types.is_list(kind) and pa.types.is_integer(kind.value_type) and kind.value_type.bit_width == 8:
+        values = array.values  # bytes as numbers
+        yield label, array.flatten()
+        if values.null_count == 0:
+            yield label, _as_bytes(array, values)
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         yield from _leaves(array.flatten(), label)
     else:
         yield label, array
+
+
+def _as_bytes(array: Any, values: Any) -> Any:
+    """A list of numbers of eight bits as the bytes that they are."""
+    validity, offsets = array.buffers()[:2]
+    content = values.buffers()[1]
+    content = content.slice(values.offset) if content is not None else None
+    return pa.Array.from_buffers(pa.binary(), len(array), [validity, offsets, content], offset=array.offset)
 
 
 def search_leaf(array: Any, collector: Collector, where: str, label: str) -> None:
@@ -93,7 +108,7 @@ def search_leaf(array: Any, collector: Collector, where: str, label: str) -> Non
     if is_never_searched(kind) or len(array) == 0:
         return
     if _is_text(kind):
-        _search_texts(_large(array), collector, where, label)
+        _search_texts(_large(array), collector, where, label, fixed=pa.types.is_fixed_size_binary(kind))
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         _search_numbers(array, collector, where, label)
     elif pa.types.is_date(kind):
@@ -131,7 +146,7 @@ def _large(array: Any) -> Any:
     return array.cast(pa.large_string() if text else pa.large_binary(), safe=False)
 
 
-def _search_texts(array: Any, collector: Collector, where: str, label: str) -> None:
+def _search_texts(array: Any, collector: Collector, where: str, label: str, *, fixed: bool) -> None:
     text = pa.types.is_large_string(array.type)
     found = _suspects(array, collector, label)
     for index in found:
@@ -141,11 +156,11 @@ def _search_texts(array: Any, collector: Collector, where: str, label: str) -> N
             if text:
                 collector.string(value.decode("utf-8", "surrogateescape"), where, label)
             else:
-                collector.binary(value, where, label)
-    for index in () if text else np.setdiff1d(_packed(array), found):
+                collector.binary(value, where, label, fixed=fixed)
+    for index in () if text else np.setdiff1d(_packed(array, fixed=fixed), found):
         cell = array[int(index)]
         if cell.is_valid:
-            compression.search_cell(cell.as_buffer().to_pybytes(), where, label, collector)
+            cell_search.search_cell(cell.as_buffer().to_pybytes(), where, label, collector, fixed=fixed)
 
 
 def _suspects(array: Any, collector: Collector, label: str) -> Any:
@@ -154,34 +169,43 @@ def _suspects(array: Any, collector: Collector, label: str) -> Any:
     if data is None or not len(array):
         return np.empty(0, np.int64)
     ends = np.frombuffer(borders, np.int64, len(array) + 1, array.offset * 8)
-    spots = collector.patterns.spots(memoryview(data)[ends[0] : ends[-1]], label)
+    here = memoryview(data)[ends[0] : ends[-1]]
+    spots = np.union1d(collector.patterns.spots(here, label), written_bytes.spots(here, ends[:-1] - ends[0]))
     found = np.unique(np.searchsorted(ends, spots + ends[0], side="right") - 1)
     if not collector.patterns.has_tiny:
         return found
     return np.union1d(found, _tiny(array, collector))
 
 
-_ANY_FILE = 512
-"""A cell of so many bytes may be a file of a kind that is not told by how it begins."""
+_ODD = np.array([byte >= 127 or (byte < 32 and byte not in b"\t\n\r\x1b") for byte in range(256)], np.uint8)
+_DIGEST = 64
+_MANY = 1000
+"""So many cells of one size, that of a digest, are digests or numbers of things."""
 
 
-def _packed(array: Any) -> Any:
-    """Indexes of the cells that begin as compressed streams or files do, and of the long ones."""
+def _packed(array: Any, *, fixed: bool = False) -> Any:
+    """Indexes of the cells that are no plain text; of digests, of those that begin as streams or files do."""
     _, borders, data = array.buffers()
     if data is None or not len(array):
         return np.empty(0, np.int64)
     ends, data = np.frombuffer(borders, np.int64, len(array) + 1, array.offset * 8), np.frombuffer(data, np.uint8)
     sizes = ends[1:] - ends[:-1]
     long = np.flatnonzero(sizes > 1)
-    starts = ends[long]
+    if not len(long):
+        return long
+    starts, lengths = ends[long], sizes[long]
+    if not fixed and not (len(long) >= _MANY and lengths.max() <= _DIGEST and lengths.min() == lengths.max()):
+        odd = np.maximum.reduceat(_ODD[data[starts[0] : ends[-1]]], starts - starts[0])
+        return long[odd > 0]
     heads = data[starts].astype(np.uint16) << 8 | data[starts + 1]
     known = {
         *streams.STARTS,
-        *compression.FOREIGN_STARTS,
+        *cell_search.FOREIGN_STARTS,
         *(start[:2] for kind in file_kinds() for start in kind.starts),
     }
     begins = np.isin(heads, [int.from_bytes(start, "big") for start in known])
-    return long[begins | (sizes[long] >= _ANY_FILE)]
+    padded = (data[starts + lengths - 1] == 0) & (data[starts + lengths - 2] == 0) & (lengths > _DIGEST)
+    return long[begins | padded]
 
 
 def _tiny(array: Any, collector: Collector) -> Any:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
-from pii_tracer.scan.decode.streams import DECODERS, STARTS, ZLIB, Beside, PackedError, by_magic
-
-if TYPE_CHECKING:
-    from pii_tracer.scan.hit_collector import Collector
+from pii_tracer.scan.decode.streams import DECODERS, Beside, PackedError, by_magic
 
 LIMIT = 2 * 1024**3
 """A file that unpacks to more bytes than this, and is no text that can be read in blocks, is reported as unread."""
@@ -56,88 +51,6 @@ def unpack(name: str, data: memoryview) -> tuple[str, str, bytes] | None:
     """
     found = opened(name, data, 1 << 20)
     return (found[0], found[1], whole(found[0], found[2])) if found else None
-
-
-CELL = 64 * 1024**2
-"""A cell that unpacks to more bytes than this is reported as unread."""
-
-
-_FOREIGN = (
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-    (b"Rar!\x1a\x07", "a RAR archive"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old document of Office"),
-    (b"\x89LZO\0", "an LZO stream"),
-    (b"SQLite format 3\0", "a SQLite database"),
-)
-"""Containers that no decoder here reads."""
-FOREIGN_STARTS = frozenset(start[:2] for start, _ in _FOREIGN)
-
-
-def cell(value: bytes) -> bytes | None:
-    """What a cell of bytes holds that is itself a compressed stream; None where it is none that can be unpacked, as any
-    hash may begin like one.
-
-    Raises:
-        PackedError: it is larger than `CELL`.
-    """
-    if value[:2] not in STARTS:
-        return None
-    try:
-        found = opened("", memoryview(value), 1 << 20, Beside())
-        pieces = found[2] if found else ()
-        out = bytearray()
-        for piece in pieces:
-            out += piece
-            if len(out) > CELL:
-                break
-    except (PackedError, zlib.error):
-        return None
-    if len(out) > CELL:
-        raise PackedError(f"a compressed cell larger than {CELL} bytes")
-    return bytes(out) or None
-
-
-_TELLING = (b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"\x04\x22\x4d\x18", b"BZh", b"PK\x03\x04", b"PAR1")
-_MOST_ZLIB = 64
-
-
-def begin_within(data: bytes) -> bool:
-    """Whether a compressed stream seems to begin somewhere in bytes that nothing explains."""
-    if any(start in data for start in _TELLING):
-        return True
-    starts = [at for start in ZLIB for at in _places(data, start)]
-    return any(cell(data[at:]) is not None for at in starts[:_MOST_ZLIB])
-
-
-def _places(data: bytes, part: bytes) -> Iterator[int]:
-    at = data.find(part)
-    while at >= 0:
-        yield at
-        at = data.find(part, at + 1)
-
-
-LEAST_FILE = 64
-"""No file of a kind that is told by its bytes, and that holds a value, has fewer."""
-
-
-def search_cell(value: bytes, where: str, column: str | None, collector: Collector) -> None:
-    """What a cell holds beside its own bytes. It is no cell of the column."""
-    if len(value) >= LEAST_FILE and collector.search_file is not None:
-        collector.search_file(collector, value)
-    for start, what in _FOREIGN:
-        if value.startswith(start):
-            collector.unread(f"a cell that is {what}")
-    try:
-        content = cell(value)
-    except PackedError as error:
-        collector.unread(str(error))
-        return
-    if content is None:
-        return
-    try:
-        collector.string(content.decode(), where, column, known=False)
-    except UnicodeDecodeError:
-        collector.binary(content, where, column)
 
 
 def first(pieces: Iterator[bytes], size: int) -> bytes:

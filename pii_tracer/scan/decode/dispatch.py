@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pii_tracer.scan.decode import compression, streaming_state, text
+from pii_tracer.scan.decode.cells import cell_search
 from pii_tracer.scan.decode.file_kind import FileKind, file_kinds, own_errors
 from pii_tracer.scan.decode.streams import Beside, PackedError
 from pii_tracer.scan.decode.table_metadata import Role, role_of
@@ -19,6 +20,8 @@ BLOCK = 32 * 1024 * 1024
 """Text of more bytes is read in such blocks of lines, so that memory does not follow the file."""
 
 _DEPTH = 4
+_MAGIC = 4
+"""A header's own first bytes are no stream that begins in it."""
 TOTAL = 4 * 1024**3
 """So many bytes are unpacked of what lies in containers of one file."""
 MEMBERS = 100_000
@@ -63,19 +66,20 @@ def search(name: str, data: memoryview, collector: Collector) -> str:
     return _guarded(name, data, collector, role_of(name), _Nest()) or "unreadable"
 
 
-def _search_cell(depth: int, collector: Collector, value: bytes) -> None:
-    """A cell that may be a whole file, as it may in such a file."""
+def _search_cell(depth: int, collector: Collector, value: bytes) -> bool:
+    """A cell that may be a whole file, as it may in such a file. Returns whether it is one."""
     data = memoryview(value)
     if not any(kind.fits(data) for kind in file_kinds()):
-        return
+        return False
     if depth >= _DEPTH:
         collector.unread("files in cells of files more often than is sensible")
-        return
+        return True
     before, collector.search_file = collector.search_file, partial(_search_cell, depth + 1)
     try:
         _guarded("", data, collector, Role.DATA, _Nest())
     finally:
         collector.search_file = before
+    return True
 
 
 def _guarded(name: str, data: memoryview, collector: Collector, role: Role, nest: _Nest) -> str | None:
@@ -172,6 +176,7 @@ def _of_kind(kind: FileKind, data: memoryview, collector: Collector, role: Role,
 def _own(data: memoryview, collector: Collector) -> None:
     """A container's own bytes: names and comments stand in them."""
     content = text.as_single_bytes(bytes(data).replace(b"\0", b"\n"))
+    cell_search.search_unexplained(bytes(data[_MAGIC:]), "raw bytes", collector)
     collector.raw(data, "raw bytes", lines=content is not None)
     if content is not None:
         collector.text(content, "raw bytes", strong=False)
@@ -207,7 +212,7 @@ def _is_checksums(data: memoryview) -> bool:
     (https://github.com/apache/hadoop, `ChecksumFileSystem`)."""
     if bytes(data[:4]) != b"crc\0" or len(data) % 4 or int.from_bytes(data[4:8], "big") not in _CHUNK:
         return False
-    return not compression.begin_within(bytes(data[8:]))
+    return not cell_search.begin_within(bytes(data[8:]))
 
 
 def _is_vectors(data: memoryview) -> bool:

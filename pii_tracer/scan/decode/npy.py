@@ -54,6 +54,8 @@ def _fields(array: Any, label: str) -> Iterator[tuple[str, Any]]:
 
 def _search(values: Any, label: str, collector: Collector) -> None:
     kind = values.dtype.kind
+    if kind in "iu" and values.dtype.itemsize == 1:
+        collector.binary(values.tobytes(), "data", label)
     if kind == "U":
         search_leaf(pa.array(values.tolist(), pa.large_string()), collector, "data", label)
     elif kind in "SV":

@@ -13,11 +13,13 @@ import pyarrow as pa
 import pyarrow.orc as orc
 
 from pii_tracer.scan.decode.arrow import search_batch
+from pii_tracer.scan.decode.cells import cell_search
 from pii_tracer.scan.decode.file_kind import FileKind
 from pii_tracer.scan.decode.orc_spans import bounds_apart, columns_of, fields, streams_apart
 from pii_tracer.scan.decode.streams import raw
 from pii_tracer.scan.hit_collector import Collector
 
+_STRIPES = 3
 _NONE, _ZLIB, _RAW = 0, 1, {2: "snappy", 4: "lz4"}
 
 
@@ -41,14 +43,29 @@ def decode(data: memoryview, collector: Collector) -> None:
         ]
     except (IndexError, KeyError, ValueError, StopIteration, zlib.error, pa.ArrowException):
         collector.unread("ORC tail (statistics and user metadata) that cannot be decoded")
-        apart, sections = [], []
+        apart, sections, footer = [], [], b""
     if file.compression == "UNCOMPRESSED":
         collector.rest(data, "raw bytes", read=[range(3, file.content_length)], apart=apart)
     else:
         # the tail as well: what is in it is given below, or said not to be
         collector.rest(data, "raw bytes", packed=[range(3, len(data) - 1 - data[-1])], apart=apart)
+    _between(data, footer, file.content_length, collector)
     for section, bounds in sections:
         collector.rest(memoryview(section), "statistics", apart=bounds)
+
+
+def _between(data: memoryview, footer: bytes, end: int, collector: Collector) -> None:
+    """What lies between the stripes, where no reader looks."""
+    stripes = []
+    for number, at, stop in fields(footer, 0, len(footer)):
+        if number == _STRIPES:
+            told = {n: value for n, value, _ in fields(footer, at, stop)}
+            stripes.append(range(told.get(1, 0), sum(told.get(n, 0) for n in (1, 2, 3, 4))))
+    position = len(b"ORC")
+    for part in sorted((*stripes, range(end, end)), key=lambda part: part.start):
+        if position < part.start and footer:
+            cell_search.search_unexplained(bytes(data[position : part.start]), "raw bytes", collector)
+        position = max(position, part.stop)
 
 
 def _tail(data: memoryview) -> tuple[bytes, bytes, int]:

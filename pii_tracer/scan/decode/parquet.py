@@ -24,6 +24,7 @@ from pii_tracer.scan.decode.parquet_footer import (
     holds_positions,
     label_of,
     search_footer,
+    search_gap,
 )
 from pii_tracer.scan.decode.parquet_pages import Page, PageError, numbers, pages, plain
 from pii_tracer.scan.decode.table_metadata import Role
@@ -86,6 +87,17 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
     packed, read = ([p for c in chunks if c.packed is is_packed for p in c.bodies] for is_packed in (True, False))
     apart = columns_apart(data, collector, role, ((c.path, c.extent) for c in chunks if c.pages is not None))
     collector.rest(data, "raw bytes", gone=bodies, packed=packed, read=read, apart=apart)
+    _between(data, chunks, collector)
+
+
+def _between(data: memoryview, chunks: Iterable[_Chunk], collector: Collector) -> None:
+    """What lies between the column chunks and the footer: page indexes and bloom filters, and what nobody refers to."""
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    position = len(b"PAR1")
+    for part in sorted((*(chunk.extent for chunk in chunks), range(footer, footer)), key=lambda part: part.start):
+        if part.start > position:
+            search_gap(data, range(position, part.start), collector)
+        position = max(position, part.stop)
 
 
 def _summary(data: memoryview, meta: pq.FileMetaData, collector: Collector) -> None:

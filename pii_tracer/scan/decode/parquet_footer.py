@@ -12,8 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pii_tracer.common.thrift import PlacedThrift, ThriftError
+from pii_tracer.common.thrift import PlacedThrift, Thrift, ThriftError
 from pii_tracer.scan.cells_left_out import Apart
+from pii_tracer.scan.decode.cells import cell_search
+from pii_tracer.scan.decode.cells.opaque_bytes import is_opaque
 from pii_tracer.scan.decode.table_metadata import Role, engine_bound, no_keys_in
 from pii_tracer.scan.decode.table_traces import table_traces
 from pii_tracer.scan.hit_collector import Collector
@@ -34,6 +36,7 @@ def search_footer(file: pq.ParquetFile, collector: Collector, role: Role) -> Non
         no_keys = Counter(collector.left.text(value.decode("utf-8", "replace"), "key-value metadata", owner))
         whole = collector.patterns.key_columns.of_cell(owner)
         collector.text(value, "key-value metadata", owner, whole=whole, left=no_keys)
+        cell_search.search_cell(value, "key-value metadata", owner, collector)
     collector.text(meta.created_by or "", "key-value metadata")
     for group in range(meta.num_row_groups):
         for index in range(meta.num_columns):
@@ -94,6 +97,36 @@ def columns_apart(data: memoryview, collector: Collector, role: Role, pages: Ite
     except (ThriftError, KeyError, TypeError, AttributeError, ValueError):
         return ()
     return apart
+
+
+def search_gap(data: memoryview, gap: range, collector: Collector) -> None:
+    """What stands in a file where no column chunk does. Bits of bloom filters look random."""
+    part = bytes(data[gap.start : gap.stop])
+    if is_opaque(part):
+        filters = _bloom_filters(data)
+        part = b"".join(bytes(data[start:stop]) for start, stop in _without(gap, filters))
+    cell_search.search_unexplained(part, "raw bytes", collector)
+
+
+def _without(gap: range, parts: Iterable[range]) -> Iterator[tuple[int, int]]:
+    start = gap.start
+    for part in sorted(parts, key=lambda part: part.start):
+        if gap.start <= part.start < gap.stop:
+            yield start, part.start
+            start = max(start, part.stop)
+    yield start, gap.stop
+
+
+def _bloom_filters(data: memoryview) -> tuple[range, ...]:
+    """Where they lie (https://parquet.apache.org/docs/file-format/bloomfilter/)."""
+    end = len(data) - 8
+    start = end - int.from_bytes(data[end : end + 4], "little")
+    try:
+        groups = Thrift(bytes(data[start:end])).struct()[_ROW_GROUPS]
+        metas = [chunk[_COLUMN_META] for group in groups for chunk in group[_COLUMNS]]
+        return tuple(range(m[14], m[14] + m[15]) for m in metas if 14 in m and 15 in m)
+    except (ThriftError, KeyError, TypeError):
+        return ()
 
 
 def _texts_placed(data: memoryview) -> Iterator[tuple[str, int, str]]:

@@ -13,8 +13,9 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
+from pii_tracer.scan.decode.cells.json_members import member
 from pii_tracer.scan.decode.table_traces import table_traces
-from pii_tracer.scan.hit_collector import Collector, member
+from pii_tracer.scan.hit_collector import Collector
 
 _BOUNDS = frozenset({"minValues", "maxValues", "minValue", "maxValue"})
 _PARTITIONS = frozenset({"partitionValues", "partitionValues_parsed", "partition"})

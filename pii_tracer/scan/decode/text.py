@@ -14,8 +14,9 @@ from enum import Enum
 from functools import partial
 
 from pii_tracer.scan.cells_left_out import beyond
+from pii_tracer.scan.decode.cells.json_members import json_leaves
 from pii_tracer.scan.decode.table_metadata import Role, walk
-from pii_tracer.scan.hit_collector import Collector, json_leaves
+from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.key_boundaries import KeyColumns
 
@@ -132,7 +133,9 @@ def _utf8(lines: bytes) -> str | None:
 
 def _plain(text: str, collector: Collector) -> None:
     """Fields may be joined without anything between them: a value's end cannot be seen."""
-    collector.raw(text.encode("utf-8", "surrogateescape"), "text", lines=True)
+    data = text.encode("utf-8", "surrogateescape")
+    collector.written(data, "text")
+    collector.raw(data, "text", lines=True)
     collector.text(text, "text", strong=False)
     if text.lstrip()[:1] == "<" and (shown := _as_shown(text)) != text:
         inner = Collector(collector.patterns)
@@ -142,7 +145,7 @@ def _plain(text: str, collector: Collector) -> None:
 
 _RUNS = re.compile(
     r"</(?:\w+:)?t>(?:<(?!/?(?:\w+:)?(?:p|si|is|c|br|tab)\b)[^>]*>)*?<(?:\w+:)?t(?:\s[^>]*)?>"
-    r"|</?(?:b|i|u|s|em|strong|span|font|a|mark|small|sub|sup)(?:\s[^>]*)?>|<!--.*?-->",
+    r"|</?(?:b|i|u|s|em|strong|span|font|a|mark|small|sub|sup|wbr)(?:\s[^>]*)?/?>|<!--.*?-->|<\?.*?\?>",
     re.DOTALL,
 )
 """Marks inside a word or a sentence: runs of letters in documents of Office, and what HTML sets in other letters."""
@@ -155,7 +158,7 @@ def _as_shown(markup: str) -> str:
 
 def _engine(text: str, collector: Collector) -> str:
     documents = [text] if _is_json(text) else text.split("\n")
-    inner = Collector(collector.patterns)
+    inner = collector.inner() if "\\" in text else Collector(collector.patterns)
     for document in documents:
         if document.lstrip()[:1] in ("{", "["):
             try:
@@ -179,12 +182,14 @@ def _is_json(text: str) -> bool:
 
 def _json(text: str, collector: Collector) -> str:
     """One document, or one a line. What the members do not show (broken JSON, repeated keys) is searched as text."""
+    collector.written(text.encode("utf-8", "surrogateescape"), "data")
     whole = _is_json(text)
     kind = "json" if whole else "json lines"
     if "\\" not in text and not collector.patterns.has_tiny and not collector.terms(text.encode()):
         return kind  # without escapes the members hold nothing that the text does not show
     for document in [text] if whole else text.split("\n"):
-        inner = Collector(collector.patterns)
+        # escapes may stand in what a member writes down
+        inner = collector.inner() if "\\" in document else Collector(collector.patterns)
         for label, leaf in json_leaves(document):
             inner.leaf(leaf, "data", label.removeprefix("$.") if label != "$" else None)
         collector.merge(inner)
@@ -199,6 +204,7 @@ def _csv(text: str, collector: Collector, first: str | None = None, *, known: bo
 
     first: the first line of the file, where the text is a later block of it; known: whether its cells are whole.
     """
+    collector.written(text.encode("utf-8", "surrogateescape"), "data")
     first = text.split("\n", 1)[0] if first is None else first
     delimiter = max(_DELIMITERS, key=first.count)
     if delimiter not in first:  # one column, or columns by position: a value's end cannot be seen

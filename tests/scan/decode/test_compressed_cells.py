@@ -15,7 +15,8 @@ import pytest
 import zstandard
 from pyarrow import orc
 
-from pii_tracer.scan.decode import compression, streams
+from pii_tracer.scan.decode import streams
+from pii_tracer.scan.decode.cells import cell_search
 from tests.scan.support import OTHER_PHONE, OTHER_USER, PHONE, USER, avro, parquet, places, scan
 
 
@@ -84,7 +85,7 @@ def test_bytes_that_only_begin_like_one_are_searched_as_they_stand() -> None:
 
 
 def test_one_that_is_too_large_is_unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "CELL", 1000)
+    monkeypatch.setattr(cell_search, "CELL", 1000)
     for pack in PACKERS.values():
         table = pa.table({"c": pa.array([pack(bytes(1001))], pa.binary())})
         assert scan("a.parquet", parquet(table)).unread

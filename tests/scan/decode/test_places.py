@@ -10,6 +10,7 @@ import json
 import lzma
 import struct
 import urllib.parse
+import zlib
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -310,7 +311,9 @@ def _log_hfile(phone: str, user: int) -> tuple[str, bytes]:
 
 
 def _puffin(phone: str, user: int) -> tuple[str, bytes]:
-    blob = zstandard.compress(b"\x00\x01" + phone.encode())
+    vector = b"\xd1\xd3\x39\x64" + phone.encode()
+    blob = struct.pack(">I", len(vector)) + vector + zlib.crc32(vector).to_bytes(4, "big")
+    blob = zstandard.compress(blob)
     footer = json.dumps(
         {"blobs": [{"type": "deletion-vector-v1", "offset": 4, "length": len(blob), "compression-codec": "zstd"}]}
     ).encode()

@@ -17,6 +17,7 @@ from typing import Any
 import fastavro
 
 from pii_tracer.scan.decode import parquet
+from pii_tracer.scan.decode.cells import cell_search
 from pii_tracer.scan.decode.file_kind import FileKind
 from pii_tracer.scan.decode.hudi import hfile
 from pii_tracer.scan.decode.table_metadata import Role
@@ -50,6 +51,7 @@ def decode(data: memoryview, collector: Collector) -> None:
     for block in blocks(data):
         for value in (*block.header.values(), *block.footer.values()):
             collector.raw(value, "log block header")
+            cell_search.search_unexplained(value, "log block header", collector)
         _block(block, collector)
     collector.rest(data, "raw bytes", read=[range(len(data))])
 
@@ -138,6 +140,7 @@ def _delete(content: bytes, collector: Collector) -> None:
     Both write keys as plain text; Kryo sets the high bit of a key's last character
     (https://github.com/EsotericSoftware/kryo, `Output.writeString`).
     """
+    cell_search.search_unexplained(content[8:], "log block delete", collector)
     # what follows a key is a length, which can look like one more digit: no ends are seen here
     _keys(content[8:], collector)
     if struct.unpack_from(">i", content, 0)[0] < 3:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pii_tracer.scan.hit_collector import Collector
 
 MAGIC = b"PFA1"
 _VECTOR = "deletion-vector-v1"
+_BITMAP = b"\xd1\xd3\x39\x64"
 
 
 class PuffinError(ValueError):
@@ -35,8 +37,18 @@ def decode(data: memoryview, collector: Collector) -> None:
         if blob.get("compression-codec"):
             content = _unpack(content, blob["compression-codec"])
         collector.raw(content, "puffin blob")
-        if blob.get("type") != _VECTOR:
-            collector.unread("Puffin blob of a type that may hold hashes of values (a sketch)")
+        if blob.get("type") != _VECTOR or not is_vector(content):
+            collector.unread(
+                "Puffin blob that is no deletion vector: it may hold hashes of values (a sketch), or anything"
+            )
+
+
+def is_vector(content: bytes) -> bool:
+    """Whether a blob is a bitmap of row positions from end to end: its size, its magic, and its CRC-32
+    (https://iceberg.apache.org/puffin-spec/#deletion-vector-v1-blob-type)."""
+    size = int.from_bytes(content[:4], "big")
+    body, checksum = content[4 : 4 + size], content[4 + size :]
+    return body[:4] == _BITMAP and zlib.crc32(body).to_bytes(4, "big") == checksum
 
 
 def _footer(data: memoryview) -> dict[str, Any]:
