@@ -22,7 +22,6 @@ from pii_tracer.scan.forms.written_bytes import (
     MARKUP,
     UUENCODE,
     YENC,
-    ZLIB,
     ZLIB_BASE64,
     long_runs,
     spots,
@@ -103,7 +102,7 @@ def written(text: bytes) -> Iterator[Written]:
         yield from _begun(text, start, at)
     yield from _runs(text)
     for sign in (b":", b" ", b"-"):
-        if any(start.hex(sign.decode()).encode() in text for start in (b"\x1f\x8b\x08", b"\x28\xb5\x2f", *ZLIB)):
+        if b"1f" + sign + b"8b" + sign + b"08" in text:
             for found in _PARTED_HEX.finditer(text):
                 yield Written(_parted_hex(found.group()))
 
