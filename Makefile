@@ -16,13 +16,15 @@ SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
 AIRFLOW := .venv-airflow
 AIRFLOW_STAMP := $(AIRFLOW)/.pii-tracer-installed
 PACKAGE := .venv-package
+MUTANTS := .venv-mutants
+MUTANTS_STAMP := $(MUTANTS)/.installed
 CLASSES := $(VENV)/spark-classes.jsa
 SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 # what needs Hudi, or Delta's REORG on executors (docs/stack.md)
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast lint format types imports audit docs image image-steps bench-erase bench-estimate bench-lineage bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-surgery bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-erase bench-estimate bench-lineage bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-surgery bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -110,6 +112,18 @@ check: setup lint types imports ## before a commit: style, types, imports, and t
 
 test-fast: setup ## the tests that need no Spark, in an order of their own each time
 	$(BIN)/python -m pytest -m 'not spark and not e2e'
+
+mutants: $(MUTANTS_STAMP) ## change the rules one by one, and see which changes no test notices; hours (docs/mutants.md)
+	$(MUTANTS)/bin/python -m mutmut run --max-children 2
+	$(MUTANTS)/bin/python -m mutmut results
+
+# what is installed here, without the package itself: changed code must not be shadowed by it
+$(MUTANTS_STAMP): $(STAMP)
+	$(PYTHON) -m venv $(MUTANTS)
+	$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check mutmut==3.8.1
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	    > $$($(MUTANTS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/installed.pth
+	touch $(MUTANTS_STAMP)
 
 lint: setup ## style
 	$(BIN)/ruff check .
