@@ -148,9 +148,11 @@ def _safe(decode: object, letters: bytes) -> bytes | None:
 
 def _runs(text: bytes) -> Iterator[Written]:
     """What stands in runs of letters that are long."""
-    spans = [(0, len(text))] if len(text) < _SMALL else [_span(text, at) for at in long_runs(text).tolist()]
-    done = 0
-    for low, high in spans:
+    small, done = len(text) < _SMALL, 0
+    for at in [0] if small else long_runs(text).tolist():
+        if at < done:
+            continue  # in a run that was read
+        low, high = (0, len(text)) if small else _span(text, at)
         if b"\\" in text[low:high]:
             yield from (Written(_unescaped(found.group())) for found in _ESCAPED_RUN.finditer(text, low, high))
         parted = b"%2" in text[low:high] or b"\\" in text[low:high]
@@ -158,6 +160,7 @@ def _runs(text: bytes) -> Iterator[Written]:
             if run.start() >= done and (found := _LINED.match(text, run.start())):
                 done = found.end()
                 yield from _decoded(_LINED, text, run.start())
+        done = max(done, high)
 
 
 def _span(text: bytes, at: int) -> tuple[int, int]:

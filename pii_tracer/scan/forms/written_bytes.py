@@ -128,4 +128,6 @@ def _runs(whole: Any, borders: Places | None) -> Places:
     begins = np.isin(heads[0], _HEX_STARTS) | np.isin(heads[1], _HEX_STARTS) | np.isin(heads[2], _HEX_STARTS)
     behind = whole[np.minimum(ends, len(whole) - 1)]
     lines = (sizes >= LINE) & ((behind == 10) | (behind == 13))
-    return np.asarray(starts[begins | lines | (sizes >= LONG)], np.int64)
+    # thirty-six digits without a letter are a number
+    letters = (whole[starts[:, None] + np.arange(LEAST_HEX)] > ord("9")).any(axis=1)
+    return np.asarray(starts[begins | (letters & (lines | (sizes >= LONG)))], np.int64)
