@@ -113,7 +113,7 @@ check: setup lint types imports ## before a commit: style, types, imports, and t
 test-fast: setup ## the tests that need no Spark, in an order of their own each time
 	$(BIN)/python -m pytest -m 'not spark and not e2e'
 
-mutants: $(MUTANTS_STAMP) ## change the rules one by one, and see which changes no test notices; hours (docs/mutants.md)
+mutants: $(MUTANTS_STAMP) ## change the rules one by one, and see which changes no test notices; hours
 	$(MUTANTS)/bin/python -m mutmut run --max-children 2
 	$(MUTANTS)/bin/python -m mutmut results
 
