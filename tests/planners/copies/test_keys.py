@@ -102,6 +102,17 @@ def test_what_a_further_table_knows_of_the_person_is_resolved_there() -> None:
     assert derive(keys, "ops.trips.trip_id", "x").keys.name == "ops.trips.trip_id"
 
 
+def test_a_table_of_another_key_is_read_by_what_no_one_else_has_there() -> None:
+    """Two persons ask, and one of them shares the column with a stranger: their rows there are not told apart."""
+    source = SourceRows({"user_id": ["7", "8", "9"], "phone": ["1", "2", "2"], "payment_id": ["a", "b", "c"]})
+    wanted = [Wanted("R1", "subj_1", "7"), Wanted("R2", "subj_2", "8")]
+    table = SubjectTable(table="ops.calls", key="caller", of="phone", record_keys=("call_id",))
+    calls = SourceRows({"caller": ["1", "2", "3"], "call_id": ["c1", "c2", "c3"]})
+    keys = with_table(resolve(CUSTOMER, source, wanted), table, calls, wanted)
+    assert keys.base["ops.calls.call_id"] == (("subj_1", "c1"),)
+    assert keys.others["ops.calls.call_id"] == {"c2", "c3"}
+
+
 def test_what_others_have_too_is_no_key() -> None:
     """A family's phone: who deleted by it deleted everybody's rows."""
     rows = SourceRows({"user_id": ["7", "7", "8"], "phone": ["1", "2", "2"], "payment_id": ["a", "b", "c"]})

@@ -137,6 +137,19 @@ def test_the_window_that_has_begun_today_is_over() -> None:
     assert next_window(sunday, ESTATE.model_copy(update={"windows": Windows()})) == sunday
 
 
+@pytest.mark.parametrize("day", range(22, 30))
+def test_the_next_window_is_the_first_start_that_is_not_over(day: int) -> None:
+    starts = [datetime(2026, 11, 22, 1, tzinfo=timezone.utc) + timedelta(days=7 * week) for week in range(3)]
+    for clock in (
+        timedelta(),
+        timedelta(minutes=59, seconds=1, microseconds=1),
+        timedelta(hours=1),
+        timedelta(hours=2),
+    ):
+        after = datetime(2026, 11, day, tzinfo=timezone.utc) + clock
+        assert next_window(after, ESTATE) == min(start for start in starts if start >= after)
+
+
 KOLKATA = "sat 22:00-06:00 Asia/Kolkata"
 
 
