@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 WINDOW = 16 * 1024 * 1024
 """So many bytes are searched at once."""
@@ -11,13 +11,20 @@ _CUT = 64
 """parquet-mr cuts the bounds of column indexes to so many bytes (`parquet.columnindex.truncate.length`)."""
 
 
+def gaps(parts: Iterable[range], within: range) -> Iterator[range]:
+    """What lies between some parts, which come in order, from the start to the end of what they are in."""
+    start = within.start
+    for part in (*parts, range(within.stop, within.stop)):
+        if start < part.start:
+            yield range(start, part.start)
+        start = max(start, part.stop)
+
+
 def between(gone: Sequence[range], size: int) -> Iterator[tuple[int, int]]:
     """What lies between some parts, in windows."""
-    start = 0
-    for part in (*gone, range(size, size)):
-        for position in range(start, part.start, WINDOW):
-            yield position, min(part.start, position + WINDOW)
-        start = max(start, part.stop)
+    for gap in gaps(gone, range(size)):
+        for position in range(gap.start, gap.stop, WINDOW):
+            yield position, min(gap.stop, position + WINDOW)
 
 
 def explained(

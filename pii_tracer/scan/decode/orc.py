@@ -18,6 +18,7 @@ from pii_tracer.scan.decode.file_kind import FileKind
 from pii_tracer.scan.decode.orc_spans import bounds_apart, columns_of, fields, streams_apart
 from pii_tracer.scan.decode.streams import raw
 from pii_tracer.scan.hit_collector import Collector
+from pii_tracer.scan.longer_cells import gaps
 
 _STRIPES = 3
 _NONE, _ZLIB, _RAW = 0, 1, {2: "snappy", 4: "lz4"}
@@ -61,11 +62,9 @@ def _between(data: memoryview, footer: bytes, end: int, collector: Collector) ->
         if number == _STRIPES:
             told = {n: value for n, value, _ in fields(footer, at, stop)}
             stripes.append(range(told.get(1, 0), sum(told.get(n, 0) for n in (1, 2, 3, 4))))
-    position = len(b"ORC")
-    for part in sorted((*stripes, range(end, end)), key=lambda part: part.start):
-        if position < part.start and footer:
-            cell_search.search_unexplained(bytes(data[position : part.start]), "raw bytes", collector)
-        position = max(position, part.stop)
+    stripes.sort(key=lambda part: part.start)
+    for gap in gaps(stripes, range(len(b"ORC"), end)) if footer else ():
+        cell_search.search_unexplained(bytes(data[gap.start : gap.stop]), "raw bytes", collector)
 
 
 def _tail(data: memoryview) -> tuple[bytes, bytes, int]:

@@ -29,6 +29,7 @@ from pii_tracer.scan.decode.parquet_footer import (
 from pii_tracer.scan.decode.parquet_pages import Page, PageError, numbers, pages, plain
 from pii_tracer.scan.decode.table_metadata import Role
 from pii_tracer.scan.hit_collector import Collector
+from pii_tracer.scan.longer_cells import gaps
 from pii_tracer.scan.shapes.chunk_shapes import Place, TextShape
 from pii_tracer.scan.shapes.file_shapes import FileShapes, shapes_in
 
@@ -93,11 +94,9 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
 def _between(data: memoryview, chunks: Iterable[_Chunk], collector: Collector) -> None:
     """What lies between the column chunks and the footer: page indexes and bloom filters, and what nobody refers to."""
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    position = len(b"PAR1")
-    for part in sorted((*(chunk.extent for chunk in chunks), range(footer, footer)), key=lambda part: part.start):
-        if part.start > position:
-            search_gap(data, range(position, part.start), collector)
-        position = max(position, part.stop)
+    chunked = sorted((chunk.extent for chunk in chunks), key=lambda part: part.start)
+    for gap in gaps(chunked, range(len(b"PAR1"), footer)):
+        search_gap(data, gap, collector)
 
 
 def _summary(data: memoryview, meta: pq.FileMetaData, collector: Collector) -> None:

@@ -19,6 +19,7 @@ from pii_tracer.scan.decode.cells.opaque_bytes import is_opaque
 from pii_tracer.scan.decode.table_metadata import Role, engine_bound, no_keys_in
 from pii_tracer.scan.decode.table_traces import table_traces
 from pii_tracer.scan.hit_collector import Collector
+from pii_tracer.scan.longer_cells import gaps
 
 _ROW_GROUPS, _COLUMNS, _COLUMN_META, _PATH, _STATISTICS = 4, 1, 3, 3, 12
 _INDEX_OFFSET, _INDEX_LENGTH = 6, 7
@@ -103,18 +104,9 @@ def search_gap(data: memoryview, gap: range, collector: Collector) -> None:
     """What stands in a file where no column chunk does. Bits of bloom filters look random."""
     part = bytes(data[gap.start : gap.stop])
     if is_opaque(part):
-        filters = _bloom_filters(data)
-        part = b"".join(bytes(data[start:stop]) for start, stop in _without(gap, filters))
+        filters = sorted((one for one in _bloom_filters(data) if one.start in gap), key=lambda one: one.start)
+        part = b"".join(bytes(data[rest.start : rest.stop]) for rest in gaps(filters, gap))
     cell_search.search_unexplained(part, "raw bytes", collector)
-
-
-def _without(gap: range, parts: Iterable[range]) -> Iterator[tuple[int, int]]:
-    start = gap.start
-    for part in sorted(parts, key=lambda part: part.start):
-        if gap.start <= part.start < gap.stop:
-            yield start, part.start
-            start = max(start, part.stop)
-    yield start, gap.stop
 
 
 def _bloom_filters(data: memoryview) -> tuple[range, ...]:

@@ -78,8 +78,7 @@ class Written:
     """Bytes that a text writes down. data: None where `reason` says why they cannot be had.
 
     mark: what parts values in a document that begins or stands here, see `MARKUP`. letters: of base64, which may be no
-    such at all. sized: as many bytes as a digest has, or met by
-    chance, so that they hold a stream that is marked or none.
+    such at all. sized: as many bytes as a digest has, or met by chance, so that they hold a marked stream or none.
     """
 
     data: bytes | None = None
