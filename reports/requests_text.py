@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pii_tracer.intake.requests import OPEN, Change, Receipt, RequestState, Stored
+from pii_tracer.intake.requests import OPEN, Change, LongerTime, Receipt, RequestState, Stored
 from reports.escape import visible
 
 
@@ -177,8 +177,14 @@ def print_requests(found: Sequence[Stored], counts: Mapping[RequestState, int], 
     console.print(", ".join(f"{number} {state}" for state, number in counts.items() if number) or "no requests")
 
 
-def print_shown(one: Stored, receipts: Sequence[Receipt], changes: Sequence[Change], stream: IO[str]) -> None:
-    """One request, with its receipts and its history."""
+def print_shown(
+    one: Stored,
+    receipts: Sequence[Receipt],
+    changes: Sequence[Change],
+    extensions: Sequence[LongerTime],
+    stream: IO[str],
+) -> None:
+    """One request, with its receipts, the deadlines that were extended, and its history."""
     console = _console(stream)
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     for name, value in request_json(one).items():
@@ -189,6 +195,9 @@ def print_shown(one: Stored, receipts: Sequence[Receipt], changes: Sequence[Chan
         came = f"received {receipt.received:%Y-%m-%d %H:%M} UTC under {receipt.law}"
         place = f", list {receipt.file[:8]}, line {receipt.line}"
         console.print(Text(came + place + (f", as {receipt.id}" if receipt.id else "")))
+    for longer in extensions:
+        words = f"{longer.at:%Y-%m-%d %H:%M} UTC deadline under {longer.law} extended by {longer.who}: {longer.reason}"
+        console.print(Text(visible(f"{words} (the person was informed on {longer.informed:%Y-%m-%d})")))
     for change in changes:
         words = f"{change.at:%Y-%m-%d %H:%M} UTC {change.state} by {change.by}: {change.reason}"
         console.print(Text(visible(words)))
@@ -199,12 +208,15 @@ def request_json(one: Stored) -> dict[str, Any]:
     return {name: _plain(value) for name, value in asdict(one).items()}
 
 
-def shown_json(one: Stored, receipts: Sequence[Receipt], changes: Sequence[Change]) -> dict[str, Any]:
+def shown_json(
+    one: Stored, receipts: Sequence[Receipt], changes: Sequence[Change], extensions: Sequence[LongerTime]
+) -> dict[str, Any]:
     """One request with its receipts and its history as JSON tells them."""
     return {
         **request_json(one),
-        "receipts": [{name: _plain(value) for name, value in asdict(item).items()} for item in receipts],
-        "changes": [{name: _plain(value) for name, value in asdict(item).items()} for item in changes],
+        "receipts": _plainly(receipts),
+        "extensions": _plainly(extensions),
+        "changes": _plainly(changes),
     }
 
 
@@ -213,6 +225,17 @@ def ended_lines(one: Stored, released: Sequence[str], word: str) -> Iterator[str
     yield f"{one.id} is {word}, and its value is gone"
     if one.state is RequestState.PLANNED:
         yield f"{one.plan} is not to be applied any more; {len(released)} others of it wait for another plan"
+
+
+def extended_line(one: Stored) -> str:
+    """What `extend` did."""
+    kept = f"; {one.plan} keeps its deadline" if one.state is RequestState.PLANNED else ""
+    other = "" if one.extended else f": it also came in under {one.law}, which was not extended"
+    return f"{one.id} is due on {one.due:%Y-%m-%d %H:%M} UTC{other}{kept}"
+
+
+def _plainly(items: Sequence[Receipt | Change | LongerTime]) -> list[dict[str, Any]]:
+    return [{name: _plain(value) for name, value in asdict(item).items()} for item in items]
 
 
 def _plain(value: object) -> Any:

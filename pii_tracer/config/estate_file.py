@@ -265,7 +265,10 @@ REQUEST_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 
 class Request(Frozen):
-    """One erasure request. noticed: when the person was told of it, where the law wants that before the erasure."""
+    """One erasure request. noticed: when the person was told of it, where the law wants that before the erasure.
+
+    extended: when the person was informed that the law's longer time is taken, with the reasons.
+    """
 
     id: str = Field(pattern=REQUEST_ID)
     law: str
@@ -273,6 +276,7 @@ class Request(Frozen):
     subject: SubjectRef
     ground: Ground = Ground.REQUEST
     noticed: Moment | None = None
+    extended: Moment | None = None
 
 
 class Policy(Frozen):

@@ -102,6 +102,21 @@ class Rules(Frozen):
     keep_log: KeepLog | None = None
     tell: tuple[Told, ...] = ()
 
+    def due(self, received: datetime, extended: datetime | None = None) -> datetime:
+        """When the erasure must be done. extended: when the person was informed that it takes the law's longer time.
+
+        Raises:
+            NotExtended: the law has no longer time, or the person was not informed of it within the first one.
+        """
+        end = self.deadline.after(received)
+        if extended is None:
+            return end
+        if self.extension is None:
+            raise NotExtended("the law has no longer time")
+        if not received <= extended <= end:
+            raise NotExtended(f"the person has to be informed between {received:%Y-%m-%d} and {end:%Y-%m-%d}")
+        return self.extension.after(end)
+
     def not_before(self, ground: Ground, noticed: datetime | None) -> datetime | None:
         """When an erasure may begin; None where nobody has to be told before it.
 
@@ -113,6 +128,10 @@ class Rules(Frozen):
         if noticed is None:
             raise NoticeMissing(self.notice.hours)
         return noticed + timedelta(hours=self.notice.hours)
+
+
+class NotExtended(Exception):
+    """A deadline cannot be extended; the text says why."""
 
 
 class NoticeMissing(Exception):

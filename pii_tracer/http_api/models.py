@@ -51,6 +51,7 @@ class RequestView(Frozen):
     repeats: str | None
     ground: Ground
     noticed: datetime | None
+    extended: datetime | None
     receipts: int
 
     @classmethod

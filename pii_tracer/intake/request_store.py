@@ -13,13 +13,16 @@ from typing import Any
 
 from pii_tracer.config.laws import Ground
 from pii_tracer.intake.databases.base import Connection, Database
-from pii_tracer.intake.requests import Change, Receipt, RequestState, Stored
+from pii_tracer.intake.requests import Change, LongerTime, Receipt, RequestState, Stored
 from pii_tracer.intake.schema import NewerSchema, migrate
 from pii_tracer.model.canonical_json import iso, parse_time
 from pii_tracer.model.errors import RequestError, UsageError
 from pii_tracer.review.sealed_person_values import EstateKey
 
-_COLUMNS = "id, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats, ground, noticed"
+_COLUMNS = (
+    "id, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats,"
+    " ground, noticed, extended"
+)
 _STORED = f"SELECT {_COLUMNS}, (SELECT count(*) FROM receipts WHERE request = requests.id) FROM requests"  # noqa: S608
 
 
@@ -115,6 +118,19 @@ class RequestStore:
             rows = connection.execute(query, (request,)).fetchall()
         return tuple(Change(parse_time(at), RequestState(state), who, why) for at, state, who, why in rows)
 
+    def extensions(self, request: str) -> tuple[LongerTime, ...]:
+        """The deadlines of a request that were extended, in the order in which they were."""
+        query = (
+            "SELECT law, received, informed, at, who, reason FROM extensions WHERE request = ?"
+            " ORDER BY at, received, law"
+        )
+        with self.connected() as connection:
+            rows = connection.execute(query, (request,)).fetchall()
+        return tuple(
+            LongerTime(law, parse_time(received), parse_time(informed), parse_time(at), who, why)
+            for law, received, informed, at, who, why in rows
+        )
+
     def aliases(self, names: frozenset[str]) -> dict[str, list[str]]:
         """Of these ids those that are of a further receipt, by the id of the request that they were joined to."""
         found: dict[str, list[str]] = {}
@@ -168,7 +184,7 @@ def of_plan(connection: Connection, plan: str) -> list[Stored]:
 
 def _stored(row: tuple[Any, ...]) -> Stored:
     name, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats, *more = row
-    ground, noticed, receipts = more
+    ground, noticed, extended, receipts = more
     return Stored(
         id=name,
         kind=kind,
@@ -185,5 +201,6 @@ def _stored(row: tuple[Any, ...]) -> Stored:
         repeats=repeats,
         ground=Ground(ground),
         noticed=parse_time(noticed) if noticed else None,
+        extended=parse_time(extended) if extended else None,
         receipts=receipts,
     )

@@ -57,7 +57,8 @@ class Stored:
     law, received, due: of the receipt whose deadline is the earliest. plan: the last plan that it was in. begun: when
     a run of that plan began to touch data. holds: what kept the person's data when it was carried over. proof: what
     proves the erasure. repeats: the erased request of the same person before this one. receipts: how often it came in.
-    ground: `inactivity` only where the person never asked. noticed: when they were told of the erasure.
+    ground: `inactivity` only where the person never asked. noticed: when they were told of the erasure. extended: when
+    they were informed that the law's longer time is taken, where `due` is the end of that.
     """
 
     id: str
@@ -75,6 +76,7 @@ class Stored:
     repeats: str | None
     ground: Ground
     noticed: datetime | None
+    extended: datetime | None
     receipts: int
 
 
@@ -97,6 +99,18 @@ class Change:
     at: datetime
     state: RequestState
     by: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class LongerTime:
+    """A deadline that was extended. law, received: of the receipt. informed: when the person was, and why."""
+
+    law: str
+    received: datetime
+    informed: datetime
+    at: datetime
+    who: str
     reason: str
 
 

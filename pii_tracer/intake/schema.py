@@ -40,6 +40,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE receipts ADD COLUMN ground {text} NOT NULL DEFAULT 'request'",
         "ALTER TABLE receipts ADD COLUMN noticed {text}",
     ),
+    (
+        "ALTER TABLE requests ADD COLUMN extended {text}",
+        """CREATE TABLE extensions (
+            request {text} NOT NULL REFERENCES requests (id), law {text} NOT NULL, received {text} NOT NULL,
+            informed {text} NOT NULL, at {text} NOT NULL, who {text} NOT NULL, reason {text} NOT NULL,
+            PRIMARY KEY (request, law, received)){compact}""",
+    ),
 )
 """By number, from 1. One that was released is never changed: what comes later is a further one."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from pii_tracer.config.laws import Ground
 from pii_tracer.intake.databases.base import Connection
@@ -12,10 +12,17 @@ from pii_tracer.intake.requests import OPEN, Incoming, NotTaken, RequestState, T
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.review.sealed_person_values import EstateKey
 
-Due = Callable[[str, datetime], datetime]
-"""The due date of a request by its law and the time of its receipt."""
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 _OPEN = ", ".join(f"'{state}'" for state in OPEN)
+
+
+class Due(Protocol):
+    """The due date of a request by its law and the time of its receipt.
+
+    extended: when the person was informed of the law's longer time.
+    """
+
+    def __call__(self, law: str, received: datetime, extended: datetime | None = None, /) -> datetime: ...
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ class Intake:
     ) -> Taken:
         self._receipt(connection, row, received, request)
         if due < known_due:
-            change = "UPDATE requests SET law = ?, received = ?, due = ?, verified = ? WHERE id = ?"
+            change = "UPDATE requests SET law = ?, received = ?, due = ?, verified = ?, extended = NULL WHERE id = ?"
             connection.execute(change, (row.law, received, due, row.verified, request))
         if row.ground is Ground.REQUEST:  # who asks for it is not told of it first
             connection.execute("UPDATE requests SET ground = ?, noticed = NULL WHERE id = ?", (row.ground, request))

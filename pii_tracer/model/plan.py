@@ -260,6 +260,7 @@ class PlannedRequest(Frozen):
     """One erasure request in the plan: keyed reference only.
 
     not_before: when the notice that its law wants has run, and the erasure may begin; None where none is wanted.
+    extended: when the person was informed that the law's longer time is taken; the deadline is then that of it.
     """
 
     id: str
@@ -269,6 +270,7 @@ class PlannedRequest(Frozen):
     received: datetime
     deadline: datetime
     not_before: datetime | None = None
+    extended: datetime | None = None
 
 
 class PlannedHold(Frozen):

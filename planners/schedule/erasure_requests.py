@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
 from pii_tracer.config.estate_file import Request
-from pii_tracer.config.laws import Law, NoticeMissing, Rules, laws_of
+from pii_tracer.config.laws import Law, NotExtended, NoticeMissing, Rules, laws_of
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import PlannedRequest
 
@@ -24,8 +24,8 @@ def planned_requests(
     references: keyed reference per request id. own: laws of the estate beside those that come along.
 
     Raises:
-        PlanError: none at all, an unknown law, one id twice, one person twice, one received after `as_of`, or a
-            notice that the law wants and nobody gave.
+        PlanError: none at all, an unknown law, one id twice, one person twice, one received after `as_of`, a longer
+            time that the law does not give, or a notice that it wants and nobody gave.
     """
     if not requests:
         raise PlanError("there is no request to plan for", todo="name at least one request file")
@@ -55,10 +55,11 @@ def planned_requests(
             id=request.id,
             subject=subject,
             law=request.law,
-            citation=rules.deadline.article,
+            citation=_citation(request, rules),
             received=in_utc(request.received),
-            deadline=in_utc(rules.deadline.after(request.received)),
+            deadline=in_utc(_due(request, rules, as_of)),
             not_before=_not_before(request, rules, as_of),
+            extended=in_utc(request.extended) if request.extended else None,
         )
     return tuple(planned.values())
 
@@ -71,6 +72,24 @@ def _rules(request: Request, laws: Mapping[str, Law]) -> Rules:
             todo="correct `law`, or declare it under `laws` of the estate file",
         )
     return laws[request.law].at(request.received)
+
+
+def _citation(request: Request, rules: Rules) -> str:
+    longer = rules.extension.article if request.extended and rules.extension else ""
+    return rules.deadline.article + (f"; extended by {longer}" if longer else "")
+
+
+def _due(request: Request, rules: Rules, as_of: datetime) -> datetime:
+    try:
+        if request.extended is not None and request.extended > as_of:
+            raise NotExtended("it lies in the future")
+        return rules.due(request.received, request.extended)
+    except NotExtended as refused:
+        raise PlanError(
+            f"its deadline is not extended: {refused}",
+            where=f"request {request.id}, {request.law}",
+            todo="correct `extended`, or leave it out; `pii-tracer laws` has the rule",
+        ) from None
 
 
 def _not_before(request: Request, rules: Rules, as_of: datetime) -> datetime | None:

@@ -115,6 +115,7 @@ def _verdict(view: PlanView, room: int) -> str:
     requests = [
         f"- request {_name(item.id)}, {_text(item.law)} ({_text(item.citation)}),"
         f" received {wording.day(item.received)}, deadline **{wording.minute(item.deadline)}**"
+        + (f", extended: informed on {wording.day(item.extended)}" if item.extended else "")
         + (f", notice runs until **{wording.minute(item.not_before)}**" if item.not_before else "")
         for item in plan.requests
     ]

@@ -86,7 +86,8 @@ def _verdict(view: PlanView, width: int) -> RenderableType:
     lines: list[RenderableType] = [Text(view.headline, style=f"bold {colour}"), *_numbers(view, width - 6)]
     for request in plan.requests:
         lines.append(_line(f"request {request.id} · {request.law} · received {wording.day(request.received)}", "dim"))
-        lines.append(_line(f"deadline {wording.minute(request.deadline)}", "dim"))
+        longer = f", extended: the person was informed on {wording.day(request.extended)}" if request.extended else ""
+        lines.append(_line(f"deadline {wording.minute(request.deadline)}{longer}", "dim"))
         if request.not_before:
             lines.append(_line(f"nothing begins before {wording.minute(request.not_before)}: a notice runs", "dim"))
     title = Text(f"Erasure plan {visible(plan.plan_id)} · {visible(plan.estate)}")

@@ -229,6 +229,8 @@ def test_a_store_of_the_first_schema_is_brought_to_the_newest(in_a_file: Setting
     path = in_a_file.state / FILE
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE work_items")
+        connection.execute("DROP TABLE extensions")
+        connection.execute("ALTER TABLE requests DROP COLUMN extended")
         for table in ("requests", "receipts"):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN ground")
             connection.execute(f"ALTER TABLE {table} DROP COLUMN noticed")

@@ -87,7 +87,7 @@ class Lake:
 
     def plan(self, *holds: dict[str, Any], ids: Sequence[str] = ("R",), **changes: Any) -> ErasurePlan:
         prices, laws = changes.pop("prices", Prices()), changes.pop("laws", [])
-        told = {name: changes.pop(name) for name in ("law", "noticed") if name in changes}
+        told = {name: changes.pop(name) for name in ("law", "noticed", "extended") if name in changes}
         estate = Estate.model_validate(
             {
                 "prices": prices.model_dump(),

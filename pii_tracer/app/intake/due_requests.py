@@ -134,6 +134,7 @@ def _asked(store: RequestStore, request: Stored) -> Request:
         subject=subject,
         ground=request.ground,
         noticed=request.noticed,
+        extended=request.extended,
     )
 
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from pii_tracer.app.intake.stores import existing_store
+from pii_tracer.app.intake.stores import due_by, existing_store
 from pii_tracer.app.settings import Settings, moment
+from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.databases.sqlite import FILE
+from pii_tracer.intake.extensions import extend
 from pii_tracer.intake.request_store import RequestStore
-from pii_tracer.intake.requests import Change, Receipt, RequestState, Stored
+from pii_tracer.intake.requests import Change, LongerTime, Receipt, RequestState, Stored
 from pii_tracer.intake.state_changes import Said, end, release
 from pii_tracer.model.errors import UsageError
 
@@ -22,6 +24,7 @@ class Shown:
     request: Stored
     receipts: tuple[Receipt, ...]
     changes: tuple[Change, ...]
+    extensions: tuple[LongerTime, ...]
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def show_request(settings: Settings, name: str) -> Shown:
     """
     store = _store(settings)
     request = store.find(name)
-    return Shown(request, store.receipts(request.id), store.changes(request.id))
+    return Shown(request, store.receipts(request.id), store.changes(request.id), store.extensions(request.id))
 
 
 def withdraw_request(settings: Settings, name: str, *, by: str, reason: str, now: datetime | None = None) -> Ended:
@@ -86,6 +89,24 @@ def withdraw_request(settings: Settings, name: str, *, by: str, reason: str, now
 def refuse_request(settings: Settings, name: str, *, by: str, reason: str, now: datetime | None = None) -> Ended:
     """The request is not granted. Raises as `withdraw_request`."""
     return _end(settings, name, RequestState.REFUSED, by, reason, now)
+
+
+def extend_request(
+    settings: Settings, name: str, *, informed: datetime, by: str, reason: str, now: datetime | None = None
+) -> Stored:
+    """Take the longer time that the request's law gives. informed: when the person was, with the reasons.
+
+    A plan that the request is in keeps its deadline.
+
+    Raises:
+        UsageError: there is none, it has ended, its law has no longer time or it is taken already, the person was not
+            informed in time, or a text holds the person's key.
+        RequestError: the store cannot be used.
+    """
+    said = _said(by, reason, now)
+    if informed > said.at:
+        raise UsageError("it lies in the future", where="--informed", todo="inform the person first")
+    return extend(_store(settings), name, informed, due_by(laws_of(settings.estate().laws)), said)
 
 
 def release_plan(

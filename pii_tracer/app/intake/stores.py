@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import Law
@@ -40,7 +41,10 @@ def _database(settings: Settings) -> Database:
 
 
 def due_by(laws: Mapping[str, Law]) -> Due:
-    """When a request must be done, by its law; to the second, in UTC."""
+    """When a request must be done, by its law; to the second, in UTC. Raises `NotExtended` as `Rules.due`."""
     from planners.schedule.erasure_requests import in_utc
 
-    return lambda law, received: in_utc(laws[law].at(received).deadline.after(received))
+    def due(law: str, received: datetime, extended: datetime | None = None) -> datetime:
+        return in_utc(laws[law].at(received).due(received, extended))
+
+    return due

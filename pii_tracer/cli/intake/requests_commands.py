@@ -251,9 +251,9 @@ def show(request: str, estate_file: Path, state: Path, fmt: str) -> int:
 
     shown = show_request(Settings(estate_file, state), request)
     if fmt == "json":
-        click.echo(json.dumps(shown_json(shown.request, shown.receipts, shown.changes), indent=2))
+        click.echo(json.dumps(shown_json(shown.request, shown.receipts, shown.changes, shown.extensions), indent=2))
     else:
-        print_shown(shown.request, shown.receipts, shown.changes, sys.stdout)
+        print_shown(shown.request, shown.receipts, shown.changes, shown.extensions, sys.stdout)
     return int(ExitCode.DONE)
 
 
@@ -296,6 +296,29 @@ def refuse(request: str, estate_file: Path, state: Path, by: str, reason: str) -
 
     ended = refuse_request(Settings(estate_file, state), request, by=by, reason=reason)
     click.echo("\n".join(ended_lines(ended.request, ended.released, "refused")))
+    return int(ExitCode.DONE)
+
+
+@requests.command()
+@click.argument("request")
+@estate_option
+@state_option
+@click.option("--informed", required=True, help="when the person was informed, with the reasons; with a time zone")
+@_by_option
+@_reason_option
+def extend(request: str, estate_file: Path, state: Path, informed: str, by: str, reason: str) -> int:
+    """Take the longer time that the law of a REQUEST gives, once, where its person was informed within the first one.
+
+    \b
+    Example:
+      pii-tracer requests extend REQ-2026-0117 --informed 2026-12-11T10:00:00+05:30 \\
+          --by "Meera Iyer" --reason "copies in eleven archives"
+    """
+    from pii_tracer.app.intake.request_states import extend_request
+    from reports.requests_text import extended_line
+
+    done = extend_request(Settings(estate_file, state), request, informed=moment(informed), by=by, reason=reason)
+    click.echo(extended_line(done))
     return int(ExitCode.DONE)
 
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from pii_tracer.cli.main import run
-from pii_tracer.config.laws import Ground, Law, laws_of, longest_log, shipped
+from pii_tracer.config.laws import Ground, Law, NotExtended, laws_of, longest_log, shipped
 from pii_tracer.model.errors import PlanError
 from pii_tracer.review.plan_consistency import contradiction
 from tests.planners.smalllake import NOW as PLANNED
@@ -101,6 +101,28 @@ def test_no_step_begins_before_the_notice_has_run() -> None:
 def test_a_notice_that_nobody_gave_yet_blocks_the_plan(noticed: timedelta | None, words: str) -> None:
     with pytest.raises(PlanError, match=words):
         Lake().plan(laws=[own(notice=NOTICE)], law="CLUB", noticed=PLANNED + noticed if noticed else None)
+
+
+def test_a_longer_time_is_the_laws_and_begins_where_the_first_one_ends() -> None:
+    received = datetime(2027, 1, 31, 10, tzinfo=timezone.utc)
+    rules, told = shipped()["GDPR"].at(received), datetime(2027, 2, 28, 10, tzinfo=timezone.utc)
+    assert rules.due(received) == told
+    assert rules.due(received, told) == datetime(2027, 4, 28, 10, tzinfo=timezone.utc)
+    for wrong in (told + timedelta(seconds=1), received - timedelta(seconds=1)):
+        with pytest.raises(NotExtended, match="between 2027-01-31 and 2027-02-28"):
+            rules.due(received, wrong)
+    with pytest.raises(NotExtended, match="no longer time"):
+        shipped()["LGPD"].at(received).due(received, received)
+
+
+def test_a_request_file_takes_the_longer_time() -> None:
+    longer = {"days": 20, "condition": "there are many", **SOURCE}
+    told = PLANNED
+    [one] = Lake().plan(laws=[own(extension=longer)], law="CLUB", extended=told).requests
+    assert (one.deadline - one.received, one.extended) == (timedelta(days=30), told)
+    for laws, when in (([own()], told), ([own(extension=longer)], PLANNED + timedelta(hours=1))):
+        with pytest.raises(PlanError, match="its deadline is not extended"):
+            Lake().plan(laws=laws, law="CLUB", extended=when)
 
 
 def test_laws_are_shown_with_their_sources(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
