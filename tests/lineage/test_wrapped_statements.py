@@ -28,7 +28,13 @@ def _plain_inserts() -> list[tuple[dict[str, Any], re.Match[str]]]:
     found = []
     for one in map(json.loads, lines):
         match = _INSERT.fullmatch(one["sql"].strip())
-        if match is not None and one.get("edges") and not one.get("partial") and not one.get("assumed"):
+        if (
+            match is not None
+            and "--" not in one["sql"]
+            and one.get("edges")
+            and not one.get("partial")
+            and not one.get("assumed")
+        ):
             found.append((one, match))
     return found
 
