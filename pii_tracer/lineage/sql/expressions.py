@@ -28,7 +28,9 @@ from pii_tracer.lineage.sql.relations import (
     Dep,
     Field,
     Kind,
+    common_members,
     limited,
+    transformed,
 )
 
 _MASKS = (exp.MD5, exp.MD5Digest, exp.SHA, exp.SHA1Digest, exp.SHA2, exp.SHA2Digest, exp.StandardHash)
@@ -36,6 +38,13 @@ _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
 _RANK_NAMES = frozenset({"rank", "dense_rank", "row_number", "percent_rank", "cume_dist", "ntile"})
 _OFFSETS = (exp.Lag, exp.Lead, exp.NthValue)
 _LISTS = (exp.GroupConcat, exp.ArrayAgg, exp.JSONArrayAgg, exp.ArrayConcatAgg)
+_LEAVE_STRUCTS_WHOLE = (
+    exp.Paren, exp.ArrayAgg, exp.ArrayUniqueAgg, exp.Max, exp.Min, exp.First, exp.Last, exp.AnyValue, exp.ArgMax,
+    exp.ArgMin, exp.FirstValue, exp.LastValue, exp.Lag, exp.Lead, exp.ArraySort, exp.ArrayDistinct,
+    exp.ArrayReverse, exp.ArraySlice, exp.ArrayFilter, exp.ArrayMax, exp.ArrayMin, exp.Explode, exp.Limit, exp.Order,
+    exp.IgnoreNulls, exp.RespectNulls, exp.HavingMax, exp.Distinct, exp.Filter, exp.WithinGroup, exp.Window,
+)  # fmt: skip
+"""What gives on a struct, or makes an array of structs or one of its elements, and no part of it by itself."""
 _NESTED = (exp.Subquery, exp.Query, exp.Exists)
 _WRAPPED = (exp.Binary, exp.Unary, exp.Between, exp.In)
 
@@ -190,17 +199,22 @@ def evaluate(expression: exp.Expression, resolve: Resolve) -> tuple[Alt, ...]:
         if id(expression.unalias()) in chosen:
             alts.append(chosen[id(expression.unalias())])
         else:
-            members = _members(expression, resolve)
             text, size = _substituted(expression, found, chosen)
-            alts.append(Alt(text, _deps(expression, chosen), members, size))
+            deps = _deps(expression, chosen)
+            alone = text if len(alts) == 0 and all(len(item.alts) < 2 for _, item in found.values()) else None
+            alts.append(Alt(text, deps, _members(expression, resolve, deps, alone), size))
     return limited(alts)
 
 
-def _members(expression: exp.Expression, resolve: Resolve) -> Mapping[str, Field]:
-    """Fields of a struct that the expression makes."""
-    node = expression.unalias()
+def _members(
+    expression: exp.Expression, resolve: Resolve, deps: Sequence[Dep], text: exp.Expression | None
+) -> Mapping[str, Field]:
+    """Fields of a struct that the expression makes, or gives on: alone, or as the elements of an array."""
+    node = expression.this if isinstance(expression, exp.Aliases) else expression.unalias()
+    if isinstance(node, exp.Cast):
+        return _row(node, resolve)
     if not isinstance(node, exp.Struct):
-        return {}
+        return _given_on(cast(exp.Expression, node), resolve, deps, text)
     result: dict[str, Field] = {}
     for item in node.expressions:
         if isinstance(item, exp.PropertyEQ | exp.Alias):
@@ -216,6 +230,51 @@ def _members(expression: exp.Expression, resolve: Resolve) -> Mapping[str, Field
             continue
         result[name.lower()] = Field(name, evaluate(value, resolve))
     return result
+
+
+def _row(node: exp.Cast, resolve: Resolve) -> Mapping[str, Field]:
+    """`CAST(ROW(a, b) AS ROW(x …, y …))`: a struct whose type names the fields (Trino)."""
+    names = [d.name for d in node.to.expressions if isinstance(d, exp.ColumnDef)]
+    values = node.this.expressions if node.to.is_type("struct") else []
+    if not isinstance(node.this, exp.Struct | exp.Tuple | exp.Anonymous) or len(names) != len(values):
+        return {}
+    if isinstance(node.this, exp.Anonymous) and node.this.name.lower() != "row":
+        return {}
+    return {n.lower(): transformed(Field(n, evaluate(v, resolve))) for n, v in zip(names, values, strict=True)}
+
+
+def _given_on(
+    node: exp.Expression, resolve: Resolve, deps: Sequence[Dep], text: exp.Expression | None
+) -> Mapping[str, Field]:
+    """The fields of a struct that goes through a function which leaves it whole."""
+    if isinstance(node, exp.Array):
+        values = node.expressions
+    elif isinstance(node, _LEAVE_STRUCTS_WHOLE) or (isinstance(node, exp.Bracket) and _counts(node)):
+        values = [node.this]
+    else:
+        return {}
+    members = common_members([alt for value in values for alt in evaluate(value, resolve)])
+    kind = next((what for child, what in children(node) if child is values[0]), TRANSFORMATION) if members else IDENTITY
+    if isinstance(node, exp.Max | exp.Min):  # the fields are compared one after the other
+        decides = [Dep(d.table, d.column, CONDITIONAL.then(d.kind)) for f in members.values() for d in f.deps()]
+    else:
+        decides = [dep for dep in deps if dep.kind.type == "INDIRECT"]
+    return {key: transformed(item, kind, decides, text) for key, item in members.items()}
+
+
+def _counts(node: exp.Bracket) -> bool:
+    """Whether `[…]` takes an element of an array by its position."""
+    position = node.expressions[0] if len(node.expressions) == 1 else None
+    return isinstance(position, exp.Literal) and not position.is_string
+
+
+def _field_of(node: exp.Expression, resolve: Resolve) -> Field | None:
+    """`(struct).field`, where the struct is made in the statement."""
+    if not isinstance(node, exp.Dot) or not isinstance(node.expression, exp.Identifier):
+        return None
+    if isinstance(node.this, exp.Column | exp.Identifier):
+        return None
+    return common_members(evaluate(node.this, resolve)).get(node.expression.name.lower())
 
 
 def _is_leaf(node: exp.Expression) -> bool:
@@ -252,6 +311,10 @@ def _leaves(
         return
     if isinstance(node, _NESTED) and not (isinstance(node, exp.Exists) and not isinstance(node.this, exp.Query)):
         found[id(node)] = (node, resolve(node))
+        return
+    field = _field_of(node, resolve)
+    if field is not None:
+        found[id(node)] = (node, field)
         return
     if isinstance(node, exp.PropertyEQ):
         _leaves(node.expression, resolve, shadowed, found)

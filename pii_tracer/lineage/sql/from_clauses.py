@@ -150,7 +150,7 @@ class FromItems(ABC):
         for item in (join.this, *join.expressions):
             found = self.field(item.unalias(), scope, ctes)
             if isinstance(item, exp.Alias):
-                scope.sources.append(Source((item.alias.lower(),), Relation([Elements(found).get(item.alias)])))
+                scope.sources.append(Source((item.alias.lower(),), Relation([Elements(found).whole(item.alias)])))
 
     def _using(self, names: Sequence[str], source: Source, before: list[Source], side: str) -> None:
         """The columns of USING decide the join; the output has them once, of both sides in a full join."""
@@ -302,6 +302,12 @@ class FromItems(ABC):
         nested = self._nested(node, scope)
         if nested is not None:
             return nested
+        if (
+            self.dialect == "databricks"
+            and node.text("db").lower() == "live"
+            and not self.names.given(f"live.{node.name}")
+        ):
+            node.set("db", None)  # a table of the same pipeline
         written = ".".join(p.name for p in node.parts).lower()
         ends = tuple(written.split(".", n)[-1] for n in range(written.count(".") + 1))
         name = self._named(node)

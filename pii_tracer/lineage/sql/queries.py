@@ -9,6 +9,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.lineage.graph.edges import Subtype
+from pii_tracer.lineage.sql.column_aliases import aliases_of_columns
 from pii_tracer.lineage.sql.expressions import evaluate, is_star
 from pii_tracer.lineage.sql.from_clauses import Ctes, FromItems
 from pii_tracer.lineage.sql.relations import (
@@ -34,6 +35,7 @@ from pii_tracer.lineage.sql.scopes import (
     whole_row,
 )
 from pii_tracer.lineage.sql.star_expansion import by_pattern, meant, star
+from pii_tracer.lineage.sql.table_functions import columns_made
 
 MAX_ROUNDS = 20
 """Rounds after which the dependencies of a recursive query are given up as not settled."""
@@ -243,6 +245,9 @@ class Query(FromItems):
         self.from_clause(node, scope, ctes)
         self._named_expressions(node, scope, ctes)
         result = self._projection(node, scope, ctes)
+        if self.dialect == "clickhouse":
+            for reason in aliases_of_columns(node, scope):
+                self.findings.doubt(reason)
         if str(node.args.get("kind") or "").upper() == "VALUE":
             result = _members(result)
         for where in filter(None, (node.args.get("prewhere"), node.args.get("where"))):
@@ -316,7 +321,9 @@ class Query(FromItems):
     def _projected(self, item: exp.Expression, resolve: Callable[[exp.Expression], Field]) -> list[Field]:
         alts = evaluate(item, resolve)
         if isinstance(item, exp.Aliases):
-            return [Field(name.name, alts) for name in item.expressions]
+            names = [name.name for name in item.expressions]
+            made = columns_made(item.this, names, lambda e: Field("", evaluate(e, resolve)))
+            return made if made is not None else [Field(name, alts) for name in names]
         inner = item.unalias()
         if isinstance(inner, exp.Inline):
             self.findings.doubt("the columns of inline() are not known without names")
@@ -343,7 +350,7 @@ class Query(FromItems):
 def _applied(item: Field, functions: Sequence[str]) -> Field:
     """ClickHouse's `* APPLY f`: a column after these functions."""
     for name in reversed(functions):
-        item = Elements(item).get(f"{name}({item.name})")
+        item = Elements(item).whole(f"{name}({item.name})")
     return item
 
 

@@ -175,11 +175,45 @@ class Elements(Relation):
 
     def __init__(self, column: Field) -> None:
         deps = tuple(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in column.deps())
-        self._element = Field(column.name, (Alt(None, deps),))
+        self._members = {key: transformed(item) for key, item in common_members(column.alts).items()}
+        self._element = Field(column.name, (Alt(None, deps, self._members),))
         super().__init__([self._element])
 
     def get(self, name: str) -> Field:
+        found = self._members.get(name.lower())
+        return self.whole(name) if found is None else found.named(name)
+
+    def whole(self, name: str) -> Field:
+        """The element itself, under a name of its own."""
         return self._element.named(name)
+
+
+def common_members(alts: Sequence[Alt]) -> Mapping[str, Field]:
+    """The fields of a struct, where every alternative of it has the same ones."""
+    if not alts or not alts[0].members or any(alt.members.keys() != alts[0].members.keys() for alt in alts):
+        return {}
+    if len(alts) == 1:
+        return alts[0].members
+    return {
+        key: replace(item, alts=limited(a for alt in alts for a in alt.members[key].alts))
+        for key, item in alts[0].members.items()
+    }
+
+
+def transformed(
+    item: Field, kind: Kind = TRANSFORMATION, beside: Sequence[Dep] = (), text: exp.Expression | None = None
+) -> Field:
+    """A field of a struct that goes through a function together with it, its own fields too.
+
+    beside: what decides about it. text: the function's outcome, of which it is a field.
+    """
+    told = None if text is None else exp.Dot(this=text, expression=exp.to_identifier(item.name))
+    alts = []
+    for alt in item.alts:
+        deps = (*(Dep(d.table, d.column, kind.then(d.kind)) for d in alt.deps), *beside)
+        members = {key: transformed(f, kind, beside, told) for key, f in alt.members.items()}
+        alts.append(Alt(told, tuple(dict.fromkeys(deps)), members))
+    return replace(item, alts=limited(alts))
 
 
 @lru_cache(maxsize=65536)
@@ -204,6 +238,15 @@ def fitting(fields: Sequence[Field], names: Sequence[str]) -> bool:
     """Whether fields are called as some columns are, each by a name of its own, in whatever order."""
     called = {f.name.lower() for f in fields}
     return len(called) == len(fields) and called >= {name.lower() for name in names}
+
+
+def in_order(relation: Relation, names: Sequence[str]) -> Relation:
+    """What is written to a table, in the order of the table's columns; those that are not written are empty."""
+    if not names or relation.open:
+        return relation
+    known = {name.lower() for name in names}
+    others = [f for f in relation.fields if f.name.lower() not in known]
+    return Relation([*(relation.known(name) or constant(name) for name in names), *others], indirect=relation.indirect)
 
 
 def union(left: Relation, right: Relation) -> Relation:

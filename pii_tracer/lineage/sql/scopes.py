@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.sql.relations import (
+    IDENTITY,
     TRANSFORMATION,
     Alt,
     Dep,
@@ -73,6 +74,20 @@ class Source:
     relation: Relation
     unseen: frozenset[str] = frozenset()
     hidden: tuple[str, ...] = ()
+
+
+def of_other_rows(source: Source, table: str) -> None:
+    """What a statement reads of the table that it changes is of other rows than the one that it changes."""
+    relation = source.relation
+    if not any(d.table == table and d.kind == IDENTITY for f in relation.fields for d in f.deps()):
+        return
+    fields = [
+        replace(
+            f, alts=tuple(replace(a, deps=tuple(_weak(d) if d.table == table else d for d in a.deps)) for a in f.alts)
+        )
+        for f in relation.fields
+    ]
+    source.relation = Relation(fields, relation.rest, relation.base, relation.indirect, made=relation.made)
 
 
 @dataclass
@@ -161,7 +176,10 @@ class Scope:
     def _qualified(self, parts: list[str]) -> Field | None:
         for length in range(len(parts) - 1, 0, -1):
             prefix = ".".join(parts[:length]).lower()
-            for source in self.sources:
+            called = [s for s in self.sources if prefix in s.names]
+            if len({s.names for s in called if len(s.names) > 1}) > 1:  # of those without an alias
+                self.findings.doubt(f"several tables of the query are called {shown(parts[:length])}")
+            for source in called:
                 if prefix in source.names:
                     found = self._of(source.relation, parts[length])
                     if found is not None:

@@ -24,6 +24,7 @@ from pii_tracer.lineage.sql.multi_inserts import inserts
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import (
     Relation,
+    in_order,
     table_relation,
     union,
     union_by_name,
@@ -300,6 +301,7 @@ class Script:
         fresh = draft.relation()
         if not whole and key not in self.created:
             fresh = self._with_older_columns(draft.output or "", fresh, stay=draft.effect is Effect.CHANGE)
+        fresh = in_order(fresh, () if self.names.loose(key) else [c for c, _ in self.names.columns(key)])
         before = self.views.get(key)
         if before is None or whole:
             relation = Relation(fresh.fields, fresh.rest, indirect=frozenset(made.indirect))
@@ -325,9 +327,8 @@ class Script:
         if stay:
             return union_by_name(fresh, known)
         rest = () if known.fields or not fresh.fields or fresh.rest else (known,)
-        return Relation(
-            [*fresh.fields, *(f for f in known.fields if fresh.known(f.name) is None)], (*fresh.rest, *rest)
-        )
+        older = (f for f in known.fields if fresh.known(f.name) is None)
+        return Relation([*fresh.fields, *older], (*fresh.rest, *rest))
 
 
 _READS = frozenset({Effect.QUERY, Effect.NONE})

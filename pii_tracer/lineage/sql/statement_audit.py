@@ -42,6 +42,8 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
             yield from _unfollowed(part, findings.followed)
         elif isinstance(part, exp.Func | exp.Parameter) and id(part) not in findings.followed:
             yield from reads_elsewhere(part, names)
+        elif _is_template(part):
+            yield "a part of the statement is filled in later: what it will be is not known"
         stored = stored_elsewhere(part)
         if stored is not None:
             yield from [stored] if stored else []
@@ -57,6 +59,14 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
             waiting += part.iter_expressions()
         else:
             yield f"a part of kind {_called(part)} is not understood"
+
+
+def _is_template(part: exp.Expression) -> bool:
+    """`{{ a }}`, which dialects take for a widget or for an object in an object."""
+    if isinstance(part, exp.Placeholder):
+        return isinstance(part.this, exp.Placeholder)
+    inner = part.expressions[0] if isinstance(part, exp.Struct) and len(part.expressions) == 1 else None
+    return isinstance(inner, exp.Struct)
 
 
 def _unfollowed(part: exp.Expression, followed: set[int]) -> Iterator[str]:

@@ -16,7 +16,10 @@ from pii_tracer.lineage.sql.relations import (
     Elements,
     Field,
     Relation,
+    common_members,
+    constant,
     limited,
+    transformed,
 )
 from pii_tracer.lineage.sql.scopes import Scope, Source, struct_fields
 from pii_tracer.lineage.sql.star_expansion import meant
@@ -44,16 +47,58 @@ def generated(node: exp.Expression, scope: Scope, field: Callable[[exp.Expressio
     deps = tuple(dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for f in made for d in f.deps()))
     if not names and isinstance(node, exp.Unnest) and alias is not None and alias.this is not None:
         names = [alias.name]  # BigQuery: the alias names the element
+    by_column = columns_made(maker, names, field)
+    if by_column is not None:
+        return Relation(by_column)
+    members = common_members(made[0].alts) if len(made) == 1 else {}
+    if isinstance(maker, exp.Unnest):
+        members = {key: transformed(item) for key, item in members.items()}
+        if len(names) == len(members) > 1:  # Trino: the fields are the columns
+            return Relation([f.named(n) for f, n in zip(members.values(), names, strict=True)])
     fields = [n for f in made for n in struct_fields(_element(f.type))]
+    if not names and isinstance(node, exp.Unnest) and members:
+        return Relation(list(members.values()))
     if not names:
         names = fields or _told(maker, flattens=isinstance(node, exp.TableFromRows))
     if not names and deps:
-        return Elements(Field("col", (Alt(expression, deps),)))
+        return Elements(Field("col", (Alt(expression, deps, members),)))
     names = names or ["col"]
     if isinstance(node, exp.Unnest) and node.args.get("offset"):
         offset = node.args["offset"]
         names = [*names, offset.name if isinstance(offset, exp.Expression) else "offset"]
-    return Relation([Field(n, (Alt(expression, deps),)) for n in names], made=not deps)
+    return Relation([Field(n, (Alt(expression, deps, members),)) for n in names], made=not deps)
+
+
+def columns_made(
+    maker: exp.Expression, names: Sequence[str], field: Callable[[exp.Expression], Field]
+) -> list[Field] | None:
+    """The named columns of a function that makes several, each of its own arguments; None: of all of them.
+
+    https://spark.apache.org/docs/latest/api/sql/: `stack` lays its arguments out row by row, `inline` makes columns of
+    the fields of structs, `explode` of a map keys and values; `posexplode` has a position before them.
+    """
+    found: list[Field] = []
+    if isinstance(maker, exp.Stack) and isinstance(maker.this, exp.Literal) and maker.this.is_int and names:
+        width = -(-len(maker.expressions) // max(1, int(maker.this.name)))
+        for number in range(width):
+            cells = [field(e) for e in maker.expressions[number::width]]
+            deps = dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for c in cells for d in c.deps())
+            found.append(Field("", (Alt(None, tuple(deps)),)))
+    elif isinstance(maker, exp.Inline):
+        found = list(common_members(field(maker.this).alts).values())
+        found = [transformed(f) for f in found]
+    elif isinstance(maker, exp.Explode):
+        inner = maker.this
+        if isinstance(inner, exp.VarMap | exp.Map) and len(names) >= 2:
+            sides = [inner.args.get("keys"), inner.args.get("values")]
+            found = [transformed(field(side)) for side in sides if side is not None]
+        elif isinstance(maker, exp.Posexplode) and len(names) == 2:
+            found = [transformed(field(inner))]
+        if isinstance(maker, exp.Posexplode) and found:
+            found = [constant(""), *found]
+    if len(found) != len(names) or not found:
+        return None
+    return [f.named(n) for f, n in zip(found, names, strict=True)]
 
 
 def _side_by_side(node: exp.Expression, made: Sequence[Field]) -> Relation | None:
@@ -62,7 +107,7 @@ def _side_by_side(node: exp.Expression, made: Sequence[Field]) -> Relation | Non
     names = [c.name for c in alias.columns] if alias is not None else []
     if len(names) != len(made):
         return None
-    return Relation([Elements(f).get(n) for n, f in zip(names, made, strict=True)])
+    return Relation([Elements(f).whole(n) for n, f in zip(names, made, strict=True)])
 
 
 def _told(maker: exp.Expression, *, flattens: bool) -> list[str]:

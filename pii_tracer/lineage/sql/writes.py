@@ -13,7 +13,7 @@ from pii_tracer.lineage.sql.from_clauses import Ctes
 from pii_tracer.lineage.sql.multi_inserts import inserts
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Field, Relation, constant, limited
-from pii_tracer.lineage.sql.scopes import Scope, Source, shown
+from pii_tracer.lineage.sql.scopes import Scope, Source, of_other_rows, shown
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
 from pii_tracer.lineage.sql.statements.computed_columns import with_computed
 from pii_tracer.lineage.sql.text.table_names import path_table
@@ -75,6 +75,10 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
         target = path_table(table.this.name.rstrip("/"))
         return drafted(query, effect, target, relation, list(relation.fields))
     target = query.target(table, query.ctes_of(node))
+    if body is not None and _mentions(query, body, target) > 1:  # joined with itself: a row has values of others
+        joined = Source((), relation)
+        of_other_rows(joined, target)
+        relation = joined.relation
     static, dynamic = _partitions(table)
     known = [c for c, _ in query.names.columns(target)]
     loose = not columns and query.names.loose(target)
@@ -98,6 +102,11 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     draft = drafted(query, effect, target, relation, fields)
     draft.fields = [*with_computed(query, target, draft.fields), *(constant(n) for n in static)]
     return draft
+
+
+def _mentions(query: Query, body: exp.Expression, table: str) -> int:
+    named = (t for t in body.find_all(exp.Table) if isinstance(t.this, exp.Identifier))
+    return sum(query.names.of(t) == table for t in named)
 
 
 def _listed(query: Query, place: exp.Schema) -> list[str]:
@@ -281,6 +290,8 @@ def copied(query: Query, node: exp.Copy) -> Draft:
     if not node.args.get("kind"):  # COPY … TO
         relation = query.relation(node.this)
         return drafted(query, Effect.REPLACE, path_table(source.name.rstrip("/")), relation, list(relation.fields))
+    if any(p.name.upper() == "INCLUDE_METADATA" for p in node.args.get("params") or ()):
+        query.findings.doubt("which columns COPY fills from what it knows of the files is not followed")
     columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
     target = query.target(table)

@@ -343,6 +343,26 @@ def test_how_a_table_carries_the_person(case: Case) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE prod.out SET email = b.email FROM prod.out b WHERE b.user_id = prod.out.manager_id",
+        "MERGE INTO prod.out USING prod.out b ON b.user_id = prod.out.manager_id "
+        "WHEN MATCHED THEN UPDATE SET email = b.email",
+        "INSERT INTO prod.out SELECT a.user_id, a.manager_id, b.email FROM prod.out a JOIN prod.out b "
+        "ON a.manager_id = b.user_id",
+    ],
+)
+def test_a_value_of_another_row_of_the_same_table_is_anothers(change: str) -> None:
+    """Naively the row is its own person's alone, and the manager's e-mail address stays in it."""
+    made = (
+        "CREATE TABLE prod.out (user_id BIGINT, manager_id BIGINT, email STRING);\n"
+        "INSERT INTO prod.out SELECT user_id, manager_id, email FROM prod.users;\n"
+    )
+    assert not carriage(made).mixed
+    assert "email" in carriage(made + change).mixed
+
+
 def test_what_is_unknown_says_how_it_is_recorded_and_what_would_answer_it() -> None:
     found = carriage(INTO + "SELECT tokenise(user_id) AS t FROM prod.users")
     assert "t = TOKENISE(user_id)" in found.reason

@@ -11,15 +11,17 @@ from pii_tracer.lake.formats.registry import format_names, table_formats
 from pii_tracer.lineage.sql.text.table_names import Names
 
 _PREFIXES = (
-    "dictget", "dicthas", "joinget", "dblink", "lo_", "pg_read_", "pg_ls_", "utl_", "dbms_", "xp_", "sp_", "system$",
+    "dictget", "dicthas", "dictionary_get",
+    "joinget", "dblink", "lo_", "pg_read_", "pg_ls_", "utl_", "dbms_", "xp_", "sp_", "system$",
     "openquery", "openrowset", "opendatasource", "load_file", "read_", "external_query", "remote", "azureblob",
-    "http_get", "http_post", "query_table",
+    "http_get", "http_post", "http_put", "http_patch", "query_table", "aws_s3.", "aws_lambda.",
 )  # fmt: skip
 _NAMES = frozenset(
     {"query_to_xml", "table_to_xml", "query_to_xmlschema", "cursor_to_xml", "schema_to_xml", "database_to_xml", "query",
      "set_config", "getvariable", "getvar", "result_scan", "last_query_id", "file", "url", "s3", "s3cluster", "mysql",
      "postgresql", "mongodb", "redis", "sqlite", "jdbc", "odbc", "executable", "exec", "ts_stat", "sys_exec",
-     "sys_eval", "get_ddl"}
+     "sys_eval", "get_ddl", "pg_notify", "pg_logical_emit_message", "http_request",
+     "writefile", "readfile", "load_extension"}
 )  # fmt: skip
 """Functions, by name or by how their names begin, that read tables, files or variables, or run or write something."""
 _QUERY = re.compile(

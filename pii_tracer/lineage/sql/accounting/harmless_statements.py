@@ -60,6 +60,8 @@ def without_data(node: exp.Expression) -> bool:
         rest = str(node.args.get("expression") or "") + " ".join(words[1:])
         if word == "EXPLAIN" and not re.search(r"\bANALY[ZS]E\b", rest, re.IGNORECASE):
             return True  # it shows how a statement would run
+        if word == "VACUUM" and re.search(r"\bINTO\b", rest, re.IGNORECASE):
+            return False  # SQLite: a copy of the database
         return word in _QUIET_COMMANDS and (word in _SPEAKS_OF_VERBS or not _MOVES.search(rest))
     if isinstance(node, exp.Describe):
         return str(node.args.get("style") or "").upper() not in ("ANALYZE", "ANALYSE")

@@ -50,6 +50,9 @@ def created(query: Query, node: exp.Create) -> Draft:
         relation = query.relation(cast(exp.Expression, body))
         if query.dialect not in _PAIRS_BY_NAME or view:
             relation = renamed(relation, _columns(node))
+        if not (view or stored) and any(isinstance(p, exp.WithDataProperty) and p.args.get("no") for p in listed):
+            query.names.learn(target, [(f.name, f.type) for f in relation.fields])
+            return Draft(Effect.SCHEMA, target, location=location, makes=True)
         effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
         draft = drafted(query, effect, target, relation, list(relation.fields))
         draft.location, draft.makes = location, True
@@ -75,6 +78,8 @@ def _other(query: Query, node: exp.Create, kind: str) -> Draft:
     if not defines_only(node):
         query.findings.opaque = True
         query.findings.doubt(f"what CREATE {kind} takes its rows from is not followed")
+    elif any(node.find_all(exp.ExternalProperty, exp.RemoteWithConnectionModelProperty)):
+        query.findings.doubt(f"the {kind} runs elsewhere: where the values that it is given go is not known")
     elif body is not None and body.find(exp.Table, exp.Query) is not None:
         query.findings.doubt(f"the body of CREATE {kind} is not followed")
     for part in node.find_all(exp.Func):

@@ -11,7 +11,7 @@ from pii_tracer.lineage.sql.column_placement import placed
 from pii_tracer.lineage.sql.from_clauses import Ctes
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Field, Relation, constant
-from pii_tracer.lineage.sql.scopes import Scope, Source
+from pii_tracer.lineage.sql.scopes import Scope, Source, of_other_rows
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
 from pii_tracer.lineage.sql.statements.computed_columns import with_computed
 from pii_tracer.lineage.sql.writes import assignments, called
@@ -25,6 +25,7 @@ def merged(query: Query, node: exp.Merge) -> Draft:
     scope = Scope(query.findings)
     into = Source(called(target_node, target), query.lookup(target))
     source = query.source(node.args["using"], ctes, scope)
+    of_other_rows(source, target)
     scope.sources = [into, source]
     query.findings.tables.pop(target, None)
     if node.args.get("on") is not None:

@@ -9,7 +9,7 @@ from pii_tracer.lineage.sql.expressions import strongest
 from pii_tracer.lineage.sql.from_clauses import Ctes
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import IDENTITY, Alt, Dep, Field, Relation, limited
-from pii_tracer.lineage.sql.scopes import Scope, Source, shown
+from pii_tracer.lineage.sql.scopes import Scope, Source, of_other_rows, shown
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
 from pii_tracer.lineage.sql.statements.computed_columns import with_computed
 from pii_tracer.lineage.sql.writes import assignments, called
@@ -23,7 +23,7 @@ def updated(query: Query, node: exp.Update) -> Draft:
     table = node.this
     scope = Scope(query.findings)
     clause = node.args.get("from_")
-    alias_of = next((s for s in _tables(clause) if isinstance(table, exp.Table) and s.alias == table.name), None)
+    alias_of = next((s for s in _tables(clause) if isinstance(table, exp.Table) and _is_it(query, s, table)), None)
     meant = alias_of if alias_of is not None else table
     through = _through(meant, ctes)
     target = "" if through is not None else query.target(meant)
@@ -35,6 +35,10 @@ def updated(query: Query, node: exp.Update) -> Draft:
         query.joins(clause.this, scope, ctes)
     if isinstance(table, exp.Table) and table.args.get("joins"):
         query.joins(table, scope, ctes)
+    own = table.alias_or_name.lower() if alias_of is None else alias_of.alias_or_name.lower()
+    for source in scope.sources[alias_of is None :]:
+        if own not in source.names:
+            of_other_rows(source, target)
     pairs = assignments(query, node.expressions, scope, ctes)
     if query.dialect in _ONE_BY_ONE:
         pairs = _in_order(target, pairs)
@@ -90,6 +94,15 @@ def _behind(
         query.findings.doubt(f"which table is written to through {shown([table.name])} is not known")
         return query.names.of_text(table.name), pairs
     return tables.pop(), [(column, item) for _, column, item in found]
+
+
+def _is_it(query: Query, listed: exp.Table, table: exp.Table) -> bool:
+    """Whether a table of FROM is the one that is written to: by its alias, or once more by its name."""
+    if listed.alias:
+        return listed.alias == table.name
+    return (
+        not table.alias and isinstance(listed.this, exp.Identifier) and query.names.of(listed) == query.names.of(table)
+    )
 
 
 def _tables(clause: exp.Expression | None) -> list[exp.Table]:

@@ -43,6 +43,11 @@ _SEVERAL = re.compile(
     r";|^\s*(?:--|/\*|#)|\bBEGIN\b|\b(?:CREATE|ALTER)\b.*\b(?:PROC|PROCEDURE|TRIGGER|FUNCTION)\b", re.I | re.S
 )
 """What a text must hold to be more than one statement, or to begin with a comment."""
+_RUNS_COMMENTS = frozenset({"mysql", "singlestore", "doris", "starrocks"})
+_COMMENTED = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|\#[^\n]*|/\*M?!\d*(?P<code>.*?)\*/|/\*.*?\*/""", re.DOTALL
+)
+"""Quoted texts and comments, and comments whose code runs (https://dev.mysql.com/doc/refman/8.4/en/comments.html)."""
 _VERB = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
 _EVOLVES = re.compile(r"^(\s*MERGE)\s+WITH\s+SCHEMA\s+EVOLUTION\b", re.IGNORECASE)
 _REPLACE_INTO = re.compile(r"^(\s*)REPLACE\s+INTO\b", re.IGNORECASE)
@@ -107,6 +112,8 @@ def split(sql: str, dialect: str) -> list[Statement]:
     Raises:
         SqlglotError: the text cannot even be cut into tokens.
     """
+    if dialect in _RUNS_COMMENTS:
+        sql = _COMMENTED.sub(_shown_code, sql)
     if not _SEVERAL.search(sql):
         before = len(sql) - len(sql.lstrip())
         return [Statement(sql.strip(), 1 + sql.count("\n", 0, before))] if sql.strip() else []
@@ -129,6 +136,13 @@ def split(sql: str, dialect: str) -> list[Statement]:
         else:
             result.append(statement)
     return result
+
+
+def _shown_code(found: re.Match[str]) -> str:
+    """`/*!50000 code */` as the code, at its place."""
+    if found["code"] is None:
+        return found[0]
+    return " " * (found.start("code") - found.start()) + found["code"] + "  "
 
 
 @lru_cache(maxsize=64)

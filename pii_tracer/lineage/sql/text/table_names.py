@@ -140,6 +140,10 @@ class Names:
     def _spell(self, written: str, key: str | None = None) -> str:
         return self._spelled.setdefault((key or written).lower(), written)
 
+    def given(self, name: str) -> bool:
+        """Whether a table of exactly this name has a schema."""
+        return self._plain(name) in self._schemas
+
     def columns(self, name: str) -> tuple[tuple[str, str], ...]:
         """Columns (name, type) of a table as spelled here; empty when its schema is not known."""
         key = self._key(name)
