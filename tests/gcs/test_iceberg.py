@@ -64,6 +64,17 @@ def test_a_table_that_a_catalog_names_is_planned_with_its_snapshots(lake: Lake) 
     assert [item["dataset"]["name"] for item in plan["examined"]] == ["wh/db/clean"]
 
 
+def test_somebody_of_a_like_name_is_not_taken_for_the_person(lake: Lake) -> None:
+    """Manifests have the first 16 characters of both alike; the rows of the file that they describe decide."""
+    catalog, alike = catalog_of(lake), ("770000000002", MAIL.replace("example.net", "example.org"))
+    iceberg(catalog, "db.seen", [alike, PERSON])
+    iceberg(catalog, "db.alike", [alike])
+    lake.exports += ["wh/db/seen", "wh/db/alike"]
+    code, plan = planned(lake)
+    assert (code, [copy["table"] for copy in plan["copies"]]) == (0, ["shop.users", "ice.db.seen"])
+    assert [item["dataset"]["name"] for item in plan["examined"]] == ["wh/db/alike"]
+
+
 def test_a_table_that_no_step_may_touch_stays_a_gap_and_says_why(lake: Lake) -> None:
     catalog = catalog_of(lake)
     iceberg(catalog, "db.dropped", [OTHERS[0], PERSON])
