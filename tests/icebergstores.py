@@ -1,4 +1,4 @@
-"""Iceberg tables in stores of tests: PyIceberg writes them through a file I/O of ours, under a SQL catalog here."""
+"""Iceberg tables in stores of tests: PyIceberg writes them through a file I/O of ours, under a SQL or a REST catalog."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
 
@@ -90,7 +92,13 @@ def catalog_in(base: Path, warehouse: str, files: Files) -> SqlCatalog:
     return SqlCatalog("ice", **options, **{"py-io-impl": f"{__name__}.StoreIO"})
 
 
-def iceberg(catalog: SqlCatalog, name: str, *versions: Rows, **properties: Any) -> str:
+def rest_in(uri: str, warehouse: str, files: Files) -> RestCatalog:
+    """A client of a REST catalog whose tables lie in a store. warehouse: their folder there."""
+    _FILES[warehouse] = files
+    return RestCatalog("ice", uri=uri, **{"py-io-impl": f"{__name__}.StoreIO"})
+
+
+def iceberg(catalog: Catalog, name: str, *versions: Rows, **properties: Any) -> str:
     """A table of which each version after the first adds rows; where it lies."""
     schema = pa.schema([("uid", pa.string()), ("mail", pa.string())])
     catalog.create_namespace_if_not_exists(name.partition(".")[0])

@@ -10,7 +10,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,12 @@ _S3A = (
 """What S3A needs of the jars that a session has fetched, of either profile."""
 
 
+def s3a_jars() -> list[Path]:
+    """S3A's jars, which a Spark session that reaches S3 has fetched before."""
+    fetched = Path.home() / installed_profile().ivy / "jars"
+    return [path for name in _S3A for path in fetched.glob(f"{name}.jar")]
+
+
 @dataclass(frozen=True)
 class RestServer:
     """A running server. uri: for clients; warehouse: folder that its tables lie in, where they lie in one."""
@@ -63,12 +69,12 @@ class RestServer:
 
 @contextmanager
 def serving(
-    folder: Path, warehouse: str | None = None, hadoop: Mapping[str, str] | None = None
+    folder: Path, warehouse: str | None = None, hadoop: Mapping[str, str] | None = None, jars: Sequence[Path] = ()
 ) -> Iterator[RestServer]:
     """A server whose database and warehouse lie in a folder, until the block ends.
 
-    warehouse: another place for its tables, in S3; hadoop: then S3A's settings. Its jars are those of a Spark session
-    that reaches S3 and was there before.
+    warehouse: another place for its tables, in a store; hadoop and jars: then settings and jars of the store's file
+    system.
     """
     (port,) = free_ports(1)
     here = folder / "warehouse"
@@ -79,9 +85,7 @@ def serving(
         properties = (f"<property><name>{k}</name><value>{v}</value></property>" for k, v in hadoop.items())
         (folder / "conf").mkdir()
         (folder / "conf" / "core-site.xml").write_text(f"<configuration>{''.join(properties)}</configuration>")
-        fetched = Path.home() / installed_profile().ivy / "jars"
-        hadoop_jars += [str(p) for name in _S3A for p in fetched.glob(f"{name}.jar")]
-        hadoop_jars.append(str(folder / "conf"))
+        hadoop_jars += [*map(str, jars), str(folder / "conf")]
     settings = {
         "CATALOG_CATALOG_NAME": "rest_backend",
         "CATALOG_REST_PORT": str(port),

@@ -9,7 +9,14 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from executors.engine.version_profiles import installed_profile
+from pii_tracer.app.object_places.reading import elsewhere
+from pii_tracer.config.estate_file import load_estate
+from pii_tracer.lake.discovery import discover
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ExitCode
+from pii_tracer.review.plan_file import load_plan
+from pii_tracer.scan.value_forms import build_patterns
+from pii_tracer.verify.verdicts import Residue
 from tests.gcs.shop import BUCKET
 from tests.gcs.tables import Lake, holding
 from tests.gcssupport import Gcs
@@ -43,6 +50,14 @@ def planned(shop: Lake, **more: Any) -> tuple[int, dict[str, Any]]:
     return shop.plan(catalogs=catalogs, **{"object_stores": shop.stored("wh"), **more})
 
 
+def beside(shop: Lake) -> tuple[Residue, ...]:
+    """What verification finds of the person in places that are no copies of the plan."""
+    estate, plan = load_estate(shop.base / "pii-tracer.yaml"), load_plan(shop.plan_file).plan
+    patterns = build_patterns([KeySet(name="user", origin="users", weak=False, values=(("s1", USER), ("s1", MAIL)))])
+    found = elsewhere(estate, plan, discover(estate, shop.base), patterns)
+    return tuple(residue for verdict in found for residue in verdict.residue)
+
+
 def gaps_of(plan: dict[str, Any]) -> dict[str, str]:
     found = (gap for gap in plan["gaps"] if gap["waiver"] is None)
     return {gap["dataset"]["name"].rpartition("/")[2]: gap["reason"] for gap in found}
@@ -62,6 +77,20 @@ def test_a_table_that_a_catalog_names_is_planned_with_its_snapshots(lake: Lake) 
     assert steps[0] == "iceberg_delete_rows"
     assert steps[-4:] == ["iceberg_expire_snapshots", "iceberg_remove_orphans", "object_clear_versions", "verify_copy"]
     assert [item["dataset"]["name"] for item in plan["examined"]] == ["wh/db/clean"]
+
+
+def test_somebody_of_a_like_name_is_not_taken_for_the_person(lake: Lake) -> None:
+    """Manifests have the first 16 characters of both alike; the rows of the file that they describe decide."""
+    catalog, alike = catalog_of(lake), ("770000000002", MAIL.replace("example.net", "example.org"))
+    iceberg(catalog, "db.seen", [alike, PERSON])
+    iceberg(catalog, "db.alike", [alike])
+    lake.exports += ["wh/db/seen", "wh/db/alike"]
+    code, plan = planned(lake)
+    assert (code, [copy["table"] for copy in plan["copies"]]) == (0, ["shop.users", "ice.db.seen"])
+    assert [item["dataset"]["name"] for item in plan["examined"]] == ["wh/db/alike"]
+    assert beside(lake) == ()
+    lake.put("wh/db/alike/data/later.parquet", parquet(PERSON))
+    assert {one.where for one in beside(lake)} >= {"mail", "uid"}
 
 
 def test_a_table_that_no_step_may_touch_stays_a_gap_and_says_why(lake: Lake) -> None:

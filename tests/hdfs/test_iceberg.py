@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop
+from pii_tracer.app.hdfs_places.reading import elsewhere
+from pii_tracer.config.estate_file import load_estate
+from pii_tracer.lake.discovery import discover
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.review.plan_file import load_plan
+from pii_tracer.scan.value_forms import build_patterns
+from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop, parquet
 from tests.hdfs.tables import files_of
 from tests.hdfssupport import SUPERUSER, Hdfs
 from tests.icebergstores import Files, catalog_in, iceberg
@@ -61,6 +67,27 @@ def test_a_table_that_no_catalog_names_or_two_names_have_stays_a_gap(lake: Lake)
     found = {gap["dataset"]["name"].rpartition("/")[2]: gap for gap in plan["gaps"] if gap["waiver"] is None}
     assert "erased there when a catalog names them" in found["dropped"]["reason"]
     assert "it has more than one name (ice.db.second, ice.db.twice)" in found["twice"]["reason"]
+
+
+def test_somebody_of_a_like_name_is_not_taken_for_the_person(lake: Lake) -> None:
+    """Manifests have the first 16 characters of both alike; the rows of the file that they describe decide."""
+    catalog, alike = catalog_of(lake), ("770000000002", MAIL.replace("example.net", "example.org"))
+    iceberg(catalog, "db.seen", [alike, PERSON])
+    iceberg(catalog, "db.alike", [alike])
+    lake.exports += ["wh/db/seen", "wh/db/alike"]
+    plan = planned(lake)[1]
+    assert [copy["table"] for copy in plan["copies"]] == ["shop.users", "ice.db.seen"]
+    assert [item["dataset"]["name"] for item in plan["examined"]] == [f"{lake.root}/wh/db/alike"]
+    estate, loaded = load_estate(lake.base / "pii-tracer.yaml"), load_plan(lake.plan_file).plan
+    patterns = build_patterns([KeySet(name="mail", origin="users", weak=False, values=(("s1", MAIL),))])
+
+    def beside() -> list[str]:
+        found = elsewhere(estate, loaded, discover(estate, lake.base), patterns)
+        return [residue.where for verdict in found for residue in verdict.residue]
+
+    assert beside() == []
+    lake.put("wh/db/alike/data/later.parquet", parquet(PERSON))
+    assert "mail" in beside()
 
 
 @pytest.mark.spark

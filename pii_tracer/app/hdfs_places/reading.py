@@ -19,6 +19,7 @@ from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns
+from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.stores.beside_copies import beside_copies, other_files
@@ -107,8 +108,10 @@ def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns:
 
 def _scans(
     estate: Estate, location: HdfsLocation, places: Iterable[HdfsPlace], patterns: Patterns
-) -> Iterator[FileScan]:
-    return (file.scan for file in _read(client_at(estate, location), places, None, patterns))
+) -> tuple[FileScan, ...]:
+    """Every file of some places, named from the root of HDFS, without cut bounds that the files' rows explain."""
+    files = _read(client_at(estate, location), places, None, patterns)
+    return without_explained(HdfsLocation(authority=location.authority, path="/"), [file.scan for file in files])
 
 
 def _read(

@@ -20,6 +20,7 @@ from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns
+from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.stores.beside_copies import beside_copies, other_files
@@ -112,7 +113,7 @@ def look_at(
         places = places_now(estate, location)
         store = versioned_store(estate, location)
         files = (file for place in places for file in _read(store, place, patterns, location.prefix))
-        found = look_past(name, root, (file.scan for file in files), alone=alone)
+        found = look_past(name, root, without_explained(location, [file.scan for file in files]), alone=alone)
     except EstateError as error:
         return ByteVerdict(copy_id=name, root=root, files=(), unverified=(f"{root}: not searched: {error.what}",))
     kept = (told for place in places for told in _soft_deleted(place, patterns))
@@ -123,7 +124,7 @@ def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns:
     """Places that are no copies of a plan and of which no gap tells: examined ones, and those that came since."""
     for place, shown, name in beside_copies(plan, inventory.object_places, patterns.mask):
         files = _read(versioned_store(estate, place.location), place, patterns)
-        found = look_past(name, shown, (file.scan for file in files))
+        found = look_past(name, shown, without_explained(place.location, [file.scan for file in files]))
         kept = tuple(_soft_deleted(place, patterns))
         yield found.model_copy(update={"unverified": (*found.unverified, *kept)})
 

@@ -49,8 +49,8 @@ def search_object_places(
         looked = list(several(partial(_look, store, patterns), readable))
         told = _told(looked, as_of, patterns)
         if state := tables.get(str(place.location)):
-            told = replace(_told(_explained(looked, place), as_of, patterns), state=state)
-            told = replace(told, evidence=_of_table(place, looked, patterns))
+            looked = _explained(looked, place)
+            told = replace(_told(looked, as_of, patterns), state=state, evidence=_of_table(place, looked, patterns))
         elif not told.unread and not place.table:
             told = _with_state(told, looked, store, place, patterns)
         found[str(place.location)] = told

@@ -22,7 +22,7 @@ from pii_tracer.model.actions import Action
 from sample_lineage import s3_standin
 from tests.executors.s3engine import InBucket, engine_of, pool
 from tests.executors.world import EMAIL, UID
-from tests.restsupport import serving
+from tests.restsupport import s3a_jars, serving
 from tests.s3support import REGION, World, standin, world
 
 __all__ = ["pool", "standin", "world"]
@@ -167,7 +167,7 @@ def test_by_the_name_of_a_rest_catalog(lake: Lake, world: World, tmp_path: Path,
         "fs.s3a.path.style.access": "true",
         "fs.s3a.connection.ssl.enabled": "false",
     }
-    with serving(tmp_path, f"s3://{bucket}", hadoop) as server:
+    with serving(tmp_path, f"s3://{bucket}", hadoop, s3a_jars()) as server:
         by_rest = made(world, tmp_path, pool, bucket, type="iceberg-rest", uri=server.uri)
         by_rest.make(**{"write.delete.mode": "merge-on-read"})
         by_rest.engine.append(by_rest.table, 0, 4, (2,))
