@@ -8,7 +8,15 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 
-from executors.formats.plain_files.arrow_match import BY_HAND, Keys, KeySource, RowsError, keys_of
+from executors.formats.plain_files.arrow_match import (
+    BY_HAND,
+    NOTHING,
+    Keys,
+    KeySource,
+    Nobodys,
+    RowsError,
+    keys_of,
+)
 from executors.formats.plain_files.file_sources import InMemory
 from executors.formats.plain_files.parquet_rewrite import ENCRYPTED, survey
 from executors.formats.plain_files.parquet_surgery.recipe import Recipe
@@ -42,16 +50,21 @@ class Kept:
 
 @dataclass(frozen=True)
 class RowRemoval:
-    """How one step finds the rows that it drops. strong: values that stand for the person wherever they are found."""
+    """How one step finds the rows that it drops. strong: values that stand for the person wherever they are found, but
+    for whole cells of columns of other numbers (nobodys).
+    """
 
     format: Format
     match: Match
     keys: Keys
     strong: frozenset[str]
+    nobodys: Nobodys
 
     @classmethod
-    def of(cls, match: Match | None, kind: Format, keyring: KeySource, things: str = "objects") -> RowRemoval:
-        """things: what is rewritten, in the plural, for the error.
+    def of(
+        cls, match: Match | None, kind: Format, keyring: KeySource, nobodys: Nobodys, things: str = "objects"
+    ) -> RowRemoval:
+        """nobodys: `ExecutionContext.nobodys` of the copy. things: what is rewritten, in the plural, for the error.
 
         Raises:
             RunError: no match, a format that is not rewritten, or an empty key set.
@@ -63,17 +76,25 @@ class RowRemoval:
         keys, strong = keys_of(keyring, match)
         if not all(keys.values()):
             raise RunError("a key set of the match is empty", todo="make the plan again")
-        return cls(kind, match, keys, strong)
+        return cls(kind, match, keys, strong, nobodys)
 
     def kept(self, data: bytes, name: str = "") -> Kept:
         """Drop the rows from the bytes of one object or file (see `drop_rows`)."""
-        return drop_rows(data, self.format, self.match, self.keys, self.strong, name)
+        return drop_rows(data, self.format, self.match, self.keys, self.strong, name, self.nobodys)
 
 
-def drop_rows(data: bytes, kind: Format, match: Match, keys: Keys, strong: frozenset[str], name: str = "") -> Kept:
+def drop_rows(
+    data: bytes,
+    kind: Format,
+    match: Match,
+    keys: Keys,
+    strong: frozenset[str],
+    name: str = "",
+    nobodys: Nobodys = NOTHING,
+) -> Kept:
     """Drop the rows that match. strong: values that stand for the person wherever they are found.
 
-    name: the object's, by whose ending Hadoop's deflate and snappy are known.
+    name: the object's, by whose ending Hadoop's deflate and snappy are known. nobodys: as of `StaleSearch`.
 
     An object without bytes (a folder's mark, Spark's `_SUCCESS`) holds nobody.
 
@@ -84,7 +105,7 @@ def drop_rows(data: bytes, kind: Format, match: Match, keys: Keys, strong: froze
         return Kept(None, 0, 0)
     try:
         if kind is Format.PARQUET:
-            return _parquet(data, match, keys, strong)
+            return _parquet(data, Persons(match, keys, strong, nobodys=nobodys))
         if kind in MODULES:
             return _bare(data, kind, match, keys, name)
     except RowsError:
@@ -95,14 +116,14 @@ def drop_rows(data: bytes, kind: Format, match: Match, keys: Keys, strong: froze
     raise RowsError(f"rewriting {kind} objects is not supported", todo="make the plan again")
 
 
-def _parquet(data: bytes, match: Match, keys: Keys, strong: frozenset[str]) -> Kept:
+def _parquet(data: bytes, persons: Persons) -> Kept:
     old = Original.in_memory(data)
     if is_encrypted(old.data):
         raise RowsError(ENCRYPTED, todo=BY_HAND)
-    seen = survey(old.opened, match, keys, strong)
+    seen = survey(old.opened, persons.match, persons.keys, persons.strong, nobodys=persons.nobodys)
     if not seen.changes:
         return Kept(None, seen.before, seen.after, seen.missing)
-    sink, persons = io.BytesIO(), Persons(match, keys, strong)
+    sink = io.BytesIO()
     made = write_again(old, sink, io.BytesIO, persons)
     new = sink.getvalue()
     read_back(old, Original.in_memory(new), made, persons)

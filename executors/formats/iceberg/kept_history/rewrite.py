@@ -165,7 +165,8 @@ class HistoryRewrite:
         match = match_of(self.copy)
         keys, strong = keys_of(self.ctx.keyring, match)
         table = self._table(history)
-        return Persons(match, keys, strong, self._holds, table.schema(), table.properties)
+        nobodys = self.ctx.nobodys(self.copy)
+        return Persons(match, keys, strong, self._holds, table.schema(), table.properties, nobodys)
 
     def _holds(self, text: str) -> bool:
         """By the same search as planning and verification."""
