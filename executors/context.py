@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from executors.engine.spark_session import open_session
-from executors.value_search import Finds, finds_nothing
+from executors.value_search import Finder, Finds, finds_nothing
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import KeySet
@@ -93,6 +94,14 @@ class ExecutionContext:
             label.lower(): frozenset(value for name in names for value in spelled(self.keyring.key_set(name)))
             for label, names in self.no_keys(copy).items()
         }
+
+    @cached_property
+    def _finder(self) -> Finder:
+        return self.finds(self.everything)
+
+    def holds(self, text: str) -> bool:
+        """Whether a text has any value of the plan's persons in it, by the same search as planning and verification."""
+        return self._finder.in_text(text)
 
     @contextmanager
     def setting(self, name: str, value: str) -> Iterator[None]:

@@ -185,6 +185,9 @@ class Context:
     def nobodys(self, copy: Copy | None) -> Mapping[str, frozenset[str]]:
         return self.others
 
+    def holds(self, text: str) -> bool:
+        return self.finds(self.everything).in_text(text)
+
 
 def keyring() -> KeyRing:
     return KeyRing(

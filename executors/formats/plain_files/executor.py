@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,7 +44,6 @@ from executors.formats.plain_files.row_masking import lasting
 from executors.formats.plain_files.spark_support import PlainFilesOnSpark
 from executors.formats.shared_files import read_by
 from executors.sweep.table_folders import refusals
-from executors.value_search import Finder
 from pii_tracer.common.parquet_footer import is_encrypted_file
 from pii_tracer.lake.formats.plain_files.data_file import file_sha256
 from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS, is_rewritten
@@ -220,15 +218,7 @@ class FilesExecutor:
         keys, strong = keys_of(self._ctx.keyring, match)
         mask = mask_of(copy) if step.action is Action.FILES_MASK_ROWS else None
         nobodys = self._ctx.nobodys(copy)
-        return _Task(_format(step), match, keys, strong, mask, _options(step), self._holds, nobodys)
-
-    def _holds(self, text: str) -> bool:
-        """By the same search as planning and verification."""
-        return self._finder.in_text(text)
-
-    @cached_property
-    def _finder(self) -> Finder:
-        return self._ctx.finds(self._ctx.everything)
+        return _Task(_format(step), match, keys, strong, mask, _options(step), self._ctx.holds, nobodys)
 
     def _refuse_rows_without_owner(self, task: _Task, todo: Mapping[Path, _Rows]) -> None:
         """Rows that only a column finds which becomes NULL would be nobody's afterwards."""

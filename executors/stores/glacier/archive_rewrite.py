@@ -187,8 +187,7 @@ class Rewriting:
 
     @cached_property
     def _removal(self) -> RowRemoval:
-        ctx, own = self.work.ctx, self.parameters
-        return RowRemoval.of(own.match, own.format, ctx.keyring, ctx.nobodys(self.work.copy))
+        return RowRemoval.of(self.work.ctx, self.work.copy, self.parameters.match, self.parameters.format)
 
     @cached_property
     def _finder(self) -> Finder:

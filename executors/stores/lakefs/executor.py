@@ -152,7 +152,7 @@ class LakefsExecutor:
         if not isinstance(parameters, RewriteParameters):
             raise RunError("the step is none that rewrites", todo="make the plan again")
         match = copy.match if copy else None
-        removal = RowRemoval.of(match, parameters.format, self._ctx.keyring, self._ctx.nobodys(copy))
+        removal = RowRemoval.of(self._ctx, copy, match, parameters.format)
         return Rewriting(work.client, parameters, removal)
 
 

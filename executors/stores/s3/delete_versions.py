@@ -258,7 +258,7 @@ class VersionDeleter(S3Part[DeleteParameters]):
         match = self.parameters.match or (self.copy.match if self.copy else None)
         if match is None or self.parameters.format is None:
             return False
-        removal = RowRemoval.of(match, self.parameters.format, self.ctx.keyring, self.ctx.nobodys(self.copy))
+        removal = RowRemoval.of(self.ctx, self.copy, match, self.parameters.format)
         if self._reads_free(self.client, self.parameters.bucket, version.key, version.version_id, removal):
             return True
         origin = self.parameters.origin_bucket

@@ -44,7 +44,8 @@ PLAN_TAG = "pii-tracer-plan"
 class S3Context(Protocol):
     """What the S3 executor needs of the execution context. everything: all key sets of the plan. told: the facts that a
     step has given so far. note: puts some into the journal at once. finds: searches for the values of key sets.
-    nobodys: by column of a copy, values that are another system's numbers there."""
+    nobodys: by column of a copy, values that are another system's numbers there. holds: whether a text has any value.
+    """
 
     @property
     def estate(self) -> Estate: ...
@@ -68,6 +69,8 @@ class S3Context(Protocol):
     def finds(self) -> Finds: ...
 
     def nobodys(self, copy: Copy | None) -> Nobodys: ...
+
+    def holds(self, text: str) -> bool: ...
 
 
 P = TypeVar("P", bound="BucketParameters")

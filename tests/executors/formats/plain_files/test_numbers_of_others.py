@@ -12,8 +12,9 @@ import pytest
 from executors.formats.plain_files.row_removal import Kept, RowRemoval
 from pii_tracer.model.datasets import Format, KeySet, Match, MatchTerm
 from pii_tracer.model.errors import RunError
+from tests.executors.formats.plain_files.alone import Alone
 
-KEY, LONGER = "7340219981", "73402199810"
+KEY, MAIL = "7340219981", "asha.rao@mail.example"
 MATCH = Match(terms=(MatchTerm(column="rider", key_set="rider.id", type="bigint"),))
 NOBODYS = {"driver": frozenset({KEY})}
 
@@ -30,7 +31,7 @@ def parquet(columns: dict[str, Any], metadata: dict[str, str] | None = None, **o
 
 
 def kept(data: bytes, *, nobodys: dict[str, frozenset[str]] = NOBODYS) -> Kept:
-    return RowRemoval.of(MATCH, Format.PARQUET, Ring(), nobodys).kept(data)
+    return RowRemoval.of(Alone(Ring(), nobodys, MAIL), None, MATCH, Format.PARQUET).kept(data)
 
 
 NUMBERS = pa.array([int(KEY), int(KEY) + 1])
@@ -77,3 +78,15 @@ def test_a_number_in_the_files_own_metadata_is_refused() -> None:
 
 def test_a_column_of_many_names_is_compared_in_any_case() -> None:
     assert kept(parquet({"rider": [1, 2], "Driver": NUMBERS})).data is None
+
+
+@pytest.mark.parametrize("entry", [MAIL, f"of {MAIL}", "somebody else's"])
+def test_an_entry_of_a_dictionary_that_no_row_uses_goes(entry: str) -> None:
+    """By whatever value of the person: an archive's rows may be found by her key, and a dictionary have her mail."""
+    notes = pa.DictionaryArray.from_arrays(pa.array([1, 1]), pa.array([entry, "x"]))
+    found = kept(parquet({"rider": [1, 2], "note": notes}))
+    assert found.stale is (MAIL in entry)
+    if found.data is not None:
+        assert MAIL.encode() not in found.data
+        assert found.rows_after == 2
+        assert kept(found.data).data is None

@@ -172,3 +172,6 @@ class Context:
 
     def nobodys(self, copy: Copy | None) -> Mapping[str, frozenset[str]]:
         return {}
+
+    def holds(self, text: str) -> bool:
+        return self.finds(self.everything).in_text(text)
