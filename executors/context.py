@@ -7,18 +7,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from executors.engine.spark_session import open_session
-from executors.value_search import Finds, finds_nothing
+from executors.value_search import Finder, Finds, finds_nothing
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.number_keys import spelled
+from pii_tracer.model.other_numbers import NoKeys, NotKeys, no_keys_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from pii_tracer.model.plan import Copy
 
 IN_FLIGHT_HOURS = 24
 """Longer than jobs take from their first file to their commit; Iceberg's procedure draws the line there as well."""
@@ -37,9 +41,9 @@ class ExecutionContext:
     verified_at: when a step of the run was verified, from its journal; None where it was not. told: the facts of every
     answer that a step gave so far, also where it failed or waits, from the journal. note: puts facts of a step there
     before it answers, for what nobody can see any more when it is killed. everything: all key sets of the plan, for
-    what is searched and not compared. stores: the schemes of those that the session
-    reaches; it knows the tables that are declared there. finds:
-    searches for the values of key sets.
+    what is searched and not compared. not_keys: the plan's columns of other systems' numbers. stores: the schemes of
+    those that the session reaches; it knows the tables that are declared there. finds: searches for the values of key
+    sets.
     """
 
     estate: Estate
@@ -52,6 +56,7 @@ class ExecutionContext:
     note: Callable[[str, Mapping[str, Any]], None] = lambda step, facts: None
     stores: frozenset[str] = frozenset()
     finds: Finds = finds_nothing
+    not_keys: tuple[NotKeys, ...] = ()
     _views: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -78,6 +83,25 @@ class ExecutionContext:
         0 where the estate file says that every writer is stopped.
         """
         return IN_FLIGHT_HOURS if any(not writer.stopped for writer in self.estate.writers) else 0
+
+    def no_keys(self, copy: Copy | None) -> NoKeys:
+        """By column of a copy, the key sets that it holds none of, by the owner's word."""
+        return no_keys_at(self.not_keys, copy.dataset, copy.location) if copy else {}
+
+    def nobodys(self, copy: Copy | None) -> dict[str, frozenset[str]]:
+        """By column of a copy, the persons' values that are another system's numbers in it."""
+        return {
+            label.lower(): frozenset(value for name in names for value in spelled(self.keyring.key_set(name)))
+            for label, names in self.no_keys(copy).items()
+        }
+
+    @cached_property
+    def _finder(self) -> Finder:
+        return self.finds(self.everything)
+
+    def holds(self, text: str) -> bool:
+        """Whether a text has any value of the plan's persons in it, by the same search as planning and verification."""
+        return self._finder.in_text(text)
 
     @contextmanager
     def setting(self, name: str, value: str) -> Iterator[None]:

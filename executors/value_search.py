@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from pii_tracer.model.datasets import KeySet, Match
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.other_numbers import NoKeys
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,10 @@ class Finder(Protocol):
     def in_text(self, text: str) -> bool:
         """Whether a text holds a value that cannot be mistaken."""
 
-    def in_file(self, name: str, data: bytes, match: Match, others: Collection[str]) -> Seen:
-        """What a file holds. name: its ending tells what it is; match: how its rows of persons were found."""
+    def in_file(self, name: str, data: bytes, match: Match, others: Collection[str], no_keys: NoKeys) -> Seen:
+        """What a file holds. name: its ending tells what it is; match: how its rows of persons were found; no_keys: its
+        columns of other systems' numbers.
+        """
 
     def beside(self, answer: Mapping[str, Any], tags: Mapping[str, str], others: Collection[str]) -> Seen:
         """What stands beside an object's bytes. answer: of HeadObject or GetObject."""

@@ -28,7 +28,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.s3.archive_versions import S3Client, s3_clients
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import KeySet, Match, MatchTerm
-from pii_tracer.model.plan import Step
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.review.sealed_person_values import KeyRing
 from sample_lineage import s3_standin
 
@@ -176,10 +176,17 @@ class Context:
     told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
     note: Callable[[str, Mapping[str, Any]], None] = lambda step, facts: None
     finds: Finds = ScanFinder
+    others: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def everything(self) -> tuple[KeySet, ...]:
         return self.keyring.key_sets
+
+    def nobodys(self, copy: Copy | None) -> Mapping[str, frozenset[str]]:
+        return self.others
+
+    def holds(self, text: str) -> bool:
+        return self.finds(self.everything).in_text(text)
 
 
 def keyring() -> KeyRing:

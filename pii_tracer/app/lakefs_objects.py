@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.lakefs.client import LakefsClient
@@ -30,7 +31,12 @@ from planners.stores.lakefs.repositories import lakefs_match
 
 
 def read_evidence(
-    estate: Estate, base: Path, tables: tuple[TableState, ...], survey: Survey, state: LakefsState
+    estate: Estate,
+    base: Path,
+    tables: tuple[TableState, ...],
+    survey: Survey,
+    state: LakefsState,
+    numbers: OtherNumbers,
 ) -> LakefsEvidence:
     """Read every object that any commit, or what is staged, names, and every one that nobody names."""
     patterns = build_patterns(survey.key_sets.values())
@@ -41,7 +47,8 @@ def read_evidence(
     strays: set[str] = set()
     unread: list[str] = []
     # as the verifier compares: an object that holds nobody but another with a longer key is left alone
-    for item in _objects(estate, base, state, patterns, patterns.comparing(key_columns(match))):
+    whole = numbers.at(patterns, state.dataset, state.location).comparing(key_columns(match))
+    for item in _objects(estate, base, state, patterns, whole):
         objects += 1
         unread += [f"{item.scan.path}: {reason}" for reason in item.scan.unread]
         if any(not hit.weak or _ours(hit, columns) for hit in item.scan.hits):
@@ -88,24 +95,26 @@ def _ours(hit: Hit, columns: frozenset[str]) -> bool:
     return hit.column is not None and hit.column in columns
 
 
-def look(estate: Estate, base: Path, copy: Copy, patterns: Patterns, plan_id: str) -> LakefsLook:
-    """Read a copy that is a repository, all of it.
+def look(estate: Estate, base: Path, copy: Copy, patterns: Patterns, in_rows: Patterns, plan_id: str) -> LakefsLook:
+    """Read a copy that is a repository, all of it. in_rows: what is looked for in objects with rows of its table.
 
     Raises:
         EstateError: it cannot be read, or the estate file does not declare it any more.
     """
     state = _state(estate, base, copy.dataset)
-    whole = patterns.comparing(key_columns(copy.match))
+    whole = in_rows.comparing(key_columns(copy.match))
     found = judge_repository(copy, state, _objects(estate, base, state, patterns, whole), whole, plan_id)
     return replace(found, bytes=_with_begun(found.bytes, begun_uploads(estate, base, state)))
 
 
-def look_elsewhere(estate: Estate, base: Path, dataset: DatasetId, patterns: Patterns) -> ByteVerdict:
+def look_elsewhere(
+    estate: Estate, base: Path, dataset: DatasetId, patterns: Patterns, in_rows: Patterns
+) -> ByteVerdict:
     """A repository that was examined and is no copy, looked at again. Short numbers do not count in it."""
     name, root = f"(no copy) {dataset.name}", f"{dataset.namespace}/{dataset.name}"
     try:
         state = _state(estate, base, dataset)
-        found = [i.scan for i in _objects(estate, base, state, patterns)]
+        found = [i.scan for i in _objects(estate, base, state, patterns, in_rows)]
     except EstateError as error:
         return ByteVerdict(copy_id=name, root=root, files=(), unverified=(error.what,))
     return _with_begun(look_past(name, root, found), begun_uploads(estate, base, state))

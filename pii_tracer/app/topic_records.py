@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.lake.inventory import Inventory, TopicState
@@ -34,7 +35,9 @@ from planners.locate.subject_survey import Survey
 from planners.streams.kafka.topics import topic_match
 
 
-def read_evidence(estate: Estate, base: Path, inventory: Inventory, survey: Survey, state: TopicState) -> TopicEvidence:
+def read_evidence(
+    estate: Estate, base: Path, inventory: Inventory, survey: Survey, state: TopicState, numbers: OtherNumbers
+) -> TopicEvidence:
     """Read a whole topic at planning. A topic that cannot be read to its end is unread, never clean."""
     cluster = next(c for c in estate.kafka if c.name == state.cluster)
     values = {name: frozenset(v for _, v in keys.values) for name, keys in survey.key_sets.items()}
@@ -42,7 +45,7 @@ def read_evidence(estate: Estate, base: Path, inventory: Inventory, survey: Surv
     schemas = ClusterSchemas(cluster, base)
     matcher = RecordMatcher(state.declared, match, values, schemas, keyless=not state.compacted)
     counts = _Counts(matcher, state.declared)
-    patterns = build_patterns(survey.key_sets.values())
+    patterns = numbers.at(build_patterns(survey.key_sets.values()), state.dataset, state.location)
     settings = client_settings(cluster, base)
     try:
         records = read_topic(settings, state.declared.name, range(len(state.offsets)))

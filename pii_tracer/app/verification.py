@@ -174,7 +174,10 @@ class Verification:
 
     def _patterns(self, copy: Copy) -> Patterns:
         """What is looked for in a copy, and in what hangs from a table in the same place."""
-        return self.patterns.leaving_out(no_keys_at(self.plan.not_keys, copy.dataset, copy.location))
+        return self._patterns_at(copy.dataset, copy.location)
+
+    def _patterns_at(self, *places: DatasetId | str) -> Patterns:
+        return self.patterns.leaving_out(no_keys_at(self.plan.not_keys, *places))
 
     def _s3_table(self, copy: Copy, place: S3Location) -> CopyVerdict:
         from pii_tracer.app.s3_places import look
@@ -200,7 +203,7 @@ class Verification:
     def _topic(self, copy: Copy) -> TopicLook:
         from pii_tracer.app.topic_records import look
 
-        return look(self.estate, self.base, copy, self.patterns)
+        return look(self.estate, self.base, copy, self._patterns(copy))
 
     def _beside(self, copy: Copy, before: Baseline, after: Baseline) -> Bystanders:
         """Everybody else's records of a topic, without what its own retention took meanwhile."""
@@ -211,7 +214,7 @@ class Verification:
     def _repository(self, copy: Copy) -> LakefsLook:
         from pii_tracer.app.lakefs_objects import look
 
-        return look(self.estate, self.base, copy, self.patterns, self.plan.plan_id)
+        return look(self.estate, self.base, copy, self.patterns, self._patterns(copy), self.plan.plan_id)
 
     def _place_files(self, copy: Copy) -> PlaceLook:
         """A place of HDFS or of an object store."""
@@ -340,7 +343,7 @@ class Verification:
             place = paths.real_path(dataset)
             if place is None or not place.exists():
                 continue
-            patterns = self.patterns.leaving_out(no_keys_at(self.plan.not_keys, dataset))
+            patterns = self._patterns_at(dataset)
             verdicts.append(look_past(name, str(place), scan_tree(place, patterns, searchers=self.searchers).files))
         for name, file in lone_files(self.plan, inventory, self.patterns):
             found = scan_tree(file, self.patterns, searchers=self.searchers).files if file.exists() else ()
@@ -382,9 +385,9 @@ class Verification:
             return None
         from pii_tracer.app.topic_records import look_elsewhere
 
-        return look_elsewhere(self.estate, self.base, dataset, self.patterns)
+        return look_elsewhere(self.estate, self.base, dataset, self._patterns_at(dataset))
 
     def _lakefs_of(self, dataset: DatasetId) -> ByteVerdict:
         from pii_tracer.app.lakefs_objects import look_elsewhere
 
-        return look_elsewhere(self.estate, self.base, dataset, self.patterns)
+        return look_elsewhere(self.estate, self.base, dataset, self.patterns, self._patterns_at(dataset))

@@ -199,7 +199,8 @@ def _other_numbers(plan: ErasurePlan) -> str | None:
         names = {name.lower() for name in (item.column, *item.labels)}
         for copy in plan.copies:
             terms = copy.places.terms if copy.places and copy.dataset == item.dataset else ()
-            if any(term.column.lower() in names and term.key_set in item.key_sets for term in terms):
+            mine = (term for term in terms if term.key_set in item.key_sets)
+            if any(names & {term.column.lower(), term.label().lower()} for term in mine):
                 return f"not_keys.{number} is a column by which rows of the persons are found"
     return None
 

@@ -289,7 +289,7 @@ class Collector:
             for label, leaf in json_leaves(value):
                 inner.leaf(leaf, where, f"{column or ''}.{label}" if label != "$" else column)
             self.merge(inner)
-            for (name, form), count in found.items():
+            for (name, form), count in beyond(found, inner.left.shown_in(value)).items():
                 if name not in inner.seen:
                     self.add(name, form, where, column, count)
 

@@ -64,7 +64,7 @@ def unconnected(world: World, origins: Sequence[CopyDraft], examined: Sequence[E
     """
     found: list[Gap | Examined] = []
     for stored in stored_places(world):
-        states, origin = tables_named(stored.of, world), origin_of(stored.of, origins)
+        states, origin = tables_named(stored.of, world.inventory.tables), origin_of(stored.of, origins)
         unclear = _unclear(stored.of, states) or ("" if origin else untold((stored.of,), world))
         if unclear:
             found.append(_unmatched(stored, unclear))
@@ -118,15 +118,15 @@ def untold(of: Iterable[str], world: World) -> str:
     That such a table holds nothing of them today settles it for the table, and for nothing that was stored of it.
     """
     lost = {dataset for gap in world.graph.gaps for dataset in (gap.dataset, gap.same_as)}
-    lacking = ", ".join(name for name in of if lost & {s.dataset for s in tables_named(name, world)})
+    lacking = ", ".join(name for name in of if lost & {s.dataset for s in tables_named(name, world.inventory.tables)})
     return (
         f"and what lineage knows of {lacking} is not complete: load what is missing, or look into it" if lacking else ""
     )
 
 
-def tables_named(of: str, world: World) -> list[TableState]:
+def tables_named(of: str, tables: Iterable[TableState]) -> list[TableState]:
     """The tables that people mean who write this name; by its very name first."""
-    states = [s for s in world.inventory.tables if names_place(of, s.table, s.location, s.dataset.name)]
+    states = [s for s in tables if names_place(of, s.table, s.location, s.dataset.name)]
     return [s for s in states if s.table == of] or states
 
 

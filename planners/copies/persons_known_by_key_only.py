@@ -89,7 +89,7 @@ def _stored_of(ways: set[DatasetId], world: World, backups: Sequence[Backup]) ->
     """Archives with their replicas, vaults, lakeFS repositories and backups that are declared of these datasets."""
 
     def of_them(name: str) -> bool:
-        tables = {state.dataset for state in tables_named(name, world)}
+        tables = {state.dataset for state in tables_named(name, world.inventory.tables)}
         return bool(tables & ways) or any(names_place(name, None, dataset.name) for dataset in ways)
 
     yield from (place.location for place in stored_places(world) if of_them(place.of))
@@ -102,7 +102,7 @@ def _topics(found: Survey, ways: set[DatasetId], world: World) -> Iterator[str]:
     lost = frozenset[str]().union(*(earlier.origins for earlier in found.keys.earlier))
     for state in world.inventory.topics:
         origins = origins_in(found, state, world.inventory)
-        of_them = {table.dataset for table in tables_named(state.declared.of, world)} & ways
+        of_them = {table.dataset for table in tables_named(state.declared.of, world.inventory.tables)} & ways
         other = found.subject.key not in origins and bool(origins if found.keys.key_only else origins & lost)
         if of_them or state.dataset in ways or other:
             yield state.location

@@ -44,7 +44,7 @@ def plain_key_sets(found: Survey) -> tuple[str, ...]:
 def contradicted(found: Survey, state: TableState | None, told: NotKeys) -> str | None:
     """Why a declared column cannot be taken for one of other numbers; None where nothing speaks against it."""
     if state is None:
-        return "this table was not found"
+        return "this table was not found, or its files are not plain rows"
     column = named(state, told.column)
     if column is None:
         return "the table has no such column"

@@ -90,7 +90,7 @@ class Run:
 
     def look(self) -> LakefsLook:
         patterns = build_patterns(self.keyring.key_sets)
-        return look(self.estate, self.shop.base, self.copy, patterns, self.plan.plan_id)
+        return look(self.estate, self.shop.base, self.copy, patterns, patterns, self.plan.plan_id)
 
 
 def prepared(shop: Shop, *words: str, **more: Any) -> Run:

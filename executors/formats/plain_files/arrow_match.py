@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -25,6 +26,11 @@ from pii_tracer.model.key_columns import joined, joined_arrays
 from pii_tracer.model.number_keys import plain_texts, spelled
 
 Keys = Mapping[str, frozenset[str]]
+
+Nobodys = Mapping[str, frozenset[str]]
+"""By label of a column, in lower case, the persons' values that are another system's numbers where a whole cell of the
+column is one (`pii_tracer.model.other_numbers`)."""
+NOTHING: Nobodys = MappingProxyType({})
 
 
 BY_HAND = "look at the object by hand; it is kept as it is"

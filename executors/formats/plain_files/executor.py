@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +28,7 @@ from executors.engine.local_paths import (
 from executors.engine.mask_sql import mask_of, nobodys, treated
 from executors.engine.match_sql import match_of
 from executors.formats.plain_files import parquet_rewrite, parquet_summary, sink_log
-from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError, keys_of
+from executors.formats.plain_files.arrow_match import BY_HAND, Keys, Nobodys, RowsError, keys_of
 from executors.formats.plain_files.folder_rebuild import FolderRebuild
 from executors.formats.plain_files.parquet_dictionaries import Holds
 from executors.formats.plain_files.parquet_surgery.rewriting import (
@@ -45,7 +44,6 @@ from executors.formats.plain_files.row_masking import lasting
 from executors.formats.plain_files.spark_support import PlainFilesOnSpark
 from executors.formats.shared_files import read_by
 from executors.sweep.table_folders import refusals
-from executors.value_search import Finder
 from pii_tracer.common.parquet_footer import is_encrypted_file
 from pii_tracer.lake.formats.plain_files.data_file import file_sha256
 from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS, is_rewritten
@@ -62,7 +60,8 @@ _T = TypeVar("_T")
 class _Task:
     """How rows are found in a step's files, and what becomes of them: they go, or stay by `mask`.
 
-    options: how text is to be read. holds: whether a text has any value of the plan's persons in it.
+    options: how text is to be read. holds: whether a text has any value of the plan's persons in it. nobodys: columns
+    of other systems' numbers.
     """
 
     kind: Format
@@ -72,6 +71,7 @@ class _Task:
     mask: Mask | None
     options: Mapping[str, str]
     holds: Holds
+    nobodys: Nobodys
 
 
 @dataclass(frozen=True)
@@ -217,15 +217,8 @@ class FilesExecutor:
         match = match_of(copy)
         keys, strong = keys_of(self._ctx.keyring, match)
         mask = mask_of(copy) if step.action is Action.FILES_MASK_ROWS else None
-        return _Task(_format(step), match, keys, strong, mask, _options(step), self._holds)
-
-    def _holds(self, text: str) -> bool:
-        """By the same search as planning and verification."""
-        return self._finder.in_text(text)
-
-    @cached_property
-    def _finder(self) -> Finder:
-        return self._ctx.finds(self._ctx.everything)
+        nobodys = self._ctx.nobodys(copy)
+        return _Task(_format(step), match, keys, strong, mask, _options(step), self._ctx.holds, nobodys)
 
     def _refuse_rows_without_owner(self, task: _Task, todo: Mapping[Path, _Rows]) -> None:
         """Rows that only a column finds which becomes NULL would be nobody's afterwards."""
@@ -269,7 +262,13 @@ def _survey(task: _Task, path: Path) -> _Rows:
         if is_encrypted_file(path):
             raise RowsError(parquet_rewrite.ENCRYPTED, todo=BY_HAND)
         seen = parquet_rewrite.survey(
-            lambda **options: pq.ParquetFile(path, **options), task.match, task.keys, task.strong, task.mask, task.holds
+            lambda **options: pq.ParquetFile(path, **options),
+            task.match,
+            task.keys,
+            task.strong,
+            task.mask,
+            task.holds,
+            task.nobodys,
         )
         return _Rows(seen.before, seen.after, seen.stale)
     before, after, _ = MODULES[task.kind].survey(path, task.match, task.keys, task.mask, **task.options)
@@ -293,7 +292,7 @@ def _rewrite(task: _Task, path: Path) -> dict[str, Any]:
     temporary.touch(mode=0o600)
     how = (task.match, task.keys, task.mask)
     if task.kind is Format.PARQUET:
-        persons = Persons(task.match, task.keys, task.strong, task.mask, task.holds)
+        persons = Persons(task.match, task.keys, task.strong, task.mask, task.holds, task.nobodys)
         with Original.at(path) as old:
             with temporary.open("w+b") as sink:
                 made = write_again(old, sink, lambda: scratch_beside(path), persons)

@@ -11,6 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from executors.formats.plain_files.arrow_match import Nobodys
+from pii_tracer.model.number_keys import without_fraction
+
 Holds = Callable[[str], bool]
 """Whether a text has a value of the persons in it."""
 
@@ -21,21 +24,39 @@ def holds_nothing(text: str) -> bool:
 
 
 def stale_entries(
-    opened: Callable[..., pq.ParquetFile], paths: Mapping[int, Sequence[str]], strong: Collection[str], holds: Holds
+    opened: Callable[..., pq.ParquetFile],
+    paths: Mapping[int, Sequence[str]],
+    strong: Collection[str],
+    holds: Holds,
+    nobodys: Nobodys,
 ) -> Iterator[int]:
     """Row groups of which a dictionary has a value among its entries (strong), or in one that no row uses (holds).
 
     paths: columns with dictionaries by row group. An entry that a row uses is a row's value: writing the file again
-    would not take it away.
+    would not take it away. nobodys: as of `StaleSearch`.
     """
-    values = pa.array(sorted(strong), pa.large_string())
     every = sorted({path for found in paths.values() for path in found})
     with opened(read_dictionary=every) as encoded:
         for group, columns in paths.items():
-            tables = encoded.read_row_group(group, columns=list(columns)).columns if columns else ()
-            arrays = (found for column in tables for chunk in column.chunks for found in _dictionaries(chunk))
-            if any(_equals(array.dictionary, values) or any(map(holds, _unused(array))) for array in arrays):
+            if columns and any(_holds(found, strong, holds, nobodys) for found in _read(encoded, group, columns)):
                 yield group
+
+
+def _read(file: pq.ParquetFile, group: int, columns: Sequence[str]) -> Iterator[tuple[str, pa.DictionaryArray]]:
+    """The dictionaries of some columns, each with the column's name where it is of whole cells."""
+    table = file.read_row_group(group, columns=list(columns))
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        for chunk in column.chunks:
+            for array in _dictionaries(chunk):
+                yield name.lower() if array is chunk else "", array
+
+
+def _holds(found: tuple[str, pa.DictionaryArray], strong: Collection[str], holds: Holds, nobodys: Nobodys) -> bool:
+    name, array = found
+    left = nobodys.get(name, frozenset())
+    values = pa.array(sorted(frozenset(strong) - left), pa.large_string())
+    unused = (text for text in _unused(array) if without_fraction(text.strip()) not in left)
+    return _equals(array.dictionary, values) or any(map(holds, unused))
 
 
 def unused_entries(opened: Callable[..., pq.ParquetFile], paths: Sequence[str], groups: Sequence[int]) -> set[int]:

@@ -18,7 +18,9 @@ import pyarrow.parquet as pq
 
 from executors.formats.plain_files.arrow_match import (
     BY_HAND,
+    NOTHING,
     Keys,
+    Nobodys,
     RowsError,
     person_mask,
     present_terms,
@@ -72,11 +74,12 @@ def survey(
     strong: frozenset[str],
     mask: Mask | None = None,
     holds: Holds = holds_nothing,
+    nobodys: Nobodys = NOTHING,
 ) -> Seen:
     """Count the rows that stay as they are. strong: values that stand for the person wherever they are found.
 
     mask: what becomes NULL in the persons' rows; they go without it. holds: whether a text has any value of theirs in
-    it, also one that rows are not found by; asked of dictionary entries that no row uses.
+    it, also one that rows are not found by; asked of dictionary entries that no row uses. nobodys: as of `StaleSearch`.
 
     Raises:
         RowsError: no column of the match exists, a value cannot be compared, a column cannot become NULL, or a value
@@ -86,13 +89,13 @@ def survey(
         _refuse_named(source, strong)
         terms, missing = present_terms(source.schema_arrow.names, match)
         before = int(source.metadata.num_rows)
-        changed, search = _found(opened, source, terms, keys, strong, mask, holds)
+        changed, search = _found(opened, source, terms, keys, strong, mask, holds, nobodys)
         rows = sum(changed.values())
         return Seen(before, before - rows, missing, not rows and (search.in_writer(source) or search.anywhere(source)))
 
 
 def changed_groups(
-    opened: Opened, match: Match, keys: Keys, strong: frozenset[str], mask: Mask | None, holds: Holds
+    opened: Opened, match: Match, keys: Keys, strong: frozenset[str], mask: Mask | None, holds: Holds, nobodys: Nobodys
 ) -> tuple[frozenset[int], StaleSearch]:
     """Numbers of row groups of which a row goes or changes, and the search for what else the others may hold.
 
@@ -101,7 +104,7 @@ def changed_groups(
     """
     with opened(**_INSTANTS) as source:
         terms, _ = present_terms(source.schema_arrow.names, match)
-        changed, search = _found(opened, source, terms, keys, strong, mask, holds)
+        changed, search = _found(opened, source, terms, keys, strong, mask, holds, nobodys)
         return frozenset(changed), search
 
 
@@ -113,6 +116,7 @@ def _found(
     strong: frozenset[str],
     mask: Mask | None,
     holds: Holds,
+    nobodys: Nobodys,
 ) -> tuple[dict[int, int], StaleSearch]:
     """Rows that go or change, by row group, and how stale values are searched."""
     changed: dict[int, int] = {}
@@ -129,7 +133,7 @@ def _found(
     # column goes, the person may have rows of her own in the file, which go after it
     within = mask.columns if mask and (persons or not mask.held) else None
     compared = frozenset(_columns(source, tuple(term for term in terms if not (term.access or term.beside))))
-    return changed, StaleSearch(opened, strong, compared, within, holds)
+    return changed, StaleSearch(opened, strong, compared, within, holds, nobodys)
 
 
 def write(

@@ -7,9 +7,18 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from typing import Protocol
 
-from executors.formats.plain_files.arrow_match import BY_HAND, Keys, KeySource, RowsError, keys_of
+from executors.formats.plain_files.arrow_match import (
+    BY_HAND,
+    Keys,
+    KeySource,
+    Nobodys,
+    RowsError,
+    keys_of,
+)
 from executors.formats.plain_files.file_sources import InMemory
+from executors.formats.plain_files.parquet_dictionaries import Holds
 from executors.formats.plain_files.parquet_rewrite import ENCRYPTED, survey
 from executors.formats.plain_files.parquet_surgery.recipe import Recipe
 from executors.formats.plain_files.parquet_surgery.rewriting import Original, Persons, read_back, write_again
@@ -18,6 +27,7 @@ from executors.formats.plain_files.rewriters import MODULES
 from pii_tracer.common.parquet_footer import is_encrypted
 from pii_tracer.model.datasets import PLAIN, Format, Match
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy
 
 MAX_OBJECT_BYTES = 2 * 1024**3
 """Objects above this are refused: a rewrite holds one object and its new self in memory."""
@@ -40,18 +50,35 @@ class Kept:
     made: Recipe | Reason | None = None
 
 
+class RemovalContext(Protocol):
+    """What of the execution context a removal needs."""
+
+    @property
+    def keyring(self) -> KeySource: ...
+
+    def nobodys(self, copy: Copy | None) -> Nobodys: ...
+
+    def holds(self, text: str) -> bool: ...
+
+
 @dataclass(frozen=True)
 class RowRemoval:
-    """How one step finds the rows that it drops. strong: values that stand for the person wherever they are found."""
+    """How one step finds the rows that it drops. strong: values that stand for the person wherever they are found, but
+    for whole cells of columns of other numbers (nobodys). holds: whether a text has any value of the plan's persons.
+    """
 
     format: Format
     match: Match
     keys: Keys
     strong: frozenset[str]
+    nobodys: Nobodys
+    holds: Holds
 
     @classmethod
-    def of(cls, match: Match | None, kind: Format, keyring: KeySource, things: str = "objects") -> RowRemoval:
-        """things: what is rewritten, in the plural, for the error.
+    def of(
+        cls, ctx: RemovalContext, copy: Copy | None, match: Match | None, kind: Format, things: str = "objects"
+    ) -> RowRemoval:
+        """match: how the rows are found. things: what is rewritten, in the plural, for the error.
 
         Raises:
             RunError: no match, a format that is not rewritten, or an empty key set.
@@ -60,17 +87,25 @@ class RowRemoval:
             raise RunError("the step does not say how the person's rows are found", todo="make the plan again")
         if kind not in PLAIN:
             raise RunError(f"rewriting {kind} {things} is not supported", todo="make the plan again")
-        keys, strong = keys_of(keyring, match)
+        keys, strong = keys_of(ctx.keyring, match)
         if not all(keys.values()):
             raise RunError("a key set of the match is empty", todo="make the plan again")
-        return cls(kind, match, keys, strong)
+        return cls(kind, match, keys, strong, ctx.nobodys(copy), ctx.holds)
 
     def kept(self, data: bytes, name: str = "") -> Kept:
         """Drop the rows from the bytes of one object or file (see `drop_rows`)."""
-        return drop_rows(data, self.format, self.match, self.keys, self.strong, name)
+        persons = Persons(self.match, self.keys, self.strong, holds=self.holds, nobodys=self.nobodys)
+        return _dropped(data, self.format, persons, name)
 
 
-def drop_rows(data: bytes, kind: Format, match: Match, keys: Keys, strong: frozenset[str], name: str = "") -> Kept:
+def drop_rows(
+    data: bytes,
+    kind: Format,
+    match: Match,
+    keys: Keys,
+    strong: frozenset[str],
+    name: str = "",
+) -> Kept:
     """Drop the rows that match. strong: values that stand for the person wherever they are found.
 
     name: the object's, by whose ending Hadoop's deflate and snappy are known.
@@ -80,13 +115,17 @@ def drop_rows(data: bytes, kind: Format, match: Match, keys: Keys, strong: froze
     Raises:
         RowsError: the format is not supported, or the object could not be read, compared or rewritten exactly.
     """
+    return _dropped(data, kind, Persons(match, keys, strong), name)
+
+
+def _dropped(data: bytes, kind: Format, persons: Persons, name: str) -> Kept:
     if not data:
         return Kept(None, 0, 0)
     try:
         if kind is Format.PARQUET:
-            return _parquet(data, match, keys, strong)
+            return _parquet(data, persons)
         if kind in MODULES:
-            return _bare(data, kind, match, keys, name)
+            return _bare(data, kind, persons.match, persons.keys, name)
     except RowsError:
         raise
     # the libraries' messages can quote the data they could not read
@@ -95,14 +134,15 @@ def drop_rows(data: bytes, kind: Format, match: Match, keys: Keys, strong: froze
     raise RowsError(f"rewriting {kind} objects is not supported", todo="make the plan again")
 
 
-def _parquet(data: bytes, match: Match, keys: Keys, strong: frozenset[str]) -> Kept:
+def _parquet(data: bytes, persons: Persons) -> Kept:
     old = Original.in_memory(data)
     if is_encrypted(old.data):
         raise RowsError(ENCRYPTED, todo=BY_HAND)
-    seen = survey(old.opened, match, keys, strong)
+    found_by = (persons.match, persons.keys, persons.strong)
+    seen = survey(old.opened, *found_by, holds=persons.holds, nobodys=persons.nobodys)
     if not seen.changes:
         return Kept(None, seen.before, seen.after, seen.missing)
-    sink, persons = io.BytesIO(), Persons(match, keys, strong)
+    sink = io.BytesIO()
     made = write_again(old, sink, io.BytesIO, persons)
     new = sink.getvalue()
     read_back(old, Original.in_memory(new), made, persons)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from executors.formats.plain_files.arrow_match import Nobodys
 from executors.formats.plain_files.parquet_dictionaries import Holds, stale_entries, unused_entries
+from pii_tracer.model.number_keys import without_fraction
 
 _ONLY_ROWS = "parquet-mr "
 """Writers that make a dictionary of the rows they write, so that it holds nothing else (Spark, Hive, Trino's old one).
@@ -25,7 +27,8 @@ class StaleSearch:
 
     strong: values that stand for the person wherever they are found. compared: columns that the match compares; bounds
     of these are keys: there a longer word is somebody else's. within: the columns whose statistics and dictionaries
-    count, None for all. holds: of texts, whether any value of hers is in them.
+    count, None for all. holds: of texts, whether any value of hers is in them. nobodys: columns of which a bound or an
+    entry that is exactly such a number is another system's, not hers.
     """
 
     opened: Callable[..., pq.ParquetFile]
@@ -33,6 +36,7 @@ class StaleSearch:
     compared: frozenset[str]
     within: tuple[str, ...] | None
     holds: Holds
+    nobodys: Nobodys
 
     def in_writer(self, source: pq.ParquetFile) -> bool:
         """Whether the name of the file's writer has a value."""
@@ -51,7 +55,7 @@ class StaleSearch:
         """The row groups that have a value in an entry of a dictionary, one by one."""
         if not (source.metadata.created_by or "").startswith(_ONLY_ROWS):
             taken = {group: self._encoded(source, group) for group in groups}
-            yield from stale_entries(self.opened, taken, self.strong, self.holds)
+            yield from stale_entries(self.opened, taken, self.strong, self.holds, self.nobodys)
 
     def unused(self, source: pq.ParquetFile, groups: Sequence[int]) -> set[int]:
         """Row groups with entries of dictionaries that no row uses, or that may have some: whose these are, by whatever
@@ -82,7 +86,9 @@ class StaleSearch:
         if not column.is_stats_set or not column.statistics.has_min_max:
             return False
         word = column.path_in_schema in self.compared
-        bounds = [str(bound) for bound in (column.statistics.min, column.statistics.max)]
+        left = self.nobodys.get(column.path_in_schema.lower(), ())
+        both = (str(bound) for bound in (column.statistics.min, column.statistics.max))
+        bounds = [bound for bound in both if without_fraction(bound.strip()) not in left]
         return any(stands_in(value, bound, word=word) for value in self.strong for bound in bounds)
 
     def _encoded(self, source: pq.ParquetFile, group: int) -> list[str]:

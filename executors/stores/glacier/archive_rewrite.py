@@ -17,8 +17,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import calculate_tree_hash
 
-from executors.formats.plain_files.arrow_match import Keys, keys_of
-from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES, drop_rows
+from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES, RowRemoval
 from executors.stores.glacier.vault_state import (
     ArchiveRef,
     RetrieveParameters,
@@ -187,8 +186,8 @@ class Rewriting:
         return Progress.DONE if all(there) else Progress.PARTIAL if any(there) else Progress.NOT_STARTED
 
     @cached_property
-    def _keys(self) -> tuple[Keys, frozenset[str]]:
-        return keys_of(self.work.ctx.keyring, self.parameters.match)
+    def _removal(self) -> RowRemoval:
+        return RowRemoval.of(self.work.ctx, self.work.copy, self.parameters.match, self.parameters.format)
 
     @cached_property
     def _finder(self) -> Finder:
@@ -231,11 +230,11 @@ class Rewriting:
             raise refused("glacier:GetJobOutput", error, archive.id) from None
         if tree_hash(data) != archive.tree_hash:
             raise RunError("what came is not the archive's bytes", where=archive.id, todo="`pii-tracer resume`")
-        keys, strong = self._keys
-        kept = drop_rows(data, self.parameters.format, self.parameters.match, keys, strong)
+        kept = self._removal.kept(data)
         after = data if kept.data is None else kept.data
         name, own = f"archive.{self.parameters.format.value}", self.parameters
-        seen = self._finder.in_file(name, after, own.match, own.other_keys)
+        no_keys = self.work.ctx.no_keys(self.work.copy)
+        seen = self._finder.in_file(name, after, own.match, own.other_keys, no_keys)
         if seen.held or seen.unread:
             told = "without the person's rows the archive still holds a value of theirs"
             what = told if seen.held else seen.unread[0]

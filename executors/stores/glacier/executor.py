@@ -34,5 +34,5 @@ class VaultExecutor(PartsExecutor[ExecutionContext]):
     }
 
     def _made(self, part: Callable[..., Part], step: Step, copy: Copy | None, parameters: Any) -> Part:
-        """Of the vault alone: the parameters name the archives."""
-        return part(VaultWork(self._ctx, step.id), parameters)
+        """Of the vault as a whole: the parameters name the archives."""
+        return part(VaultWork(self._ctx, step.id, copy), parameters)

@@ -18,6 +18,7 @@ from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.glacier.vaults import VaultClient, vault_client
 from pii_tracer.model.datasets import Format, Frozen, Match
 from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.plan import Copy
 
 
 class ArchiveRef(Frozen):
@@ -81,10 +82,11 @@ class Rewritten:
 
 @dataclass(frozen=True)
 class VaultWork:
-    """One step at work."""
+    """One step at work, on a copy."""
 
     ctx: ExecutionContext
     step_id: str
+    copy: Copy | None
 
     def client(self, parameters: VaultParameters) -> VaultClient:
         return vault_client(parameters.vault, parameters.account_id, parameters.region, parameters.endpoint_url)

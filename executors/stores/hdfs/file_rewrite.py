@@ -97,7 +97,7 @@ class Rewriting(HdfsPart):
 
     def _removal(self) -> RowRemoval:
         match = self.copy.match if self.copy else None
-        return RowRemoval.of(match, self.parameters.format, self.ctx.keyring, "files")
+        return RowRemoval.of(self.ctx, self.copy, match, self.parameters.format, "files")
 
     def _written(self) -> Mapping[str, Mapping[str, Any]]:
         """By path, what this plan put there, or was about to."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from executors.formats.plain_files.row_removal import Kept, RowRemoval
 from pii_tracer.lake.stores.lakefs.client import PLAN_MARK, LakefsClient, LakefsError
-from pii_tracer.model.datasets import Format, Frozen, Match
+from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
@@ -57,11 +57,6 @@ class Rewriting:
     client: LakefsClient
     parameters: RewriteParameters
     removal: RowRemoval
-
-    @classmethod
-    def of(cls, client: LakefsClient, parameters: RewriteParameters, match: Match | None, keyring: Any) -> Rewriting:
-        """Raises `RunError` for a match that says nothing."""
-        return cls(client, parameters, RowRemoval.of(match, parameters.format, keyring))
 
     @property
     def _repository(self) -> str:

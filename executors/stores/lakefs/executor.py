@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import AwareDatetime, ValidationError
 
 from executors.context import ExecutionContext
+from executors.formats.plain_files.row_removal import RowRemoval
 from executors.stores.lakefs.branch_rewrite import RepositoryParameters, RewriteParameters, Rewriting
 from pii_tracer.config.lakefs import LakefsServer
 from pii_tracer.lake.stores.lakefs.client import LakefsClient
@@ -150,7 +151,9 @@ class LakefsExecutor:
         parameters = work.parameters
         if not isinstance(parameters, RewriteParameters):
             raise RunError("the step is none that rewrites", todo="make the plan again")
-        return Rewriting.of(work.client, parameters, copy.match if copy else None, self._ctx.keyring)
+        match = copy.match if copy else None
+        removal = RowRemoval.of(self._ctx, copy, match, parameters.format)
+        return Rewriting(work.client, parameters, removal)
 
 
 class _Work:

@@ -100,7 +100,7 @@ class Rewriting(ObjectPart):
 
     def _removal(self) -> RowRemoval:
         match = self.copy.match if self.copy else None
-        return RowRemoval.of(match, self.parameters.format, self.ctx.keyring)
+        return RowRemoval.of(self.ctx, self.copy, match, self.parameters.format)
 
     def _ours(self, store: VersionedStore, written: Mapping[str, Mapping[str, Any]], found: StoredVersion) -> bool:
         """Whether this plan wrote what stands there: by its id, and by the bytes that it was about to write."""

@@ -10,8 +10,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from executors.formats.plain_files.arrow_match import Keys, keys_of
-from executors.formats.plain_files.row_removal import drop_rows
+from executors.formats.plain_files.row_removal import RowRemoval
 from executors.stores.s3.batch_delete import Batches, Place
 from executors.stores.s3.delete_markers import BEHIND, hiding
 from executors.stores.s3.object_locks import Lock, locks
@@ -34,7 +33,6 @@ from pii_tracer.lake.stores.s3.object_versions import (
     iter_object_versions,
     readability,
 )
-from pii_tracer.model.datasets import Match
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import (
     Check,
@@ -260,8 +258,8 @@ class VersionDeleter(S3Part[DeleteParameters]):
         match = self.parameters.match or (self.copy.match if self.copy else None)
         if match is None or self.parameters.format is None:
             return False
-        keys, strong = keys_of(self.ctx.keyring, match)
-        if self._reads_free(self.client, self.parameters.bucket, version.key, version.version_id, match, keys, strong):
+        removal = RowRemoval.of(self.ctx, self.copy, match, self.parameters.format)
+        if self._reads_free(self.client, self.parameters.bucket, version.key, version.version_id, removal):
             return True
         origin = self.parameters.origin_bucket
         if origin is None:
@@ -270,9 +268,7 @@ class VersionDeleter(S3Part[DeleteParameters]):
         there = head(client, origin, version.key)
         if there is None or there["ETag"].strip('"') != version.etag or there["ContentLength"] != version.size:
             return False
-        return self._reads_free(
-            client, origin, version.key, there.get("VersionId", "null"), match, keys, strong, etag=version.etag
-        )
+        return self._reads_free(client, origin, version.key, there.get("VersionId", "null"), removal, etag=version.etag)
 
     def _reads_free(
         self,
@@ -280,18 +276,16 @@ class VersionDeleter(S3Part[DeleteParameters]):
         bucket: str,
         key: str,
         version_id: str,
-        match: Match,
-        keys: Keys,
-        strong: frozenset[str],
+        removal: RowRemoval,
         etag: str | None = None,
     ) -> bool:
         now = head(client, bucket, key, version_id)
         if now is None or readability(now, self.ctx.now()) is not Readability.READABLE:
             return False
         data, answer = read(client, bucket, key, version_id)
-        if self.parameters.format is None or (etag is not None and answer["ETag"].strip('"') != etag):
+        if etag is not None and answer["ETag"].strip('"') != etag:
             return False
-        return drop_rows(data, self.parameters.format, match, keys, strong, key).data is None
+        return removal.kept(data, key).data is None
 
 
 def listed_versions(client: S3Client, bucket: str, versions: Iterable[VersionRef]) -> dict[Place, ObjectVersion]:

@@ -130,7 +130,7 @@ class Rewriting(S3Part[RewriteParameters]):
     def _compared(self) -> _Compared:
         parameters = self.parameters
         match = parameters.match or (self.copy.match if self.copy else None)
-        removal = RowRemoval.of(match, parameters.format, self.ctx.keyring)
+        removal = RowRemoval.of(self.ctx, self.copy, match, parameters.format)
         if any(value in item.key for value in removal.strong for item in parameters.objects):
             raise RunError(
                 "the name of an object holds the person, and a rewrite keeps names",

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import AwareDatetime, Field
 
-from executors.formats.plain_files.arrow_match import KeySource
+from executors.formats.plain_files.arrow_match import KeySource, Nobodys
 from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES
 from executors.value_search import Finds
 from pii_tracer.common.http_dates import http_date
@@ -43,7 +43,9 @@ PLAN_TAG = "pii-tracer-plan"
 
 class S3Context(Protocol):
     """What the S3 executor needs of the execution context. everything: all key sets of the plan. told: the facts that a
-    step has given so far. note: puts some into the journal at once. finds: searches for the values of key sets."""
+    step has given so far. note: puts some into the journal at once. finds: searches for the values of key sets.
+    nobodys: by column of a copy, values that are another system's numbers there. holds: whether a text has any value.
+    """
 
     @property
     def estate(self) -> Estate: ...
@@ -65,6 +67,10 @@ class S3Context(Protocol):
 
     @property
     def finds(self) -> Finds: ...
+
+    def nobodys(self, copy: Copy | None) -> Nobodys: ...
+
+    def holds(self, text: str) -> bool: ...
 
 
 P = TypeVar("P", bound="BucketParameters")

@@ -11,6 +11,7 @@ from pii_tracer.app.estate_readiness.estate_facts import Named
 from pii_tracer.app.hdfs_places.search import search_hdfs
 from pii_tracer.app.object_places.search import search_object_places
 from pii_tracer.app.planning.folder_search import scan_estate
+from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.app.planning.s3_table_search import search_places
 from pii_tracer.app.planning.subject_sources import keys_of
 from pii_tracer.app.settings import Settings
@@ -154,7 +155,7 @@ def search(
     # of places without tables it is only known that some canary is in them
     others = {place: (seen.found, bool(seen.unread)) for place, seen in in_s3.places.items()}
     others |= {place: (bool(seen.holders), bool(seen.unread)) for place, seen in hdfs.items() if not seen.evidence}
-    stored = search_object_places(inventory, estate, patterns, now, say)
+    stored = search_object_places(inventory, estate, patterns, now, say, OtherNumbers())
     others |= {place: (bool(seen.holders), bool(seen.unread)) for place, seen in stored.items()}
     filtered = _filtered(graph, found.sought)
     answers = tuple(

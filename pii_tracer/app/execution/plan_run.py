@@ -276,7 +276,8 @@ def _context(
         journal.append(Kind.STEP_NOTED, step=step, facts=facts)
 
     estate, base, sets, stores = settings.estate(), settings.base, keyring.key_sets, stores_of(plan)
-    return ExecutionContext(estate, base, keyring, now, verified_at, told, sets, note, stores, finds(estate, base))
+    rest = (sets, note, stores, finds(estate, base), plan.not_keys)
+    return ExecutionContext(estate, base, keyring, now, verified_at, told, *rest)
 
 
 def _verification(

@@ -15,6 +15,7 @@ from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location
+from pii_tracer.model.other_numbers import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
@@ -103,7 +104,8 @@ def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns:
     new snapshots and new trash among them.
     """
     for place, shown, name in beside_copies(plan, inventory.hdfs, patterns.mask):
-        yield look_past(name, shown, _scans(estate, place.location, [place], patterns))
+        mine = patterns.leaving_out(no_keys_at(plan.not_keys, place.location.dataset))
+        yield look_past(name, shown, _scans(estate, place.location, [place], mine))
 
 
 def _scans(

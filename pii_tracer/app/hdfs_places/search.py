@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
+from pii_tracer.app.hdfs_places.bare_folders import bare_folder, declared_names
 from pii_tracer.app.hdfs_places.reading import fetch
 from pii_tracer.app.planning.folder_search import evidence_of
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.plain_files.stored_folder import StoredFolder, look_at_folder
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.hdfs.discovery import places_in_hdfs
-from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
@@ -54,29 +53,22 @@ def search_hdfs(
 ) -> dict[str, HdfsEvidence]:
     """Search every place in HDFS. short: whether a short number is looked for."""
     known = (p.location for p in inventory.hdfs if p.kind in (HdfsKind.TABLE, HdfsKind.FOLDER))
-    wanted, names = places_in_hdfs(estate, known), _names(estate)
+    wanted, names = places_in_hdfs(estate, known), declared_names(estate)
     tables = {state.location: state for state in inventory.tables if state.in_hdfs}
     found = {}
     for place in inventory.hdfs:
         say(f"looking for the persons in {patterns.mask(str(place.location))}: {len(place.files):,} files")
         client = client_at(estate, place.location)
-        mine = (numbers or OtherNumbers()).at(patterns, str(place.location))
+        mine = (numbers or OtherNumbers()).at(patterns, place.location.dataset, str(place.location))
         looked = list(several(partial(_look, client, mine, wanted, place.kind), place.files))
         if state := tables.get(str(place.location)):
             found[state.location] = _of_table(state, _explained(looked, place), place, short, mine)
             continue
         told = _told(looked, short, patterns)
         if place.kind is HdfsKind.FOLDER and not told.unread:
-            name = names.get(place.location, place.table)
-            told = _with_state(told, looked, client, place, name, patterns)
+            told = _with_state(told, looked, client, place, names, patterns)
         found[str(place.location)] = told
     return found
-
-
-def _names(estate: Estate) -> dict[HdfsLocation, str]:
-    """By place in HDFS, the name of the table that is declared there."""
-    declared = (table for catalog in estate.catalogs.values() for table in catalog.tables)
-    return {hdfs_location(table.location): table.name for table in declared if is_hdfs(table.location)}
 
 
 def _with_state(
@@ -84,22 +76,20 @@ def _with_state(
     looked: Sequence[_Looked],
     client: WebHdfs,
     place: HdfsPlace,
-    table: str | None,
+    names: dict[HdfsLocation, str],
     patterns: Patterns,
 ) -> HdfsEvidence:
     """What a bare folder showed, as of a table of this machine, where its files can be written again."""
     if place.opaque:
         return replace(told, stuck=_OPAQUE.format(place.opaque))
-    listed = [HdfsPath(client, one.path, one.size) for one in place.files]
-    root = HdfsPath(client, place.location.path)
-    bare = look_at_folder(StoredFolder(place.location.dataset, root, listed, place.fingerprint(), table))
+    bare = bare_folder(client, place, names)
     if isinstance(bare, str):
         return replace(told, stuck=patterns.mask(bare))
     if place.registered not in (None, bare.state.format):
         return replace(told, stuck=_OTHER_FORMAT.format(place.registered, bare.state.format))
     state = bare.state.model_copy(update={"partition_of": place.partition_of and place.partition_of.dataset})
     scans = [one.scan.model_copy(update={"path": _below(place, one.scan.path)}) for one in looked]
-    data = tuple(one.read for one in looked if one.read and (one.read.holds or one.read.path in bare.files))
+    data = tuple(one.read for one in looked if one.read and (one.read.holds or one.read.path in bare.paths))
     return replace(told, state=state, evidence=evidence_of(scans, patterns), touched=data)
 
 

@@ -16,6 +16,7 @@ from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versio
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import ObjectLocation, object_location
+from pii_tracer.model.other_numbers import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
@@ -123,7 +124,8 @@ def look_at(
 def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
     """Places that are no copies of a plan and of which no gap tells: examined ones, and those that came since."""
     for place, shown, name in beside_copies(plan, inventory.object_places, patterns.mask):
-        files = _read(versioned_store(estate, place.location), place, patterns)
+        mine = patterns.leaving_out(no_keys_at(plan.not_keys, place.location.dataset))
+        files = _read(versioned_store(estate, place.location), place, mine)
         found = look_past(name, shown, without_explained(place.location, [file.scan for file in files]))
         kept = tuple(_soft_deleted(place, patterns))
         yield found.model_copy(update={"unverified": (*found.unverified, *kept)})

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
+from pii_tracer.app.object_places.bare_folders import bare_folder
 from pii_tracer.app.object_places.reading import scan_beside, scanned
 from pii_tracer.app.planning.folder_search import evidence_of
+from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.plain_files.stored_folder import StoredFolder, look_at_folder
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
-from pii_tracer.lake.stores.object_places.version_file import VersionFile
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
 from pii_tracer.model.timestamps import instant
 from pii_tracer.scan.hits import FileScan
@@ -38,7 +38,12 @@ class _Looked:
 
 
 def search_object_places(
-    inventory: Inventory, estate: Estate, patterns: Patterns, as_of: datetime, say: Callable[[str], None]
+    inventory: Inventory,
+    estate: Estate,
+    patterns: Patterns,
+    as_of: datetime,
+    say: Callable[[str], None],
+    numbers: OtherNumbers,
 ) -> dict[str, StoredEvidence]:
     """Search every place. as_of: when retentions are looked at."""
     found, tables = {}, {state.location: state for state in inventory.tables}
@@ -46,11 +51,12 @@ def search_object_places(
         readable = [v for v in place.versions if v.state is not VersionState.SOFT_DELETED]
         say(f"looking for the persons in {patterns.mask(str(place.location))}: {len(readable):,} versions")
         store = versioned_store(estate, place.location)
-        looked = list(several(partial(_look, store, patterns), readable))
+        mine = numbers.at(patterns, place.location.dataset, str(place.location))
+        looked = list(several(partial(_look, store, mine), readable))
         told = _told(looked, as_of, patterns)
         if state := tables.get(str(place.location)):
             looked = _explained(looked, place)
-            told = replace(_told(looked, as_of, patterns), state=state, evidence=_of_table(place, looked, patterns))
+            told = replace(_told(looked, as_of, patterns), state=state, evidence=_of_table(place, looked, mine))
         elif not told.unread and not place.table:
             told = _with_state(told, looked, store, place, patterns)
         found[str(place.location)] = told
@@ -66,14 +72,12 @@ def _with_state(
     told: StoredEvidence, looked: Sequence[_Looked], store: VersionedStore, place: ObjectPlace, patterns: Patterns
 ) -> StoredEvidence:
     """What a bare folder showed, as of a table of this machine, where its live objects can be written again."""
-    live = [VersionFile(store, v.key, v.size, v) for v in place.of_state(VersionState.LIVE)]
-    root = VersionFile(store, place.location.key)
-    bare = look_at_folder(StoredFolder(place.location.dataset, root, live, place.fingerprint(), place.table_name))
+    bare = bare_folder(store, place)
     if isinstance(bare, str):
         return replace(told, stuck=patterns.mask(bare))
     scans = _below(place, looked)
     read = tuple(
-        replace(one, data=one.version.state is VersionState.LIVE and one.version.key in bare.files) for one in told.read
+        replace(one, data=one.version.state is VersionState.LIVE and one.version.key in bare.paths) for one in told.read
     )
     return replace(told, state=bare.state, evidence=evidence_of(scans, patterns), read=read)
 

@@ -18,7 +18,7 @@ from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.key_table_facts import key_facts
 from pii_tracer.app.planning.lineage_text_search import telling_jobs
-from pii_tracer.app.planning.other_numbers import other_numbers
+from pii_tracer.app.planning.other_numbers import OtherNumbers, other_numbers
 from pii_tracer.app.planning.person_counts import count_persons
 from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits, unread_digits
@@ -246,13 +246,13 @@ def make_plan(
     key_sets = tuple(sorted((k for s in surveys for k in s.key_sets.values()), key=lambda k: k.name))
     patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
     refuse_telling_texts(requests, reason, planner, waivers, patterns, out)
-    numbers = other_numbers(surveys, graph, inventory, paths, say)
+    numbers = other_numbers(surveys, graph, inventory, estate, paths, say)
     searched = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say, numbers)
     searchers = searchers_with_ledger(settings, estate, say)
     hdfs = search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say, numbers)
     tables = {state.location for state in inventory.tables}
     folders = {place: seen.evidence for place, seen in hdfs.items() if seen.evidence and place not in tables}
-    stored = search_object_places(inventory, estate, patterns, as_of, say)
+    stored = search_object_places(inventory, estate, patterns, as_of, say, numbers)
     folders |= {place: seen.evidence for place, seen in stored.items() if seen.evidence and place not in tables}
     by_folder = ((p, seen.evidence) for found in (hdfs, stored) for p, seen in found.items() if p in tables)
     there = {place: told for place, told in by_folder if told}
@@ -263,7 +263,7 @@ def make_plan(
     seen_there = {place: seen.state for found in (hdfs, stored) for place, seen in found.items()}
     states = [seen_there[place] for place in folders]
     digits |= unread_digits(folders, surveys, graph, filter(None, states))
-    topics = _read_topics(estate, base, inventory, surveys, say)
+    topics = _read_topics(estate, base, inventory, surveys, numbers, say)
     sealed = key.seal(key_sets)
     keys = key_facts(estate, surveys, inventory, paths, say)
     others = others_rows(evidence, surveys, inventory, paths, partial(numbers.at, patterns), readings, say, digits)
@@ -282,7 +282,7 @@ def make_plan(
                 evidence=evidence | folders,
                 is_dev=paths.is_dev,
                 topics=topics,
-                lakefs=_read_repositories(estate, base, inventory, surveys, say),
+                lakefs=_read_repositories(estate, base, inventory, surveys, numbers, say),
                 keys=keys,
                 named=telling_objects(inventory, patterns),
                 beside=telling_beside(estate, inventory, patterns),
@@ -361,7 +361,7 @@ def _survey(
 
 
 def _read_topics(
-    estate: Estate, base: Path, inventory: Inventory, surveys: Sequence[Survey], say: Say
+    estate: Estate, base: Path, inventory: Inventory, surveys: Sequence[Survey], numbers: OtherNumbers, say: Say
 ) -> dict[tuple[str, str], TopicEvidence]:
     """Read every declared topic from its beginning, once for each kind of subject."""
     if not inventory.topics:
@@ -372,12 +372,14 @@ def _read_topics(
     for survey_ in surveys:
         for state in inventory.topics:
             say(f"looking for the persons in the topic {state.declared.name}")
-            found[survey_.subject.name, state.location] = read_evidence(estate, base, inventory, survey_, state)
+            found[survey_.subject.name, state.location] = read_evidence(
+                estate, base, inventory, survey_, state, numbers
+            )
     return found
 
 
 def _read_repositories(
-    estate: Estate, base: Path, inventory: Inventory, surveys: Sequence[Survey], say: Say
+    estate: Estate, base: Path, inventory: Inventory, surveys: Sequence[Survey], numbers: OtherNumbers, say: Say
 ) -> dict[tuple[str, str], LakefsEvidence]:
     """Read every object of every lakeFS repository, once for each kind of subject."""
     if not inventory.lakefs:
@@ -389,7 +391,7 @@ def _read_repositories(
         for state in inventory.lakefs:
             say(f"looking for the persons in the repository {state.declared.name}")
             try:
-                seen = lakefs_objects.read_evidence(estate, base, inventory.tables, survey_, state)
+                seen = lakefs_objects.read_evidence(estate, base, inventory.tables, survey_, state, numbers)
             except EstateError as error:  # what could not be read to its end is unread, never clean
                 seen = LakefsEvidence(objects=0, bytes=0, unread=(error.what,))
             found[survey_.subject.name, state.location] = seen

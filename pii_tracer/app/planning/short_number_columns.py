@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.plain_files.data_file import csv_header
-from pii_tracer.lake.formats.plain_files.rows import folder_files
+from pii_tracer.lake.formats.plain_files.data_file import StoredFile, csv_header
+from pii_tracer.lake.formats.plain_files.rows import folder_files, rows_of_file
+from pii_tracer.lake.formats.plain_files.stored_folder import Bare
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import data_files, guarded
@@ -207,6 +208,31 @@ def distinct_values(state: TableState, column: str, paths: EstatePaths) -> froze
         if rows >= ROWS or any(len(values) >= DISTINCT for values in seen.values()):
             break
     return frozenset().union(*seen.values())
+
+
+def distinct_in_files(bare: Bare, column: str) -> frozenset[str]:
+    """As `distinct_values`, of a bare folder in a store.
+
+    Raises:
+        EstateError: its rows cannot be read, or a file does not have the column.
+    """
+    seen: dict[str, set[str]] = {}
+    rows = 0
+    for file in bare.files:
+        for batch in guarded(bare.state, partial(_batches_of, file, column)):
+            guarded(bare.state, partial(take_values, batch, seen))
+            rows += batch.num_rows
+        if rows >= ROWS or any(len(values) >= DISTINCT for values in seen.values()):
+            break
+    return frozenset().union(*seen.values())
+
+
+def _batches_of(file: StoredFile, column: str) -> list[pa.RecordBatch]:
+    table = rows_of_file(file, [column])
+    names = [name for name in table.column_names if name.lower() == column.lower()]
+    if not names:
+        raise EstateError("a file does not have the column", where=str(file.path), todo="look at the column by hand")
+    return list(table.select(names).to_batches())
 
 
 def _columns(label: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:

@@ -106,6 +106,25 @@ def test_what_no_declared_field_explains_is_a_gap_and_what_is_clean_is_told(brok
     assert USER not in json.dumps(made)
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_another_systems_number_is_no_find_in_its_member_alone(broker: Broker, tmp_path: Path, told: bool) -> None:
+    name = broker.topic("drivers", cleanup_policy="compact")
+    broker.send(name, ("1", value(OTHER, "x", driver=USER)), ("2", value(USER, MAIL)))
+    fields = {"fields": {**VALUE["fields"], "driver": "driver"}}
+    estate(tmp_path, broker.bootstrap, [{"name": name, "key": {"format": "string"}, "value": {**VALUE, **fields}}])
+    users = pa.table({"uid": [USER, OTHER], "mail": [MAIL, "x@example.org"], "driver": ["1", USER]})
+    pq.write_table(users, tmp_path / "tables" / "users" / "part-0.parquet")
+    file = tmp_path / "pii-tracer.yaml"
+    made = yaml.safe_load(file.read_text())
+    if told:
+        word = {"table": "shop.users", "column": "driver", "reason": "of the fleet", "owner": "Ravi Nair"}
+        made["subjects"][0]["not_keys"] = [word]
+    file.write_text(yaml.safe_dump(made))
+    _, found = plan(tmp_path)
+    assert sorted(item["labels"] for item in found["not_keys"]) == ([["driver"], ["value.$.driver"]] if told else [])
+    assert ([g["kind"] for g in found["gaps"] if g["dataset"]["name"] == name] == []) is told
+
+
 def test_records_without_a_key_are_fine_where_no_tombstone_needs_one(broker: Broker, tmp_path: Path) -> None:
     kept = {"retention_ms": "604800000", "segment_ms": "86400000"}
     names = {policy: broker.topic("mixed", cleanup_policy="delete", **kept) for policy in ("delete", "compact")}

@@ -23,6 +23,7 @@ from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format, KeySet
 from pii_tracer.model.errors import RunError, ScanError
+from pii_tracer.model.other_numbers import NotKeys
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import Outcome, PartlyDone, Progress
 from pii_tracer.scan.decode.avro_container import open_container
@@ -46,6 +47,7 @@ class Run:
     steps: dict[Action, Step] = field(default_factory=dict)
     everything: tuple[KeySet, ...] = ()
     format: Format = Format.PARQUET
+    not_keys: tuple[NotKeys, ...] = ()
 
     def plan(self, *ids: str, whole: bool = False) -> None:
         archives = [self._archive(i) for i in ids]
@@ -85,6 +87,7 @@ class Run:
             told=self.told,
             everything=self.everything,
             finds=ScanFinder,
+            not_keys=self.not_keys,
         )
 
     @property
@@ -98,8 +101,8 @@ class Run:
         """As the runner does: check, run, and what the step answers goes into the journal, whatever it is."""
         work = self.steps[action]
         try:
-            self.executor.check(work, None)
-            outcome = self.executor.run(work, None)
+            self.executor.check(work, vault_copy())
+            outcome = self.executor.run(work, vault_copy())
         except PartlyDone as error:
             self.journal.setdefault(work.id, []).append(error.facts)
             raise
@@ -456,3 +459,22 @@ def test_an_unreachable_or_unknown_vault_is_told(run: Run, glacier: StrictGlacie
     wrong = wrong.model_copy(update={"parameters": {**wrong.parameters, "vault": "warm"}})
     with pytest.raises(RunError, match="ResourceNotFoundException"):
         run.executor.check(wrong, None)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_another_systems_number_is_kept_in_its_column_alone(glacier: StrictGlacier, told: bool) -> None:
+    """A driver with the digits of the person's key: without the owner's word the archive cannot be shown to be free."""
+    rows = pa.table({"user_id": [int(PERSON), 2, 3], "driver_id": [1, int(PERSON), 4]})
+    key = glacier.put(parquet(rows), "trips")
+    where = {"dataset": vault_copy().dataset, "location": vault_copy().location}
+    word = NotKeys(
+        table="t", column="driver_id", labels=("driver_id",), key_sets=("user_id",), owner="R", reason="r", **where
+    )
+    done = Run(glacier, not_keys=(word,) if told else ())
+    done.plan(key)
+    done.until_done(Action.VAULT_RETRIEVE)
+    if not told:
+        with pytest.raises(PartlyDone, match="still holds a value"):
+            done.run(Action.VAULT_REWRITE)
+        return
+    assert done.run(Action.VAULT_REWRITE).facts["rows_dropped"] == 1

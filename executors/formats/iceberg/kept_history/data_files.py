@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from executors.engine.local_paths import refusal, without_values
 from executors.formats.plain_files import parquet_rewrite
-from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError
+from executors.formats.plain_files.arrow_match import BY_HAND, Keys, Nobodys, RowsError
 from executors.formats.plain_files.parquet_dictionaries import Holds
 from executors.formats.plain_files.parquet_rewrite import Seen
 from pii_tracer.common.parquet_footer import is_encrypted_file
@@ -33,7 +33,9 @@ _ID = b"PARQUET:field_id"
 
 @dataclass(frozen=True)
 class Persons:
-    """How the persons' rows are found. now: the table's schema, whose names the match has. properties: the table's."""
+    """How the persons' rows are found. now: the table's schema, whose names the match has. properties: the
+    table's. nobodys: columns of other systems' numbers.
+    """
 
     match: Match
     keys: Keys
@@ -41,6 +43,7 @@ class Persons:
     holds: Holds
     now: Schema
     properties: Mapping[str, str]
+    nobodys: Nobodys
 
     def survey(self, path: Path) -> Seen:
         """Whether a file holds them.
@@ -68,6 +71,7 @@ class Persons:
             self.strong,
             None,
             self.holds,
+            self.nobodys,
         )
 
     def _write(self, path: Path, sink: IO[bytes]) -> None:

@@ -36,7 +36,6 @@ from executors.formats.plain_files.arrow_match import keys_of
 from executors.formats.plain_files.parquet_rewrite import Seen
 from executors.formats.table_steps import name_of
 from executors.sweep.table_folders import refusals
-from executors.value_search import Finder
 from pii_tracer.lake.formats.iceberg.history_files import Container, Entry, History, Listed
 from pii_tracer.lake.formats.iceberg.kept_history import obstacles
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg, newest_metadata
@@ -165,15 +164,8 @@ class HistoryRewrite:
         match = match_of(self.copy)
         keys, strong = keys_of(self.ctx.keyring, match)
         table = self._table(history)
-        return Persons(match, keys, strong, self._holds, table.schema(), table.properties)
-
-    def _holds(self, text: str) -> bool:
-        """By the same search as planning and verification."""
-        return self._finder.in_text(text)
-
-    @cached_property
-    def _finder(self) -> Finder:
-        return self.ctx.finds(self.ctx.everything)
+        nobodys = self.ctx.nobodys(self.copy)
+        return Persons(match, keys, strong, self.ctx.holds, table.schema(), table.properties, nobodys)
 
     def _surveyed(self, history: History) -> dict[Path, Seen]:
         persons = self._persons(history)

@@ -9,7 +9,7 @@ import io
 import mmap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from executors.formats.plain_files import parquet_rewrite
-from executors.formats.plain_files.arrow_match import Keys
+from executors.formats.plain_files.arrow_match import Keys, Nobodys
 from executors.formats.plain_files.parquet_dictionaries import Holds, holds_nothing
 from executors.formats.plain_files.parquet_rewrite import Opened
 from executors.formats.plain_files.parquet_surgery.assembly import assemble
@@ -34,13 +34,14 @@ from pii_tracer.model.plan import Mask
 
 @dataclass(frozen=True)
 class Persons:
-    """Whose rows go, or stay by `mask`. strong, holds: as `parquet_rewrite.survey` takes them."""
+    """Whose rows go, or stay by `mask`. strong, holds, nobodys: as `parquet_rewrite.survey` takes them."""
 
     match: Match
     keys: Keys
     strong: frozenset[str]
     mask: Mask | None = None
     holds: Holds = holds_nothing
+    nobodys: Nobodys = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def _recipe(old: Original, scratch: IO[bytes], persons: Persons) -> Recipe:
 def _changed(layout: Layout, opened: Opened, persons: Persons) -> frozenset[int]:
     """Row groups with rows that go or change, and those that have a value of the persons anywhere else."""
     rows, search = parquet_rewrite.changed_groups(
-        opened, persons.match, persons.keys, persons.strong, persons.mask, persons.holds
+        opened, persons.match, persons.keys, persons.strong, persons.mask, persons.holds, persons.nobodys
     )
     rest = [number for number in range(len(layout.groups)) if number not in rows]
     stale = Traces(layout, search).in_indexes(rest)

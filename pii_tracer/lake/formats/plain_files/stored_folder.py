@@ -15,10 +15,14 @@ from pii_tracer.model.errors import EstateError
 
 @dataclass(frozen=True)
 class Bare:
-    """A bare folder. files: paths of its data files."""
+    """A bare folder. files: its data files, as they are read; paths: of the same."""
 
     state: TableState
-    files: frozenset[str]
+    files: Sequence[StoredFile]
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return frozenset(file.path.path for file in self.files if isinstance(file.path, RemoteFile))
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ def look_at_folder(folder: StoredFolder) -> Bare | str:
         bytes=sum(file.length() for file in folder.files),
         **told.fields,
     )
-    return Bare(state, frozenset(file.path.path for file in files if isinstance(file.path, RemoteFile)))
+    return Bare(state, files)
 
 
 def _sorted(root: RemoteFile, listed: Iterable[RemoteFile]) -> tuple[list[StoredFile], list[str]]:

@@ -19,6 +19,7 @@ from pii_tracer.model.datasets import FieldAccess, Format, KeyPart, KeySet, Matc
 from pii_tracer.model.key_columns import joined, key_name, split
 from pii_tracer.model.number_keys import spelled
 from planners.copies.person_rows import count_rows, theirs
+from tests.executors.formats.plain_files.alone import Alone
 
 KEY = ("tenant_id", "user_id")
 NAME = "customer." + key_name(KEY)
@@ -69,7 +70,7 @@ def parquet(rows: list[dict[str, Any]]) -> bytes:
 
 
 def removal(kind: Format, persons: set[Person]) -> RowRemoval:
-    return RowRemoval.of(MATCH, kind, Ring(persons))
+    return RowRemoval.of(Alone(Ring(persons)), None, MATCH, kind)
 
 
 @settings(max_examples=60, deadline=None)
@@ -151,7 +152,7 @@ def test_fields_of_structs_are_columns_of_a_key() -> None:
     rows = [{"who": {"tenant": "4", "user": 17}}, {"who": {"tenant": "5", "user": 17}}, {"who": None}]
     out = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows), out)
-    data = RowRemoval.of(match, Format.PARQUET, Ring({("4", "17")})).kept(out.getvalue()).data
+    data = RowRemoval.of(Alone(Ring({("4", "17")})), None, match, Format.PARQUET).kept(out.getvalue()).data
     assert data is not None
     assert pq.read_table(io.BytesIO(data)).to_pylist() == rows[1:]
 
@@ -176,6 +177,6 @@ def test_bounds_of_a_row_group_are_not_compared_with_the_text_of_a_key() -> None
     match = Match(terms=(MatchTerm(column="tenant_id", type="bigint", key_set=NAME, beside=(part,)),))
     out = io.BytesIO()
     pq.write_table(pa.table({"tenant_id": [4, 4], "user_id": [17, 18]}), out)
-    data = RowRemoval.of(match, Format.PARQUET, Ring({("4", "17")})).kept(out.getvalue()).data
+    data = RowRemoval.of(Alone(Ring({("4", "17")})), None, match, Format.PARQUET).kept(out.getvalue()).data
     assert data is not None
     assert pq.read_table(io.BytesIO(data)).to_pylist() == [{"tenant_id": 4, "user_id": 18}]

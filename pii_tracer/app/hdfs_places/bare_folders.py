@@ -1,0 +1,36 @@
+"""Bare folders in HDFS, as tables of which the columns are known before anything in them is searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.plain_files.stored_folder import Bare, StoredFolder, look_at_folder
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
+from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
+from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
+
+
+def bare_folders(estate: Estate, inventory: Inventory) -> Iterator[Bare]:
+    """Every folder of data files of one format."""
+    names = declared_names(estate)
+    for place in inventory.hdfs:
+        if place.kind is HdfsKind.FOLDER and not place.opaque:
+            found = bare_folder(client_at(estate, place.location), place, names)
+            if isinstance(found, Bare):
+                yield found
+
+
+def bare_folder(client: WebHdfs, place: HdfsPlace, names: dict[HdfsLocation, str]) -> Bare | str:
+    """What a folder is, or why no step can write its files again. names: as of `declared_names`."""
+    listed = [HdfsPath(client, one.path, one.size) for one in place.files]
+    root, table = HdfsPath(client, place.location.path), names.get(place.location, place.table)
+    return look_at_folder(StoredFolder(place.location.dataset, root, listed, place.fingerprint(), table))
+
+
+def declared_names(estate: Estate) -> dict[HdfsLocation, str]:
+    """By place in HDFS, the name of the table that is declared there."""
+    declared = (table for catalog in estate.catalogs.values() for table in catalog.tables)
+    return {hdfs_location(table.location): table.name for table in declared if is_hdfs(table.location)}
