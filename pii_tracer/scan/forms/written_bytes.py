@@ -50,13 +50,19 @@ _ALL = sorted({*BASE64, *ZLIB_BASE64, *LISTS, *ESCAPES, *ARMOUR, *UUENCODE, YENC
 assert len(_ALL) <= 34, "more patterns are searched several times as slowly"
 _SEARCH = BytesAhoCorasick(_ALL, matchkind=MatchKind.LeftmostFirst)
 
+Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
-_APART = np.ones(256, np.uint8)
-_APART[list(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_\\")] = 0
-"""Bytes that are not of base64, hex or an escape."""
-_STRIDE = 6
-_DENSE = 20
-_REACH = 64
+_APART = bytes(
+    byte not in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_\\%" for byte in range(256)
+)
+"""Of each byte whether it is not of base64, hex or an escape."""
+_WORD = 8
+_CLEAN = 3
+"""Words in a row without a separator: every run of `LEAST_HEX` has so many at aligned places."""
+_DIGESTS = np.isin(np.arange(LONG), (40, 56, 64, 96))
+"""Digits of digests in hex (SHA-1 to SHA-384), by their number."""
+_QUOTED = 8
+"""What stands at the most between two pieces of base64 in a list of texts."""
 _HEX_STARTS = np.unique(
     np.frombuffer(
         b"".join(
@@ -69,6 +75,10 @@ _HEX_STARTS = np.unique(
 )  # fmt: skip
 _IS_HEX = np.zeros(256, np.bool_)
 _IS_HEX[list(b"0123456789abcdefABCDEF")] = True
+_ALL_HEX = np.uint64(0x0101010101010101)
+_FIRST_CLEAN = np.array([(n & -n).bit_length() - 1 if n else _WORD for n in range(256)])
+_LAST_CLEAN = np.array([_WORD - n.bit_length() for n in range(256)])
+"""How many bytes of a word are clean before the first that is not, and behind the last."""
 
 
 def starts_in(text: bytes) -> list[tuple[bytes, int]]:
@@ -87,47 +97,61 @@ def spots(data: bytes | memoryview, borders: Places | None = None) -> Places:
 
 
 def long_runs(data: bytes | memoryview, borders: Places | None = None) -> Places:
-    """Positions in runs of characters of base64 or hex that are long enough to be looked at."""
-    whole = np.frombuffer(data, np.uint8)
-    if len(whole) < LEAST_HEX:
-        return np.empty(0, np.int64)
-    words = np.frombuffer(data, np.uint64, len(whole) // 8)
-    if len(words) < 64 * _STRIDE:
-        return _runs(whole, borders)
-    near = np.flatnonzero(_clean(words[::_STRIDE])) * _STRIDE
-    last = len(words) - 1
-    at = [_clean(words[np.clip(near + step, 0, last)]) for step in (-2, 2)]
-    if np.count_nonzero(at[0] | at[1]) * _DENSE > len(words) // _STRIDE:
-        return _runs(whole, borders)
-    places = near[at[0] | at[1]] * 8
-    around = places[:, None] + np.arange(-_REACH, _REACH)
-    apart = _APART.take(whole.take(around, mode="clip")).astype(np.bool_)
-    apart |= (around < 0) | (around >= len(whole))
-    apart[:, 0] = apart[:, -1] = True
-    sizes = np.argmax(apart[:, _REACH:], axis=1) + np.argmax(apart[:, _REACH - 1 :: -1], axis=1)
-    hex_ = _IS_HEX[whole.take(places[:, None] + np.arange(8))].all(axis=1)
-    return np.asarray(places[(sizes >= LINE) | ((sizes >= LEAST_HEX) & hex_)], np.int64)
+    """Where runs of characters of base64 or hex begin that are long, go on in another line, or begin as streams do.
 
-
-def _clean(words: Any) -> Any:
-    """Which words of eight bytes have no separator in them."""
-    return _APART.take(np.ascontiguousarray(words).view(np.uint8)).view(np.uint64) == 0
-
-
-def _runs(whole: Any, borders: Places | None) -> Places:
-    """Every run by its separators: where those begin that are long, go on in another line, or begin as streams do."""
-    parts = np.flatnonzero(_APART.take(whole))
-    starts, ends = np.append(0, parts + 1), np.append(parts, len(whole))
-    if borders is not None:
-        starts, ends = np.sort(np.concatenate([starts, borders])), np.sort(np.concatenate([ends, borders]))
-    sizes = ends - starts
-    starts, ends, sizes = (array[sizes >= LEAST_HEX] for array in (starts, ends, sizes))
+    borders: as of `spots`.
+    """
+    starts, ends = _runs(bytes(data), borders)
     if not len(starts):
-        return np.empty(0, np.int64)
-    heads = [whole[(starts + skip)[:, None] + np.arange(4)].copy().view("<u4")[:, 0] for skip in (0, 2, 3)]
-    begins = np.isin(heads[0], _HEX_STARTS) | np.isin(heads[1], _HEX_STARTS) | np.isin(heads[2], _HEX_STARTS)
-    behind = whole[np.minimum(ends, len(whole) - 1)]
-    lines = (sizes >= LINE) & ((behind == 10) | (behind == 13))
+        return starts
+    whole, sizes = np.frombuffer(data, np.uint8), ends - starts
+    wanted = np.isin(_from(whole, starts, "<u4"), _HEX_STARTS)
+    for skip in (2, 3):
+        wanted |= np.isin(_from(whole, starts + skip, "<u4"), _HEX_STARTS)
+    goes_on = sizes >= LINE
+    if goes_on.any():
+        last = len(whole) - 1
+        behind, second = whole[np.minimum(ends, last)], whole[np.minimum(ends + 1, last)]
+        lines = (behind == 10) | (behind == 13) | ((behind == ord("&")) & (second == ord("#")))
+        lines |= (behind == ord("=")) & ((second == 10) | (second == 13))
+        lines[:-1] |= (behind == ord('"'))[:-1] & (starts[1:] - ends[:-1] <= _QUOTED)
+        goes_on &= lines | (sizes >= LONG)
+    # a few of the digits tell nearly all words and UUIDs
+    digits = _IS_HEX.take(_from(whole, starts + _WORD, "<u8").view(np.uint8)).view(np.uint64) == _ALL_HEX
+    digits &= ~_DIGESTS[np.minimum(sizes, LONG - 1)]
+    perhaps = np.flatnonzero(~wanted & (goes_on | digits))
+    first = whole[starts[perhaps][:, None] + np.arange(LEAST_HEX)]
+    digits = digits[perhaps] & _IS_HEX[first[:, _CLEAN:]].all(axis=1)
     # thirty-six digits without a letter are a number
-    letters = (whole[starts[:, None] + np.arange(LEAST_HEX)] > ord("9")).any(axis=1)
-    return np.asarray(starts[begins | (letters & (lines | (sizes >= LONG)))], np.int64)
+    wanted[perhaps] = (goes_on[perhaps] | digits) & (first > ord("9")).any(axis=1)
+    return np.asarray(starts[wanted], np.int64)
+
+
+def _from(whole: Bytes, places: Places, kind: str) -> Any:
+    """The numbers that begin at some places."""
+    return np.ndarray((len(whole) - np.dtype(kind).itemsize + 1,), kind, whole, 0, (1,))[places]
+
+
+def _bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """One bit of each byte, the first byte's the lowest."""
+    return np.asarray((words * np.uint64(0x0102040810204080)) >> np.uint64(56), np.uint64)
+
+
+def _runs(data: bytes, borders: Places | None) -> tuple[Places, Places]:
+    """Where all runs begin and end that have `LEAST_HEX` characters."""
+    apart = np.frombuffer(data.translate(_APART), np.uint8)
+    words = np.frombuffer(apart, np.uint64, len(apart) // _WORD) == 0
+    clean = words[2:] & words[1:-1] & words[:-2]
+    if not clean.any():
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    steps = np.diff(clean.astype(np.int8), prepend=0, append=0)
+    first, last = np.flatnonzero(steps == 1) * _WORD, (np.flatnonzero(steps == -1) + _CLEAN - 1) * _WORD
+    starts = np.maximum(0, first - _LAST_CLEAN.take(_bits(_from(apart, np.maximum(0, first - _WORD), "<u8"))))
+    last = np.minimum(last, len(apart) - _WORD)
+    ends = last + _FIRST_CLEAN.take(_bits(_from(apart, last, "<u8")))
+    if borders is not None:
+        run = np.searchsorted(starts, borders, side="right") - 1
+        inside = borders[(run >= 0) & (borders < ends[run]) & (borders > starts[run])]
+        starts, ends = np.sort(np.concatenate([starts, inside])), np.sort(np.concatenate([ends, inside]))
+    long = ends - starts >= LEAST_HEX
+    return starts[long], ends[long]
