@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from pii_tracer.model.datasets import WHOLE_NUMBER
 from pii_tracer.scan.decode import streams
-from pii_tracer.scan.decode.cells import cell_search
+from pii_tracer.scan.decode.cells import cell_search, small_cells
 from pii_tracer.scan.decode.file_kind import file_kinds
 from pii_tracer.scan.decode.table_metadata import Role, walk
 from pii_tracer.scan.forms import written_bytes
@@ -196,7 +196,11 @@ def _packed(array: Any, *, fixed: bool = False) -> Any:
     starts, lengths = ends[long], sizes[long]
     if not fixed and not (len(long) >= _MANY and lengths.max() <= _DIGEST and lengths.min() == lengths.max()):
         odd = np.maximum.reduceat(_ODD[data[starts[0] : ends[-1]]], starts - starts[0])
-        return long[odd > 0]
+        long, starts, lengths = long[odd > 0], starts[odd > 0], lengths[odd > 0]
+        small = lengths < small_cells.SMALL
+        held = ~small
+        held[small] = small_cells.may_hold(data, starts[small], lengths[small])
+        return long[held]
     heads = data[starts].astype(np.uint16) << 8 | data[starts + 1]
     known = {
         *streams.STARTS,

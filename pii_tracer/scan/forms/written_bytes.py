@@ -105,9 +105,12 @@ def long_runs(data: bytes | memoryview, borders: Places | None = None) -> Places
     if not len(starts):
         return starts
     whole, sizes = np.frombuffer(data, np.uint8), ends - starts
+    # a few of the digits tell nearly all words and UUIDs
+    digits = _IS_HEX.take(_from(whole, starts + _WORD, "<u8").view(np.uint8)).view(np.uint64) == _ALL_HEX
     wanted = np.isin(_from(whole, starts, "<u4"), _HEX_STARTS)
     for skip in (2, 3):
         wanted |= np.isin(_from(whole, starts + skip, "<u4"), _HEX_STARTS)
+    wanted &= digits
     goes_on = sizes >= LINE
     if goes_on.any():
         last = len(whole) - 1
@@ -116,8 +119,6 @@ def long_runs(data: bytes | memoryview, borders: Places | None = None) -> Places
         lines |= (behind == ord("=")) & ((second == 10) | (second == 13))
         lines[:-1] |= (behind == ord('"'))[:-1] & (starts[1:] - ends[:-1] <= _QUOTED)
         goes_on &= lines | (sizes >= LONG)
-    # a few of the digits tell nearly all words and UUIDs
-    digits = _IS_HEX.take(_from(whole, starts + _WORD, "<u8").view(np.uint8)).view(np.uint64) == _ALL_HEX
     digits &= ~_DIGESTS[np.minimum(sizes, LONG - 1)]
     perhaps = np.flatnonzero(~wanted & (goes_on | digits))
     first = whole[starts[perhaps][:, None] + np.arange(LEAST_HEX)]
