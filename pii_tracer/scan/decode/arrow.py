@@ -15,7 +15,7 @@ from pii_tracer.scan.decode import streams
 from pii_tracer.scan.decode.cells import cell_search, small_cells
 from pii_tracer.scan.decode.file_kind import file_kinds
 from pii_tracer.scan.decode.table_metadata import Role, walk
-from pii_tracer.scan.forms import written_bytes
+from pii_tracer.scan.forms import bytes_in_text
 from pii_tracer.scan.hit_collector import Collector
 
 
@@ -170,7 +170,7 @@ def _suspects(array: Any, collector: Collector, label: str) -> Any:
         return np.empty(0, np.int64)
     ends = np.frombuffer(borders, np.int64, len(array) + 1, array.offset * 8)
     here = memoryview(data)[ends[0] : ends[-1]]
-    spots = np.union1d(collector.patterns.spots(here, label), written_bytes.spots(here, ends[:-1] - ends[0]))
+    spots = np.union1d(collector.patterns.spots(here, label), bytes_in_text.places(here, ends[:-1] - ends[0]))
     found = np.unique(np.searchsorted(ends, spots + ends[0], side="right") - 1)
     if not collector.patterns.has_tiny:
         return found

@@ -21,7 +21,7 @@ LEAST_HEX = 36
 """Digits of the shortest stream in hex that holds a value (zlib of ten bytes)."""
 
 ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
-_STREAMS = (
+STREAMS = (
     *(b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"LZ4Block", b"\xff\x06\0\0sN"),
     *(b"\x5d\0\0\x80\0", b"\x5d\0\0\0\x01"),
 )
@@ -38,23 +38,40 @@ BASE64 = frozenset(map(_in_base64, _SHORT_STREAMS))
 HEADLESS = frozenset(_in_base64(start) for start in _SHORT_STREAMS if base64.b64encode(start)[:1] == b"/")
 ZLIB_BASE64 = frozenset(base64.b64encode(z + bytes([n << 4]))[:3] for z in ZLIB[2:] for n in range(16))
 """Of the usual levels of compression; others count where they are long."""
-LISTS = frozenset((b"31,139,8", b"31, 139, 8", b"31,-117,8", b"31, -117, 8"))
-ESCAPES = frozenset((rb"\x1f\x8b", rb"x\x9c", rb"(\xb5/\xfd", rb"\037\213", rb"\u001f\u008b", rb"x\u009c"))
+ESCAPES = frozenset(
+    (
+        rb"\x1f\x8b",
+        rb"x\x9c",
+        rb"(\xb5/\xfd",
+        rb"\037\213",
+        rb"\\037\\213",
+        rb"x\234",
+        rb"x\\234",
+        rb"x\332",
+        rb"\u001f\u008b",
+        rb"x\u009c",
+    )
+)
 ARMOUR = (b"-----BEGIN PGP MESS", b"-----BEGIN AGE ENC", b"$ANSIBLE_VAULT;")
 UUENCODE = (b"begin 644 ", b"begin 666 ")
 YENC = b"=ybegin "
 MARKUP = (b"<!ENTITY", b"<![CDATA[", b"{\\rtf")
 """What parts values in documents otherwise than text does."""
 
-_ALL = sorted({*BASE64, *ZLIB_BASE64, *LISTS, *ESCAPES, *ARMOUR, *UUENCODE, YENC, *MARKUP})
+_ALL = sorted({*BASE64, *ZLIB_BASE64, *ESCAPES, *ARMOUR, *UUENCODE, YENC, *MARKUP})
 assert len(_ALL) <= 34, "more patterns are searched several times as slowly"
 _SEARCH = BytesAhoCorasick(_ALL, matchkind=MatchKind.LeftmostFirst)
 
 Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
-_APART = bytes(
-    byte not in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_\\%" for byte in range(256)
-)
+
+
+def apart_from(signs: bytes) -> bytes:
+    """Of each byte whether it is none of some."""
+    return bytes(byte not in signs for byte in range(256))
+
+
+_APART = apart_from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_\\%")
 """Of each byte whether it is not of base64, hex or an escape."""
 _WORD = 8
 _CLEAN = 3
@@ -67,7 +84,7 @@ _HEX_STARTS = np.unique(
     np.frombuffer(
         b"".join(
             cased
-            for start in (*_STREAMS, *ZLIB, b"PK", b"%PDF", b"PAR1", b"ORC", b"Obj\1", b"7z", b"SQLi", b"\xd0\xcf")
+            for start in (*STREAMS, *ZLIB, b"PK", b"%PDF", b"PAR1", b"ORC", b"Obj\1", b"7z", b"SQLi", b"\xd0\xcf")
             for cased in (start.hex()[:4].encode(), start.hex()[:4].upper().encode())
         ),
         "<u4",
@@ -101,7 +118,7 @@ def long_runs(data: bytes | memoryview, borders: Places | None = None) -> Places
 
     borders: as of `spots`.
     """
-    starts, ends = _runs(bytes(data), borders)
+    starts, ends = runs(bytes(data), _APART, borders)
     if not len(starts):
         return starts
     whole, sizes = np.frombuffer(data, np.uint8), ends - starts
@@ -124,7 +141,8 @@ def long_runs(data: bytes | memoryview, borders: Places | None = None) -> Places
     first = whole[starts[perhaps][:, None] + np.arange(LEAST_HEX)]
     digits = digits[perhaps] & _IS_HEX[first[:, _CLEAN:]].all(axis=1)
     # thirty-six digits without a letter are a number
-    wanted[perhaps] = (goes_on[perhaps] | digits) & (first > ord("9")).any(axis=1)
+    wanted |= _begin_as_text(whole, starts)
+    wanted[perhaps] |= (goes_on[perhaps] | digits) & (first > ord("9")).any(axis=1)
     return np.asarray(starts[wanted], np.int64)
 
 
@@ -138,9 +156,12 @@ def _bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return np.asarray((words * np.uint64(0x0102040810204080)) >> np.uint64(56), np.uint64)
 
 
-def _runs(data: bytes, borders: Places | None) -> tuple[Places, Places]:
-    """Where all runs begin and end that have `LEAST_HEX` characters."""
-    apart = np.frombuffer(data.translate(_APART), np.uint8)
+def runs(data: bytes, parting: bytes, borders: Places | None) -> tuple[Places, Places]:
+    """Where all runs of `LEAST_HEX` characters and more begin and end. parting: of each byte whether it parts them.
+
+    borders: as of `spots`.
+    """
+    apart = np.frombuffer(data.translate(parting), np.uint8)
     words = np.frombuffer(apart, np.uint64, len(apart) // _WORD) == 0
     clean = words[2:] & words[1:-1] & words[:-2]
     if not clean.any():
@@ -156,3 +177,24 @@ def _runs(data: bytes, borders: Places | None) -> tuple[Places, Places]:
         starts, ends = np.sort(np.concatenate([starts, inside])), np.sort(np.concatenate([ends, inside]))
     long = ends - starts >= LEAST_HEX
     return starts[long], ends[long]
+
+
+_NUMBERS = np.full(256, 255, np.uint8)
+_NUMBERS[list(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")] = np.arange(64)
+_NUMBERS[list(b"-_")] = (62, 63)
+_IS_SHOWN = np.zeros(256, np.bool_)
+_IS_SHOWN[[*range(32, 127), 9, 10, 13]] = True
+_LOOKED_AT = LEAST_HEX // 4
+
+
+def _begin_as_text(whole: Bytes, starts: Places) -> npt.NDArray[np.bool_]:
+    """Which runs of letters begin as base64 of a text of ASCII does."""
+    left = np.arange(len(starts))
+    for group in range(_LOOKED_AT):
+        four = _NUMBERS[whole[starts[left][:, None] + 4 * group + np.arange(4)]].astype(np.uint32)
+        joined = four[:, 0] << 18 | four[:, 1] << 12 | four[:, 2] << 6 | four[:, 3]
+        shown = _IS_SHOWN[joined >> 16 & 255] & _IS_SHOWN[joined >> 8 & 255] & _IS_SHOWN[joined & 255]
+        left = left[shown & (four < 64).all(axis=1)]
+    result = np.zeros(len(starts), np.bool_)
+    result[left] = True
+    return result

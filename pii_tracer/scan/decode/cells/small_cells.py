@@ -77,7 +77,7 @@ def _holding(data: Bytes, starts: Numbers, sizes: Numbers) -> Flags:
     for test in (_hadoop_or_sized, _brotli, _snappy, _lz4, _deflate):
         held[perhaps] = test(cells, perhaps)
         perhaps = perhaps[~held[perhaps]]
-    return held
+    return np.asarray(held, np.bool_)
 
 
 class _Cells:
@@ -93,7 +93,7 @@ class _Cells:
 
     def byte(self, rows: Numbers, at: Any) -> Numbers:
         """The byte at a place in each of some rows."""
-        return self.flat[rows * _ROW + at].astype(np.int64)
+        return np.asarray(self.flat[rows * _ROW + at], np.int64)
 
 
 def _bits(words: npt.NDArray[np.uint64], low: Any, count: Any) -> Numbers:
@@ -108,7 +108,7 @@ def _hadoop_or_sized(cells: _Cells, rows: Numbers) -> Flags:
     held = (big & np.uint64(0xFFFFFFFF)).astype(np.int64) == sizes - 8
     for size in (_bits(word, 0, 32), _bits(big, 32, 32)):
         held |= (size >= sizes // 2) & (size <= unmarked_streams.LZ4_RATIO * sizes)
-    return held
+    return np.asarray(held, np.bool_)
 
 
 def _brotli(cells: _Cells, rows: Numbers) -> Flags:
