@@ -18,7 +18,7 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.scan.email_boundaries import of_another
-from pii_tracer.scan.forms import bytes_in_text, escape_views, hidden_letters, line_wraps, unseen_signs
+from pii_tracer.scan.forms import bytes_in_text, escape_views, hidden_letters, joints, line_wraps, unseen_signs
 from pii_tracer.scan.forms.anchors import Anchors
 from pii_tracer.scan.forms.pattern_tables import Automaton, Tables, Term, add
 from pii_tracer.scan.forms.spaced_numbers import SpacedNumbers
@@ -210,13 +210,19 @@ class Patterns:
                         yield terms, int(bare.origins[low + begin]), int(bare.origins[low + stop - 1]) + 1
 
     def _hidden(self, text: bytes) -> Iterator[Match]:
-        """What stands in a text with letters written as escapes."""
+        """What stands in a text with letters written as escapes, or with joints in it."""
         done = set()
         for low, view in hidden_letters.views(text, self.overlap):
             found = (*self._folded.matches(view.data), *self._looks.matches(view.data))
             for terms, begin, stop in found:
                 start, end = low + view.origins[begin], low + view.origins[stop]
                 if end - start > stop - begin and (start, end) not in done:
+                    done.add((start, end))
+                    yield [(name, Form.ESCAPED) for name, _ in terms], start, end
+        for low, view in joints.views(text, 2 * self.overlap):
+            for terms, begin, stop in (*self._folded.matches(view.data), *self._looks.matches(view.data)):
+                start, end = low + view.origins[begin], low + view.origins[stop - 1] + 1
+                if end - start != stop - begin and (start, end) not in done:
                     done.add((start, end))
                     yield [(name, Form.ESCAPED) for name, _ in terms], start, end
 

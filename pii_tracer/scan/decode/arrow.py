@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from pii_tracer.model.datasets import WHOLE_NUMBER
 from pii_tracer.scan.decode import streams
-from pii_tracer.scan.decode.cells import cell_search
+from pii_tracer.scan.decode.cells import cell_search, small_cells
 from pii_tracer.scan.decode.file_kind import file_kinds
 from pii_tracer.scan.decode.table_metadata import Role, walk
-from pii_tracer.scan.forms import written_bytes
+from pii_tracer.scan.forms import bytes_in_text
 from pii_tracer.scan.hit_collector import Collector
 
 
@@ -170,7 +170,7 @@ def _suspects(array: Any, collector: Collector, label: str) -> Any:
         return np.empty(0, np.int64)
     ends = np.frombuffer(borders, np.int64, len(array) + 1, array.offset * 8)
     here = memoryview(data)[ends[0] : ends[-1]]
-    spots = np.union1d(collector.patterns.spots(here, label), written_bytes.spots(here, ends[:-1] - ends[0]))
+    spots = np.union1d(collector.patterns.spots(here, label), bytes_in_text.places(here, ends[:-1] - ends[0]))
     found = np.unique(np.searchsorted(ends, spots + ends[0], side="right") - 1)
     if not collector.patterns.has_tiny:
         return found
@@ -196,7 +196,11 @@ def _packed(array: Any, *, fixed: bool = False) -> Any:
     starts, lengths = ends[long], sizes[long]
     if not fixed and not (len(long) >= _MANY and lengths.max() <= _DIGEST and lengths.min() == lengths.max()):
         odd = np.maximum.reduceat(_ODD[data[starts[0] : ends[-1]]], starts - starts[0])
-        return long[odd > 0]
+        long, starts, lengths = long[odd > 0], starts[odd > 0], lengths[odd > 0]
+        small = lengths < small_cells.SMALL
+        held = ~small
+        held[small] = small_cells.may_hold(data, starts[small], lengths[small])
+        return long[held]
     heads = data[starts].astype(np.uint16) << 8 | data[starts + 1]
     known = {
         *streams.STARTS,

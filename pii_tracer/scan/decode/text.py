@@ -187,7 +187,32 @@ def _json(text: str, collector: Collector) -> str:
     kind = "json" if whole else "json lines"
     if "\\" not in text and not collector.patterns.has_tiny and not collector.terms(text.encode()):
         return kind  # without escapes the members hold nothing that the text does not show
-    for document in [text] if whole else text.split("\n"):
+    documents = [text] if whole else text.split("\n")
+    for some in (documents[at : at + _TOGETHER] for at in range(0, len(documents), _TOGETHER)):
+        if not _are_silent(some, collector):
+            _members(some, collector)
+    return kind
+
+
+_TOGETHER = 512
+"""Documents that are looked at together."""
+
+
+def _are_silent(documents: list[str], collector: Collector) -> bool:
+    """Whether neither the text of some documents nor the texts of their members hold anything, looked at together."""
+    if collector.patterns.has_tiny or collector.terms("\n".join(documents).encode("utf-8", "surrogateescape")):
+        return False
+    escaped = (document for document in documents if "\\" in document)
+    texts = [leaf for document in escaped for _, leaf in json_leaves(document) if isinstance(leaf, str)]
+    try:
+        return collector.patterns.quiet("\0\0".join(texts).encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:  # half of a pair of UTF-16
+        return False
+
+
+def _members(documents: list[str], collector: Collector) -> None:
+    """Members with their names, and what they do not show."""
+    for document in documents:
         # escapes may stand in what a member writes down
         inner = collector.inner() if "\\" in document else Collector(collector.patterns)
         for label, leaf in json_leaves(document):
@@ -196,7 +221,6 @@ def _json(text: str, collector: Collector) -> str:
         plain = Collector(collector.patterns)
         plain.text(document, "data", whole=inner.quoted, left=inner.left.shown_in(document))
         collector.merge(plain, unless_seen_in=inner)
-    return kind
 
 
 def _csv(text: str, collector: Collector, first: str | None = None, *, known: bool = True) -> str:

@@ -10,6 +10,9 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from pii_tracer.scan.forms import listed_bytes
 from pii_tracer.scan.forms.written_bytes import (
     ARMOUR,
     BASE64,
@@ -17,12 +20,12 @@ from pii_tracer.scan.forms.written_bytes import (
     HEADLESS,
     LEAST_HEX,
     LINE,
-    LISTS,
     LONG,
     MARKUP,
     UUENCODE,
     YENC,
     ZLIB_BASE64,
+    Places,
     long_runs,
     spots,
     starts_in,
@@ -49,8 +52,6 @@ _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_\\
 _ESCAPED_RUN = re.compile(rb"(?:\\+x[0-9a-fA-F]{2}|\\+[0-3][0-7]{2}|\\+u00[0-9a-fA-F]{2}){18,}")
 _HEX = re.compile(rb"(?:0x|0X|\\+x|x)?((?:[0-9a-fA-F]{2})+)")
 _PARTED_HEX = re.compile(rb"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ :,-]{1,2}){12,}[0-9a-fA-F]{2}")
-_LIST = re.compile(rb"(?:-?\d{1,3}\s*,\s*){8,}-?\d{1,3}")
-_NUMBER = re.compile(rb"-?\d+")
 _ESCAPE = re.compile(
     rb"\\+(?:x([0-9a-fA-F]{2})|u00([0-9a-fA-F]{2})|([0-3][0-7]{2})|([abfnrtvZ0\\'\"]))|([^\\])", re.DOTALL
 )
@@ -78,7 +79,8 @@ class Written:
     """Bytes that a text writes down. data: None where `reason` says why they cannot be had.
 
     mark: what parts values in a document that begins or stands here, see `MARKUP`. letters: of base64, which may be no
-    such at all. sized: as many bytes as a digest has, or met by chance, so that they hold a marked stream or none.
+    such at all. whole: no other search sees what the bytes hold. sized: as many bytes as a digest has, or met by
+    chance, so that they hold a marked stream or none.
     """
 
     data: bytes | None = None
@@ -86,11 +88,19 @@ class Written:
     mark: bytes = b""
     letters: bytes = b""
     sized: bool = False
+    whole: bool = False
 
 
 def stand_in(data: bytes | memoryview) -> bool:
     """Whether bytes may be written down in a text."""
-    return len(spots(data)) > 0
+    return len(places(data)) > 0
+
+
+def places(data: bytes | memoryview, borders: Places | None = None) -> Places:
+    """Sorted positions near which bytes may be written down. borders: as of `spots`."""
+    listed = listed_bytes.places(bytes(data), borders)
+    found = spots(data, borders)
+    return np.union1d(found, np.array(listed, np.int64)) if listed else found
 
 
 def written(text: bytes) -> Iterator[Written]:
@@ -100,6 +110,7 @@ def written(text: bytes) -> Iterator[Written]:
     for start, at in starts_in(text):
         yield from _begun(text, start, at)
     yield from _runs(text)
+    yield from (Written(data, whole=True) for data in listed_bytes.read(text))
     for sign in (b":", b" ", b"-"):
         if b"1f" + sign + b"8b" + sign + b"08" in text:
             for found in _PARTED_HEX.finditer(text):
@@ -121,8 +132,6 @@ def _begun(text: bytes, start: bytes, at: int) -> Iterator[Written]:
     elif start in ESCAPES:
         if start[:1] == b"\\" or _may_be_zlib(_unescaped(text[at : at + _HEAD])):
             yield Written(_unescaped(_quoted(text, at)))
-    elif start in LISTS and (numbers := _LIST.match(text, at)):
-        yield Written(bytes(int(n) & 255 for n in _NUMBER.findall(numbers.group())))
     elif start in ARMOUR:
         yield Written(reason="text that is encrypted, in armour")
     elif start in UUENCODE and (line := _UU.match(text, at)):
@@ -187,11 +196,11 @@ def _decoded(pattern: re.Pattern[bytes], text: bytes, at: int) -> Iterator[Writt
         yield Written(binascii.unhexlify(digits_), sized=len(digits_) in _DIGESTS)
         return
     letters = _plain(letters)
-    if pattern is _LINED and len(letters) < LONG:
-        return
     letters = letters[: len(letters) - (len(letters) % 4 == 1)]
     data = _safe(base64.b64decode, letters.translate(_STANDARD) + b"=" * (-len(letters) % 4))
-    if data is not None and len(data) >= _SHORT:
+    if data is None or (pattern is _LINED and len(letters) < LONG and data.translate(None, _SHOWN)):
+        return
+    if len(data) >= _SHORT:
         yield Written(data, letters=letters)
 
 
@@ -199,6 +208,7 @@ _STANDARD = bytes.maketrans(b"-_", b"+/")
 _SIGN = re.compile(rb"%2[Bb]|\\+u002[bB]")
 _SLASH = re.compile(rb"%2[Ff]|\\+u002[fF]|\\+/")
 _GAPS = re.compile(_GAP)
+_SHOWN = bytes((*range(32, 127), 9, 10, 13))
 
 
 def _plain(letters: bytes) -> bytes:

@@ -213,7 +213,9 @@ def _search_piece(piece: Written, data: bytes, where: str, column: str | None, c
         if not inside:
             return
         if _is_text(data):
-            search_written(data, where, column, collector)  # the search of the text itself finds values in it
+            collector.string(data.decode(), where, column, known=False)
+        elif piece.whole:
+            collector.binary(data, where, column, fixed=True)
         elif piece.letters and not are_random_letters(piece.letters):
             search_cell(data, where, column, collector, judged=False)  # words and paths look like base64
         else:

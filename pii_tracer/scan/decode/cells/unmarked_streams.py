@@ -11,29 +11,29 @@ import cramjam
 from pii_tracer.scan.decode.cells.opaque_bytes import is_record
 from pii_tracer.scan.decode.streams import PackedError, raw
 
-_LEAST = 8
+LEAST = 8
 """No stream that holds a value has fewer bytes."""
-_TRAILER = 8
+TRAILER = 8
 """Bytes of checksum and size that may stand behind a raw stream."""
-_LZ4_RATIO = 255
-_MOST_BROTLI = 400
-_LEAST_LZ4 = 16
+LZ4_RATIO = 255
+MOST_BROTLI = 400
+LEAST_LZ4 = 16
 _PRINTABLE = bytes(range(32, 127))
 _TELLING, _HIDDEN = 32, 0.45
 """From so many bytes on, so large a share of them is no text in streams of other kinds."""
-_HEADER = 16
-_ZEROS = 5
+HEADER = 16
+ZEROS = 5
 """Compressed text has hardly a zero byte: what has one in so many is a record of numbers."""
 
 
 def unmarked(value: bytes, most: int) -> bytes | None:
     """What bytes hold that are such a stream from end to end; None where they are none, or of more than `most`."""
-    if len(value) < _LEAST or value.count(0) * _ZEROS > len(value):
+    if len(value) < LEAST or value.count(0) * ZEROS > len(value):
         return None
     shown = len(value) >= _TELLING and len(value.translate(None, _PRINTABLE)) < _HIDDEN * len(value)
     for attempt in _PLAIN if shown else _ATTEMPTS:
         content = attempt(value, most)
-        if content and len(content) >= _LEAST // 2:
+        if content and len(content) >= LEAST // 2:
             return content
     return None
 
@@ -42,7 +42,7 @@ def _behind_a_header(value: bytes, most: int) -> bytes | None:
     """Raw deflate behind a few bytes: a length, a field's number, a version."""
     if is_record(value):
         return None
-    for at in range(1, min(_HEADER, len(value) - _LEAST)):
+    for at in range(1, min(HEADER, len(value) - LEAST)):
         content = _deflate(value[at:], most)
         if content is not None and len(content) > (len(value) - at) * 3 // 4:
             return content
@@ -58,7 +58,7 @@ def _deflate(value: bytes, most: int) -> bytes | None:
     except zlib.error:
         return None
     rest = decoder.unused_data
-    return content if decoder.eof and (len(rest) <= _TRAILER or not rest.strip(b"\0")) else None
+    return content if decoder.eof and (len(rest) <= TRAILER or not rest.strip(b"\0")) else None
 
 
 def _snappy(value: bytes, most: int) -> bytes | None:
@@ -75,7 +75,7 @@ def _snappy(value: bytes, most: int) -> bytes | None:
 def _sized_lz4(value: bytes, most: int) -> bytes | None:
     for order in ("little", "big"):
         size = int.from_bytes(value[:4], order)
-        if len(value) // 2 <= size <= min(most, _LZ4_RATIO * len(value)):
+        if len(value) // 2 <= size <= min(most, LZ4_RATIO * len(value)):
             content = _raw("lz4", value[4:], size)
             if content is not None and len(content) == size:
                 return content
@@ -91,7 +91,7 @@ def _hadoop(value: bytes, most: int) -> bytes | None:
 
 
 def _lz4(value: bytes, most: int) -> bytes | None:
-    return _raw("lz4", value, min(most, _LZ4_RATIO * len(value))) if len(value) >= _LEAST_LZ4 else None
+    return _raw("lz4", value, min(most, LZ4_RATIO * len(value))) if len(value) >= LEAST_LZ4 else None
 
 
 def _raw(codec: str, value: bytes, most: int) -> bytes | None:
@@ -111,13 +111,81 @@ def _brotli(value: bytes, most: int) -> bytes | None:
     bits >>= 2 if last else 1
     nibbles = 4 + (bits & 3)
     size = ((bits >> 2) & ((1 << 4 * nibbles) - 1)) + 1
-    if nibbles == 7 or not len(value) // 2 <= size <= min(most, _MOST_BROTLI * len(value)):
+    if nibbles == 7 or not len(value) // 2 <= size <= min(most, MOST_BROTLI * len(value)):
         return None
-    out = bytearray(size if last else min(most, max(size, _LZ4_RATIO * len(value))))
+    if not may_be_brotli(value):
+        return None
+    out = bytearray(size if last else min(most, max(size, LZ4_RATIO * len(value))))
     try:
         return bytes(out[: cramjam.brotli.decompress_into(value, out)])
     except cramjam.DecompressionError:
         return None
+
+
+_LENGTH_BITS = (2, 2, 2, 3, 2, 2, 2, 4, 2, 2, 2, 3, 2, 2, 2, 4)
+_LENGTHS = (0, 4, 3, 2, 0, 4, 3, 1, 0, 4, 3, 2, 0, 4, 3, 5)
+"""The fixed code for lengths of codes, by its next four bits (RFC 7932, section 3.5)."""
+
+
+class _Bits:
+    """The first bits of a stream; zeros behind its end."""
+
+    def __init__(self, value: bytes) -> None:
+        self._left = int.from_bytes(value[:64], "little")
+
+    def take(self, count: int) -> int:
+        """The next so many bits."""
+        taken = self._left & ((1 << count) - 1)
+        self._left >>= count
+        return taken
+
+    def varied(self) -> int:
+        """A number of types or trees (section 9.2)."""
+        if not self.take(1):
+            return 1
+        count = self.take(3)
+        return 1 + (1 << count) + self.take(count)
+
+    def is_code(self) -> bool:
+        """Whether a prefix code may stand next: one in which no bit is left over, or of up to four symbols."""
+        skipped = self.take(2)
+        if skipped == 1:
+            return True
+        space = 32
+        codes = 0
+        for _ in range(skipped, 18):
+            index = self._left & 15
+            self.take(_LENGTH_BITS[index])
+            if _LENGTHS[index]:
+                codes += 1
+                space -= 32 >> _LENGTHS[index]
+                if space <= 0:
+                    break
+        return space == 0 or codes == 1
+
+
+def may_be_brotli(value: bytes) -> bool:
+    """Whether the header of the first block makes sense, as far as the first code in it."""
+    bits = _Bits(value)
+    if bits.take(1) and not bits.take(3):
+        bits.take(3)
+    last = bits.take(1)
+    if last and bits.take(1):
+        return True  # an empty one
+    nibbles = 4 + bits.take(2)
+    if nibbles == 7:
+        return True
+    size = bits.take(4 * nibbles) + 1
+    if not last and bits.take(1):
+        return size < len(value)  # as it stands
+    for _ in range(3):
+        types = bits.varied()
+        if types > 1:
+            return bits.is_code()
+    bits.take(8)
+    if bits.varied() > 1:
+        return True
+    return bits.varied() > 1 or bits.is_code()
 
 
 def _lzma(value: bytes, most: int) -> bytes | None:
