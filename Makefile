@@ -24,7 +24,7 @@ SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-erase bench-estimate bench-lineage bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-surgery bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-erase bench-estimate bench-lineage bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-surgery bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -167,6 +167,9 @@ bench-estimate: setup ## an estimate of an estate of ten million files: time and
 
 bench-proof: setup ## how fast proofs are made and checked, against what the machine allows
 	$(BIN)/python -m tests.benchmarks.bench_proof
+
+bench-persons: setup ## preparing the search for 100 and 1,000 persons: time and memory
+	$(BIN)/python -m tests.benchmarks.bench_persons
 
 bench-plan: setup ## plans for an estate of ten thousand tables: time and memory
 	$(BIN)/python -m tests.benchmarks.bench_plan

@@ -25,6 +25,7 @@ _RUN = np.arange(_WINDOW)
 _LOWEST = np.array([(n & -n).bit_length() - 1 if n else 0 for n in range(1 << _WORD)])
 _FOLD = np.uint32(0x20202020)
 _FOLD_ALL = np.uint64(0x2020202020202020)
+_FOLDED = bytes(byte | 32 for byte in range(256))
 _SAMPLE = 1 << 16
 _SAMPLE_BITS = 16
 _CROWDED = 512
@@ -32,6 +33,13 @@ _CROWDED = 512
 _TRIES = 4
 """So often for one kind of data; what is crowded then is full of the persons."""
 _LABELS = 1024
+_CACHED_BITS = 22
+"""Tables of so many places stay in the processor's cache; larger ones only keep the share of taken places small."""
+_MOST_BITS = 28
+_ROOM = 1 << 29
+"""Bytes that the choices for all kinds of data may take together; those of many persons are large."""
+_TOGETHER = 1 << 14
+"""Patterns whose windows are chosen at once: more take more memory, and less no less time."""
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint32]
@@ -69,31 +77,40 @@ def _grams(data: Bytes, size: int) -> npt.NDArray[Any]:
     return np.asarray(runs.view(np.uint32 if size == _WORD else np.uint64)[:, 0])
 
 
+def _from(whole: Bytes, starts: Places, kind: type[np.uint32] | type[np.uint64]) -> npt.NDArray[Any]:
+    """The word, or the eight bytes, from each place on; all of them lie in the data."""
+    runs: npt.NDArray[Any] = np.ndarray((len(whole) - kind().itemsize + 1,), kind, whole, 0, (1,))
+    return np.asarray(runs[starts])
+
+
 def _eight(whole: Bytes, starts: Places) -> Numbers:
     """The eight bytes from each place on, as one number each, folded. Behind the end the last byte is read again."""
     last = len(whole) - _WINDOW
     if last >= 0 and (not len(starts) or starts.max() <= last):
-        runs: Numbers = np.ndarray((last + 1,), np.uint64, whole, 0, (1,))
-        return np.asarray(runs[starts] | _FOLD_ALL)
+        return np.asarray(_from(whole, starts, np.uint64) | _FOLD_ALL)
     around = whole.take(starts[:, None] + _RUN, mode="clip")
     return np.asarray(around.view(np.uint64)[:, 0] | _FOLD_ALL)
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """The chosen windows. known: whether a word's hash is of one; backs: a bit for each place it has in a window."""
+    """The chosen windows. tries: so often they were chosen for this kind of data; known: whether a word's hash is of
+    one; backs: a bit for each place it has in one; table: whether a window's hash is of one; spans: windows by size.
+    """
 
+    tries: int
     bits: int
     known: npt.NDArray[np.bool_]
     backs: Bytes
-    spans: tuple[tuple[np.uint64, npt.NDArray[np.bool_], Numbers], ...]
+    table: npt.NDArray[np.bool_]
+    spans: tuple[tuple[np.uint64, Numbers], ...]
 
     def among(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
         """Which runs of eight bytes begin with a chosen window."""
         result = np.zeros(len(numbers), np.bool_)
-        for mask, table, values in self.spans:
+        for mask, values in self.spans:
             masked = numbers & mask
-            maybe = np.flatnonzero(table.take(_mixed(_halved(masked), self.bits)))
+            maybe = np.flatnonzero(self.table.take(_mixed(_halved(masked), self.bits)))
             rest = masked[maybe]
             places = np.searchsorted(values, rest)
             places[places == len(values)] = 0
@@ -112,21 +129,19 @@ class Sieve:
     """
 
     def __init__(self, patterns: Iterable[bytes]) -> None:
-        folded = sorted({bytes(byte | 32 for byte in pattern) for pattern in patterns})
+        folded = sorted({pattern.translate(_FOLDED) for pattern in patterns})
         shortest = min(map(len, folded), default=0)
         self.blind = shortest < _WORD
         self._step = _WORD if shortest >= 7 else 2 if shortest >= 5 else 1
         sizes = np.array([len(pattern) for pattern in folded], np.int64)
         self._begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)[:-1]])
-        self._spans = np.minimum(sizes, _WINDOW)
-        joined = np.frombuffer(b"".join(folded) + bytes(2 * _WINDOW), np.uint8)
-        self._words: Words = _grams(joined, _WORD)
-        self._numbers: Numbers = _grams(joined, _WINDOW)
-        ends = np.repeat(self._begins + sizes - self._spans, sizes)
-        self._within = np.arange(len(ends)) <= ends
-        self._sizes = sizes
-        self._bits = min(22, max(_SAMPLE_BITS, (len(folded) * self._step).bit_length() + 7))
-        self._choices: dict[str | None, list[_Choice]] = {}
+        self._spans = np.minimum(sizes, _WINDOW).astype(np.uint8)
+        self._sizes = sizes.astype(np.int32)
+        self._joined: Bytes = np.frombuffer(b"".join(folded) + bytes(2 * _WINDOW), np.uint8)
+        words = (len(folded) * self._step).bit_length()
+        self._bits = min(_MOST_BITS, max(_SAMPLE_BITS, min(_CACHED_BITS, words + 7), words + 2))
+        self._labels = max(1, min(_LABELS, _ROOM // ((3 << self._bits) + 8 * len(folded))))
+        self._choices: dict[str | None, _Choice] = {}
 
     def places(self, data: Any, label: str | None = None) -> Places:
         """Sorted positions in `data` (a buffer): one or more inside every occurrence of every pattern, and some others.
@@ -143,12 +158,17 @@ class Sieve:
         for shift in range(0, _WORD, self._step):
             first = (shift - whole.ctypes.data) % _WORD
             for start in range(first, len(whole) - _WORD + 1, _PIECE * _WORD):
-                choices = self._choices.setdefault(label if len(self._choices) < _LABELS else None, [])
-                places = self._in(whole, start, choices[-1] if choices else self._choose(whole[start:], choices))
-                if len(places) * _CROWDED > _PIECE * _WORD and len(choices) < _TRIES:
-                    places = self._in(whole, start, self._choose(whole[start:], choices))
+                kind = self._kind(label)
+                choice = self._choices.get(kind) or self._choose(whole[start:], kind, 1)
+                places = self._in(whole, start, choice)
+                if len(places) * _CROWDED > _PIECE * _WORD and choice.tries < _TRIES:
+                    places = self._in(whole, start, self._choose(whole[start:], kind, choice.tries + 1))
                 found.append(places)
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+    def _kind(self, label: str | None) -> str | None:
+        """The kind of data for which windows are chosen; only so many that there is room for."""
+        return label if label in self._choices or len(self._choices) < self._labels else None
 
     def _in(self, whole: Bytes, start: int, choice: _Choice) -> Places:
         """The places whose words lie in the piece that begins at `start`."""
@@ -174,27 +194,39 @@ class Sieve:
         first = first.compress(first >= 0)
         return np.asarray(first.compress(choice.among(_eight(whole, first))), np.int64)
 
-    def _choose(self, data: Bytes, choices: list[_Choice]) -> _Choice:
+    def _choose(self, data: Bytes, kind: str | None, tries: int) -> _Choice:
         """Of each pattern the window whose most frequent word is rarest in a sample of the data."""
         sample = _mixed(_grams(data[:_SAMPLE] | np.uint8(32), _WORD), _SAMPLE_BITS)
-        weights = np.bincount(sample, minlength=1 << _SAMPLE_BITS)[_mixed(self._words, _SAMPLE_BITS)]
-        size = len(self._within)
-        # the words of a window that can lie at an aligned place: as many as the step
-        heavy = np.max([weights[i : size + i] for i in range(self._step)], axis=0)
-        heavy[~self._within] = np.iinfo(heavy.dtype).max
-        lightest = np.repeat(np.minimum.reduceat(heavy, self._begins), self._sizes)
-        candidates = np.flatnonzero(heavy == lightest)
-        chosen = candidates[np.searchsorted(candidates, self._begins)]
+        weights = np.bincount(sample, minlength=1 << _SAMPLE_BITS)
+        count = len(self._begins)
+        parts = [self._lightest(n, min(n + _TOGETHER, count), weights) for n in range(0, count, _TOGETHER)]
+        chosen = np.concatenate(parts)
         backs = np.zeros(1 << self._bits, np.uint8)
         for back in range(self._step):
-            backs[_mixed(self._words[chosen + back], self._bits)] |= np.uint8(1 << back)
+            backs[_mixed(_from(self._joined, chosen + back, np.uint32), self._bits)] |= np.uint8(1 << back)
+        numbers = _from(self._joined, chosen, np.uint64)
+        table = np.zeros(1 << self._bits, np.bool_)
         spans = []
         for span in np.unique(self._spans):
             mask = np.uint64((1 << 8 * int(span)) - 1)
-            values = np.unique(self._numbers[chosen[self._spans == span]] & mask)
-            table = np.zeros(1 << self._bits, np.bool_)
+            values = np.unique(numbers[self._spans == span] & mask)
             table[_mixed(_halved(values), self._bits)] = True
-            spans.append((mask, table, values))
-        choice = _Choice(self._bits, backs != 0, backs, tuple(spans))
-        choices.append(choice)
+            spans.append((mask, values))
+        choice = _Choice(tries, self._bits, backs != 0, backs, table, tuple(spans))
+        self._choices[kind] = choice
         return choice
+
+    def _lightest(self, first: int, last: int, weights: Places) -> Places:
+        """Where the windows of some patterns begin whose most frequent word is rarest."""
+        begins, sizes = self._begins[first:last] - self._begins[first], self._sizes[first:last]
+        size = int(begins[-1] + sizes[-1])
+        at = int(self._begins[first])
+        words = _grams(self._joined[at : at + size + _WINDOW], _WORD)
+        weighed = weights[_mixed(words, _SAMPLE_BITS)]
+        # the words of a window that can lie at an aligned place: as many as the step
+        heavy = np.max([weighed[i : size + i] for i in range(self._step)], axis=0)
+        ends = np.repeat(begins + sizes - self._spans[first:last], sizes)
+        heavy[np.arange(size) > ends] = np.iinfo(heavy.dtype).max
+        lightest = np.repeat(np.minimum.reduceat(heavy, begins), sizes)
+        candidates = np.flatnonzero(heavy == lightest)
+        return np.asarray(candidates[np.searchsorted(candidates, begins)] + at, np.int64)

@@ -49,7 +49,7 @@ SMALL = 4096
 """Fewer bytes are searched as they are: a sieve would take longer."""
 
 Parts = list[tuple[int, int]]
-Match = tuple[list[Term], int, int]
+Match = tuple[tuple[Term, ...], int, int]
 """The terms that a match stands for, where it starts and ends."""
 
 
@@ -191,7 +191,7 @@ class Patterns:
             text = lower[seen.start : seen.end]
             if text not in self._written:  # or the pattern of another form has met it
                 wrapped = b"\n" in text or b"\r" in text
-                yield [(n, Form.WRAPPED if wrapped else form) for n, form in seen.terms], seen.start, seen.end
+                yield tuple((n, Form.WRAPPED if wrapped else form) for n, form in seen.terms), seen.start, seen.end
 
     def _parted(self, data: bytes | memoryview, *, joined: bool = False) -> Iterator[Match]:
         """What stands in a text in no one piece: over ends of lines, with unseen signs in it, or other signs between
@@ -218,13 +218,13 @@ class Patterns:
                 start, end = low + view.origins[begin], low + view.origins[stop]
                 if end - start > stop - begin and (start, end) not in done:
                     done.add((start, end))
-                    yield [(name, Form.ESCAPED) for name, _ in terms], start, end
+                    yield tuple((name, Form.ESCAPED) for name, _ in terms), start, end
         for low, view in joints.views(text, 2 * self.overlap):
             for terms, begin, stop in (*self._folded.matches(view.data), *self._looks.matches(view.data)):
                 start, end = low + view.origins[begin], low + view.origins[stop - 1] + 1
                 if end - start != stop - begin and (start, end) not in done:
                     done.add((start, end))
-                    yield [(name, Form.ESCAPED) for name, _ in terms], start, end
+                    yield tuple((name, Form.ESCAPED) for name, _ in terms), start, end
 
     def _across(self, data: bytes | memoryview) -> Iterator[Match]:
         """What goes on in the next line of a text, broken anywhere."""
@@ -238,12 +238,12 @@ class Patterns:
                         continue
                     parts = start + 1 + np.flatnonzero(np.diff(places) > 1)
                     if not line_wraps.is_one(line.data, start, end, parts):
-                        terms = [t for t in terms if t[1] not in _WORDS]
+                        terms = tuple(t for t in terms if t[1] not in _WORDS)
                     if terms:
-                        changed = [(n, Form.WRAPPED if form in _WORDS else form) for n, form in terms]
+                        changed = tuple((n, Form.WRAPPED if form in _WORDS else form) for n, form in terms)
                         yield changed, low + int(places[0]), low + int(places[-1]) + 1
 
-    def _in(self, data: bytes, *automata: Automaton) -> Iterator[tuple[list[Term], int, int]]:
+    def _in(self, data: bytes, *automata: Automaton) -> Iterator[Match]:
         lower = data.lower()
         for automaton in automata:
             yield from automaton.matches(data if automaton is self._exact else lower)
@@ -295,7 +295,7 @@ class Patterns:
                 another = any(name in known for name, _ in plain)
             if plain and not another and text and cut and of_another(data, start, end):
                 found.update((name, Form.PREFIX) for name, _ in plain)
-                terms = [t for t in terms if t not in plain]
+                terms = tuple(t for t in terms if t not in plain)
             plain = plain if another else []
             for name, _ in plain:
                 longer.setdefault(name, []).append(start)

@@ -117,7 +117,7 @@ class View:
 class Seen:
     """A value in a view. terms: what it stands for; start and end: where it stands in the bytes themselves."""
 
-    terms: list[Term]
+    terms: tuple[Term, ...]
     start: int
     end: int
 
@@ -269,7 +269,7 @@ def _lower(text: bytes) -> bytes:
 def search(
     data: bytes,
     found_anchors: Collection[tuple[int, int]],
-    matches: Callable[[bytes], Iterable[tuple[list[Term], int, int]]],
+    matches: Callable[[bytes], Iterable[tuple[tuple[Term, ...], int, int]]],
     around: int,
 ) -> Iterator[Seen]:
     """Values in folded bytes as they look, around anchors that were found there.

@@ -14,6 +14,8 @@ _PIECE = 3
 """Digits parted by a break are one number only where so many stand on each side: short numbers begin many lines."""
 _FOLD = np.uint8(32)
 _LEAST_BITS, _MOST_BITS = 18, 24
+_TOGETHER = 4096
+"""Patterns that are made known at once: more take more memory, and less no less time."""
 _CROWDED = 16
 """Where more than one break in so many may part a value, everything is looked at."""
 
@@ -38,16 +40,28 @@ class Borders:
     """
 
     def __init__(self, patterns: Iterable[bytes]) -> None:
-        folded = [np.frombuffer(pattern, np.uint8) | _FOLD for pattern in patterns if len(pattern) > 3]
-        self._reach = max(map(len, folded), default=0)
-        self._bits = min(_MOST_BITS, max(_LEAST_BITS, (8 * self._reach * len(folded)).bit_length()))
+        long = [pattern for pattern in patterns if len(pattern) > 3]
+        self._reach = max(map(len, long), default=0)
+        self._bits = min(_MOST_BITS, max(_LEAST_BITS, (8 * self._reach * len(long)).bit_length()))
         self._known = np.zeros(1 << self._bits, np.bool_)
         self._touching = np.zeros(1 << 16, np.bool_)
-        for whole in folded:
-            self._touching[_two(whole[:-1], whole[1:])] = True
-            self._known[self._within(whole[:-3], whole[1:-2], whole[2:-1], whole[3:])] = True
-            self._known[self._first(*whole[:3].reshape(3, 1))] = True
-            self._known[self._last(*whole[-3:].reshape(3, 1))] = True
+        for first in range(0, len(long), _TOGETHER):
+            self._know(long[first : first + _TOGETHER])
+
+    def _know(self, patterns: list[bytes]) -> None:
+        whole = np.frombuffer(b"".join(patterns), np.uint8) | _FOLD
+        sizes = np.array([len(pattern) for pattern in patterns])
+        ends = np.cumsum(sizes)
+        starts = ends - sizes
+        inside = np.ones(len(whole), np.bool_)  # where four bytes of one pattern begin
+        for back in range(1, 4):
+            inside[ends - back] = False
+        four = np.flatnonzero(inside)
+        self._known[self._within(*(whole[four + n] for n in range(4)))] = True
+        for n in range(3):
+            self._touching[_two(whole[four + n], whole[four + n + 1])] = True
+        self._known[self._first(*(whole[starts + n] for n in range(3)))] = True
+        self._known[self._last(*(whole[ends - n] for n in (3, 2, 1)))] = True
 
     def windows(self, text: bytes | memoryview) -> Iterator[tuple[int, int]]:
         """Parts of a text that hold all that may go on in the next line."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeVar
 
 from ahocorasick_rs import BytesAhoCorasick
 
@@ -29,6 +31,8 @@ from pii_tracer.scan.value_encodings import (
 Term = tuple[str, Form]
 """The name of a key set, and a form."""
 
+_Key = TypeVar("_Key", bytes, str)
+
 SHORT_TEXT = 6
 """A shorter text value would be found in binary by chance: it counts only between word boundaries."""
 
@@ -47,26 +51,68 @@ _PADDED_DIGITS = 7
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,37})\Z")
 
 
-class Automaton:
-    """Byte patterns with the terms each stands for; empty automata find nothing."""
+Table = dict[bytes, "tuple[Term, ...]"]
+"""By pattern, what it stands for."""
 
-    def __init__(self, table: dict[bytes, list[Term]]) -> None:
-        self._terms = list(table.values())
-        self._search = BytesAhoCorasick(list(table)) if table else None
+_CUTS = (12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Bytes of a pattern's beginning that an automaton may hold alone."""
+
+
+class Automaton:
+    """Byte patterns with the terms each stands for; empty automata find nothing.
+
+    The automaton itself holds the beginning of each pattern that no other one has; the rest is compared where the
+    beginning stands. So its states grow with the patterns and not with their bytes.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._patterns, self._terms = list(table), list(table.values())
+        self._search = BytesAhoCorasick(beginnings(self._patterns)) if table else None
         self.longest = max(map(len, table), default=0)
 
-    def matches(self, data: bytes) -> Iterator[tuple[list[Term], int, int]]:
-        """What each match stands for, where it starts and ends."""
-        if self._search is not None:
-            for index, start, end in self._search.find_matches_as_indexes(data, overlapping=True):
-                yield self._terms[index], start, end
+    def matches(self, data: bytes) -> Iterator[tuple[tuple[Term, ...], int, int]]:
+        """What each match stands for, where it starts and ends, by its end and then its start."""
+        if self._search is None:
+            return
+        found = []
+        for index, start, _ in self._search.find_matches_as_indexes(data, overlapping=True):
+            pattern = self._patterns[index]
+            if data.startswith(pattern, start):
+                found.append((start + len(pattern), start, index))
+        for end, start, index in sorted(found):
+            yield self._terms[index], start, end
 
 
-def add(table: dict[bytes, list[Term]], pattern: bytes, term: Term) -> None:
+def beginnings(patterns: Sequence[bytes]) -> list[bytes]:
+    """Of each of some different patterns a beginning that no other one has, or the whole."""
+    ordered = sorted(range(len(patterns)), key=patterns.__getitem__)
+    result = [b""] * len(patterns)
+    before = b""
+    for place, number in enumerate(ordered):
+        pattern = patterns[number]
+        behind = patterns[ordered[place + 1]] if place + 1 < len(ordered) else b""
+        result[number] = next((pattern[:c] for c in _CUTS if _tell(pattern, c, before, behind)), pattern)
+        before = pattern
+    return result
+
+
+def _tell(pattern: bytes, cut: int, before: bytes, behind: bytes) -> bool:
+    beginning = pattern[:cut]
+    return beginning != before[:cut] and beginning != behind[:cut]
+
+
+def add(table: dict[_Key, tuple[Term, ...]], pattern: _Key, term: Term) -> None:
     """The plainest form of a key set is added first and names the pattern."""
-    terms = table.setdefault(pattern, [])
-    if all(name != term[0] for name, _ in terms):
-        terms.append(term)
+    if pattern not in table:
+        table[pattern] = _alone(term)
+    elif all(name != term[0] for name, _ in table[pattern]):
+        table[pattern] = (*table[pattern], term)
+
+
+@lru_cache(maxsize=4096)
+def _alone(term: Term) -> tuple[Term, ...]:
+    """The same object for all patterns that stand for one term: there are hundreds of thousands of them."""
+    return (term,)
 
 
 _UNPARTED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]{2,}")
@@ -88,14 +134,14 @@ class Tables:
     part. ints: whole numbers; cells: whole cells.
     """
 
-    folded: dict[bytes, list[Term]] = field(default_factory=dict)
-    exact: dict[bytes, list[Term]] = field(default_factory=dict)
-    bounded: dict[bytes, list[Term]] = field(default_factory=dict)
-    tiny: dict[bytes, list[Term]] = field(default_factory=dict)
-    looks: dict[bytes, list[Term]] = field(default_factory=dict)
+    folded: Table = field(default_factory=dict)
+    exact: Table = field(default_factory=dict)
+    bounded: Table = field(default_factory=dict)
+    tiny: Table = field(default_factory=dict)
+    looks: Table = field(default_factory=dict)
     anchors: dict[bytes, set[bytes]] = field(default_factory=dict)
-    digests: dict[bytes, list[Term]] = field(default_factory=dict)
-    spaced: dict[str, list[Term]] = field(default_factory=dict)
+    digests: Table = field(default_factory=dict)
+    spaced: dict[str, tuple[Term, ...]] = field(default_factory=dict)
     ints: dict[int, list[str]] = field(default_factory=dict)
     cells: dict[str, list[str]] = field(default_factory=dict)
 
@@ -120,12 +166,8 @@ class Tables:
             if _INTEGER.match(digits) and name not in self.ints.setdefault(int(digits), []):
                 self.ints[int(digits)].append(name)
         digits = number or plain
-        if (
-            not key_set.weak
-            and len(digits) >= spaced_numbers.LEAST
-            and (name, Form.NUMBER) not in self.spaced.get(digits, ())
-        ):
-            self.spaced.setdefault(digits, []).append((name, Form.NUMBER))
+        if not key_set.weak and len(digits) >= spaced_numbers.LEAST:
+            add(self.spaced, digits, (name, Form.NUMBER))
         padded = value != given and value.isdigit() and len(value) < _STRONG_DIGITS
         if key_set.weak or padded or is_short(value):
             self._bounded(name, value)
@@ -144,8 +186,8 @@ class Tables:
         """A phone as its own country writes it, in one piece and in pieces, and as an integer."""
         for digits in national_numbers.national(value):
             add(self.bounded, digits.encode(), (name, Form.NUMBER))
-            if len(digits) >= spaced_numbers.LEAST and (name, Form.NUMBER) not in self.spaced.get(digits, ()):
-                self.spaced.setdefault(digits, []).append((name, Form.NUMBER))
+            if len(digits) >= spaced_numbers.LEAST:
+                add(self.spaced, digits, (name, Form.NUMBER))
             if digits[0] != "0" and name not in self.ints.setdefault(int(digits), []):
                 self.ints[int(digits)].append(name)
 
