@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from typing_extensions import Self
 
 from pii_tracer.model.datasets import Frozen
 
@@ -46,12 +47,28 @@ class GlueDatabase(Frozen):
     endpoint_url: str | None = None
 
 
+class SameDataset(Frozen):
+    """Two names of one dataset, by the owner's word; without names, of everything in two namespaces."""
+
+    from_: str = Field(alias="from", min_length=1)
+    name: str | None = None
+    to: str = Field(min_length=1)
+    to_name: str | None = None
+
+    @model_validator(mode="after")
+    def _both_names(self) -> Self:
+        if (self.name is None) != (self.to_name is None):
+            raise ValueError("`name` and `to_name` belong together: give both, or none")
+        return self
+
+
 class LineageSources(Frozen):
     """Where lineage is harvested from.
 
     events: files or folders of OpenLineage events; sql: files or folders; dbt: target folders or `manifest.json` files.
     kafka and marquez are read into the project's own event log. dialect: of SQL that does not name its own.
     schemas: JSON files with the columns of tables; glue: catalogs that know columns and places of tables.
+    same: names of one dataset that events use.
     """
 
     events: tuple[str, ...] = ()
@@ -63,3 +80,4 @@ class LineageSources(Frozen):
     queries: tuple[QueryLog, ...] = ()
     schemas: tuple[str, ...] = ()
     glue: tuple[GlueDatabase, ...] = ()
+    same: tuple[SameDataset, ...] = ()

@@ -13,6 +13,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from pii_tracer.config.estate_file import Relocation
+from pii_tracer.config.lineage import SameDataset
+from pii_tracer.lineage.name_spellings import specified
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
 from pii_tracer.lineage.sql.text.names_inside_tables import Part, parts_of
 from pii_tracer.lineage.sql.text.table_names import PATH_FORMATS
@@ -40,11 +42,19 @@ def is_place(dataset: DatasetId) -> bool:
 
 
 class Identities:
-    """Names to datasets. aliases are exact or end at a dot (`prod.payments` for `lake.prod.payments`)."""
+    """Names to datasets. aliases are exact or end at a dot (`prod.payments` for `lake.prod.payments`).
+
+    same: names of one dataset, by the estate file.
+    """
 
     def __init__(
-        self, aliases: Mapping[str, DatasetId], relocations: Iterable[Relocation] = (), base: Path | None = None
+        self,
+        aliases: Mapping[str, DatasetId],
+        relocations: Iterable[Relocation] = (),
+        base: Path | None = None,
+        same: Iterable[SameDataset] = (),
     ) -> None:
+        self._same = {specified(s.from_, s.name or ""): specified(s.to, s.to_name or "") for s in same}
         self._moved = [(_moved(r.to, base), r.from_.rstrip("/")) for r in relocations]
         self._aliases: dict[str, DatasetId] = {}
         self._by_end: dict[str, set[DatasetId]] = defaultdict(set)  # datasets of longer aliases that end so
@@ -91,6 +101,8 @@ class Identities:
         return full if len(parts) == full.name.count("/") + 1 else full.model_copy(update={"name": "/".join(parts)})
 
     def _spelled(self, namespace: str, name: str, *, exact: bool = False) -> DatasetId:
+        namespace, name = self._same.get(spelled := specified(namespace, name), spelled)
+        namespace = self._same.get(specified(namespace, ""), (namespace, ""))[0]
         if namespace in ("file", "file:", "file://", "") and name.startswith("/"):
             return DatasetId(namespace="file", name=self._path(name, exact))
         if namespace.startswith(("s3a://", "s3n://")):

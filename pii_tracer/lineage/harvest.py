@@ -115,7 +115,7 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     Raises:
         LineageError: a source does not exist, or a dialect is not known.
     """
-    identities = Identities(given.aliases, given.relocations, given.base)
+    identities = Identities(given.aliases, given.relocations, given.base, sources.same)
     ledger = Ledger(identities)
     ledger.plain_gaps += given.gaps
     dialect = known_dialect(sources.dialect)

@@ -9,18 +9,24 @@ meanings. Names that share one, and are not proved to be one dataset, are told a
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import unquote
+
+from pii_tracer.lineage.host_names import may_be_one_host, one_host, port
 
 Key = tuple[str, str]
 """Namespace and name in the spelling that is compared, never shown."""
 
 _TOKEN = re.compile(r'"[^"]*"|`[^`]*`|[^."`]+')
-_DECORATOR = re.compile(r"\$(?:\d{4}|\d{6}|\d{8}|\d{10}|__NULL__|__UNPARTITIONED__)$")
+_DECORATOR = re.compile(r"(?:\$(?:\d{4}|\d{6}|\d{8}|\d{10}|__NULL__|__UNPARTITIONED__))?(?:@-?\d+)?$")
 _SHARD = re.compile(r"_(?:\d{8}|\d{0,8}\*)$")
-_NAMESPACE = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*)(?:://(?P<rest>.*))?$", re.IGNORECASE | re.DOTALL)
+_NAMESPACE = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*)(?:://(?P<rest>.*)|:)?$", re.IGNORECASE | re.DOTALL)
 _PORT = re.compile(r":\d+$")
 _AZURE = re.compile(r"\.(?:blob|dfs)\.core\.", re.IGNORECASE)
+_SLASHES = re.compile("/+")
+_FILES = frozenset(("s3", "gs", "oss", "abfs", "hdfs", "viewfs", "file"))
 _ATHENA = re.compile(r"awsathena://athena\.(?P<region>[^.]+)\.", re.IGNORECASE)
 _GLUE = "arn:aws:glue:"
 _GLUE_TABLE = re.compile(r"table/(?P<database>[^/]+)/(?P<table>[^/]+)")
@@ -77,16 +83,22 @@ _SCHEMES = {
     "postgresql": Scheme("postgres", _folds_lower, 5432),
     "redshift": Scheme("redshift", _either, 5439),
     "mysql": Scheme("mysql", _either, 3306),
+    "mariadb": Scheme("mysql", _either, 3306),
+    "clickhouse": Scheme("clickhouse", _exact),
+    "teradata": Scheme("teradata", _either, 1025),
+    "cassandra": Scheme("cassandra", _folds_lower, 9042),
     "sqlserver": Scheme("mssql", _either, 1433),
     "mssql": Scheme("mssql", _either, 1433),
     "trino": Scheme("trino", _lower),
+    "presto": Scheme("trino", _lower),
     "awsathena": Scheme("awsathena", _lower),
     "hive": Scheme("hive", _lower, 9083),
     "bigquery": Scheme("bigquery", _exact),
     "kafka": Scheme("kafka", _exact),
-    "mongodb": Scheme("mongodb", _exact),
+    "mongodb": Scheme("mongodb", _exact, 27017),
     "file": Scheme("file", _exact),
     "hdfs": Scheme("hdfs", _exact, 8020),
+    "viewfs": Scheme("viewfs", _exact),
     "gs": Scheme("gs", _exact),
     "gcs": Scheme("gs", _exact),
     "s3": Scheme("s3", _exact),
@@ -114,13 +126,16 @@ def key_of(namespace: str, name: str) -> Key:
 def rough_key(namespace: str, name: str) -> Key:
     """A key that all names share which could be one dataset. Names that share it need not be: see `may_be_one`."""
     scheme, host = _split(namespace)
-    where = _PORT.sub("", host or "").lower()
-    if scheme.called == "snowflake":
-        where = where.partition(".")[0]
     if scheme.called == "bigquery":
         return scheme.called, _SHARD.sub("", name)
-    glue = _in_glue(namespace, name)
-    return glue or (f"{scheme.called.lower()}://{where}", _lowered(name))
+    if glue := _in_glue(namespace, name):
+        return glue
+    if scheme.called in _FILES:
+        where = "" if scheme.called in ("hdfs", "viewfs", "file") else f"{scheme.called}://{host}"
+        return f"files {where}", _same_path(name)
+    if scheme.called == "kafka":
+        return scheme.called, name
+    return "table", (_TOKEN.findall(_lowered(name)) or [name])[-1]
 
 
 def may_be_one(one: Key, other: Key) -> bool:
@@ -129,8 +144,22 @@ def may_be_one(one: Key, other: Key) -> bool:
         return False
     if _in_glue(*one):  # of a table of Athena nothing tells the account
         return not one[0].startswith(_GLUE) or not other[0].startswith(_GLUE)
-    (scheme, here), (_, there) = _split(one[0]), _split(other[0])
-    return _hosts(scheme, here or "", there or "") and _names(scheme, one[1], other[1])
+    (scheme, here), (another, there) = _split(one[0]), _split(other[0])
+    if scheme.called != another.called:
+        return _in_two_schemes(scheme, another, (here or "", one[1]), (there or "", other[1]))
+    if scheme.called in _FILES:
+        one_cluster = scheme.called == "hdfs" and port(here or "") == port(there or "")  # by another name
+        return here == there or one_cluster or not (here and there)
+    return may_be_one_host(scheme.called, here or "", there or "") and _names(scheme, one[1], other[1], here == there)
+
+
+def _in_two_schemes(scheme: Scheme, another: Scheme, one: Key, other: Key) -> bool:
+    """HDFS and a view of it; and a host's tables by the name of a system that has no rule here."""
+    if {scheme.called, another.called} == {"hdfs", "viewfs"}:
+        return True
+    known = [found.called in {known.called for known in _SCHEMES.values()} for found in (scheme, another)]
+    same_host = _PORT.sub("", one[0]).lower() == _PORT.sub("", other[0]).lower() != ""
+    return not all(known) and same_host and _lowered(one[1]) == _lowered(other[1])
 
 
 def may_mean(namespace: str, written: str, name: str) -> bool:
@@ -159,7 +188,7 @@ def _split(namespace: str) -> tuple[Scheme, str | None]:
         return Scheme(found["scheme"], _either), host
     if host is None:
         return scheme, None
-    host = host.rstrip("/")
+    host = one_host(host.rstrip("/"))
     if scheme.called == "abfs":  # one storage account has both names
         return scheme, _AZURE.sub(".core.", host)
     if scheme.port or scheme.meanings is not _exact:
@@ -192,24 +221,23 @@ def _spelled(scheme: Scheme, part: str) -> str:
     return next(iter(meanings)) if len(meanings) == 1 else plain
 
 
-def _hosts(scheme: Scheme, one: str, other: str) -> bool:
-    """Whether two hosts of one rough key may be one: a port, or the region of an account, is told by one alone."""
-    if one.lower() == other.lower():
-        return True
-    if scheme.called == "snowflake":
-        return one.startswith(f"{other}.") or other.startswith(f"{one}.")
-    return bool(_PORT.search(one)) != bool(_PORT.search(other))
-
-
-def _names(scheme: Scheme, one: str, other: str) -> bool:
+def _names(scheme: Scheme, one: str, other: str, one_host: bool) -> bool:
     if scheme.called == "bigquery":
         return _covers(one, other) or _covers(other, one)
     parts, others = _TOKEN.findall(one), _TOKEN.findall(other)
+    if len(parts) != len(others) and one_host and scheme.called in _SCHEMES:  # one leaves its database out
+        least = min(len(parts), len(others))
+        parts, others = parts[-least:], others[-least:]
     if scheme.meanings is _exact:
-        return one == other
+        return parts == others
     return len(parts) == len(others) and all(
         not scheme.meanings(a).isdisjoint(scheme.meanings(b)) for a, b in zip(parts, others, strict=True)
     )
+
+
+def _same_path(name: str) -> str:
+    """A path without what engines write in several ways: slashes, percent signs, blanks, composed letters."""
+    return unicodedata.normalize("NFC", _SLASHES.sub("/", unquote(name)).strip("/ "))
 
 
 def _covers(pattern: str, name: str) -> bool:

@@ -125,3 +125,43 @@ def test_a_dbt_test_is_no_gap(tmp_path: Path) -> None:
 )
 def test_a_key_has_itself_as_its_key(namespace: str, name: str) -> None:
     assert key_of(*key_of(namespace, name)) == key_of(namespace, name)
+
+
+@pytest.mark.parametrize(
+    ("line", "written", "read"),
+    [
+        (
+            {"from": "postgres://10.0.0.5:5432", "to": "postgres://db.prod:5432"},
+            ["postgres://10.0.0.5:5432", "d.s.people"],
+            ["postgres://db.prod:5432", "d.s.people"],
+        ),
+        (
+            {"from": "postgres://db:5432", "name": "s.people", "to": "postgres://db:5432", "to_name": "d.s.people"},
+            ["postgres://db:5432", "d.s.people"],
+            ["postgres://db:5432", "s.people"],
+        ),
+    ],
+)
+def test_the_line_that_a_gap_proposes_joins(
+    line: dict[str, str], written: list[str], read: list[str], tmp_path: Path
+) -> None:
+    raw, end = ["s3://raw", "in"], ["s3://end", "out"]
+    told = [
+        event("a", [dataset(raw)], [dataset(written, None, raw)]),
+        event("b", [dataset(read)], [dataset(end, None, read)]),
+    ]
+    [gap] = graph_of(tmp_path, *told).gaps
+    proposed = gap.closes.rpartition("same: ")[2]
+    assert sorted(json.loads(proposed)[0].values()) == sorted(line.values())
+    for same in (json.loads(proposed), [line]):
+        sources = LineageSources.model_validate({"events": ["e.ndjson"], "same": same})
+        graph = harvest(sources, tmp_path)
+        assert flows(graph, raw, end)
+        assert not graph.gaps
+
+
+def test_an_address_with_a_password_leaves_none_in_the_graph(tmp_path: Path) -> None:
+    raw, table = ["s3://raw", "in"], ["postgres://etl:s3cret@db:5432/d", "s.people"]
+    graph = graph_of(tmp_path, event("a", [dataset(raw)], [dataset(table, None, raw)]))
+    assert flows(graph, raw, ["postgres://db:5432", "d.s.people"])
+    assert "s3cret" not in repr(graph.gaps) + repr(sorted(map(str, graph.datasets())))

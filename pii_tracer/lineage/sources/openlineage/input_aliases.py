@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -64,9 +65,18 @@ def _could_be(one: DatasetId, other: DatasetId) -> LineageGap:
         kind=LineageGapKind.UNRESOLVED_NAME,
         reason=f"{one} and {other} could be one dataset, and nothing tells whether they are",
         evidence=f"names in events: {one}, {other}",
-        closes="let what sends the events name the dataset as its catalog does, with one namespace, everywhere",
+        closes="let what sends the events name it as its catalog does; or, if they are one, write under `lineage` of"
+        f" the estate file: {_joining(other, one)}",
         same_as=one,
     )
+
+
+def _joining(one: DatasetId, other: DatasetId) -> str:
+    """The line of the estate file that makes two names one dataset."""
+    told = {"from": one.namespace, "to": other.namespace}
+    if one.name != other.name:
+        told = {"from": one.namespace, "name": one.name, "to": other.namespace, "to_name": other.name}
+    return f"same: [{json.dumps(told, ensure_ascii=False)}]"
 
 
 def _read(run: Run) -> set[DatasetId]:

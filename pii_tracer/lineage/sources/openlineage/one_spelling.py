@@ -12,6 +12,12 @@ from pii_tracer.lineage.naming_schemes import Key, key_of, may_be_one, rough_key
 from pii_tracer.lineage.sources.openlineage.event_parsing import Id
 from pii_tracer.model.datasets import DatasetId
 
+_FILE = re.compile(
+    r"(?P<folder>.+)/[^/]+\.(?:parquet|orc|avro|csv|tsv|json|jsonl|ndjson|arrow)(?:\.(?:gz|bz2|zst|snappy|lz4|xz))?",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"(?P<folder>.+)/(?:part-(?:r-|m-)?\d{5}[^/]*|\d{6}_\d+)")
+"""What an engine calls the files of a table: such a one is no dataset by itself."""
 _DATE = re.compile(r"(?P<folder>.+)/\d{4}/\d{2}(?:/\d{2}(?:/\d{2})?)?")
 
 
@@ -52,18 +58,28 @@ class OneSpelling:
         alike: dict[Key, set[DatasetId]] = defaultdict(set)
         for dataset in {self._one.get(d, d) for d in normal} | roots:
             alike[rough_key(*_key(dataset))].add(dataset)
-        return sorted(
+        pairs = {
             (one, other)
             for several in alike.values()
             for one, other in combinations(sorted(several), 2)
             if not (one in roots and other in roots) and may_be_one(_key(one), _key(other))
-        )
+        }
+        known = set().union(*alike.values())
+        for file in known - roots:
+            inside = _FILE.fullmatch(file.name) if is_place(file) else None
+            folder = file.model_copy(update={"name": inside["folder"]}) if inside else file
+            if folder != file and folder in known:
+                pairs.add((folder, file))
+        return sorted(pairs)
 
     def _key(self, dataset: DatasetId) -> Key:
-        """The key; of a folder of one day (`t/2024/01/01`) that of the folder above, where that is a dataset."""
+        """The key. Of a folder of one day (`t/2024/01/01`), and of a file that an engine named, it is the key of the
+        folder above, where that is a dataset."""
         key = _key(dataset)
-        day = _DATE.fullmatch(key[1]) if is_place(dataset) and dataset not in self._identities.roots else None
-        above = (key[0], day["folder"]) if day else key
+        if not is_place(dataset) or dataset in self._identities.roots:
+            return key
+        within = _DATE.fullmatch(key[1]) or _PART.fullmatch(key[1])
+        above = (key[0], within["folder"]) if within else key
         return above if above in self._folders else key
 
 
