@@ -104,7 +104,8 @@ class Ledger:
         """Why nobody knows which dataset a table is, and what would tell it."""
         if not is_global_view(table):
             reason = f"no catalog, symlink or path explains the table name {table}"
-            return reason, "declare its catalog in the estate file"
+            made = "or, where a program makes it as a view, give its CREATE VIEW … AS SELECT among the SQL"
+            return reason, f"declare its catalog in the estate file; {made}"
         if table in self.ambiguous:
             reason = f"several statements make the global temporary view {table}, and nothing tells which one was read"
             return reason, "give each view a name of its own, or have each made in the text that reads it"

@@ -165,3 +165,28 @@ def test_an_address_with_a_password_leaves_none_in_the_graph(tmp_path: Path) -> 
     graph = graph_of(tmp_path, event("a", [dataset(raw)], [dataset(table, None, raw)]))
     assert flows(graph, raw, ["postgres://db:5432", "d.s.people"])
     assert "s3cret" not in repr(graph.gaps) + repr(sorted(map(str, graph.datasets())))
+
+
+@pytest.mark.parametrize("declared", ["", "CREATE VIEW staged AS SELECT id, mail FROM parquet.`s3://b/people`;"])
+def test_a_view_that_a_program_makes_is_followed_once_its_query_is_given(declared: str, tmp_path: Path) -> None:
+    """Spark's `createOrReplaceTempView` of a DataFrame: no text makes the view that the job's SQL reads."""
+    people, copy = ["s3://b", "people"], ["s3://b", "copy"]
+    sql = "INSERT INTO db.copy SELECT id, mail FROM staged"
+    job = event("a", [dataset(people)], [dataset(copy, ["hive://m", "db.copy"])], sql=sql)
+    (tmp_path / "e.ndjson").write_text(json.dumps(job))
+    (tmp_path / "views.sql").write_text(declared)
+    graph = harvest(LineageSources(events=["e.ndjson"], sql=["views.sql"]), tmp_path)
+    assert flows(graph, people, copy) is bool(declared)
+    kinds = {gap.kind for gap in graph.gaps}
+    assert kinds == (set() if declared else {LineageGapKind.UNRESOLVED_NAME, LineageGapKind.NO_COLUMNS})
+
+
+def test_a_view_over_another_table_explains_nothing_of_an_input(tmp_path: Path) -> None:
+    other = "CREATE VIEW staged AS SELECT id, mail FROM parquet.`s3://b/others`;"
+    people, copy = ["s3://b", "people"], ["s3://b", "copy"]
+    sql = "INSERT INTO db.copy SELECT id, mail FROM staged"
+    job = event("a", [dataset(people)], [dataset(copy, ["hive://m", "db.copy"])], sql=sql)
+    (tmp_path / "e.ndjson").write_text(json.dumps(job))
+    (tmp_path / "views.sql").write_text(other)
+    graph = harvest(LineageSources(events=["e.ndjson"], sql=["views.sql"]), tmp_path)
+    assert [gap.kind for gap in graph.gaps] == [LineageGapKind.NO_COLUMNS]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
+from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import RENAME, Subtype
 from pii_tracer.lineage.sources.dataset_notes import Change
 from pii_tracer.lineage.sources.evidence import Proof
@@ -66,7 +67,7 @@ def _renamed(old: DatasetId, new: DatasetId, ledger: Ledger) -> None:
 
 def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
     """What the events leave open, unless SQL, or other runs of the job, say it."""
-    values, rows = ledger.linked(by_rows=False), ledger.linked(by_rows=True)
+    values, rows = (_through_views(ledger.linked(by_rows=by_rows)) for by_rows in (False, True))
     siblings = _writing(events.runs)
     for run in events.runs:
         for dataset, reason in run.wrong:
@@ -88,6 +89,23 @@ def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
             silent = unseen if output in run.told else {d for d in run.inputs if (d, output) not in values}
             if silent - {output}:
                 _no_columns(run, output, sorted(silent - {output}), ledger)
+
+
+def _through_views(linked: Collection[tuple[DatasetId, DatasetId]]) -> set[tuple[DatasetId, DatasetId]]:
+    """Pairs of a dataset and one that is made of it, also by way of views: their queries are read as tables are."""
+    made_of: dict[DatasetId, set[DatasetId]] = defaultdict(set)
+    for source, target in linked:
+        made_of[target].add(source)
+    found = set(linked)
+    for target in made_of:
+        left, seen = list(made_of[target]), set(made_of[target])
+        while left:
+            source = left.pop()
+            found.add((source, target))
+            behind = made_of[source] - seen if source.namespace == VIEW and source in made_of else set()
+            seen |= behind
+            left += behind
+    return found
 
 
 def _writing(runs: Iterable[Run]) -> dict[str, list[Run]]:
