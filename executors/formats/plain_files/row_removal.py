@@ -93,45 +93,30 @@ class RowRemoval:
         return cls(kind, match, keys, strong, ctx.nobodys(copy), ctx.holds)
 
     def kept(self, data: bytes, name: str = "") -> Kept:
-        """Drop the rows from the bytes of one object or file (see `drop_rows`)."""
-        persons = Persons(self.match, self.keys, self.strong, holds=self.holds, nobodys=self.nobodys)
-        return _dropped(data, self.format, persons, name)
+        """Drop the rows that match from the bytes of one object or file.
 
+        name: the object's, by whose ending Hadoop's deflate and snappy are known. An empty object (a marker of a folder
+        or of a job's success) has no rows.
 
-def drop_rows(
-    data: bytes,
-    kind: Format,
-    match: Match,
-    keys: Keys,
-    strong: frozenset[str],
-    name: str = "",
-) -> Kept:
-    """Drop the rows that match. strong: values that stand for the person wherever they are found.
-
-    name: the object's, by whose ending Hadoop's deflate and snappy are known.
-
-    An object without bytes (a folder's mark, Spark's `_SUCCESS`) holds nobody.
-
-    Raises:
-        RowsError: the format is not supported, or the object could not be read, compared or rewritten exactly.
-    """
-    return _dropped(data, kind, Persons(match, keys, strong), name)
-
-
-def _dropped(data: bytes, kind: Format, persons: Persons, name: str) -> Kept:
-    if not data:
-        return Kept(None, 0, 0)
-    try:
-        if kind is Format.PARQUET:
-            return _parquet(data, persons)
-        if kind in MODULES:
-            return _bare(data, kind, persons.match, persons.keys, name)
-    except RowsError:
-        raise
-    # the libraries' messages can quote the data they could not read
-    except Exception as error:
-        raise RowsError(f"the object cannot be read as {kind}: {type(error).__name__}", todo=BY_HAND) from None
-    raise RowsError(f"rewriting {kind} objects is not supported", todo="make the plan again")
+        Raises:
+            RowsError: the object could not be read, compared or rewritten exactly.
+        """
+        if not data:
+            return Kept(None, 0, 0)
+        try:
+            if self.format is Format.PARQUET:
+                persons = Persons(self.match, self.keys, self.strong, holds=self.holds, nobodys=self.nobodys)
+                return _parquet(data, persons)
+            if self.format in MODULES:
+                return _bare(data, self.format, self.match, self.keys, name)
+        except RowsError:
+            raise
+        # the libraries' messages can quote the data they could not read
+        except Exception as error:
+            raise RowsError(
+                f"the object cannot be read as {self.format}: {type(error).__name__}", todo=BY_HAND
+            ) from None
+        raise RowsError(f"rewriting {self.format} objects is not supported", todo="make the plan again")
 
 
 def _parquet(data: bytes, persons: Persons) -> Kept:

@@ -17,9 +17,9 @@ from pyarrow.parquet import encryption
 from executors.engine import local_paths
 from executors.formats.plain_files import parquet_rewrite
 from executors.formats.plain_files.arrow_match import RowsError
-from executors.formats.plain_files.row_removal import drop_rows
 from pii_tracer.model.datasets import Format, Match, MatchTerm
 from pii_tracer.model.errors import RunError
+from tests.executors.formats.plain_files.alone import drop_rows
 from tests.executors.formats.plain_files.test_files import (
     here,
     parquet,

@@ -9,9 +9,9 @@ import pytest
 
 from executors.formats.plain_files import csv_rewrite, json_rewrite
 from executors.formats.plain_files.arrow_match import RowsError
-from executors.formats.plain_files.row_removal import drop_rows
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.number_keys import spellings
+from tests.executors.formats.plain_files.alone import drop_rows
 from tests.executors.world import BY_UID, UID
 
 KEYS = {"uid": spellings([str(UID)])}

@@ -242,14 +242,14 @@ def test_a_writer_between_the_look_and_the_put_is_seen(world: World, monkeypatch
     executor = world.executor()
     import executors.formats.plain_files.row_removal as module
 
-    real = module.drop_rows
+    real = module.RowRemoval.kept
 
     def slow(*args: Any) -> Any:
         kept = real(*args)
         world.put(bucket, KEY, theirs)
         return kept
 
-    monkeypatch.setattr(module, "drop_rows", slow)
+    monkeypatch.setattr(module.RowRemoval, "kept", slow)
     with pytest.raises(PartlyDone, match="somebody changed"):
         executor.run(rewrite(bucket, [old]), None)
     assert world.get(bucket, KEY) == theirs

@@ -18,13 +18,13 @@ from pyarrow import orc
 from executors.formats.plain_files.arrow_match import RowsError
 from executors.formats.plain_files.compression import writing
 from executors.formats.plain_files.file_sources import InMemory
-from executors.formats.plain_files.row_removal import drop_rows
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format, Match, MatchTerm
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.run.run_state import State
 from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.scan.decode.compression import unpack
+from tests.executors.formats.plain_files.alone import drop_rows
 from tests.executors.stores.s3.s3_runs import (
     PERSON,
     PREFIX,

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from executors.formats.plain_files.arrow_match import RowsError, json_member
 from executors.formats.plain_files.parquet_rewrite import _options
-from executors.formats.plain_files.row_removal import drop_rows
 from pii_tracer.model.datasets import (
     FieldAccess,
     Format,
@@ -29,6 +28,7 @@ from pii_tracer.model.datasets import (
     MatchTerm,
 )
 from pii_tracer.model.number_keys import spellings
+from tests.executors.formats.plain_files.alone import drop_rows
 from tests.s3support import PERSON, WEAK, parquet
 
 KEYS = {"user_id": spellings([PERSON]), "short": spellings([WEAK])}

@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from executors.formats.plain_files.row_removal import Kept, drop_rows
+from executors.formats.plain_files.row_removal import Kept
 from pii_tracer.common.thrift import Fields, Thrift, written
 from pii_tracer.model.datasets import Format, Match, MatchTerm
+from tests.executors.formats.plain_files.alone import drop_rows
 
 PERSON = "ravi.kumar@example.in"
 MATCH = Match(terms=(MatchTerm(column="mail", key_set="mail", type="string"),))

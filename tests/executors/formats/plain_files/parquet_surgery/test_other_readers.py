@@ -11,8 +11,8 @@ import pytest
 
 from executors.formats.plain_files import parquet_rewrite
 from executors.formats.plain_files.parquet_surgery.recipe import Recipe
-from executors.formats.plain_files.row_removal import drop_rows
 from pii_tracer.model.datasets import Format, Match, MatchTerm
+from tests.executors.formats.plain_files.alone import drop_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

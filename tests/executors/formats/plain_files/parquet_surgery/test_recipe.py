@@ -20,9 +20,9 @@ from executors.formats.plain_files.parquet_surgery.rewriting import (
     scratch_beside,
     write_again,
 )
-from executors.formats.plain_files.row_removal import drop_rows
 from pii_tracer.model.datasets import Format, Match, MatchTerm
 from pii_tracer.model.plan import HeldColumn, Mask
+from tests.executors.formats.plain_files.alone import drop_rows
 from tests.executors.formats.plain_files.parquet_surgery.support import (
     KEYS,
     MATCH,

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from executors.formats.plain_files import parquet_rewrite
 from executors.formats.plain_files.parquet_surgery.layout import Layout
 from executors.formats.plain_files.parquet_surgery.recipe import Recipe
-from executors.formats.plain_files.row_removal import drop_rows
 from pii_tracer.model.datasets import Format, Match, MatchTerm
+from tests.executors.formats.plain_files.alone import drop_rows
 
 MATCH = Match(terms=(MatchTerm(column="mail", key_set="mail", type="string"),))
 _BEGIN = datetime(2026, 1, 1, tzinfo=timezone.utc)
