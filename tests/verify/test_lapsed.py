@@ -184,7 +184,7 @@ def test_records_that_lapse_before_a_rewrite_are_told_and_not_lost(broker: Broke
     lapses(world)
     (outcome,) = world.run()
     verification = Verification(
-        plan=cast(ErasurePlan, SimpleNamespace(steps=world.steps)),
+        plan=cast(ErasurePlan, SimpleNamespace(steps=world.steps, not_keys=())),
         estate=world.estate,
         base=Path(),
         keys=KEYS,
