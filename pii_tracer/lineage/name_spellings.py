@@ -29,6 +29,7 @@ _REDSHIFT = re.compile(r"^(?P<cluster>[^.]+)\.[^.]+\.(?P<region>[a-z0-9-]+)\.red
 _BUCKET = re.compile(r"^(?P<bucket>.+)\.s3[.-](?:[a-z0-9-]+\.)?amazonaws\.com(?:\.cn)?$", re.IGNORECASE)
 _S3_WEB = re.compile(r"^s3[.-](?:[a-z0-9-]+\.)?amazonaws\.com(?:\.cn)?$", re.IGNORECASE)
 _STORES = frozenset(("s3", "s3a", "s3n", "gs", "gcs", "oss"))
+_ADDRESSES = frozenset(("s3", "s3a", "s3n", "gs", "abfss", "abfs", "hdfs"))
 _LEGACY_BIGQUERY = re.compile(r"^(?P<project>[^:.]+):(?P<table>[^.:]+\.[^.:]+)$")
 _BUCKET_AND_KEY = re.compile(r"^[a-z0-9][a-z0-9._-]{2,62}/.")
 _TABLE = re.compile(r"^[^/.]+\.[^/.]+$")
@@ -42,7 +43,8 @@ def specified(namespace: str, name: str) -> Spelled:
         namespace = namespace[5:]
     if oracle := _ORACLE.match(namespace):
         namespace = f"oracle://{oracle['host']}/{oracle['service']}"
-    if name.lower().startswith(("s3://", "s3a://", "s3n://", "gs://", "abfss://", "abfs://", "hdfs://", "file:/")):
+    store, is_address, _ = name.partition("://")
+    if name.lower().startswith("file:/") or (is_address and store.lower() in _ADDRESSES):
         return _of_uri(namespace, name)
     found = _URL.match(namespace)
     scheme, rest = (found["scheme"].lower(), found["rest"]) if found else (namespace.lower(), "")
@@ -102,11 +104,15 @@ def _of_web(namespace: str, rest: str, name: str) -> Spelled:
             return namespace, name
         return place.store, place.path
     if bucket := _BUCKET.match(host):
-        return f"s3://{bucket['bucket']}", unquote(inside)
+        return _store("s3", bucket["bucket"]), unquote(inside)
     if (_S3_WEB.match(host) or host.lower() == "storage.googleapis.com") and "/" in inside:
         store, _, key = inside.partition("/")
-        return f"{'s3' if _S3_WEB.match(host) else 'gs'}://{store}", unquote(key)
+        return _store("s3" if _S3_WEB.match(host) else "gs", store), unquote(key)
     return namespace, name
+
+
+def _store(scheme: str, name: str) -> str:
+    return f"{scheme}://{name}"
 
 
 def _of_database(scheme: str, rest: str, name: str) -> Spelled:
