@@ -6,8 +6,8 @@ from datetime import datetime
 
 from pii_tracer.config.laws import NotExtended
 from pii_tracer.intake.request_store import RequestStore, one
-from pii_tracer.intake.requests import OPEN, Stored
-from pii_tracer.intake.state_changes import Said, refuse_telling
+from pii_tracer.intake.requests import Stored
+from pii_tracer.intake.state_changes import Said, open_one, refuse_telling
 from pii_tracer.intake.taking_in import Due
 from pii_tracer.model.canonical_json import iso, parse_time
 from pii_tracer.model.errors import UsageError
@@ -22,11 +22,7 @@ def extend(store: RequestStore, name: str, informed: datetime, due: Due, said: S
     """
     refuse_telling(store, name, said)
     with store.writing() as connection:
-        found = one(connection, name)
-        if found.state not in OPEN:
-            raise UsageError(
-                f"the request {found.id} is {found.state} already", todo="`pii-tracer requests show` has its history"
-            )
+        found = open_one(connection, name)
         query = "SELECT law, received, verified FROM receipts WHERE request = ? ORDER BY received, file, line"
         receipts = [(law, parse_time(at), how) for law, at, how in connection.execute(query, (found.id,))]
         query = "SELECT law, received, informed FROM extensions WHERE request = ?"

@@ -37,11 +37,7 @@ def end(store: RequestStore, name: str, state: RequestState, said: Said) -> tupl
     """
     refuse_telling(store, name, said)
     with store.writing() as connection:
-        found = one(connection, name)
-        if found.state not in OPEN:
-            raise UsageError(
-                f"the request {found.id} is {found.state} already", todo="`pii-tracer requests show` tells more"
-            )
+        found = open_one(connection, name)
         if found.state is RequestState.PLANNED and found.begun is not None:
             raise UsageError(
                 f"the erasure of the request {found.id} has begun, and cannot be taken back",
@@ -57,6 +53,20 @@ def end(store: RequestStore, name: str, state: RequestState, said: Said) -> tupl
         for other in others:
             _set_free(connection, other, why)
         return found, tuple(other.id for other in others)
+
+
+def open_one(connection: Connection, name: str) -> Stored:
+    """A request whose person is still to be erased, by its id or that of a receipt.
+
+    Raises:
+        UsageError: there is none, or it has ended.
+    """
+    found = one(connection, name)
+    if found.state not in OPEN:
+        raise UsageError(
+            f"the request {found.id} is {found.state} already", todo="`pii-tracer requests show` tells more"
+        )
+    return found
 
 
 def refuse_telling(store: RequestStore, name: str, said: Said) -> None:

@@ -105,3 +105,11 @@ def test_the_earliest_deadline_of_all_receipts_counts(settings: Settings, capsys
     assert (again.law, again.due, again.extended) == ("CLUB", NOW + timedelta(days=29.5), None)
     assert called(settings, "requests", "extend", "R-3", *informed(0.25)) == ExitCode.DONE
     assert [(one.law, one.due) for one in opened(settings).requests()] == [("STRICT", NOW + timedelta(days=38))]
+
+
+def test_a_law_that_is_declared_no_more_is_named(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    took(settings, f"{HEAD}R-1,{PERSONS[0]},CLUB,{ago(3)},user\n", given={})
+    text = settings.estate_file.read_text()
+    settings.estate_file.write_text(text.replace("name: CLUB", "name: GUILD"))
+    assert called(settings, "requests", "extend", "R-1", *informed(1)) == ExitCode.USAGE
+    assert "no law `CLUB` any more" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from pii_tracer.intake.databases.postgres import PostgresDatabase
 from pii_tracer.intake.databases.sqlite import FILE, SqliteFile
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.taking_in import Due
+from pii_tracer.model.errors import UsageError
 
 
 def store_of(settings: Settings) -> RequestStore:
@@ -41,10 +42,13 @@ def _database(settings: Settings) -> Database:
 
 
 def due_by(laws: Mapping[str, Law]) -> Due:
-    """When a request must be done, by its law; to the second, in UTC. Raises `NotExtended` as `Rules.due`."""
+    """When a request must be done, by its law; to the second, in UTC. It raises `NotExtended` as `Rules.due`, and
+    `UsageError` for a law that the estate file declares no more."""
     from planners.schedule.erasure_requests import in_utc
 
     def due(law: str, received: datetime, extended: datetime | None = None) -> datetime:
+        if law not in laws:
+            raise UsageError(f"the estate file declares no law `{law}` any more", todo="declare it again under `laws`")
         return in_utc(laws[law].at(received).due(received, extended))
 
     return due
