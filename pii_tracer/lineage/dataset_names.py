@@ -101,8 +101,10 @@ class Identities:
         return full if len(parts) == full.name.count("/") + 1 else full.model_copy(update={"name": "/".join(parts)})
 
     def _spelled(self, namespace: str, name: str, *, exact: bool = False) -> DatasetId:
-        namespace, name = self._same.get(spelled := specified(namespace, name), spelled)
-        namespace = self._same.get(specified(namespace, ""), (namespace, ""))[0]
+        namespace, name = specified(namespace, name)
+        if self._same:
+            namespace, name = self._same.get((namespace, name), (namespace, name))
+            namespace = self._same.get(specified(namespace, ""), (namespace, ""))[0]
         if namespace in ("file", "file:", "file://", "") and name.startswith("/"):
             return DatasetId(namespace="file", name=self._path(name, exact))
         if namespace.startswith(("s3a://", "s3n://")):

@@ -14,7 +14,7 @@ _CLUSTERS = frozenset(("kafka", "hive", "cassandra", "mongodb", "trino", "clickh
 
 def one_host(host: str) -> str:
     """This machine by one name."""
-    name, at = _PORT.sub("", host), port(host)
+    name, at = without_port(host), port(host)
     return (f"localhost:{at}" if at else "localhost") if name in ("127.0.0.1", "[::1]") else host
 
 
@@ -22,6 +22,11 @@ def port(host: str) -> str:
     """The port in a host's name; empty where it has none."""
     found = _PORT.search(host)
     return found[1] if found else ""
+
+
+def without_port(host: str) -> str:
+    """A host's name without its port."""
+    return _PORT.sub("", host)
 
 
 def may_be_one_host(system: str, one: str, other: str) -> bool:
@@ -37,7 +42,7 @@ def may_be_one_host(system: str, one: str, other: str) -> bool:
         return one.startswith(f"{other}.") or other.startswith(f"{one}.") or _is_locator(one) != _is_locator(other)
     if system == "kafka" and ("," in one or "," in other):
         return any(may_be_one_host(system, a, b) for a in one.split(",") for b in other.split(","))
-    here, there = _PORT.sub("", one), _PORT.sub("", other)
+    here, there = without_port(one), without_port(other)
     if port(one) and port(other) and port(one) != port(other):
         return system == "clickhouse" and here == there  # it listens at several
     if not (here and there):

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from pii_tracer.lineage.host_names import may_be_one_host, one_host, port
+from pii_tracer.lineage.host_names import may_be_one_host, one_host, port, without_port
 
 Key = tuple[str, str]
 """Namespace and name in the spelling that is compared, never shown."""
@@ -23,7 +23,6 @@ _TOKEN = re.compile(r'"[^"]*"|`[^`]*`|[^."`]+')
 _DECORATOR = re.compile(r"(?:\$(?:\d{4}|\d{6}|\d{8}|\d{10}|__NULL__|__UNPARTITIONED__))?(?:@-?\d+)?$")
 _SHARD = re.compile(r"_(?:\d{8}|\d{0,8}\*)$")
 _NAMESPACE = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*)(?:://(?P<rest>.*)|:)?$", re.IGNORECASE | re.DOTALL)
-_PORT = re.compile(r":\d+$")
 _AZURE = re.compile(r"\.(?:blob|dfs)\.core\.", re.IGNORECASE)
 _SLASHES = re.compile("/+")
 _FILES = frozenset(("s3", "gs", "oss", "abfs", "hdfs", "viewfs", "file"))
@@ -110,6 +109,7 @@ _SCHEMES = {
     "wasb": Scheme("abfs", _exact),
     "wasbs": Scheme("abfs", _exact),
 }
+_CALLED = frozenset(scheme.called for scheme in _SCHEMES.values())
 
 
 def key_of(namespace: str, name: str) -> Key:
@@ -157,9 +157,9 @@ def _in_two_schemes(scheme: Scheme, another: Scheme, one: Key, other: Key) -> bo
     """HDFS and a view of it; and a host's tables by the name of a system that has no rule here."""
     if {scheme.called, another.called} == {"hdfs", "viewfs"}:
         return True
-    known = [found.called in {known.called for known in _SCHEMES.values()} for found in (scheme, another)]
-    same_host = _PORT.sub("", one[0]).lower() == _PORT.sub("", other[0]).lower() != ""
-    return not all(known) and same_host and _lowered(one[1]) == _lowered(other[1])
+    same_host = without_port(one[0]).lower() == without_port(other[0]).lower() != ""
+    both_known = {scheme.called, another.called} <= _CALLED
+    return not both_known and same_host and _lowered(one[1]) == _lowered(other[1])
 
 
 def may_mean(namespace: str, written: str, name: str) -> bool:
@@ -193,7 +193,7 @@ def _split(namespace: str) -> tuple[Scheme, str | None]:
         return scheme, _AZURE.sub(".core.", host)
     if scheme.port or scheme.meanings is not _exact:
         host = host.lower()
-    if scheme.port and not (_PORT.search(host) or "," in host or "/" in host):
+    if scheme.port and not (port(host) or "," in host or "/" in host):
         host = f"{host}:{scheme.port}"
     return scheme, host
 
