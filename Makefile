@@ -168,7 +168,7 @@ bench-estimate: setup ## an estimate of an estate of ten million files: time and
 bench-proof: setup ## how fast proofs are made and checked, against what the machine allows
 	$(BIN)/python -m tests.benchmarks.bench_proof
 
-bench-persons: setup ## preparing the search for 100 and 1,000 persons: time and memory
+bench-persons: setup ## preparing the search for 100 to 10,000 persons: time and memory
 	$(BIN)/python -m tests.benchmarks.bench_persons
 
 bench-plan: setup ## plans for an estate of ten thousand tables: time and memory

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from pii_tracer.common.gc_pause import lasting_objects
+from pii_tracer.model import packed_requests
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import (
     PLAIN,
@@ -273,6 +276,18 @@ class PlannedRequest(Frozen):
     extended: datetime | None = None
 
 
+class _EitherWay:
+    """Tells the schema of both ways in which a plan file has requests."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return packed_requests.schema(handler(core))
+
+
+Requests = Annotated[tuple[PlannedRequest, ...], BeforeValidator(packed_requests.unpacked), _EitherWay]
+"""In a plan file a list, or packed where there are many."""
+
+
 class PlannedHold(Frozen):
     """A hold of the estate file that keeps copies of this plan. until: None where nobody knows yet."""
 
@@ -351,7 +366,7 @@ class ErasurePlan(Frozen):
     planned_by: str = ""
     retention: str
     overrides: tuple[Override, ...]
-    requests: tuple[PlannedRequest, ...]
+    requests: Requests
     graph_digest: str
     inventory_digest: str
     policy_digest: str
@@ -378,6 +393,7 @@ class ErasurePlan(Frozen):
     def to_bytes(self) -> bytes:
         """Sorted, indented UTF-8 JSON with a final newline."""
         data = self.model_dump(mode="json", by_alias=True)
+        data["requests"] = packed_requests.packed(data["requests"])
         return indented(msgspec.json.encode(data, order="sorted")) + b"\n"
 
     def copy_by_id(self, copy_id: str) -> Copy:

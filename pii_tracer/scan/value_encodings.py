@@ -34,15 +34,15 @@ _CAREFUL = frozenset("+&'<>`")
 (https://learn.microsoft.com/dotnet/standard/serialization/system-text-json/character-encoding)."""
 
 
-def json_escaped(value: str) -> set[str]:
+def json_escaped(value: str) -> tuple[str, ...]:
     """How JSON may write a value: plain, or `\\uXXXX` for what is no ASCII or looks like markup, nested or not."""
     plain = json.dumps(value)[1:-1]
-    found = {plain, plain.replace("/", "\\/")}
+    found = [plain, plain.replace("/", "\\/")]
     for careful in (frozenset[str](), _CAREFUL):
         for slashes in _NESTED:
             signs = (_escaped(c, slashes) if not c.isascii() or c in careful else c for c in value)
-            found.add("".join(signs))
-    return found
+            found.append("".join(signs))
+    return tuple(found)
 
 
 def _escaped(sign: str, slashes: int) -> str:
@@ -51,10 +51,10 @@ def _escaped(sign: str, slashes: int) -> str:
     return "".join("\\" * slashes + f"u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
-def url_escaped(value: str) -> set[str]:
+def url_escaped(value: str) -> tuple[str, ...]:
     """Once, with or without slashes and with `+` for a space, and each of them once more (`%2540`)."""
-    once = {quote(value, safe=""), quote(value), quote_plus(value)}
-    return once | {quote(escaped, safe="") for escaped in once}
+    once = (quote(value, safe=""), quote(value), quote_plus(value))
+    return (*once, *(quote(escaped, safe="") for escaped in once))
 
 
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
@@ -70,15 +70,15 @@ _ALSO = ("", "+", "@", "@+", "!#$%()*+,-./:;=?@[]^_`{|}~")
 `@` (addresses hidden from robots), both (OWASP's encoders), all punctuation."""
 
 
-def html_escaped(value: str) -> set[str]:
+def html_escaped(value: str) -> tuple[str, ...]:
     """As HTML and XML may write a value: names for markup, numbers for signs and for what is no ASCII, or not."""
-    found = set()
+    found = []
     for also in _ALSO:
         for apostrophe, number in _STYLES:
             named = _NAMED | {sign: number.format(ord(sign)) for sign in also} | {"'": apostrophe}
-            found.add("".join(named.get(c, c) for c in value))
-            found.add("".join(named.get(c, c) if c.isascii() else number.format(ord(c)) for c in value))
-    return found
+            found.append("".join(named.get(c, c) for c in value))
+            found.append("".join(named.get(c, c) if c.isascii() else number.format(ord(c)) for c in value))
+    return tuple(found)
 
 
 def utf16(value: str) -> list[bytes]:
@@ -109,7 +109,7 @@ def base64_cores(value: bytes) -> Iterator[bytes]:
             yield core.replace(b"+", b"-").replace(b"/", b"_")
 
 
-_ALGORITHMS = {
+ALGORITHMS = {
     Form.MD5: "md5",
     Form.SHA1: "sha1",
     Form.SHA224: "sha224",
@@ -122,14 +122,14 @@ _ALGORITHMS = {
 SEALED = frozenset({Form.MD5, Form.SHA1, Form.SHA256, Form.SHA512})
 """Digests that are searched as bytes and in base64, too: each pattern more costs every scan."""
 
-_ENOUGH = 16
+ENOUGH = 16
 """Characters of base64 (12 bytes of a digest) that are not met by chance."""
 
 
 def digests(value: str) -> Iterator[tuple[bytes, Form]]:
     """Plain digests of the value as it is and in both cases, as bytes."""
     for variant in dict.fromkeys((value, value.lower(), value.upper())):
-        for form, algorithm in _ALGORITHMS.items():
+        for form, algorithm in ALGORITHMS.items():
             yield hashlib.new(algorithm, variant.encode(), usedforsecurity=False).digest(), form
 
 
@@ -140,7 +140,7 @@ def base64_alone(data: bytes) -> set[bytes]:
     """
     core = base64.b64encode(data)[: len(data) * 8 // 6]
     plain = max(re.split(rb"[+/]", core), key=len)
-    return {plain} if len(plain) >= _ENOUGH else {core, core.replace(b"+", b"-").replace(b"/", b"_")}
+    return {plain} if len(plain) >= ENOUGH else {core, core.replace(b"+", b"-").replace(b"/", b"_")}
 
 
 def scientific(digits: str) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.scan.email_boundaries import of_another
 from pii_tracer.scan.forms import bytes_in_text, escape_views, hidden_letters, joints, line_wraps, unseen_signs
 from pii_tracer.scan.forms.anchors import Anchors
-from pii_tracer.scan.forms.pattern_tables import Automaton, Tables, Term, add
-from pii_tracer.scan.forms.spaced_numbers import SpacedNumbers
+from pii_tracer.scan.forms.pattern_tables import Automaton, Search, Term, is_pattern
+from pii_tracer.scan.forms.spaced_numbers import Endings, SpacedNumbers
 from pii_tracer.scan.forms.weak_boundaries import stands_alone, whole_segment
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.key_boundaries import (
@@ -30,8 +30,9 @@ from pii_tracer.scan.key_boundaries import (
     goes_on,
     may_be_cut,
 )
+from pii_tracer.scan.many_values.search import search_of
 from pii_tracer.scan.parquet_decryption_keys import FileKeys
-from pii_tracer.scan.pattern_prefilter import Places, Sieve
+from pii_tracer.scan.pattern_prefilter import Places
 from pii_tracer.scan.shapes.sought_values import Sought
 
 PLAIN = frozenset({Form.TEXT, Form.URL, Form.JSON, Form.ESCAPED})
@@ -39,9 +40,6 @@ PLAIN = frozenset({Form.TEXT, Form.URL, Form.JSON, Form.ESCAPED})
 
 _WORDS = PLAIN | {Form.HTML}
 """Forms that are text: where a line's end parts one, it may be two words."""
-
-_LINED = frozenset({Form.TEXT, Form.BASE64, Form.HEX})
-"""Forms that are looked for over the ends of lines."""
 
 Found = Counter[Term]
 
@@ -74,38 +72,33 @@ class Patterns:
         self.file_keys = file_keys
         self.key_columns = KeyColumns()
         sets = tuple(k for k in key_sets if not k.columns)
-        tables = Tables()
-        for key_set in sets:
-            for _, value in key_set.values:
-                if value:
-                    tables.add(key_set, value)
-        if not tables.cells:
+        values = [(key_set, value) for key_set in sets for _, value in key_set.values if value]
+        if not values:
             raise ScanError("there are no values to search for", todo="resolve the persons' keys before scanning")
         self.key_sets = sets
         self._weak = frozenset(k.name for k in sets if k.weak)
         self._others = {k.name: frozenset(map(str.encode, k.others)) for k in sets if k.others}
         self._size = sum(len(k.values) for k in sets)
-        for digest, terms in tables.digests.items():
-            for term in terms:
-                add(tables.folded, digest, term)
-        self._folded = Automaton(tables.folded)
-        self._exact = Automaton(tables.exact)
+        search = search_of(values)
+        tables, self._sieve, self._borders = search.plain, search.sieve, search.borders
+        self._folded, self._exact = search.folded, search.exact
         self._bounded = Automaton(tables.bounded)
-        self._tiny = Automaton(tables.bounded | tables.tiny)
+        self._tiny = Automaton(tables.bounded | tables.tiny) if tables.tiny else self._bounded
         self._looks = Automaton(tables.looks)
-        self._written = frozenset(tables.folded)
-        lined = [p for table in (tables.folded, tables.exact) for p, terms in table.items() if terms[0][1] in _LINED]
         self._spaced = SpacedNumbers(list(tables.spaced))
-        self._shown = tuple({v.strip().encode() for k in sets for _, v in k.values if v.strip()})
+        self._shown = Endings({value.strip().encode() for _, value in values if value.strip()})
         self._spaced_terms = list(tables.spaced.values())
-        self._borders = line_wraps.Borders(lined)
         self.has_tiny = bool(tables.tiny)
         self.ints = {value: tuple(names) for value, names in tables.ints.items()}
         self.cells = {value: tuple(names) for value, names in tables.cells.items()}
         self._cut = _cut_values(self.cells, self._weak)
-        searched = [*tables.folded, *tables.exact, *tables.bounded, *tables.anchors]
-        self._sieve = Sieve(searched)
-        self.sought = Sought(searched, lined, self.ints, tiny=self.has_tiny, spaced=bool(tables.spaced))
+        self.sought = Sought(
+            search.patterns,
+            search.lined,
+            self.ints,
+            everywhere=search.many or self.has_tiny,
+            spaced=bool(tables.spaced),
+        )
         self._reach = max(map(escape_views.reach, tables.looks), default=0)
         self._anchors = Anchors(tables.anchors, self._reach)
         self.overlap = max(self._folded.longest, self._exact.longest, self._bounded.longest, self._reach) + 1
@@ -189,7 +182,7 @@ class Patterns:
         near = self._anchors.places(lower)
         for seen in escape_views.search(lower, near, self._looks.matches, self._reach) if near else ():
             text = lower[seen.start : seen.end]
-            if text not in self._written:  # or the pattern of another form has met it
+            if not is_pattern(self._folded, text):  # or the pattern of another form has met it
                 wrapped = b"\n" in text or b"\r" in text
                 yield tuple((n, Form.WRAPPED if wrapped else form) for n, form in seen.terms), seen.start, seen.end
 
@@ -201,7 +194,7 @@ class Patterns:
         text = bytes(data)
         yield from self._hidden(text)
         for number, start, end in self._spaced.matches(text, joined=joined):
-            if not text.endswith(self._shown, max(0, start - 4), end):
+            if not self._shown.end(text, max(0, start - 4), end):
                 yield self._spaced_terms[number], start, end
         for bare in unseen_signs.bare(text, 3 * self.overlap):
             for low, high in self.parts(bare.data):
@@ -243,7 +236,7 @@ class Patterns:
                         changed = tuple((n, Form.WRAPPED if form in _WORDS else form) for n, form in terms)
                         yield changed, low + int(places[0]), low + int(places[-1]) + 1
 
-    def _in(self, data: bytes, *automata: Automaton) -> Iterator[Match]:
+    def _in(self, data: bytes, *automata: Search) -> Iterator[Match]:
         lower = data.lower()
         for automaton in automata:
             yield from automaton.matches(data if automaton is self._exact else lower)

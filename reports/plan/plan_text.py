@@ -73,6 +73,9 @@ def render_plan(plan: ErasurePlan, *, width: int, plan_file: str, options: Seque
     return Group(*parts)
 
 
+_MOST_REQUESTS = 20
+
+
 def _line(text: str, style: str = "") -> Text:
     return Text(visible(text), style=style)
 
@@ -84,12 +87,14 @@ def _section(title: str, content: list[RenderableType]) -> RenderableType:
 def _verdict(view: PlanView, width: int) -> RenderableType:
     plan, colour = view.plan, _COLOURS[view.verdict]
     lines: list[RenderableType] = [Text(view.headline, style=f"bold {colour}"), *_numbers(view, width - 6)]
-    for request in plan.requests:
+    for request in plan.requests[:_MOST_REQUESTS]:
         lines.append(_line(f"request {request.id} · {request.law} · received {wording.day(request.received)}", "dim"))
         longer = f", extended: the person was informed on {wording.day(request.extended)}" if request.extended else ""
         lines.append(_line(f"deadline {wording.minute(request.deadline)}{longer}", "dim"))
         if request.not_before:
             lines.append(_line(f"nothing begins before {wording.minute(request.not_before)}: a notice runs", "dim"))
+    if more := len(plan.requests[_MOST_REQUESTS:]):
+        lines.append(_line(f"{more:,} more requests; the HTML report lists them", "dim"))
     title = Text(f"Erasure plan {visible(plan.plan_id)} · {visible(plan.estate)}")
     return Panel(Group(*lines), title=title, title_align="left", border_style=colour, box=box.ROUNDED, padding=(0, 2))
 

@@ -49,7 +49,7 @@ def measured(persons: int) -> dict[str, Any]:
 def main() -> None:
     """Run each number in a process of its own, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--persons", type=int, nargs="+", default=[100, 1_000])
+    parser.add_argument("--persons", type=int, nargs="+", default=[100, 1_000, 10_000])
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one is not None:

@@ -78,7 +78,7 @@ def measured(file: Path, number: int, asked: int) -> dict[str, Any]:
                 "id": f"REQ-{n:04d}",
                 "law": ("DPDP", "GDPR", "CCPA")[n % 3],
                 "received": NOW,
-                "subject": {"type": "person", "key": f"{9_000_000_000 + n * 7}"},
+                "subject": {"type": "person", "key": f"{9_000_000_000 + n * min(7, PERSONS // asked)}"},
             }
         )
         for n in range(asked)

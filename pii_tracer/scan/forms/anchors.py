@@ -12,12 +12,16 @@ _HIDES = re.compile(rb"[\\%&=]|\xc2\xad|\xcd\x8f|\xe1\xa0|\xe2[\x80\x81]|\xef[\x
 """How everything begins that can stand for a letter or inside a word: escapes, and what is not seen."""
 
 
+_MOST = 64
+"""Where more values share an anchor, each place of it counts."""
+
+
 class Anchors:
     """Finds anchors. Names are common: of most that share one with a value, nothing else of the value is near."""
 
     def __init__(self, looks: Mapping[bytes, Collection[bytes]], around: int) -> None:
         """looks: by anchor, the values as they look. around: how far from its anchor a value may reach, in bytes."""
-        self._runs = [[_RUN.findall(value) for value in values] for values in looks.values()]
+        self._runs = [[_RUN.findall(v) for v in vs] if len(vs) <= _MOST else [[]] for vs in looks.values()]
         self._search = BytesAhoCorasick(list(looks)) if looks else None
         self._around = around
 

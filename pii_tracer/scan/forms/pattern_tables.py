@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from ahocorasick_rs import BytesAhoCorasick
 
@@ -56,6 +56,20 @@ Table = dict[bytes, "tuple[Term, ...]"]
 
 _CUTS = (12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256)
 """Bytes of a pattern's beginning that an automaton may hold alone."""
+
+
+class Search(Protocol):
+    """Finds patterns. longest: bytes of the longest one."""
+
+    longest: int
+
+    def matches(self, data: bytes) -> Iterator[tuple[tuple[Term, ...], int, int]]:
+        """What each match stands for, where it starts and ends, by its end and then its start."""
+
+
+def is_pattern(search: Search, data: bytes) -> bool:
+    """Whether bytes are one of the patterns."""
+    return any(end - start == len(data) for _, start, end in search.matches(data))
 
 
 class Automaton:
@@ -125,6 +139,21 @@ def is_short(value: str) -> bool:
     return len(value) < SHORT_TEXT and not _UNPARTED.fullmatch(value)
 
 
+def strong_writings(key_set: KeySet, given: str) -> tuple[str, ...]:
+    """Of a value, and of it with the blanks that a source pads it with, what is searched anywhere, in all encodings."""
+    value = given.strip() or given
+    padded = value != given and value.isdigit() and len(value) < _STRONG_DIGITS
+    found = () if key_set.weak or padded or is_short(value) else (value,)
+    return (*found, given) if value != given and not key_set.weak and len(value) < _SURE else found
+
+
+def digested_texts(given: str) -> tuple[str, ...]:
+    """What of a value is digested: it, without the blanks that pad it, and the digits of a phone, as advertisers do."""
+    value = given.strip() or given
+    number = bare_number(value)
+    return tuple(dict.fromkeys((given, value, *((number, f"+{number}") if number else ()))))
+
+
 @dataclass
 class Tables:
     """Patterns by how they are searched.
@@ -147,20 +176,17 @@ class Tables:
 
     def add(self, key_set: KeySet, given: str) -> None:
         """Every form of one value. One that the source pads with blanks stands elsewhere without them."""
+        self.plain(key_set, given)
+        self.digested(key_set, given)
+        self.written(key_set, given)
+
+    def plain(self, key_set: KeySet, given: str) -> None:
+        """The value as it is, in any case and in pieces, between boundaries, as a cell and as a number."""
         name, value = key_set.name, given.strip() or given
         for text in dict.fromkeys((given, value)):
             if name not in self.cells.setdefault(text, []):
                 self.cells[text].append(name)
-            for digest, form in digests(text):
-                add(self.digests, digest.hex().encode(), (name, form))
-                for pattern in (digest, *base64_alone(digest)) if form in SEALED else ():
-                    add(self.exact, pattern, (name, form))
-                for shown in transcriptions.digest_in_pieces(digest) if form in SEALED else ():
-                    add(self.folded, shown.encode(), (name, form))
         number = bare_number(value)
-        for text in (number, f"+{number}") if number else ():  # as advertisers hash phones
-            for digest, form in digests(text):
-                add(self.digests, digest.hex().encode(), (name, form))
         plain = value.lstrip("0") if value.isdigit() else ""
         for digits in (value, number or "", plain if len(plain) >= _PADDED_DIGITS else ""):
             if _INTEGER.match(digits) and name not in self.ints.setdefault(int(digits), []):
@@ -168,19 +194,57 @@ class Tables:
         digits = number or plain
         if not key_set.weak and len(digits) >= spaced_numbers.LEAST:
             add(self.spaced, digits, (name, Form.NUMBER))
-        padded = value != given and value.isdigit() and len(value) < _STRONG_DIGITS
-        if key_set.weak or padded or is_short(value):
+        strong = strong_writings(key_set, given)
+        if value not in strong:
             self._bounded(name, value)
-        else:
-            self._strong(name, value)
-        if value != given and not key_set.weak and len(value) < _SURE:
-            self._strong(name, given)  # with its blanks it is strong
+        for text in strong:
+            self._plain_text(name, text)
         self._phone(name, value)
         if number is not None:
-            for text in whole_escapes.in_other_digits(number):
-                add(self.folded, text.encode(), (name, Form.ESCAPED))
             for text in (number, *scientific(number)):
                 add(self.bounded, text.encode(), (name, Form.NUMBER))
+
+    def digested(self, key_set: KeySet, given: str) -> None:
+        """Digests of the value: in hex, as bytes and in base64."""
+        name, value = key_set.name, given.strip() or given
+        for text in digested_texts(given):
+            for digest, form in digests(text):
+                add(self.digests, digest.hex().encode(), (name, form))
+                if form in SEALED and text in (given, value):
+                    for pattern in (digest, *base64_alone(digest)):
+                        add(self.exact, pattern, (name, form))
+                    for shown in transcriptions.digest_in_pieces(digest):
+                        add(self.folded, shown.encode(), (name, form))
+
+    def show_digests(self) -> None:
+        """Let digests in hex be searched in any case, behind all others."""
+        for digest, terms in self.digests.items():
+            for term in terms:
+                add(self.folded, digest, term)
+
+    def written(self, key_set: KeySet, given: str) -> None:
+        """The value in all encodings and escapes."""
+        for text in strong_writings(key_set, given):
+            self._strong(key_set.name, text)
+        self.of_its_kind(key_set, given)
+
+    def of_its_kind(self, key_set: KeySet, given: str) -> None:
+        """A UUID as bytes, and a number that is written with signs in other digits."""
+        for text in strong_writings(key_set, given):
+            self._uuid(key_set.name, text)
+        number = bare_number(given.strip() or given)
+        for text in whole_escapes.in_other_digits(number) if number is not None else ():
+            add(self.folded, text.encode(), (key_set.name, Form.ESCAPED))
+
+    def _plain_text(self, name: str, value: str) -> None:
+        written = spellings(value)
+        for spelling in written:
+            add(self.folded, spelling.encode().lower(), (name, Form.TEXT))
+        for spelling in written:
+            self._as_it_looks(name, spelling.encode().lower())
+        if _INTEGER.match(value) and len(value) > 1:
+            for shown in scientific(value):
+                add(self.bounded, shown.encode(), (name, Form.NUMBER))
 
     def _phone(self, name: str, value: str) -> None:
         """A phone as its own country writes it, in one piece and in pieces, and as an integer."""
@@ -203,10 +267,7 @@ class Tables:
                 add(table, shown.encode(), (name, Form.NUMBER))
 
     def _strong(self, name: str, value: str) -> None:
-        written = spellings(value)
-        for spelling in written:
-            add(self.folded, spelling.encode().lower(), (name, Form.TEXT))
-        for spelling in written:
+        for spelling in spellings(value):
             for escaped in url_escaped(spelling):
                 add(self.folded, escaped.encode().lower(), (name, Form.URL))
             for escaped in json_escaped(spelling):
@@ -231,8 +292,8 @@ class Tables:
             for encoded, is_base64 in whole_escapes.wide_encoded(spelling):
                 table = self.exact if is_base64 else self.folded
                 add(table, encoded, (name, Form.BASE64 if is_base64 else Form.HEX))
-        for spelling in written:
-            self._as_it_looks(name, spelling.encode().lower())
+
+    def _uuid(self, name: str, value: str) -> None:
         if (number := uuid_of(value)) is not None:
             for text in (str(number), number.hex):
                 add(self.folded, text.encode(), (name, Form.UUID))
@@ -240,9 +301,6 @@ class Tables:
                 add(self.exact, data, (name, Form.UUID))
                 for core in base64_cores(data):
                     add(self.exact, core, (name, Form.UUID))
-        if _INTEGER.match(value) and len(value) > 1:
-            for shown in scientific(value):
-                add(self.bounded, shown.encode(), (name, Form.NUMBER))
 
     def _as_it_looks(self, name: str, text: bytes) -> None:
         looks = escape_views.alike(text)

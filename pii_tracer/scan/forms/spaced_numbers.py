@@ -16,6 +16,8 @@ from ahocorasick_rs import BytesAhoCorasick
 LEAST = 10
 """Fewer digits are many things' numbers, and stand in rows of small ones."""
 
+_MOST = 256
+"""Of more numbers it is not asked which hold others."""
 _FEW = 16
 """Numbers that are looked for faster one by one, where none is there."""
 
@@ -33,13 +35,26 @@ def stand_in(data: bytes) -> bool:
     return any(len(found[0].translate(None, _OTHERS)) >= LEAST for found in _PARTED.finditer(data))
 
 
+class Endings:
+    """Some values, as what a text may end with."""
+
+    def __init__(self, values: set[bytes]) -> None:
+        self._values = values
+        self._sizes = sorted({len(value) for value in values})
+
+    def end(self, text: bytes, start: int, stop: int) -> bool:
+        """Whether this part of a text ends with one of them."""
+        return any(text[stop - size : stop] in self._values for size in self._sizes if size <= stop - start)
+
+
 class SpacedNumbers:
     """Finds numbers, told by their digits alone."""
 
     def __init__(self, numbers: list[str]) -> None:
         self._numbers = [number.encode() for number in numbers]
         # where none of these is, none of the others is, which have one of them within
-        self._within = [n for n in self._numbers if not any(o != n and o in n for o in self._numbers)]
+        few = self._numbers if len(numbers) <= _MOST else []
+        self._within = [n for n in few if not any(o != n and o in n for o in few)]
         self._search = BytesAhoCorasick(self._numbers) if numbers else None
 
     def matches(self, data: bytes, *, joined: bool = False) -> Iterator[tuple[int, int, int]]:
@@ -50,7 +65,7 @@ class SpacedNumbers:
         if self._search is None:
             return
         digits = data.translate(None, _OTHERS)
-        if len(self._within) <= _FEW and not any(number in digits for number in self._within):
+        if 0 < len(self._within) <= _FEW and not any(number in digits for number in self._within):
             return
         found = self._search.find_matches_as_indexes(digits, overlapping=True)
         if not found:

@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator
 
 from pii_tracer.scan.value_encodings import SHORT_BASE64, base64_cores, json_escaped
 
-_LEAST = 8
+LEAST = 8
 """Fewer characters would be found by chance."""
-_MAINFRAME = ("cp037", "cp500")
-_TELLING = 10
+MAINFRAME = ("cp037", "cp500")
+JOINTS = (",", ", ")
+"""What stands between the bytes of a value in a list of numbers."""
+DIGEST_JOINTS = (":", " ")
+TELLING = 10
 """Bytes of a digest that are not met by chance."""
 
 
@@ -22,13 +25,13 @@ def of_text(value: str) -> Iterator[str]:
     """Writings that are text and are looked for in any case."""
     for text in dict.fromkeys((value, value.lower())):
         data = text.encode()
-        for joint in (",", ", "):  # `String.fromCharCode(…)`, arrays of bytes
+        for joint in JOINTS:  # `String.fromCharCode(…)`, arrays of bytes
             yield joint.join(str(byte) for byte in data)
         yield ", ".join(f"0x{byte:02x}" for byte in data)
         for offset in range(5):
             encoded = base64.b32encode(bytes(offset) + data).rstrip(b"=")
             core = encoded[-(-offset * 8 // 5) : (offset + len(data)) * 8 // 5]
-            if len(core) >= _LEAST:
+            if len(core) >= LEAST:
                 yield core.decode()
     if not value.isascii():
         yield value.encode("utf-7").decode()
@@ -67,7 +70,7 @@ def of_bytes(value: str) -> Iterator[bytes]:
         yield from _uuencoded(data)
         yield bytes((byte + 42) % 256 for byte in data)
     for text in dict.fromkeys((value, value.lower(), value.upper())):
-        for page in _MAINFRAME:
+        for page in MAINFRAME:
             try:
                 yield text.encode(page)
             except UnicodeEncodeError:
@@ -80,7 +83,7 @@ def _in_fives(data: bytes, encode: Callable[[bytes], bytes]) -> Iterator[bytes]:
     """Five characters stand for four bytes: those groups that lie in the value as a whole."""
     for offset in range(4):
         inside = data[offset : offset + (len(data) - offset) // 4 * 4]
-        if len(inside) >= _LEAST:
+        if len(inside) >= LEAST:
             yield encode(inside)
 
 
@@ -98,10 +101,10 @@ def base64_of_base64(value: str) -> Iterator[bytes]:
     """Base64 of a text that holds base64 of the value, and of JSON in which letters are escaped."""
     for core in base64_cores(value.encode()):
         yield from base64_cores(core)
-    for text in json_escaped(value) - {value} if not value.isascii() else ():
+    for text in set(json_escaped(value)) - {value} if not value.isascii() else ():
         yield from base64_cores(text.encode())
 
 
 def digest_in_pieces(digest: bytes) -> Iterator[str]:
     """The beginning of a digest in hex as fingerprints are shown: `ab:cd:…`, `AB CD …`."""
-    yield from (digest[:_TELLING].hex(joint) for joint in (":", " "))
+    yield from (digest[:TELLING].hex(joint) for joint in DIGEST_JOINTS)

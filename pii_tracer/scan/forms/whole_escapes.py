@@ -64,19 +64,38 @@ _CODE_PAGES = (
 )
 
 
+JOINTS = (" ", ":", "-")
+"""What stands between the bytes of a value in hex."""
+
+
 def escaped(value: str) -> set[str]:
     """Every sign escaped, in the value's case and in lower case; all but letters and digits, or `@` alone, too."""
-    found = set()
+    found = set(of_some_signs(value))
     for text in dict.fromkeys((value, value.lower())):
-        found |= {"".join(style(sign.encode(), sign) for sign in text) for style in _STYLES}
-        found |= {text.encode().hex(part) for part in (" ", ":", "-")}
+        found.update(of_each_sign(text))
+        found |= {text.encode().hex(part) for part in JOINTS}
+    found |= {wide(text) for text in (value, value.lower(), value.upper())}
+    return found - {value}
+
+
+def of_each_sign(text: str) -> tuple[str, ...]:
+    """Every sign escaped, in each of the styles: a text is written as its signs are."""
+    return tuple("".join(style(sign.encode(), sign) for sign in text) for style in _STYLES)
+
+
+def of_some_signs(text: str) -> tuple[str, ...]:
+    """What is no letter or digit escaped, `@` alone, or digits in other scripts: a text is written as its signs are."""
+    found = []
     for kept in (str.isalnum, lambda sign: sign != "@"):
         for style in _SOME:
-            found.add("".join(s if kept(s) else style(s.encode(), s) for s in value))
-    found |= {value.translate(_NAMES), value.replace("@", "&commat;"), _in_a_header(value)}
-    found |= {text.translate(_WIDE) for text in (value, value.lower(), value.upper())}
-    found |= in_other_digits(value)
-    return found - {value}
+            found.append("".join(s if kept(s) else style(s.encode(), s) for s in text))
+    found += (text.translate(_NAMES), text.replace("@", "&commat;"), _in_a_header(text))
+    return (*found, *(text.translate(digits) for digits in _DIGITS))
+
+
+def wide(text: str) -> str:
+    """In signs of full width."""
+    return text.translate(_WIDE)
 
 
 def in_other_digits(value: str) -> set[str]:

@@ -58,15 +58,15 @@ class Sought:
         lined: Iterable[bytes],
         ints: Collection[int],
         *,
-        tiny: bool,
+        everywhere: bool,
         spaced: bool,
     ) -> None:
         """patterns: all that text is searched for. lined: those that are looked for over ends of lines. ints: numbers.
-        tiny: whether there are numbers that no pattern stands for. spaced: whether there are some that are found in
-        pieces.
+        everywhere: whether they fit in every text, as they are not all told, or are numbers that no pattern stands for.
+        spaced: whether there are some that are found in pieces.
         """
         self.patterns, self._lined, self._ints = tuple(patterns), tuple(lined), tuple(ints)
-        self._tiny, self._spaced = tiny, spaced
+        self._everywhere, self._spaced = everywhere, spaced
 
     def fits(self, shape: Shape) -> bool:
         """Whether one of the values may stand in a chunk of this shape."""
@@ -90,7 +90,7 @@ class Sought:
     @cached_property
     def _fits_everywhere(self) -> bool:
         sizes = list(map(len, self.patterns))
-        return self._tiny or min(sizes, default=0) < SHORT.covered or sum(sizes) > _MOST_PATTERN_BYTES
+        return self._everywhere or min(sizes, default=0) < SHORT.covered or sum(sizes) > _MOST_PATTERN_BYTES
 
     @cached_property
     def _words(self) -> tuple[PatternWords, PatternWords, PatternDigits]:

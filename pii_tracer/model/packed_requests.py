@@ -1,0 +1,84 @@
+"""Many requests in a plan file: packed by columns, so that the plan of a hundred thousand persons stays small.
+
+The file tells in the open how many there are, by law, and their first and last dates. The rest is compressed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+LISTED = 1_000
+"""So many requests are listed one by one."""
+_MOST_BYTES = 1 << 30
+"""What unpacks to more is no plan's."""
+_SEEN = (("received", "first_received", min), ("received", "last_received", max), ("deadline", "first_deadline", min))
+
+
+def packed(requests: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]] | dict[str, Any]:
+    """Requests as a plan file has them: a list of a few, one object of many. Dates are texts, which sort as they are."""
+    if len(requests) <= LISTED:
+        return list(requests)
+    columns = {name: [request[name] for request in requests] for name in requests[0]}
+    data = zlib.compress(msgspec.json.encode(columns, order="sorted"), 9)
+    return {**_summary(columns), "packed": base64.b64encode(data).decode()}
+
+
+def _summary(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    dates = {shown: choose(columns[name]) for name, shown, choose in _SEEN}
+    return {"count": len(columns["id"]), "laws": dict(sorted(Counter(columns["law"]).items())), **dates}
+
+
+def unpacked(requests: object) -> object:
+    """The list of the requests of a plan file. Anything else than packed ones is given back.
+
+    Raises:
+        ValueError: they cannot be unpacked, or are not what the file says in the open.
+    """
+    if not isinstance(requests, dict):
+        return requests
+    try:
+        columns = msgspec.json.decode(_decompressed(base64.b64decode(requests["packed"], validate=True)))
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        said = _summary(columns)
+    except (KeyError, TypeError, AttributeError, ValueError, binascii.Error, zlib.error, msgspec.DecodeError):
+        raise ValueError("the packed requests cannot be read") from None
+    if said != {name: value for name, value in requests.items() if name != "packed"} or len(rows) <= LISTED:
+        raise ValueError("the packed requests are not what is said beside them")
+    return rows
+
+
+def _decompressed(data: bytes) -> bytes:
+    stream = zlib.decompressobj()
+    content = stream.decompress(data, _MOST_BYTES)
+    if not stream.eof or stream.unused_data:
+        raise ValueError("not one whole stream")
+    return content
+
+
+def schema(listed: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of both ways, from that of the list."""
+    date = {"type": "string", "format": "date-time"}
+    return {
+        "anyOf": [
+            listed,
+            {
+                "type": "object",
+                "description": f"More than {LISTED} requests: `packed` is base64 of zlib of a JSON object of columns.",
+                "properties": {
+                    "count": {"type": "integer", "exclusiveMinimum": LISTED},
+                    "laws": {"type": "object", "additionalProperties": {"type": "integer"}},
+                    **{shown: date for _, shown, _ in _SEEN},
+                    "packed": {"type": "string"},
+                },
+                "required": ["count", "laws", *(shown for _, shown, _ in _SEEN), "packed"],
+                "additionalProperties": False,
+            },
+        ],
+    }

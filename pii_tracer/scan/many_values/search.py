@@ -1,0 +1,205 @@
+"""The search for so many values that the patterns of all their writings cannot be held.
+
+Only the plain patterns of all values are. Of their writings and digests windows are known (`windows_of_values`). Where
+one stands in the data, the patterns of its owners are made, and searched there as those of few values are. So the same
+is found: a window stands in every pattern.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from pii_tracer.scan.forms import line_wraps
+from pii_tracer.scan.forms.pattern_tables import Automaton, Search, Table, Tables, Term
+from pii_tracer.scan.hits import Form
+from pii_tracer.scan.many_values.windows import Places
+from pii_tracer.scan.many_values.windows_of_values import WRITINGS, Value, builder_of
+from pii_tracer.scan.pattern_prefilter import Sieve
+
+_LINED = frozenset({Form.TEXT, Form.BASE64, Form.HEX})
+"""Forms that are looked for over the ends of lines."""
+
+MANY = 5_000
+"""Of more values the writings are not all made."""
+
+_TOGETHER = 512
+"""Owners whose patterns are searched by one automaton."""
+_KEPT = 64
+"""Automata that are kept for the next piece of data."""
+
+Match = tuple[tuple[Term, ...], int, int]
+
+
+class Writings:
+    """Every digest and writing of some values, made when windows of them are met. Holds values: never stored."""
+
+    def __init__(self, values: Sequence[Value], plain: Table) -> None:
+        """plain: patterns of the values as they are, which are searched in any case, and left out here."""
+        builder = builder_of(values)
+        self._values, self._plain = values, plain
+        self._always = sorted(builder.windowless)
+        self._windows = builder.table()
+        self.longest = builder.longest
+        self._made: OrderedDict[tuple[int, ...], tuple[Automaton, Automaton]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def places(self, data: bytes | memoryview) -> Places:
+        """Sorted places, one or more inside every writing."""
+        return self._windows.find(data)[0]
+
+    def automata(self, data: bytes) -> Iterator[tuple[Automaton, Automaton]]:
+        """What finds every writing that stands in the data: in any case, and exactly."""
+        owners = self._windows.find(data)[1].tolist()
+        if self._always:
+            owners = sorted({*owners, *self._always})
+        for start in range(0, len(owners), _TOGETHER):
+            yield self._automata_of(tuple(owners[start : start + _TOGETHER]))
+
+    def _automata_of(self, owners: tuple[int, ...]) -> tuple[Automaton, Automaton]:
+        with self._lock:
+            if owners in self._made:
+                self._made.move_to_end(owners)
+                return self._made[owners]
+        tables = Tables()
+        for owner in owners:
+            number, what = divmod(owner, 2)
+            (tables.written if what == WRITINGS else tables.digested)(*self._values[number])
+        tables.show_digests()
+        made = Automaton(_beside(self._plain, tables.folded)), Automaton(tables.exact)
+        with self._lock:
+            self._made[owners] = made
+            while len(self._made) > _KEPT:
+                self._made.popitem(last=False)
+        return made
+
+
+def _beside(plain: Table, others: Table) -> Table:
+    """Patterns without what the plain ones say already."""
+    found: Table = {}
+    for pattern, terms in others.items():
+        known = {name for name, _ in plain.get(pattern, ())}
+        rest = tuple(term for term in terms if term[0] not in known)
+        if rest:
+            found[pattern] = rest
+    return found
+
+
+class FoldedOfMany:
+    """As an `Automaton` of all patterns that are searched in any case."""
+
+    def __init__(self, plain: Table, writings: Writings) -> None:
+        self._plain, self._writings = Automaton(plain), writings
+        self.longest = max(self._plain.longest, writings.longest)
+
+    def matches(self, data: bytes) -> Iterator[Match]:
+        """As `Automaton.matches`."""
+        found = list(self._plain.matches(data))
+        for folded, _ in self._writings.automata(data):
+            found += folded.matches(data)
+        yield from sorted(found, key=_by_end)
+
+
+class ExactOfMany:
+    """As an `Automaton` of all patterns that are searched as they are."""
+
+    def __init__(self, writings: Writings) -> None:
+        self._writings = writings
+        self.longest = writings.longest
+
+    def matches(self, data: bytes) -> Iterator[Match]:
+        """As `Automaton.matches`."""
+        found: list[Match] = []
+        for _, exact in self._writings.automata(data):
+            found += exact.matches(data)
+        yield from sorted(found, key=_by_end)
+
+
+def _by_end(match: Match) -> tuple[int, int]:
+    return match[2], match[1]
+
+
+class SieveOfMany:
+    """As a `Sieve` of all patterns."""
+
+    def __init__(self, plain: Sieve, writings: Writings) -> None:
+        self._plain, self._writings = plain, writings
+        self.blind = plain.blind
+
+    def places(self, data: bytes | memoryview, label: str | None = None) -> Places:
+        """As `Sieve.places`."""
+        return np.union1d(self._plain.places(data, label), self._writings.places(data))
+
+
+class Borders(Protocol):
+    """Tells where an end of a line may part a pattern."""
+
+    def windows(self, text: bytes | memoryview) -> Iterator[tuple[int, int]]:
+        """Parts of a text that hold all that may go on in the next line."""
+
+
+class AnySieve(Protocol):
+    """Tells where patterns may stand. blind: it cannot, so everything has to be searched."""
+
+    blind: bool
+
+    def places(self, data: bytes | memoryview, label: str | None = None) -> Places:
+        """Sorted places, one or more inside every occurrence of every pattern."""
+
+
+class EveryBorder:
+    """As `line_wraps.Borders` of so many patterns that any end of a line may part one."""
+
+    def windows(self, text: bytes | memoryview) -> Iterator[tuple[int, int]]:
+        """The whole text, where it has ends of lines."""
+        if len(line_wraps.signs_at_ends(text)[0]):
+            yield 0, len(text)
+
+
+@dataclass(frozen=True)
+class ValueSearch:
+    """What finds some values.
+
+    plain: their tables, those of the values as they are. folded, exact: find what is searched in any case, and as it
+    is. patterns: all patterns, and lined those that are looked for over ends of lines; neither is told of many values.
+    """
+
+    plain: Tables
+    folded: Search
+    exact: Search
+    sieve: AnySieve
+    borders: Borders
+    patterns: list[bytes]
+    lined: list[bytes]
+    many: bool
+
+
+def search_of(values: Sequence[Value]) -> ValueSearch:
+    """What finds all forms of some values."""
+    return _search_of_many(values) if len(values) > MANY else _search_of_few(values)
+
+
+def _search_of_few(values: Sequence[Value]) -> ValueSearch:
+    tables = Tables()
+    for key_set, value in values:
+        tables.add(key_set, value)
+    tables.show_digests()
+    lined = [p for table in (tables.folded, tables.exact) for p, terms in table.items() if terms[0][1] in _LINED]
+    patterns = [*tables.folded, *tables.exact, *tables.bounded, *tables.anchors]
+    folded, exact = Automaton(tables.folded), Automaton(tables.exact)
+    return ValueSearch(tables, folded, exact, Sieve(patterns), line_wraps.Borders(lined), patterns, lined, many=False)
+
+
+def _search_of_many(values: Sequence[Value]) -> ValueSearch:
+    tables = Tables()
+    for key_set, value in values:
+        tables.plain(key_set, value)
+    writings = Writings(values, tables.folded)
+    sieve = SieveOfMany(Sieve([*tables.folded, *tables.bounded, *tables.anchors]), writings)
+    folded, exact = FoldedOfMany(tables.folded, writings), ExactOfMany(writings)
+    return ValueSearch(tables, folded, exact, sieve, EveryBorder(), [], [], many=True)

@@ -1,0 +1,141 @@
+"""The windows of every writing and digest of many values: what `Tables` would write down, without writing it down."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.forms import transcriptions
+from pii_tracer.scan.forms.pattern_tables import Tables, digested_texts, strong_writings
+from pii_tracer.scan.many_values import groups_of_bytes, sign_maps
+from pii_tracer.scan.many_values.windows import Builder, Bytes, Owners, Ragged
+from pii_tracer.scan.value_encodings import ALGORITHMS, SEALED, bare_number, uuid_of
+
+Value = tuple[KeySet, str]
+
+DIGESTS, WRITINGS = 0, 1
+"""What of a value a window is of. Twice the number of the value, and this, is the owner of the window."""
+
+_TOGETHER = 1 << 14
+"""Values that are written together."""
+_ODD = ("~", "\\", "xn--")
+"""UTF-7 and Punycode write these otherwise than sign by sign."""
+_DENSE, _SPARSE, _WIDE = 8, 16, 32
+"""Windows of writings that take a byte for a sign, up to four, and more."""
+
+
+def builder_of(values: Sequence[Value]) -> Builder:
+    """Windows of every digest and every writing of some values."""
+    builder = Builder()
+    _add_digests(builder, values)
+    regular: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for number, (key_set, given) in enumerate(values):
+        strong = strong_writings(key_set, given)
+        owner = 2 * number + WRITINGS
+        if strong == (given,) and given.isascii() and given.isprintable() and not any(o in given.lower() for o in _ODD):
+            regular[len(given)].append((owner, given))
+            if uuid_of(given) is not None or bare_number(given) is not None:
+                _add_one_by_one(builder, Tables.of_its_kind, key_set, given, owner)
+        else:
+            _add_one_by_one(builder, Tables.written, key_set, given, owner)
+    for length, some in regular.items():
+        for start in range(0, len(some), _TOGETHER):
+            part = some[start : start + _TOGETHER]
+            owners = np.array([owner for owner, _ in part], np.uint32)
+            rows = np.frombuffer("".join(text for _, text in part).encode(), np.uint8).reshape(-1, length)
+            _add_rows(builder, rows, owners)
+    return builder
+
+
+def _add_one_by_one(
+    builder: Builder, write: Callable[[Tables, KeySet, str], None], key_set: KeySet, given: str, owner: int
+) -> None:
+    tables = Tables()
+    write(tables, key_set, given)
+    plain = {given.strip().lower().encode(), given.lower().encode()}
+    for table in (tables.folded, tables.exact, tables.bounded):
+        strings = [pattern for pattern in table if pattern not in plain]
+        builder.add(Ragged.of(strings), np.full(len(strings), owner, np.uint32))
+
+
+def _add_rows(builder: Builder, rows: Bytes, owners: Owners) -> None:
+    """All writings of values of ASCII of the same length."""
+    lower, upper = _cased(rows, bytes.lower), _cased(rows, bytes.upper)
+    everything = np.arange(len(rows), dtype=np.int64)
+    in_lower = np.flatnonzero((lower != rows).any(axis=1))
+    in_upper = np.flatnonzero(((upper != rows) & (upper != lower)).any(axis=1))
+    for cases, maps in (
+        ([(rows, everything)], sign_maps.partly()),
+        ([(rows, everything), (lower, in_lower)], sign_maps.in_two_cases()),
+        ([(rows, everything), (lower, in_lower), (upper, in_upper)], sign_maps.in_three_cases()),
+    ):
+        for signs, which in cases:
+            for one in maps if len(which) else ():
+                for found in sign_maps.written(signs[which], one):
+                    wanted = _SPARSE if found.density <= 4 else _WIDE
+                    builder.add(found.patterns, owners[which[found.rows]], wanted, found.inside)
+    for signs, which in ((rows, everything), (lower, in_lower)):
+        if len(which):
+            _add_groups(builder, signs[which], owners[which])
+    for signs, which in ((rows, everything), (lower, in_lower), (upper, in_upper)):
+        if not len(which):
+            continue
+        for ways in (groups_of_bytes.base64, groups_of_bytes.twice_base64):
+            for shown, of in ways(signs[which]):
+                builder.add(groups_of_bytes.table(shown), owners[which[of]], _SPARSE)
+    for shown, of in groups_of_bytes.wide_base64(rows):
+        builder.add(groups_of_bytes.table(shown), owners[of], _SPARSE)
+
+
+def _add_groups(builder: Builder, rows: Bytes, owners: Owners) -> None:
+    for shown, of in groups_of_bytes.uuencoded(rows):
+        builder.add(groups_of_bytes.table(shown), owners[of], _SPARSE)
+    for shown in groups_of_bytes.base32(rows, transcriptions.LEAST):
+        builder.add(groups_of_bytes.table(shown), owners, _SPARSE)
+    for shown in groups_of_bytes.base85(rows, transcriptions.LEAST):
+        builder.add(groups_of_bytes.table(shown), owners, _SPARSE)
+
+
+def _cased(rows: Bytes, change: Callable[[bytes], bytes]) -> Bytes:
+    return np.frombuffer(change(rows.tobytes()), np.uint8).reshape(rows.shape)
+
+
+def _add_digests(builder: Builder, values: Sequence[Value]) -> None:
+    """Digests in hex; those that are searched as bytes, in base64 and in pieces, too."""
+    for start in range(0, len(values), _TOGETHER):
+        texts = [
+            (variant.encode(), 2 * number + DIGESTS)
+            for number, (_, given) in enumerate(values[start : start + _TOGETHER], start)
+            for text in digested_texts(given)
+            for variant in dict.fromkeys((text, text.lower(), text.upper()))
+        ]
+        owners = np.array([owner for _, owner in texts], np.uint32)
+        for form, algorithm in ALGORITHMS.items():
+            joined = b"".join(hashlib.new(algorithm, text, usedforsecurity=False).digest() for text, _ in texts)
+            rows = np.frombuffer(joined, np.uint8).reshape(len(texts), -1)
+            builder.add(groups_of_bytes.table(_hex(rows)), owners, _SPARSE)
+            if form in SEALED:
+                builder.add(groups_of_bytes.table(rows), owners, _DENSE)
+                for patterns, of in groups_of_bytes.base64_alone(rows):
+                    builder.add(patterns, owners[of], _SPARSE)
+                for joint in transcriptions.DIGEST_JOINTS:
+                    builder.add(groups_of_bytes.table(_in_pieces(rows, joint)), owners, _SPARSE)
+
+
+_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
+
+
+def _hex(rows: Bytes) -> Bytes:
+    return np.asarray(_HEX[np.stack([rows >> 4, rows & 15], axis=2)].reshape(len(rows), -1))
+
+
+def _in_pieces(rows: Bytes, joint: str) -> Bytes:
+    """As `transcriptions.digest_in_pieces`."""
+    some = rows[:, : transcriptions.TELLING]
+    parted = np.full((*some.shape, 3), ord(joint), np.uint8)
+    parted[:, :, :2] = _HEX[np.stack([some >> 4, some & 15], axis=2)]
+    return np.asarray(parted.reshape(len(rows), -1)[:, :-1])

@@ -1,0 +1,99 @@
+"""Many values: their writings are not all made, and the same is found."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.forms.pattern_tables import Tables
+from pii_tracer.scan.many_values import search
+from pii_tracer.scan.many_values.windows_of_values import DIGESTS, WRITINGS, Value, builder_of
+from pii_tracer.scan.value_forms import Patterns
+
+_SIGNS = st.characters(min_codepoint=33, max_codepoint=0x24F) | st.sampled_from("~\\+&<\"' .-_/中文가")
+VALUES = st.one_of(
+    st.integers(10**6, 10**12).map(str),
+    st.integers(10**9, 10**12).map(lambda n: f"+{n}"),
+    st.builds(lambda n, m: f"+49 {n} {m}", st.integers(100, 999), st.integers(10**6, 10**8)),
+    st.builds(lambda n, m: f"{n}{m}@Mail.example", st.sampled_from(("asha", "Lena.M", "o_x")), st.integers(0, 10**6)),
+    st.builds(lambda a, b: f"{a} {b}", st.sampled_from(("Asha", "José", "Wei")), st.sampled_from(("Rao", "O'Neil"))),
+    st.uuids().map(str) | st.uuids().map(lambda number: number.hex),
+    st.text(_SIGNS, min_size=6, max_size=24).filter(lambda text: text.strip() != ""),
+    st.integers(0, 10**5).map(lambda n: f"  K-{n} "),
+)
+KEY_SETS = tuple(KeySet(name=name, origin=name, weak=name == "weak", values=()) for name in ("one", "two", "weak"))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(KEY_SETS), VALUES), min_size=1, max_size=5), st.binary(max_size=9))
+def test_a_window_stands_in_every_writing(values: list[Value], beside: bytes) -> None:
+    builder = builder_of(values)
+    windows = builder.table()
+    for number, (key_set, value) in enumerate(values):
+        plain = Tables()
+        plain.plain(key_set, value)
+        for what, write in ((DIGESTS, Tables.digested), (WRITINGS, Tables.written)):
+            tables, owner = Tables(), 2 * number + what
+            write(tables, key_set, value)
+            tables.show_digests()
+            patterns = [*(p for p in tables.folded if p not in plain.folded), *tables.exact, *tables.bounded]
+            for pattern in patterns:
+                places, owners = windows.find(beside + pattern + beside)
+                found = owner in owners and any(0 <= place - len(beside) < len(pattern) for place in places)
+                assert found or owner in builder.windowless, pattern
+                assert len(pattern) <= builder.longest
+
+
+def _both(values: list[Value], monkeypatch: pytest.MonkeyPatch) -> tuple[Patterns, Patterns]:
+    names = {key_set.name: key_set for key_set, _ in values}
+    sets = [
+        key_set.model_copy(update={"values": tuple(("subj", v) for k, v in values if k.name == name)})
+        for name, key_set in names.items()
+    ]
+    few = Patterns(sets)
+    with monkeypatch.context() as patch:
+        patch.setattr(search, "MANY", 0)
+        return few, Patterns(sets)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_many_values_are_found_as_few_are(data: st.DataObject) -> None:
+    values = data.draw(st.lists(st.tuples(st.sampled_from(KEY_SETS), VALUES), min_size=1, max_size=4))
+    with pytest.MonkeyPatch.context() as patch:
+        few, many = _both(values, patch)
+    tables = Tables()
+    for key_set, value in values:
+        tables.add(key_set, value)
+    tables.show_digests()
+    planted = [*tables.folded, *tables.exact, *tables.bounded]
+    pieces = data.draw(st.lists(st.sampled_from(planted) | st.binary(max_size=12), max_size=12))
+    text = data.draw(st.sampled_from((b" ", b"\n", b",", b"", b"\xc2\xad", b"\r\n> "))).join(pieces)
+    for lines in (False, True):
+        assert _places(few, text, lines) == _places(many, text, lines)
+        assert few.quiet(text, text=lines) == many.quiet(text, text=lines)
+        assert few.ended(text, text=lines) == many.ended(text, text=lines)
+    assert list(few.bounded(text, tiny=True)) == list(many.bounded(text, tiny=True))
+
+
+def _places(patterns: Patterns, text: bytes, lines: bool) -> Counter[tuple[str, int, int]]:
+    found = patterns.occurrences(text, lines=lines)
+    return Counter((name, start, end) for terms, start, end in found for name, _ in terms)
+
+
+def test_values_in_long_data_are_found_among_thousands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the size at which data are searched as they are; nobody else's number is taken for one of these."""
+    numbers = tuple((f"s{n}", str(uuid.UUID(int=n << 64 | n * 7919))) for n in range(1, 61))
+    key_set = KeySet(name="one", origin="one", weak=False, values=numbers)
+    monkeypatch.setattr(search, "MANY", 50)
+    patterns = Patterns([key_set])
+    noise = "".join(f"row {n}, {uuid.UUID(int=n << 80)}, nothing here\n" for n in range(4000)).encode()
+    assert not patterns.raw(noise, lines=True)
+    for form, written in (("text", numbers[7][1].encode()), ("hex", numbers[8][1].encode().hex().encode())):
+        found = patterns.raw(noise + written + noise, lines=True)
+        assert [term for term, _ in found.items()] == [("one", form)]
