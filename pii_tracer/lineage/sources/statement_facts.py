@@ -154,8 +154,11 @@ class Mended:
 
     def __init__(self, told: Iterable[Told], ledger: Ledger) -> None:
         self._own: set[tuple[str, str]] = set()
+        self._whole: set[tuple[str, str]] = set()
+        self._not_whole: set[tuple[str, str]] = set()
         self._reading: dict[DatasetId, list[frozenset[DatasetId | None]]] = defaultdict(list)
         for one in told:
+            (self._whole if one.made.complete else self._not_whole).update(one.texts)
             if not one.made.complete:
                 continue
             if one.made.output is not None or one.made.effect is Effect.NONE:
@@ -171,3 +174,7 @@ class Mended:
         if any(text in self._own for text in run.sql):
             return True
         return any(run.inputs <= read for read in self._reading.get(min(run.inputs), ()))
+
+    def whole(self, run: Run) -> bool:
+        """Whether the run tells its SQL, and every statement of it is followed."""
+        return bool(run.sql) and self._whole.issuperset(run.sql) and self._not_whole.isdisjoint(run.sql)
