@@ -279,7 +279,7 @@ def lineage_read(entry: Mapping[str, Any], draft: Draft) -> None:
 def _unnamed(column: str, wrong: Wrong) -> bool:
     """Whether a name stands for any column: which ones, nobody knows."""
     if column == "*":
-        wrong("`*` stands where a column has to be named")
+        wrong("a column is named `*`: name each column")
     return column == "*"
 
 

@@ -193,7 +193,7 @@ def _left_out(run: Run, output: DatasetId, reached: Collection[str], ledger: Led
         shared = [c.name for c in ledger.columns.get(source, ()) if c.name.lower() in missing]
         if shared and (source, output) not in ledger.resolved:
             reason = (
-                f"job {run.proof.job} {_MAY[run.ended]} from {source}, and its events tell nothing of the columns "
+                f"job {run.proof.job} {_MAY[run.ended]} from {source}, and its events leave out columns "
                 f"that both have: {', '.join(sorted(shared))}"
             )
             ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
@@ -207,7 +207,7 @@ def _not_read(run: Run, ledger: Ledger) -> None:
 
 
 def _no_inputs(run: Run, output: DatasetId, ledger: Ledger) -> None:
-    reason = f"job {run.proof.job} {_MAY[run.ended]}, and no event tells from what{_code(run)}"
+    reason = f"job {run.proof.job} {_MAY[run.ended]}, and no event names its inputs{_code(run)}"
     ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL, or name its inputs")
 
 

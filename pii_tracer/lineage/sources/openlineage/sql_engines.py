@@ -54,8 +54,9 @@ QUOTES_TEXT = frozenset({"spark", "databricks", "hive", "bigquery", "mysql"})
 
 _QUOTED = re.compile(r'"([^"]+)"')
 _TEXT = re.compile(r"'(?:[^']|'')*'")
-_QUERY = re.compile(r"\s*(?:(?:--[^\n]*\n|/\*.*?\*/)\s*)*(?:SELECT|WITH)\b", re.IGNORECASE | re.DOTALL)
-_PLAIN = re.compile(r"\w+(?:\.\w+)*")
+_QUERY = re.compile(r"\s*(?:(?:--[^\n]*\n|/\*.*?\*/)\s*)*(?:SELECT\b|WITH\b|\()", re.IGNORECASE | re.DOTALL)
+_PLAIN = re.compile(r"\w+|\"[^\"]*\"|`[^`]*`")
+_PART = re.compile(r'"[^"]*"|`[^`]*`|[^."`]+')
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*(?=:|$)", re.IGNORECASE)
 
 
@@ -63,11 +64,17 @@ def texts_of(parts: Sequence[Part]) -> tuple[tuple[str, str], ...]:
     """The SQL of a run's events with its dialect: the one that they name, or else that of what ran it."""
     engines = frozenset[str]().union(*(p.engines for p in parts))
     outputs = {id_ for p in parts for id_ in p.outputs}
-    dialect = dialect_of(engines, {id_[0] for id_ in outputs.union(*(p.inputs for p in parts))})
-    texts = {(text, named or dialect) for p in parts for text, named in p.sql}
+    inputs = {id_ for p in parts for id_ in p.inputs}
+    everywhere = _of(engines, outputs | inputs)
+    read_from = everywhere or _of(engines, inputs)  # a query runs where it reads
+    texts = {(t, named or (read_from if _QUERY.match(t) else everywhere)) for p in parts for t, named in p.sql}
     if "dbt" in engines and len(outputs) == 1:
         texts = {(as_model(text, output, kind), kind) for text, kind in texts for output in outputs}
     return tuple(sorted(texts))
+
+
+def _of(engines: Iterable[str], datasets: Iterable[Id]) -> str:
+    return dialect_of(engines, {namespace for namespace, _ in datasets})
 
 
 def dialect_of(engines: Iterable[str], namespaces: Iterable[str]) -> str:
@@ -91,7 +98,8 @@ def as_model(text: str, output: Id, dialect: str) -> str:
     dbt's events hold the compiled query alone:
     https://github.com/OpenLineage/OpenLineage/tree/main/integration/common/src/openlineage/common/provider/dbt.
     """
-    name = output[1]
-    if not _QUERY.match(text) or not (_PLAIN.fullmatch(name) or dialect == "bigquery"):
+    if not _QUERY.match(text):
         return text
-    return f"CREATE TABLE {name if _PLAIN.fullmatch(name) else f'`{name}`'} AS {text.strip().rstrip(';')}"
+    quote = "`" if dialect in QUOTES_TEXT else '"'
+    parts = [part if _PLAIN.fullmatch(part) else f"{quote}{part}{quote}" for part in _PART.findall(output[1])]
+    return f"CREATE TABLE {'.'.join(parts)} AS {text.strip().rstrip(';')}"

@@ -49,9 +49,9 @@ def _doubt_quotes(run: Run, dialect: str, ledger: Ledger) -> None:
     if quoted & words:
         reason = (
             f"the SQL of job {run.proof.job} has names of its tables in double quotes, which mean texts in {dialect}, "
-            "and no event tells its dialect"
+            "and no event names its dialect"
         )
-        for output in sorted(run.outputs - run.told) or (None,):
+        for output in sorted(run.outputs - run.told) if run.outputs else (None,):
             closes = "let what sends the events name the dialect, or name it in the estate file"
             ledger.gap(output, LineageGapKind.UNKNOWN_DIALECT, reason, run.proof, closes)
 
