@@ -141,6 +141,23 @@ class Ledger:
         rows = {(source.dataset, target) for source, target, _ in self._members} if by_rows else set()
         return pairs | rows | self.resolved
 
+    def reached(self) -> dict[DatasetId, set[str]]:
+        """Columns that something is told to go into, or to decide about, in small letters, by dataset."""
+        found: dict[DatasetId, set[str]] = defaultdict(set)
+        for _, target, *_rest in self._edges:
+            found[target.dataset].add(target.column.lower())
+        return found
+
+    def column(self, column: ColumnId) -> ColumnId:
+        """The column that events mean by a name: `who` by `who.mail`, where the schema has only the first."""
+        names = {c.name.lower() for c in self.columns.get(column.dataset, ())} if "." in column.column else set()
+        name = column.column
+        while names and name.lower() not in names:
+            name, dot, _ = name.rpartition(".")
+            if not dot:
+                return column
+        return column if name == column.column else ColumnId(dataset=column.dataset, column=name)
+
     def edges(self) -> Iterator[Edge]:
         for (source, target, subtype, masking, expression), proofs in self._edges.items():
             yield Edge(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -31,6 +32,10 @@ _MOVES_DATA = frozenset({Effect.REPLACE, Effect.APPEND, Effect.CHANGE, Effect.VI
 _REBUILDS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.VIEW, Effect.CLONE})
 # what is not certain about a query or a temporary view counts where its outcome is written
 _QUIET = frozenset({Effect.NONE, Effect.QUERY, Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.DELETE})
+
+_TEMPORARY = re.compile(
+    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:LOCAL|GLOBAL)\s+)?(?:TEMP|TEMPORARY|VOLATILE)\s+TABLE\b", re.IGNORECASE
+)
 
 SPARK = frozenset({"spark", "databricks"})
 """Dialects whose statements Spark can be given again; SQL of other engines means other things there."""
@@ -88,9 +93,26 @@ def views(told: Iterable[Told], ledger: Ledger) -> None:
     for one in told:
         if one.made.output and one.made.effect in _MOVES_DATA:
             effects[one.made.output].add(one.made.effect)
+    passing = _of_a_session(told)
     for name, known in effects.items():
-        if known == {Effect.VIEW} and ledger.identities.of_table(name) is None:
+        if (known == {Effect.VIEW} or name in passing) and ledger.identities.of_table(name) is None:
             ledger.identities.learn(name, DatasetId(namespace=VIEW, name=name.replace("`", "")))
+
+
+def _of_a_session(told: Iterable[Told]) -> set[str]:
+    """Names of temporary tables: no bytes lie behind them once the session is over.
+
+    Only where each job that uses the name makes such a table, and none makes another one: to others it means something
+    else. Not of Spark, whose statements can be run again as they are.
+    """
+    made, other, used = (defaultdict[str, set[str]](set) for _ in range(3))
+    for one in told:
+        if one.made.output is not None and one.made.effect is Effect.REPLACE:
+            temporary = _TEMPORARY.match(one.made.sql) is not None and not one.rebuild
+            (made if temporary else other)[one.made.output].add(one.proof.job)
+        for name in {one.made.output, *one.made.read, *one.made.inputs} - {None}:
+            used[str(name)].add(one.proof.job)
+    return {name for name, jobs in made.items() if "." not in name and used[name] <= jobs and not other[name]}
 
 
 def tell(told: Told, ledger: Ledger) -> None:
@@ -154,8 +176,11 @@ class Mended:
 
     def __init__(self, told: Iterable[Told], ledger: Ledger) -> None:
         self._own: set[tuple[str, str]] = set()
+        self._whole: set[tuple[str, str]] = set()
+        self._not_whole: set[tuple[str, str]] = set()
         self._reading: dict[DatasetId, list[frozenset[DatasetId | None]]] = defaultdict(list)
         for one in told:
+            (self._whole if one.made.complete else self._not_whole).update(one.texts)
             if not one.made.complete:
                 continue
             if one.made.output is not None or one.made.effect is Effect.NONE:
@@ -171,3 +196,7 @@ class Mended:
         if any(text in self._own for text in run.sql):
             return True
         return any(run.inputs <= read for read in self._reading.get(min(run.inputs), ()))
+
+    def whole(self, run: Run) -> bool:
+        """Whether the run tells its SQL, and every statement of it is followed."""
+        return bool(run.sql) and self._whole.issuperset(run.sql) and self._not_whole.isdisjoint(run.sql)

@@ -131,8 +131,8 @@ class FromItems(ABC):
             before = list(scope.sources)
             scope.sources.append(source)
             self.joins(join.this, scope, ctes)
-            if join.args.get("on") is not None:
-                self.note([join.args["on"]], Subtype.JOIN, scope, ctes)
+            conditions = [c for key in ("on", "match_condition") if (c := join.args.get(key)) is not None]
+            self.note(conditions, Subtype.JOIN, scope, ctes)
             using = [c.name for c in join.args.get("using") or ()]
             if str(join.args.get("method") or "").upper() == "NATURAL":
                 using = [f.name for f in source.relation.fields if any(s.relation.known(f.name) for s in before)]

@@ -201,13 +201,16 @@ class Query(FromItems):
         return False
 
     def _tail(self, node: exp.Expression, result: Relation, scope: Scope, ctes: Ctes) -> Relation:
-        """ORDER BY, SORT BY, DISTRIBUTE BY, CLUSTER BY."""
+        """ORDER BY, SORT BY, DISTRIBUTE BY, CLUSTER BY, ClickHouse's LIMIT … BY."""
         scope.outputs = {f.name.lower(): f for f in reversed(result.fields)}
         for key in ("order", "sort", "cluster", "distribute"):
             clause = node.args.get(key)
             if clause is not None:
                 keys = [o.this if isinstance(o, exp.Ordered) else o for o in clause.expressions]
                 self._by_position(keys, Subtype.SORT, result, scope, ctes)
+        for key in ("limit", "offset"):  # https://clickhouse.com/docs/sql-reference/statements/select/limit-by
+            clause = node.args.get(key)
+            self._by_position(clause.expressions if clause is not None else (), Subtype.FILTER, result, scope, ctes)
         return result
 
     def _by_position(

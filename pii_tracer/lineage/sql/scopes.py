@@ -229,7 +229,8 @@ _PSEUDO = frozenset(
     {"level", "rownum", "rowid", "connect_by_isleaf", "connect_by_iscycle", "_metadata", "_partitiontime", "ctid",
      "_partitiondate", "_table_suffix", "_file_name", "metadata$filename", "metadata$file_row_number", "xmin",
      "_change_type", "_commit_version", "_commit_timestamp", "metadata$action", "metadata$isupdate", "$path",
-     "metadata$row_id", "_change_ordinal", "_commit_snapshot_id", "grouping__id"}
+     "metadata$row_id", "_change_ordinal", "_commit_snapshot_id", "grouping__id", "input__file__name",
+     "block__offset__inside__file"}
 )  # fmt: skip
 """Columns that engines make themselves and that hold nothing of a row."""
 

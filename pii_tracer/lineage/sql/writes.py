@@ -71,6 +71,8 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
         body.set("with_", clause)
     effect = Effect.REPLACE if node.args.get("overwrite") else Effect.APPEND
     relation = query.relation(body) if body is not None else Relation([])
+    if body is None and node.args.get("default"):  # DEFAULT VALUES
+        return Draft(effect, query.target(table))
     if isinstance(table, exp.Directory):
         target = path_table(table.this.name.rstrip("/"))
         return drafted(query, effect, target, relation, list(relation.fields))
@@ -288,7 +290,7 @@ def copied(query: Query, node: exp.Copy) -> Draft:
         query.findings.doubt("this form of COPY is not supported")
         return Draft(Effect.APPEND, None)
     if not node.args.get("kind"):  # COPY … TO
-        relation = query.relation(node.this)
+        relation = query.relation(_named_columns(node.this))
         return drafted(query, Effect.REPLACE, path_table(source.name.rstrip("/")), relation, list(relation.fields))
     if any(p.name.upper() == "INCLUDE_METADATA" for p in node.args.get("params") or ()):
         query.findings.doubt("which columns COPY fills from what it knows of the files is not followed")
@@ -305,6 +307,17 @@ def copied(query: Query, node: exp.Copy) -> Draft:
         query.findings.followed.add(id(source))
         return _loaded(query, target, query.names.of(source), columns)
     return _loaded(query, target, path_table(source.name.rstrip("/")), columns)
+
+
+def _named_columns(source: exp.Expression) -> exp.Expression:
+    """The columns of a table that COPY names: `s (id, mail)`."""
+    if not isinstance(source, exp.Schema):
+        return source
+    columns = [
+        exp.column(column.this.copy() if isinstance(column, exp.Column) else column.copy())
+        for column in source.expressions
+    ]
+    return exp.Select(expressions=columns, from_=exp.From(this=source.this))
 
 
 def exported(query: Query, node: exp.Export) -> Draft:

@@ -1,7 +1,8 @@
 """Conditions that tell a placeholder from a value: `mail <> ''`, `id IS NULL`, `city IN ('n/a', '-')`.
 
 `CASE WHEN mail > 'm' THEN NULL ELSE mail END` takes their identifier from half of the persons, and their rows stay.
-`nullif(mail, '')` takes it from nobody: a value that is no placeholder is equal to none.
+`nullif(mail, '')` takes it from nobody: a value that is no placeholder is equal to none. `CASE WHEN id = 5 THEN NULL
+ELSE id END` takes it from person 5: what looks like somebody's value is no placeholder.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from sqlglot import exp
 _JOINED = (exp.And, exp.Or, exp.Not, exp.Paren)
 _SPELLED = (exp.Trim, exp.Lower, exp.Upper, exp.Cast, exp.Paren, exp.Coalesce)
 """What may be done to the value before it is compared."""
+_NINES = 3
+_MANY = 4
+"""Digits of a number that stands for none, and of a text that can be a phone or a key."""
 
 
 def is_test_of_placeholders(node: exp.Expression) -> bool:
@@ -35,4 +39,17 @@ def _is_value(node: exp.Expression) -> bool:
 
 
 def _is_constant(node: exp.Expression) -> bool:
-    return isinstance(node.this if isinstance(node, exp.Neg) else node, exp.Literal | exp.Null | exp.Boolean)
+    """A constant that is nobody's value."""
+    node = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(node, exp.Null | exp.Boolean) or (isinstance(node, exp.Literal) and not _names_somebody(node))
+
+
+def _names_somebody(node: exp.Literal) -> bool:
+    """Whether a constant looks like a key, a phone or an address. 0, 999 and longer, and negative numbers do not."""
+    name = node.name.strip()
+    digits = [sign for sign in name if sign.isdigit()]
+    if isinstance(node.parent, exp.Neg):
+        return False
+    if name.isdigit():
+        return set(digits) != {"0"} and (set(digits) != {"9"} or len(digits) < _NINES)
+    return "@" in name or (len(digits) >= _MANY and len(set(digits)) > 1)

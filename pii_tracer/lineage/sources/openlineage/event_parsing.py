@@ -31,7 +31,8 @@ class Part(NamedTuple):
 
     told: outputs whose columns it tells. edges: source, target, subtype, masking. members: source, dataset, subtype.
     sql: text and dialect (empty where none is given). code: languages of source code that is not SQL.
-    wrong: what could not be read, and of which dataset.
+    engines: what ran it, in small letters. checked: inputs whose values were only checked. unread: what the producer
+    says it could not read itself. wrong: what could not be read, and of which dataset.
     """
 
     job: str
@@ -42,6 +43,9 @@ class Part(NamedTuple):
     members: frozenset[tuple[Field, Id, Subtype]]
     sql: frozenset[tuple[str, str]]
     code: frozenset[str]
+    engines: frozenset[str]
+    checked: frozenset[Id]
+    unread: frozenset[str]
     wrong: frozenset[tuple[Id | None, str]]
 
 
@@ -64,6 +68,9 @@ class Draft:
         self.members: set[tuple[Field, Id, Subtype]] = set()
         self.sql: set[tuple[str, str]] = set()
         self.code: set[str] = set()
+        self.engines: set[str] = set()
+        self.checked: set[Id] = set()
+        self.unread: set[str] = set()
         self.wrong: set[tuple[Id | None, str]] = set()
 
     def part(self) -> Part:
@@ -71,7 +78,7 @@ class Draft:
         f = frozenset
         return Part(
             self.job, f(self.inputs), f(self.outputs), f(self.told), f(self.edges), f(self.members), f(self.sql),
-            f(self.code), f(self.wrong),
+            f(self.code), f(self.engines), f(self.checked), f(self.unread), f(self.wrong),
         )  # fmt: skip
 
     def of(self, dataset: Id | None) -> Wrong:
@@ -136,8 +143,11 @@ def facets_of(item: Mapping[str, Any], wrong: Wrong) -> Mapping[str, Any]:
 
 _READ = frozenset(
     ["schema", "columnLineage", "lineage", "symlinks", "lifecycleStateChange", "sql", "sourceCode", "dataSource",
-     "catalog", "storage", "version", "tags", "parent"]
+     "catalog", "storage", "version", "tags", "parent", "jobType", "processing_engine", "extractionError"]
 )  # fmt: skip
+
+_CHECKS = ("dataQualityAssertions", "greatExpectations_assertions")
+"""Facets of an input whose values a job compared with what is expected."""
 
 
 def job_name(job: Mapping[str, Any], wrong: Wrong) -> str:
@@ -158,6 +168,35 @@ def code_of(facets: Mapping[str, Any], draft: Draft) -> None:
         draft.sql.add((text, ""))
     elif text.strip() or language:
         draft.code.add(language or "unknown")
+
+
+def engine_of(facets: Mapping[str, Any], draft: Draft) -> None:
+    """What ran a job, from the facets of the job or of its run: `jobType` and `processing_engine`."""
+    wrong = draft.of(None)
+    for facet, key in (("jobType", "integration"), ("processing_engine", "name")):
+        engine = a_text(facets.get(facet, {}).get(key), f"{facet}.{key}", wrong).strip().lower()
+        if engine:
+            draft.engines.add(engine)
+
+
+def unread_of(facets: Mapping[str, Any], draft: Draft) -> None:
+    """The run facet `extractionError`: its producer could not read some of the run's statements, and left them out.
+
+    https://openlineage.io/docs/spec/facets/run-facets/extraction_error. Its messages can hold values, so they are not
+    kept.
+    """
+    facet = facets.get("extractionError")
+    if facet is not None:
+        failed, total = facet.get("failedTasks"), facet.get("totalTasks")
+        counted = isinstance(failed, int) and isinstance(total, int)
+        draft.unread.add(f"{failed} of its {total} statements" if counted else "some of its statements")
+
+
+def is_checked(item: Mapping[str, Any]) -> bool:
+    """Whether an event says of an input that its values were checked."""
+    return any(
+        isinstance(item.get(k), dict) and not item[k].keys().isdisjoint(_CHECKS) for k in ("facets", "inputFacets")
+    )
 
 
 def dataset_of(item: Mapping[str, Any], what: str, draft: Draft) -> Dataset | None:
@@ -199,6 +238,8 @@ def columns_told(dataset: Dataset, draft: Draft) -> None:
     wrong = draft.of(dataset.id)
     facet = dataset.facets.get("columnLineage", {})
     for column, entry in a_map(facet.get("fields"), "columnLineage.fields", wrong).items():
+        if _unnamed(column, wrong):
+            continue
         draft.told.add(dataset.id)
         entry = a_map(entry, "columnLineage.fields entry", wrong)
         old = a_text(entry.get("transformationType"), "transformationType", wrong).upper()
@@ -219,9 +260,27 @@ def lineage_told(target: Id, entry: Mapping[str, Any], draft: Draft) -> None:
             if source.get("field") is not None:
                 _member(source, target, draft, wrong)
     for column, told in a_map(entry.get("fields"), "lineage.fields", wrong).items():
+        if _unnamed(column, wrong):
+            continue
         draft.told.add(target)
         for source in _sources(a_map(told, "lineage.fields entry", wrong).get("inputs"), "inputs", wrong):
             _edge(source, "", (*target, column), draft, wrong)
+
+
+def lineage_read(entry: Mapping[str, Any], draft: Draft) -> None:
+    """An entry of which the job itself is the target: data ends in it."""
+    wrong = draft.of(None)
+    for source in _sources(entry.get("inputs"), "lineage.inputs", wrong):
+        id_ = _id(source, "a source of `lineage`", wrong)
+        if id_:
+            draft.inputs.add(id_)
+
+
+def _unnamed(column: str, wrong: Wrong) -> bool:
+    """Whether a name stands for any column: which ones, nobody knows."""
+    if column == "*":
+        wrong("a column is named `*`: name each column")
+    return column == "*"
 
 
 def _sources(value: Any, what: str, wrong: Wrong) -> Iterator[Mapping[str, Any]]:
@@ -232,24 +291,35 @@ def _field(source: Mapping[str, Any], wrong: Wrong) -> Field | None:
     id_ = _id(source, "an input field", wrong)
     column = a_text(source.get("field"), "inputFields.field", wrong)
     if id_ and column:
-        return (*id_, column)
+        return None if _unnamed(column, wrong) else (*id_, column)
     wrong("an input field is not told with dataset and column")
     return None
 
 
 def _changes(source: Mapping[str, Any], wrong: Wrong) -> Iterator[tuple[Subtype | None, bool, bool]]:
-    """Subtype where it is known, whether it is indirect, masking."""
+    """Subtype where it is known, whether it is indirect, masking.
+
+    Type and subtype can contradict each other. Values are then taken to go over, whichever of the two says so.
+    """
     for change in a_list(source.get("transformations"), "transformations", wrong):
         name = a_text(change.get("subtype"), "transformations.subtype", wrong).upper()
         kind = a_text(change.get("type"), "transformations.type", wrong).upper()
-        yield _SUBTYPES.get(name), kind == "INDIRECT", change.get("masking") is True
+        subtype = _SUBTYPES.get(name)
+        if kind == "DIRECT" and subtype not in DIRECT_SUBTYPES:
+            subtype = Subtype.TRANSFORMATION
+        yield subtype, kind == "INDIRECT", change.get("masking") is True
 
 
 def _member(source: Mapping[str, Any], target: Id, draft: Draft, wrong: Wrong) -> None:
-    """A column that decides about the whole dataset; in which way is not always told, FILTER covers the rest."""
+    """A column that decides about the whole dataset; in which way is not always told, FILTER covers the rest.
+
+    Spark tells a GROUP BY of an expression as the expression (DIRECT, TRANSFORMATION): no value goes over by it.
+    """
     origin = _field(source, wrong)
     if origin is not None:
         found = {subtype or Subtype.FILTER for subtype, _, _ in _changes(source, wrong)} or {Subtype.FILTER}
+        if Subtype.IDENTITY in found:
+            wrong("a column's values go into the dataset, and the event does not say into which column")
         draft.members |= {(origin, target, subtype) for subtype in found}
 
 

@@ -37,14 +37,19 @@ from pii_tracer.lineage.sources.openlineage.event_parsing import (  # fmt: skip
     code_of,
     columns_told,
     dataset_of,
+    engine_of,
     facets_of,
+    is_checked,
     job_name,
+    lineage_read,
     lineage_told,
     not_an_event,
     schema_of,
+    unread_of,
 )
 from pii_tracer.lineage.sources.openlineage.one_spelling import OneSpelling
 from pii_tracer.lineage.sources.openlineage.run_merging import Ended, RunBook, Shape
+from pii_tracer.lineage.sources.openlineage.sql_engines import texts_of
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
@@ -54,7 +59,10 @@ _EVERY = 20_000
 
 @dataclass(frozen=True)
 class Run:
-    """What some runs of a job say. wrong: what of it could not be read, and of which dataset."""
+    """What some runs of a job say. sql: texts, each with the dialect that the event names or its engine has.
+
+    checked, unread: as of `Part`. wrong: what of it could not be read, and of which dataset.
+    """
 
     proof: Proof
     ended: Ended
@@ -66,6 +74,8 @@ class Run:
     members: tuple[tuple[ColumnId, DatasetId, Subtype], ...]
     sql: tuple[tuple[str, str], ...]
     code: tuple[str, ...]
+    checked: frozenset[DatasetId]
+    unread: tuple[str, ...]
     wrong: tuple[tuple[DatasetId | None, str], ...]
 
 
@@ -149,13 +159,16 @@ class _Reader:
         at = _time(event, wrong)
         facets = facets_of(job, wrong)
         code_of(facets, draft)
-        for entry in a_list(facets.get("lineage", {}).get("entries"), "lineage.entries", wrong):
-            self._entry(entry, draft)
+        of_run = facets_of(run or {}, wrong)
+        for told in (facets, of_run):
+            engine_of(told, draft)
+            self._entries(told, draft)
         self._datasets(event, draft, at)
         if run is None:
             self.book.add(f"description of {draft.job}", draft.part(), None, at)
             return
-        self._parent(facets_of(run, wrong), draft)
+        unread_of(of_run, draft)
+        self._parent(of_run, draft)
         name = a_text(run.get("runId"), "run.runId", wrong) or f"{draft.job} at {iso(at)}"
         state = a_text(event.get("eventType"), "eventType", wrong).upper() or "OTHER"
         self.book.add(name, draft.part(), state, at)
@@ -172,10 +185,14 @@ class _Reader:
             draft.outputs.discard(found.id)  # it is described, nobody is said to write it
         self.book.add(f"description of {found.id[0]}:{found.id[1]}", draft.part(), None, at)
 
-    def _entry(self, entry: Mapping[str, Any], draft: Draft) -> None:
-        found = dataset_of(entry, "a target of `lineage`", draft) if entry.get("type") == "DATASET" else None
-        if found is not None:
-            lineage_told(found.id, entry, draft)
+    def _entries(self, facets: Mapping[str, Any], draft: Draft) -> None:
+        """The facet `lineage` of a job or run. Its list has the one or the other name, by version."""
+        for key in ("entries", "lineage"):
+            for entry in a_list(facets.get("lineage", {}).get(key), f"lineage.{key}", draft.of(None)):
+                if entry.get("type") == "JOB":  # it reads, and nobody says what it writes
+                    lineage_read(entry, draft)
+                elif found := dataset_of(entry, "a target of `lineage`", draft):
+                    lineage_told(found.id, entry, draft)
 
     def _datasets(self, event: Mapping[str, Any], draft: Draft, at: int) -> None:
         for item in a_list(event.get("inputs"), "inputs", draft.of(None)):
@@ -183,11 +200,21 @@ class _Reader:
             if found is not None:
                 draft.inputs.add(found.id)
                 self._facets(found, draft, at)
+                self._made_before(found, at)
+                if is_checked(item):
+                    draft.checked.add(found.id)
         for item in a_list(event.get("outputs"), "outputs", draft.of(None)):
             found = dataset_of(item, "an output", draft)
             if found is not None:
                 self._facets(found, draft, at)
                 self._written(found, draft)
+
+    def _made_before(self, dataset: Dataset, at: int) -> None:
+        """What an input says of how it was made, as that of a view: it is not the job's doing."""
+        if not dataset.facets.keys().isdisjoint(("columnLineage", "lineage")):
+            draft = Draft("")
+            self._written(dataset, draft)
+            self.book.add(f"description of {dataset.id[0]}:{dataset.id[1]}", draft.part(), None, at)
 
     def _written(self, dataset: Dataset, draft: Draft) -> None:
         draft.outputs.add(dataset.id)
@@ -339,7 +366,9 @@ class _Finish:
             members=tuple(
                 (self.column(s), self.dataset(t), k) for s, t, k in sorted(set().union(*(p.members for p in parts)))
             ),
-            sql=tuple(sorted(set().union(*(p.sql for p in parts)))),
+            sql=texts_of(parts),
+            checked=ids("checked"),
+            unread=tuple(sorted(set().union(*(p.unread for p in parts)))),
             code=tuple(sorted(set().union(*(p.code for p in parts)))),
             wrong=tuple((self.dataset(d) if d else None, r) for p in parts for d, r in p.wrong),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import RENAME, Subtype
@@ -27,10 +27,13 @@ _MAY = {
 def tell_run(run: Run, ledger: Ledger) -> None:
     """Edges, memberships and jobs."""
     for source, target, subtype, masking in run.edges:
-        if source != target:
-            ledger.edge(source, target, subtype, masking, run.proof)
+        origin, goal = ledger.column(source), ledger.column(target)
+        if (origin, goal) != (source, target) and subtype is Subtype.IDENTITY:  # of a part of the column alone
+            subtype = Subtype.TRANSFORMATION
+        if origin != goal:
+            ledger.edge(origin, goal, subtype, masking, run.proof)
     for column, dataset, subtype in run.members:
-        ledger.member(column, dataset, subtype, run.proof)
+        ledger.member(ledger.column(column), dataset, subtype, run.proof)
     for output in run.outputs:
         ledger.columns.setdefault(output, ())
         inputs = run.inputs - {output}
@@ -69,7 +72,10 @@ def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
     """What the events leave open, unless SQL, or other runs of the job, say it."""
     values, rows = (_through_views(ledger.linked(by_rows=by_rows)) for by_rows in (False, True))
     siblings = _writing(events.runs)
+    reached, steps, made_of = ledger.reached(), _steps(events, siblings), _made_of(values)
     for run in events.runs:
+        if run.unread and not mended.whole(run):
+            _not_read(run, ledger)
         for dataset, reason in run.wrong:
             text = f"an event of {run.proof.job or 'a dataset'} is not as the specification says: {reason}"
             ledger.gap(
@@ -87,15 +93,25 @@ def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
         unseen = {d for d in run.inputs - run.outputs if not any((d, o) in rows for o in run.outputs)}
         for output in sorted(run.outputs):
             silent = unseen if output in run.told else {d for d in run.inputs if (d, output) not in values}
-            if silent - {output}:
-                _no_columns(run, output, sorted(silent - {output}), ledger)
+            silent = silent - {output} - _by_steps(output, steps[run.proof.job], made_of)
+            if silent:
+                _no_columns(run, output, sorted(silent), ledger)
+            elif output in run.told:
+                _left_out(run, output, reached[output], ledger)
+            if run.code and not (run.inputs or run.sql or run.told or output in steps[run.proof.job]):
+                _no_inputs(run, output, ledger)
+
+
+def _made_of(linked: Iterable[tuple[DatasetId, DatasetId]]) -> dict[DatasetId, set[DatasetId]]:
+    found: dict[DatasetId, set[DatasetId]] = defaultdict(set)
+    for source, target in linked:
+        found[target].add(source)
+    return found
 
 
 def _through_views(linked: Collection[tuple[DatasetId, DatasetId]]) -> set[tuple[DatasetId, DatasetId]]:
     """Pairs of a dataset and one that is made of it, also by way of views: their queries are read as tables are."""
-    made_of: dict[DatasetId, set[DatasetId]] = defaultdict(set)
-    for source, target in linked:
-        made_of[target].add(source)
+    made_of = _made_of(linked)
     found = set(linked)
     for target in made_of:
         left, seen = list(made_of[target]), set(made_of[target])
@@ -105,6 +121,28 @@ def _through_views(linked: Collection[tuple[DatasetId, DatasetId]]) -> set[tuple
             behind = made_of[source] - seen if source.namespace == VIEW and source in made_of else set()
             seen |= behind
             left += behind
+    return found
+
+
+def _steps(events: Events, writing: dict[str, list[Run]]) -> dict[str, set[DatasetId]]:
+    """What the children of each job write: https://openlineage.io/docs/spec/facets/run-facets/parent_run."""
+    found: dict[str, set[DatasetId]] = defaultdict(set)
+    for one in events.notes.parents:
+        for run in writing.get(one.job, ()):
+            found[one.parent] |= run.outputs
+    return found
+
+
+def _by_steps(
+    output: DatasetId, steps: Collection[DatasetId], made_of: Mapping[DatasetId, set[DatasetId]]
+) -> set[DatasetId]:
+    """What a dataset is made of by way of the steps of a job."""
+    found: set[DatasetId] = set()
+    left = [output] if output in steps else []
+    while left:
+        sources = made_of.get(left.pop(), set()) - found
+        found |= sources
+        left += (source for source in sources if source in steps)
     return found
 
 
@@ -128,7 +166,11 @@ def _known(run: Run, siblings: list[Run]) -> bool:
 
 
 def _is_test(run: Run) -> bool:
-    """A test of dbt (job `project.….test`, four parts or more) for which no code is told: it writes no rows."""
+    """A test, which writes no rows: one of dbt (job `project.….test`, four parts or more), or one whose inputs are all
+    said to be checked (facets of data quality). No code is told of it.
+    """
+    if run.inputs <= run.checked and not run.code:
+        return True
     return run.proof.job.endswith(".test") and run.proof.job.count(".") >= 3 and not run.sql and not run.code
 
 
@@ -142,6 +184,31 @@ def _no_columns(run: Run, output: DatasetId, missing: list[DatasetId], ledger: L
     names = ", ".join(map(str, missing))
     reason = f"job {run.proof.job} {_MAY[run.ended]} from {names}, and no event tells the columns{_code(run)}"
     ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
+
+
+def _left_out(run: Run, output: DatasetId, reached: Collection[str], ledger: Ledger) -> None:
+    """Columns of both sides of which nothing is told, although the others are: their producer did not see through."""
+    missing = {c.name.lower() for c in ledger.columns.get(output, ())}.difference(reached)
+    for source in sorted(run.inputs - {output}) if missing else ():
+        shared = [c.name for c in ledger.columns.get(source, ()) if c.name.lower() in missing]
+        if shared and (source, output) not in ledger.resolved:
+            reason = (
+                f"job {run.proof.job} {_MAY[run.ended]} from {source}, and its events leave out columns "
+                f"that both have: {', '.join(sorted(shared))}"
+            )
+            ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
+
+
+def _not_read(run: Run, ledger: Ledger) -> None:
+    what = " and ".join(run.unread)
+    reason = f"the events of job {run.proof.job} say that {what} could not be read where they are made{_code(run)}"
+    for output in sorted(run.outputs) or (None,):
+        ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
+
+
+def _no_inputs(run: Run, output: DatasetId, ledger: Ledger) -> None:
+    reason = f"job {run.proof.job} {_MAY[run.ended]}, and no event names its inputs{_code(run)}"
+    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL, or name its inputs")
 
 
 def _code(run: Run) -> str:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from pii_tracer.lineage.sources.evidence import Proof, united
 from pii_tracer.lineage.sources.fact_ledger import Ledger
-from pii_tracer.lineage.sources.openlineage.events import Events
+from pii_tracer.lineage.sources.openlineage.events import Events, Run
 from pii_tracer.lineage.sources.openlineage.own_names import OwnNames, own_names, together
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras, Statements
+from pii_tracer.lineage.sources.openlineage.sql_engines import QUOTES_TEXT, in_double_quotes
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, parsed
 from pii_tracer.lineage.sources.statement_templates import skeleton, stands_for_all
 from pii_tracer.lineage.sql.sql_lineage import known_dialect
@@ -24,6 +25,8 @@ Text = tuple[str, str]
 def told_by_events(events: Events, dialect: str, names: Names, eras: Eras, ledger: Ledger) -> list[Told]:
     """The statements of all runs, in the order in which their texts were first run. names: what SQL files taught."""
     proofs = _proofs(events)
+    for run in events.runs:
+        _doubt_quotes(run, dialect, ledger)
     read = _Reader(dialect, names, eras, ledger, own_names(events.runs, ledger.identities))
     told: list[Told] = []
     for group in sorted(_groups(proofs), key=lambda g: min((p.first, t) for t in g for p in proofs[t])):
@@ -35,6 +38,22 @@ def told_by_events(events: Events, dialect: str, names: Names, eras: Eras, ledge
         else:
             told += [one for text in group for one in read.text(text, proofs[text], (text,))]
     return told
+
+
+def _doubt_quotes(run: Run, dialect: str, ledger: Ledger) -> None:
+    """A gap where a name of the run's own tables stands in double quotes, and nobody knows what these mean there."""
+    quoted = {w for text, named in run.sql if not named and dialect in QUOTES_TEXT for w in in_double_quotes(text)}
+    tables = run.inputs | run.outputs if quoted else ()
+    words = {c.name.lower() for d in tables for c in ledger.columns.get(d, ())}
+    words |= {part.lower() for d in tables for part in d.name.replace('"', "").split(".")}
+    if quoted & words:
+        reason = (
+            f"the SQL of job {run.proof.job} has names of its tables in double quotes, which mean texts in {dialect}, "
+            "and no event names its dialect"
+        )
+        for output in sorted(run.outputs - run.told) if run.outputs else (None,):
+            closes = "let what sends the events name the dialect, or name it in the estate file"
+            ledger.gap(output, LineageGapKind.UNKNOWN_DIALECT, reason, run.proof, closes)
 
 
 def _proofs(events: Events) -> dict[Text, tuple[Proof, ...]]:

@@ -140,6 +140,12 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "GO(?: 0)?",
         "DATABASE <n>",
     ),
+    "the borders of a transaction": (
+        "(?:SAVEPOINT|SAVE TRAN(?:SACTION)?|RELEASE(?: SAVEPOINT)?) <n>",
+        "(?:ROLLBACK|COMMIT)(?: (?:WORK|TRAN|TRANSACTION))?(?: TO)?(?: SAVEPOINT)?(?: <n>)?",
+        "BEGIN (?:WORK|TRAN|TRANSACTION)(?: <n>)?",
+        "END|BEGIN STATEMENT SET",
+    ),
     "a description": ("COMMENT (?:IF EXISTS )?ON<rights>",),
     "a job is switched or goes, and nothing comes": (
         f"ALTER {_SWITCHED} <exists><n> (?:SUSPEND|RESUME|ENABLE|DISABLE|REFRESH|SET|UNSET)<tail>",

@@ -111,7 +111,7 @@ TRANSPARENT: Kinds = (
     exp.Having, exp.Qualify, exp.Limit, exp.Offset, exp.Fetch, exp.PreWhere, exp.Prior, exp.JSONKeyValue,
     exp.FormatJson, exp.Distribute, exp.Cluster, exp.Sort, exp.HavingMax, exp.Variadic, exp.Introducer, exp.Window,
     exp.QueryTransform, exp.ConditionalInsert, exp.MultitableInserts, exp.Comprehension, exp.JSONValue, exp.JSON,
-    exp.WithOperator, exp.TranslateCharacters, exp.Condition,
+    exp.WithOperator, exp.WithFill, exp.TranslateCharacters, exp.Condition,
 )  # fmt: skip
 """Expressions and what holds them: values go through, so that what they are made of counts."""
 

@@ -18,6 +18,8 @@ def plain(node: exp.Expression, dialect: str) -> exp.Expression:
     """The same statement, changed in place."""
     if dialect == "clickhouse" and isinstance(node, exp.Create):
         _of_the_same_columns(node)
+    for clause in list(node.find_all(exp.With)):
+        _searched(clause)
     for part in list(node.find_all(exp.Dot, exp.Table, exp.Lambda, exp.AlterRename, exp.NextValueFor)):
         if isinstance(part, exp.Lambda):
             if dialect in _ARROW_IS_JSON or (dialect == "duckdb" and isinstance(part.this, exp.Literal)):
@@ -39,6 +41,29 @@ def plain(node: exp.Expression, dialect: str) -> exp.Expression:
             if found:
                 part.this.set("this", found["table"])
     return node
+
+
+def _searched(clause: exp.With) -> None:
+    """SEARCH and CYCLE add columns to a recursive query: they are those of a query over it, of the same name.
+
+    https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-RECURSIVE: the order and the path hold the
+    values of the columns, the mark is decided by them.
+    """
+    search = clause.args.get("search")
+    if search is None or not clause.expressions:
+        return
+    name = clause.expressions[-1].alias
+    columns = [exp.column(c.strip()) for c in search.this.name.split(",")]
+    values = exp.Array(expressions=columns)
+    made = [exp.Star(), exp.alias_(values.copy(), search.expression.copy())]
+    if str(search.args["kind"]).upper() == "CYCLE":
+        mark = exp.Case(ifs=[exp.If(this=exp.Is(this=values.copy(), expression=exp.Null()), true=exp.true())])
+        made = [exp.Star(), exp.alias_(mark, search.expression.copy())]
+        if isinstance(search.args.get("using"), exp.Identifier):
+            made.append(exp.alias_(values, search.args["using"].copy()))
+    query = exp.Select(expressions=made).from_(exp.Table(this=exp.to_identifier(name)))
+    clause.append("expressions", exp.CTE(this=query, alias=exp.TableAlias(this=exp.to_identifier(name))))
+    clause.set("search", None)
 
 
 def _of_the_same_columns(node: exp.Create) -> None:

@@ -132,6 +132,9 @@ def _filled(node: exp.Create | exp.Alter) -> list[exp.Expression]:
     """
     if isinstance(node, exp.Alter):
         actions = node.args.get("actions") or []
+        if len(actions) == 1 and isinstance(actions[0], exp.Delete):
+            # https://clickhouse.com/docs/sql-reference/statements/alter/delete
+            return [exp.Delete(this=node.this.copy(), where=actions[0].args["where"].copy())]
         if str(node.args.get("kind")).upper() != "VIEW" or len(actions) != 1 or not isinstance(actions[0], exp.Query):
             return [node]
         return [exp.Create(this=node.this.copy(), kind="VIEW", expression=actions[0].copy())]

@@ -38,11 +38,13 @@ _BLOCK_OF_JOB = re.compile(
 )
 """PostgreSQL's DO and Snowflake's EXECUTE IMMEDIATE of a block."""
 _FOREIGN = re.compile(r"\bLANGUAGE\s+'?(?!SQL\b|PLPGSQL\b)(?P<name>\w+)", re.IGNORECASE)
-_NOT_A_BLOCK = frozenset({"TRAN", "TRANSACTION", "WORK", ";", ""})
+_NOT_A_BLOCK = frozenset({"TRAN", "TRANSACTION", "WORK", "STATEMENT", ";", ""})
 _CLOSED_APART = frozenset({"IF", "LOOP", "WHILE", "REPEAT", "FOR"})
 """What END closes without a BEGIN before it: `END IF`."""
 _CONTROL = re.compile(
     r"^\s*(?:(?:ELSE?IF|ELSIF|IF|WHEN)\b(?:(?!\bTHEN\b).)*\bTHEN\b|(?:WHILE|FOR)\b(?:(?!\b(?:DO|LOOP)\b).)*\b(?:DO|LOOP)\b"
+    r"|DECLARE\s+\w+\s+HANDLER\s+FOR\b(?:(?!\b(?:BEGIN|INSERT|UPDATE|DELETE|MERGE|REPLACE|SET|CALL|SELECT)\b).)*"
+    r"|\w+\s*:\s*(?=(?:BEGIN|LOOP|WHILE|REPEAT|FOR)\b)"
     r"|CASE\b(?:(?!\bTHEN\b).)*\bTHEN\b|BEGIN\b(?!\s+(?:TRAN|WORK))(?:\s+(?:TRY|CATCH|ATOMIC)\b)?|ELSE|LOOP|REPEAT|EXCEPTION|RETURN\s+QUERY"
     r"|END(?:\s+(?:TRY|CATCH|IF|LOOP|WHILE|REPEAT|FOR|CASE)\b)?)",
     re.IGNORECASE | re.DOTALL,
@@ -59,6 +61,7 @@ _TSQL_STARTS = frozenset(
     {"INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "DROP", "CREATE", "ALTER", "WITH", "DECLARE", "EXEC", "EXECUTE",
      "SELECT", "SET", "PRINT", "IF", "WHILE", "RETURN", "BEGIN", "END", "ELSE", "COMMIT", "ROLLBACK"}
 )  # fmt: skip
+_BRANCHES = _TSQL_STARTS - {"END", "ELSE"}
 _JOINING = frozenset(
     {"AS", "ALL", "UNION", "EXCEPT", "INTERSECT", "THEN", "DISTINCT", ",", "FOR", "ON", "WHEN", "=", "OF", "AFTER"}
 )
@@ -73,6 +76,8 @@ VERBS = frozenset({"SELECT", "VALUES", "INSERT", "UPDATE", "DELETE", "MERGE", "E
 
 _WRITES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"})
 T_SQL = frozenset({"tsql", "fabric"})
+_TRIED = frozenset({"TRY", "CATCH"})
+"""What follows BEGIN and END: https://learn.microsoft.com/sql/t-sql/language-elements/try-catch-transact-sql."""
 _RUNS = re.compile(r"^\s*PERFORM\b", re.IGNORECASE)
 _UNTOLD_ROW = "a trigger changes rows of a table that is not named with it"
 _VARIABLE = "values go through a variable or cursor of a procedure: not followed"
@@ -136,12 +141,16 @@ def block_end(tokens: Sequence[Token], first: int, dialect: str) -> int:
         elif word == "END" and after not in closed_apart:
             depth -= 1
             position += after == "CASE"
-            if opened and depth <= 0:
-                return position + 1
+            if opened and depth <= 0:  # END TRY
+                return position + 1 + (dialect in T_SQL and _next(tokens, position) in _TRIED)
         elif word == ";" and not opened and depth == 0 and not _is_heading(tokens, first, position):
             return position
         position += 1
     return len(tokens)
+
+
+def _next(tokens: Sequence[Token], position: int) -> str:
+    return tokens[position + 1].text.upper() if position + 1 < len(tokens) else ""
 
 
 def _is_heading(tokens: Sequence[Token], first: int, position: int) -> bool:
@@ -154,6 +163,8 @@ def _is_heading(tokens: Sequence[Token], first: int, position: int) -> bool:
 def pieces(sql: str, tokens: Sequence[Token], dialect: str, rows: Rows | None = None) -> Iterator[Piece]:
     """The statements in the body of a block, control flow taken off. rows: of the trigger whose body it is."""
     begin = next((n for n, t in enumerate(tokens) if t.text.upper() == "BEGIN"), None)
+    if begin is not None and dialect in T_SQL and _next(tokens, begin) in _TRIED:
+        begin += 1
     start = begin + 1 if begin is not None else _after_as(tokens) if rows is None else _after_head(tokens)
     if start == len(tokens) and rows is None:  # MySQL: one statement, with nothing before it
         start = next((n for n, t in enumerate(tokens) if t.text.upper() in _WRITES), start)
@@ -182,10 +193,14 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
     part = _without_end(part)
     if not part:
         return
-    text = sql[part[0].start : part[-1].end + 1]
+    start = part[0].start
+    text = sql[start : part[-1].end + 1]
     while (found := _CONTROL.match(text)) is not None and found.end():
-        text = text[found.end() :]
+        text, start = text[found.end() :], start + found.end()
     text = text.strip()
+    if dialect in T_SQL and (branch := _branch([t for t in part if t.start >= start])):
+        yield from _cleaned(sql, branch, dialect, rows)
+        return
     if not text or _HEAD.match(text):
         return
     change = assigned(text, rows)
@@ -202,9 +217,23 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
         yield Piece(text, part[0].line)
 
 
+def _branch(part: Sequence[Token]) -> Sequence[Token]:
+    """What T-SQL's IF or WHILE runs, where it stands on the line of the condition; nothing for other statements."""
+    words = [t.text.upper() for t in part]
+    depth = 0
+    for n, word in enumerate(words) if words and words[0] in ("IF", "WHILE") else ():
+        called = words[n + 1 : n + 2] == ["("] and word == "UPDATE"  # UPDATE(column) of a trigger
+        if n and depth == 0 and word in _BRANCHES and not called:
+            return part[n:]
+        depth += (word == "(") - (word == ")")
+    return ()
+
+
 def _without_end(part: Sequence[Token]) -> Sequence[Token]:
     """Without the END of the block around, where no semicolon stands before it."""
     words = [t.text.upper() for t in part]
+    if len(words) > 2 and words[-2] == "END" and words[-1] in _TRIED:
+        words.pop()
     while len(words) > 1 and words[-1] == "END" and words.count("END") > words.count("CASE") + words.count("BEGIN"):
         words.pop()
     return part[: len(words)]

@@ -181,7 +181,7 @@ def _body(sql: str, part: Sequence[Any], whole: Statement, dialect: str) -> list
     made = [
         Statement(p.text, p.line + offset, p.doubt, rows) for p in procedure_bodies.pieces(text, part, dialect, rows)
     ]
-    if not made and _VERB.search(text):
+    if not made and _VERB.search(text if quoted else whole.text):
         made.append(Statement("", whole.line, "the body of a routine or trigger is not followed"))
     if procedure_bodies.is_function(whole.text) and _VERB.search(whole.text):
         made.append(Statement("", whole.line, "what a function reads is not followed into the statements that call it"))

@@ -21,18 +21,19 @@ def _head(kind: str) -> str:
 
 _STORED = (
     r"PARALLEL(?:\s+\d+)?|NOPARALLEL|(?:NO)?LOGGING|(?:NO)?COMPRESS(?:\s+FOR\s+\w+)?|PCTFREE\s+\d+|IGNORE|(?:NO)?CACHE"
-    r"|TABLESPACE\s+\w+|BACKUP\s+(?:YES|NO)|DISTSTYLE\s+\w+|(?:NO\s+)?INMEMORY"
+    r"|ON\s+COMMIT\s+(?:DROP|(?:DELETE|PRESERVE)\s+ROWS)|TABLESPACE\s+\w+|BACKUP\s+(?:YES|NO)|DISTSTYLE\s+\w+|(?:NO\s+)?INMEMORY"
 )
 _REFRESHED = (
     rf"{_STORED}|SCHEDULE\s+(?:REFRESH\s+)?(?:EVERY\s+\d+\s+\w+|CRON\s+{_T}(?:\s+AT\s+TIME\s+ZONE\s+{_T})?)"
     rf"|TRIGGER\s+ON\s+UPDATE(?:\s+AT\s+MOST\s+EVERY\s+INTERVAL\s+{_T}?\s*\w+)?|GRACE\s+PERIOD\s+INTERVAL\s+{_T}\s+\w+"
     rf"|FRESHNESS\s*=\s*INTERVAL\s+{_T}\s+\w+|REFRESH_MODE\s*=\s*\w+|BUILD\s+(?:IMMEDIATE|DEFERRED)"
     r"|(?:NEVER\s+)?REFRESH(?:\s+(?:FAST|COMPLETE|FORCE|ON\s+COMMIT|ON\s+DEMAND|WITH\s+(?:ROWID|PRIMARY\s+KEY)))*"
-    rf"|(?:ENABLE|DISABLE)\s+QUERY\s+REWRITE|AUTO\s+REFRESH\s+(?:YES|NO)|COMMENT\s+{_T}"
+    rf"|(?:ENABLE|DISABLE)\s+QUERY\s+REWRITE|AUTO\s+REFRESH\s+(?:YES|NO)|IN\s+CLUSTER\s+\w+|COMMENT\s+{_T}"
     r"|(?:CLUSTER|PARTITION(?:ED)?)\s+BY\s*\([^()]*\)|DISTRIBUTED\s+BY\s+\w+\([^()]*\)"
 )
 _VIEW, _FLINK = _head(r"MATERIALIZED\s+VIEW"), _head(r"MATERIALIZED\s+TABLE")
 _TABLE, _PLAIN_VIEW = _head(r"(?:\w+\s+)?TABLE"), _head("VIEW")
+_MORE = r"\b(?:SELECT|FROM|UNION|JOIN|INTO)\b"
 _COLUMN_OF = r"(?:(?!\bWHEN\b|\bSELECT\b|\bDELETE\s+WHERE\b|\bLOG\s+ERRORS\b).)*"
 _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
     (rf"^{_VIEW}(?:(?:{_REFRESHED})\s+)+AS\b", r"\1 AS", None),
@@ -44,6 +45,11 @@ _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
     (r"\bWITH\s+(?:(?:CASCADED\s+|LOCAL\s+)?CHECK\s+OPTION|READ\s+ONLY)\b", " ", None),
     (r"\bOVERRIDING\s+(?:SYSTEM|USER)\s+VALUE\b", " ", None),
     (rf"^(\s*INSERT\s+INTO\s+{_NAME})\s+BY\s+POSITION\b", r"\1", frozenset({"duckdb"})),
+    # several columns as one name, which `dialect_forms` takes apart
+    (rf"\b(SEARCH\s+(?:DEPTH|BREADTH)\s+FIRST\s+BY|CYCLE)\s+(\w+(?:\s*,\s*\w+)+)\s+(?=SET\s+{_NAME})",
+     r'\1 "\2" ', None),
+    (r"(\bLIMIT\s+\d+(?:\s*,\s*\d+|\s+OFFSET\s+\d+)?\s+BY\s+[\w.]+(?:\s*,\s*[\w.]+)*)\s+LIMIT\s+\d+"
+     r"(?:\s*,\s*\d+|\s+OFFSET\s+\d+)?", r"\1", frozenset({"clickhouse"})),
     (r"\bWITH\s+(?:UR|CS|RS|RR)\s*$", " ", None),
     (r"\)\s*VIRTUAL\b", ")", None),
     (rf"^(\s*INSERT\s+(?:INTO\s+)?{_NAME})\s+WITH\s*\(\s*\w+(?:\s*,\s*\w+)*\s*\)", r"\1 ",
@@ -54,6 +60,24 @@ _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
     (rf"\bLOCKING\s+(?:ROW|(?:TABLE\s+|VIEW\s+|DATABASE\s+)?{_NAME})\s+(?:FOR|IN)\s+\w+(?:\s+MODE)?", " ",
      frozenset({"teradata"})),
     (r"^\s*INS\s+(?:INTO\s+)?", "INSERT INTO ", frozenset({"teradata"})),
+    (r"^(\s*CREATE\s+)SNAPSHOT\s+(?=TABLE\b)", r"\1", frozenset({"bigquery"})),
+    # https://docs.aws.amazon.com/redshift/latest/dg/r_MERGE.html: all rows of the source go in, by position
+    (rf"^\s*MERGE\s+INTO\s+({_NAME})\s+USING\s+({_NAME})\s+ON\s+((?:(?!\bWHEN\b).)*)\s+REMOVE\s+DUPLICATES\s*$",
+     r"INSERT INTO \1 SELECT \2.* FROM \2 LEFT JOIN \1 ON \3", frozenset({"redshift"})),
+    (rf"^(\s*(?:SELECT|WITH)\b.*?)\s+INTO\s+OUTFILE\s+({_T})(?:(?!{_MORE}).)*?(\s+FROM\b.*)?$", r"COPY (\1\3) TO \2",
+     frozenset({"mysql", "clickhouse", "doris", "starrocks"})),
+    (rf"^(\s*UPDATE\s+{_NAME}(?:\s+(?!FROM\b)\w+)?\s+FROM\s+)(\w+)\s+(?=SET\b)", r"\1\2 AS \2 ",
+     frozenset({"teradata"})),
+    (rf"^\s*ALTER\s+TABLE\s+({_NAME})\s+(?:ON\s+CLUSTER\s+\S+\s+)?UPDATE\s+(?=\w+\s*=)", r"UPDATE \1 SET ",
+     frozenset({"clickhouse"})),
+    (r"^\s*WITH\s+SESSION\s+[\w.]+\s*=\s*\S+(?:\s*,\s*[\w.]+\s*=\s*\S+)*\s+(?=INSERT\b|CREATE\b|SELECT\b|MERGE\b)", "",
+     frozenset({"trino"})),
+    (r"^\s*SUBMIT\s+TASK\s+(?:[\w.]+\s+)?AS\s+(?=INSERT\b|CREATE\b)", "", frozenset({"starrocks", "doris"})),
+    (r"\s+EMIT\s+ON\s+WINDOW\s+CLOSE\s*$", "", frozenset({"risingwave"})),
+    (r"(?<=\))\s*DATA\s+INITIALLY\s+DEFERRED\s+REFRESH\s+(?:DEFERRED|IMMEDIATE)[\w\s]*$", "", frozenset({""})),
+    (rf"^{_TABLE}WITH\s*\((?:[^()]|\([^()]*\))*\)\s+AS\b", r"\1 AS", frozenset({"tsql", "fabric"})),
+    (r"^(\s*MERGE)\s+TOP\s*\(\s*\d+\s*\)(?:\s+PERCENT)?", r"\1", frozenset({"tsql", "fabric"})),
+    (r"^\s*EXECUTE\s+STATEMENT\s+SET\s+BEGIN\s+(?=INSERT\b)", "", frozenset({""})),
     # Oracle's conditions inside MERGE: https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/MERGE.html
     (rf"(?<=\s)DELETE\s+WHERE\s+({_COLUMN_OF})", r" WHEN MATCHED AND (\1) THEN DELETE ", frozenset({"oracle"})),
     (rf"(\bVALUES\s*\((?:[^()]|\([^()]*\))*\))\s*WHERE\s+({_COLUMN_OF})",
