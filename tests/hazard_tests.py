@@ -15,6 +15,15 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "tests/app/planning_gaps/test_left_behind.py::test_leftovers_of_a_running_writer_stay_for_a_day",
     ),
     "D20": ("tests/app/planning_gaps/test_left_behind.py::test_a_stale_dictionary_entry_in_a_table",),
+    "D21": (
+        "tests/planners/planted_metadata/test_planted_delta.py::test_places_that_were_passed_over",
+        "tests/planners/planted_metadata/test_planted_iceberg.py::test_places_that_were_passed_over",
+    ),
+    "D22": (
+        "tests/planners/planted_metadata/test_planted_delta.py::test_places_that_were_passed_over",
+        "tests/planners/planted_metadata/test_planted_iceberg.py::test_places_that_were_passed_over",
+    ),
+    "F3d": ("tests/planners/planted_metadata/test_planted_files.py::test_places_that_were_passed_over",),
     "H10": ("tests/app/planning_gaps/test_left_behind.py::test_what_no_procedure_of_hudi_takes_away",),
     "F3c": ("tests/app/planning_gaps/test_left_behind.py::test_hidden_files_of_a_bare_folder",),
     "D1": ("tests/executors/test_hazards_alone.py::test_d1_and_d7_files_that_a_delete_took_out_and_its_change_data",),

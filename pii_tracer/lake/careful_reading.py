@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeVar
 
+from pii_tracer.common.native_panics import panics_as_errors
 from pii_tracer.lake.inventory import InventoryGap, TableState
 from pii_tracer.lake.read_result import gap
 from pii_tracer.model.datasets import DatasetId
@@ -50,7 +51,8 @@ class Readings:
         Errors in what people wrote (the estate file, a request) are raised as they are.
         """
         try:
-            return read()
+            with panics_as_errors():
+                return read()
         except Exception as error:
             self._note(dataset, where, error, without)
             return otherwise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -16,14 +18,31 @@ FORMER_COLUMNS = "schemas that the metadata keeps of before"
 WRITERS = "ids of writers' transactions"
 TAGS = "tags of live files"
 DOMAINS = "metadata domains"
+REST = "further metadata of the table"
+SUMMARIES = "summaries of snapshots that stay"
+NOTES = "notes about data files that stay (statistics, partition values, names)"
 FOOTERS = "files' key-value metadata"
+
+
+@dataclass(frozen=True)
+class FileNotes:
+    """What a table's metadata says of data files of now, and goes on saying until each of them is written again.
+
+    files: absolute paths, or whole URIs. partition: their values as texts. document: the rest, with bounds of columns
+    under `minValues` and `maxValues`.
+    """
+
+    files: tuple[str, ...]
+    partition: tuple[str, ...]
+    document: Any
 
 
 def description(state: TableState, paths: EstatePaths) -> dict[str, Any]:
     """By kind of place: documents with the texts that owners of a table wrote. Of bare folders, Parquet has some.
 
     Delta: what every checkpoint repeats (PROTOCOL.md, "Change Metadata", "Transaction Identifiers", "Domain Metadata",
-    tags of "Add File"). Iceberg: properties and all schemas of the metadata file (spec, "Table Metadata Fields"). Hudi:
+    tags of "Add File"). Iceberg: all of the metadata file but what expiring snapshots takes away (spec, "Table Metadata
+    Fields"). Hudi:
     `hoodie.properties`. Parquet: `key_value_metadata` of footers
     (https://parquet.apache.org/docs/file-format/metadata/); files that cannot be read tell nothing here.
 
@@ -33,3 +52,13 @@ def description(state: TableState, paths: EstatePaths) -> dict[str, Any]:
     if state.format is Format.STREAM_CHECKPOINT:
         return {}  # no owner writes in it
     return dict(format_of(state.format).own_texts(state, paths))
+
+
+def notes_of_files(state: TableState, paths: EstatePaths) -> Iterator[FileNotes]:
+    """What the table's metadata says of each of its data files of now, those of kept snapshots as well.
+
+    Raises:
+        EstateError: the table's metadata cannot be read.
+    """
+    if state.format is not Format.STREAM_CHECKPOINT:
+        yield from format_of(state.format).notes_of_files(state, paths)

@@ -132,7 +132,12 @@ class FormatPlanner:
         None where a step does. Asked of every file of the table's folder in which the scan saw a value, as verification
         will see it: a place that a format does not speak of is nobody's, and stays.
         """
-        return None
+        if item.rebuild_sql or seen.in_rows:
+            return None
+        return (
+            "a file holds a value beside rows, and its format names no step that takes it away: its owner writes it"
+            " again without the value, or removes it"
+        )
 
     def beyond_engine(self, state: TableState, profile: str) -> str | None:
         """What of a table the engine of a profile of Spark (`spark.profile`) does not know; None where it knows all."""
@@ -148,17 +153,22 @@ class FormatPlanner:
         """Whether a path, by its name, is one of a table's own logs, which name its data files."""
         return False
 
-    def text_remedy(self, name: Format) -> str | None:
-        """How a text of the table's description leaves files of this format for good, where that takes more."""
-        return None
+    def text_remedies(self, name: Format) -> Mapping[str, str]:
+        """How a text of the table's description leaves files of this format for good, by its kind of place
+        (`pii_tracer.lake.table_descriptions`), where that takes more than a statement that changes the description.
+        """
+        return {}
 
 
 def beside_rows(item: CopyDraft, seen: Seen) -> str | None:
     """As `FormatPlanner.left_behind`, of a data file of a table that a delete of rows writes again or not.
 
     A value that no row has (a dictionary's entry, a bound, a footer) is no row to be found by: the engine leaves the
-    file alone.
+    file alone. A checksum that holds a value is none, and stays beside a file that stays.
     """
+    name = seen.file.rpartition("/")[2]
+    if name.startswith(".") and name.endswith(".crc"):
+        return "a hidden file that is called a checksum and holds text: its owner removes it"
     if item.rebuild_sql or seen.in_rows or PATH in seen.places or not seen.file.endswith(_DATA_FILES):
         return None
     return (

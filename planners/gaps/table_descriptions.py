@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
-from planners.formats.registry import format_planners
+from planners.formats.registry import planner_of
 from planners.holds.hold_effects import gap_of
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft, slug
@@ -22,7 +22,7 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
         told = world.described.get(item.state.location, ()) if item.state else ()
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
             reason = f"the table tells the person in its {', '.join(told)}, which erasing rows leaves as it is"
-            gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _todo()))
+            gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _todo(item, told)))
     return (*gaps, *_of_catalogs(world), *_of_jobs(world))
 
 
@@ -61,9 +61,12 @@ def _of_catalogs(world: World) -> Iterator[Gap]:
             )
 
 
-def _todo() -> str:
-    more = (planner.text_remedy(name) for name, planner in format_planners())
+def _todo(item: CopyDraft, told: Iterable[str]) -> str:
+    """What to type for each place that holds a value."""
+    known = planner_of(item.copy.format).text_remedies(item.copy.format)
+    ways = [f"{place}: {known[place]}" for place in told if place in known]
+    first = [] if ways and all(place in known for place in told) else [_STATEMENTS]
     return (
-        f"its owner takes the value out ({'; '.join((_STATEMENTS, *(one for one in more if one)))}), then plan again:"
-        " the plan's steps remove the metadata that told it before"
+        f"its owner takes the value out ({'; '.join((*first, *ways))}), then plan again: the plan's steps remove the"
+        " metadata that told it before"
     )

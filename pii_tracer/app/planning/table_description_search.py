@@ -1,16 +1,19 @@
-"""Tables whose own description holds the persons: looked at where the scan found them at all."""
+"""Tables whose own metadata goes on holding the persons: looked at where the scan found them at all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import PurePath
 
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.lake.table_descriptions import description
+from pii_tracer.lake.table_descriptions import NOTES, FileNotes, description, notes_of_files
 from pii_tracer.scan.decode.table_metadata import walk
+from pii_tracer.scan.folder_scan import name_tells
 from pii_tracer.scan.hit_collector import Collector
+from pii_tracer.scan.hits import Form
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import Evidence
 
@@ -23,24 +26,50 @@ def telling_descriptions(
     readings: Readings,
     say: Callable[[str], None],
 ) -> dict[str, tuple[str, ...]]:
-    """By location of a table: the kinds of place in its description that hold a value of the persons."""
+    """By location of a table: the kinds of place in its metadata that hold a value of the persons, and will do so."""
     found = {}
     for state in inventory.tables:
         seen = evidence.get(state.location)
         if seen is None or not seen.found:
             continue
-        places = readings.table(state, partial(_telling, state, paths, patterns), ())
+        places = readings.table(state, partial(_telling, state, paths, patterns, seen), ())
         if places:
             say(f"{state.table or 'a table'} holds the persons in its own description")
             found[state.location] = tuple(places)
     return found
 
 
-def _telling(state: TableState, paths: EstatePaths, patterns: Patterns) -> list[str]:
-    places = []
-    for place, document in description(state, paths).items():
-        collector = Collector(patterns)
-        walk(document, collector, place)
-        if any(not hit.weak for hit in collector.hits()):
-            places.append(place)
+def _telling(state: TableState, paths: EstatePaths, patterns: Patterns, seen: Evidence) -> list[str]:
+    places = [place for place, document in description(state, paths).items() if _tells(document, place, patterns)]
+    if all(one.in_rows for one in seen.seen):
+        return places  # no note of any file holds a value
+    going = {one.file for one in seen.seen if one.in_rows}
+    if any(_stays(notes, state, patterns, going) for notes in notes_of_files(state, paths)):
+        places.append(NOTES)
     return places
+
+
+def _tells(document: object, place: str, patterns: Patterns) -> bool:
+    collector = Collector(patterns)
+    walk(document, collector, place)
+    # a bound that is cut is somebody else's where its file holds nothing (`pii_tracer.scan.truncated_bounds`)
+    return any(not hit.weak and hit.form is not Form.PREFIX for hit in collector.hits())
+
+
+def _stays(notes: FileNotes, state: TableState, patterns: Patterns, going: set[str]) -> bool:
+    """Whether a value stands in what is said of files of which no step writes one again.
+
+    A file with rows of the persons is written again, and one goes whose partition is theirs.
+    """
+    if any(patterns.of_cell(value) for value in notes.partition):
+        return False
+    here = [path.removeprefix("file://").removeprefix(f"{state.location}/") for path in notes.files]
+    staying = [path for path in here if patterns.mask(_as_scanned(path)) not in going]
+    if not staying:
+        return False
+    return any(name_tells(path, patterns) for path in staying) or _tells(notes.document, NOTES, patterns)
+
+
+def _as_scanned(path: str) -> str:
+    """How the scan names a file: one that lies elsewhere by its own name."""
+    return PurePath(path).name if path.startswith("/") or "://" in path else path

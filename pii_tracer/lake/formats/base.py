@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pii_tracer.lake.stores.looked_table import Looked as LookedByFolder
     from pii_tracer.lake.stores.s3.object_versions import ClientFactory
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+    from pii_tracer.lake.table_descriptions import FileNotes
     from pii_tracer.model.locations import S3Location
 
 
@@ -226,6 +227,14 @@ class TableFormat:
         from pii_tracer.lake.table_descriptions import PROPERTIES
 
         return {PROPERTIES: state.properties}
+
+    def notes_of_files(self, state: TableState, paths: EstatePaths) -> Iterator[FileNotes]:
+        """What the table's metadata says of each data file of now; nothing where the files tell all of it themselves.
+
+        Raises:
+            EstateError: the table's metadata cannot be read.
+        """
+        return iter(())
 
     # -- what a run's witness asks ------------------------------------------------------------------------------------
 

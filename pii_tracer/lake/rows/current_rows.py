@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pii_tracer.common.native_panics import panics_as_errors
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import TableState
@@ -79,7 +80,8 @@ def at_spot(column: pa.ChunkedArray, spot: Spot) -> pa.ChunkedArray:
 def guarded(state: TableState, read: Callable[[], Read]) -> Read:
     """Errors of the libraries as ours: by class name only, since their texts may quote rows."""
     try:
-        return read()
+        with panics_as_errors():
+            return read()
     except EstateError:
         raise
     except Exception as error:

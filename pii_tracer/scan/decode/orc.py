@@ -33,6 +33,9 @@ def decode(data: memoryview, collector: Collector) -> None:
     file = orc.ORCFile(pa.BufferReader(pa.py_buffer(data)))
     for stripe in range(file.nstripes):
         search_batch(file.read_stripe(stripe), collector, "data")
+    for key, value in dict(file.metadata or {}).items():
+        collector.binary(key, "key-value metadata", None)
+        collector.binary(value, "key-value metadata", None)
     try:
         footer, metadata, kind = _tail(data)
         columns = columns_of(footer, collector)

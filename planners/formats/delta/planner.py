@@ -12,6 +12,7 @@ from pii_tracer.lake.formats.delta.log_files import is_cleared
 from pii_tracer.lake.formats.delta.log_paths import LOG
 from pii_tracer.lake.formats.delta.table_features import FEATURE, beyond
 from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.table_descriptions import DOMAINS, NOTES, REST, TAGS, WRITERS
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.plan import Precondition
 from planners.copies.scan_evidence import Seen
@@ -24,6 +25,8 @@ _APPEND_ONLY = "delta.appendOnly"
 _UNIFORM = "delta.universalFormat.enabledFormats"
 _CONSTRAINT = "delta.constraints."
 _MAPPING = "delta.columnMapping.mode"
+_MANIFESTS = "_symlink_format_manifest"
+_AGAIN = "by writing those files again: an UPDATE of one row of each to what it is"
 _OF_STREAMS = frozenset({"_checkpoints", "_spark_metadata"})
 _GUARDS = ("spark.delta.logStore.s3a.impl", "spark.delta.logStore.class")
 """Settings with a log store for several clusters: https://docs.delta.io/latest/delta-storage.html#multi-cluster-setup"""
@@ -115,14 +118,19 @@ class DeltaPlanner(FormatPlanner):
             return None if is_cleared(below) else "a file of `_delta_log` that is none of Delta's: its owner removes it"
         if _OF_STREAMS.intersection(parts[:-1]):
             return "the state of a stream in the table's folder: its owner lets it go or moves it out"
+        if _MANIFESTS in parts[:-1] and parts[-1] != "manifest":
+            return "a file beside the manifests for other engines, which a step makes again: its owner removes it"
         return beside_rows(item, seen)
 
-    def text_remedy(self, name: Format) -> str | None:
-        return (
-            f"ids of a Delta table's writers: SET TBLPROPERTIES ('{TRANSACTIONS_KEPT}' = 'interval N days'), with N so"
-            " that the writer of that id has been silent for longer, and the others have not; tags: by writing those"
-            " files again; domains: by the tool that wrote them"
-        )
+    def text_remedies(self, name: Format) -> Mapping[str, str]:
+        return {
+            WRITERS: f"SET TBLPROPERTIES ('{TRANSACTIONS_KEPT}' = 'interval N days'), with N so that the writer of that"
+            " id has been silent for longer, and the others have not",
+            TAGS: _AGAIN,
+            NOTES: _AGAIN,
+            DOMAINS: "by the tool that wrote them",
+            REST: "by writing the table again (CREATE OR REPLACE TABLE … AS SELECT)",
+        }
 
     def is_log(self, path: str) -> bool:
         return re.search(r"(^|/)_delta_log/", path) is not None

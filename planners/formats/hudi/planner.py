@@ -16,7 +16,9 @@ from planners.formats.hudi.steps import table_steps
 from planners.step_drafts import CopyDraft, Draft
 
 HOODIE = ".hoodie"
-_OWN_NAME = re.compile(UUID, re.IGNORECASE)
+_BASE_FILE = re.compile(rf"{UUID}-\d+_[\d-]+_\d+\.(?:parquet|orc|hfile)", re.IGNORECASE)
+_LOG_FILE = re.compile(rf"\.{UUID}-\d+_\d+\.log\.\d+_[\d-]+", re.IGNORECASE)
+"""https://hudi.apache.org/tech-specs-1point0/#file-layout-hierarchy"""
 _CDC = "hoodie.table.cdc.enabled"
 _INDEXES = "hoodie.table.metadata.partitions"
 _SECONDARY = "secondary_index_"
@@ -77,7 +79,8 @@ class HudiPlanner(FormatPlanner):
                 "Hudi's own notes (a commit's extraMetadata, for one) hold a value, and no procedure rewrites them: its"
                 " owner writes the table anew without them, and drops this one"
             )
-        if not _OWN_NAME.search(parts[-1]):
+        logged = item.state is not None and item.state.write_mode == "mor" and _LOG_FILE.fullmatch(parts[-1])
+        if not logged and not _BASE_FILE.fullmatch(parts[-1]):
             return "a file in a Hudi table's folder that is not named as Hudi's, which no clean removes: its owner does"
         return beside_rows(item, seen)
 

@@ -6,12 +6,13 @@ https://iceberg.apache.org/docs/latest/spark-procedures/
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 
-from pii_tracer.lake.formats.iceberg.properties import ICEBERG_DATA_PATHS
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DATA_PATHS
 from pii_tracer.lake.inventory import Ref, TableState
+from pii_tracer.lake.table_descriptions import FORMER_COLUMNS, NOTES, REST, SUMMARIES
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import (
@@ -30,6 +31,9 @@ from planners.formats.base import FormatPlanner, beside_rows
 from planners.formats.iceberg import steps
 from planners.step_drafts import CopyDraft, Draft
 
+_CLEAN = "expire_snapshots with clean_expired_metadata"
+_HINTS = ("version-hint.text", ".version-hint.text.crc")
+"""Files that no sweep removes."""
 _METADATA_FILE = re.compile(r"\.metadata\.json(\.gz)?$|\.gz\.metadata\.json$")
 
 
@@ -83,13 +87,22 @@ class IcebergPlanner(FormatPlanner):
 
     def left_behind(self, item: CopyDraft, seen: Seen) -> str | None:
         """What no snapshot names is swept, metadata too; files with rows of the persons are written again."""
-        return None if "metadata" in PurePosixPath(seen.file).parts[:-1] else beside_rows(item, seen)
+        parts = PurePosixPath(seen.file).parts
+        if parts[-1] in _HINTS:
+            return "the version hint, which is to name a version and nothing else: its owner writes that, or removes it"
+        return None if "metadata" in parts[:-1] else beside_rows(item, seen)
 
     def is_log(self, path: str) -> bool:
         return _METADATA_FILE.search(path) is not None
 
-    def text_remedy(self, name: Format) -> str | None:
-        return "out of Iceberg schemas of before: expire_snapshots with clean_expired_metadata"
+    def text_remedies(self, name: Format) -> Mapping[str, str]:
+        return {
+            FORMER_COLUMNS: _CLEAN,
+            REST: f"of partition fields: REPLACE PARTITION FIELD, and {_CLEAN}; of the rest: by writing the table"
+            " again",
+            NOTES: "CALL system.rewrite_data_files with 'rewrite-all' => 'true', branches too",
+            SUMMARIES: "expire_snapshots of these snapshots, or take the table out of `keep_history`",
+        }
 
 
 _TO_STAY = "whose history is to stay (`keep_history`)"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
 from pii_tracer.lake.formats.plain_files.rewritten_files import is_rewritten
 from pii_tracer.lake.formats.plain_files.table_state import SUMMARY
 from pii_tracer.lake.formats.stray_files import MARKS
 from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.table_descriptions import FOOTERS
 from pii_tracer.model.datasets import Format
 from planners.copies.scan_evidence import Seen
 from planners.formats.base import FormatPlanner, beside_rows
@@ -26,6 +27,10 @@ _WITHOUT_SCHEMA = frozenset({Format.AVRO, Format.CSV, Format.JSON})
 _TREATED_IN_PARQUET = frozenset({"dictionary page", "statistics", "key-value metadata"})
 """Places in a Parquet file beside its rows for which alone a step writes it again (hazard F3b), or that are a gap of
 their own (`table_text`)."""
+
+_KEPT_METADATA = frozenset({Format.ORC, Format.AVRO})
+_OWN_ENTRIES = frozenset({"key-value metadata", "avro metadata"})
+"""Places in files of these formats that a rewrite keeps: the owner's entries, and Avro's schema."""
 
 _TIMES = ("timestamp", "time32", "time64", "duration")
 """How the types begin that have more than one text for a value."""
@@ -83,14 +88,22 @@ class PlainFilesPlanner(FormatPlanner):
     def left_behind(self, item: CopyDraft, seen: Seen) -> str | None:
         """Data files that hold the persons are written again, Parquet's stale entries with them; nothing else is."""
         path = PurePosixPath(seen.file)
-        if path.name == SUMMARY or MARKS.match(path.name):
+        summarised = item.state is not None and SUMMARY in item.state.properties
+        if path.name == SUMMARY and summarised and "key-value metadata" not in seen.places:
             return None  # removed with the files that it tells of
+        if MARKS.match(path.name):
+            return "a mark or checksum beside the data, which no step writes: its owner removes it"
         if not is_rewritten(path, item.copy.format):
             return "a hidden file that is no data file (an editor's copy, for one): its owner removes it"
+        if item.copy.format in _KEPT_METADATA and not seen.places.isdisjoint(_OWN_ENTRIES):
+            return (
+                "entries of a data file's own metadata hold a value, and a rewrite keeps them: its owner has that file"
+                " written again without them"
+            )
         beside = seen.places - {"raw bytes"}  # of what stands in another place of the file again
         if item.copy.format is Format.PARQUET and beside and beside <= _TREATED_IN_PARQUET:
             return None
         return beside_rows(item, seen)
 
-    def text_remedy(self, name: Format) -> str | None:
-        return "of Parquet files: by writing them again without the entry" if name is Format.PARQUET else None
+    def text_remedies(self, name: Format) -> Mapping[str, str]:
+        return {FOOTERS: "by writing these files again without the entry"}

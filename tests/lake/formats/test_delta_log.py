@@ -173,3 +173,14 @@ def test_tombstones_tell_a_person_in_their_tags(tmp_path: Path) -> None:
     (tmp_path / "_delta_log" / f"{0:020}.checkpoint.{_LONE}.json").write_text("\n".join(map(json.dumps, rows)))
     assert tombstones_with(tmp_path, {"rao@x.example"}) == 1
     assert tombstones_with(tmp_path, {"asha@x.example"}) == 0
+
+
+@pytest.mark.parametrize(
+    "told", [{"path": "of%20rao@x.example.parquet"}, {"stats": '{"minValues": {"a": "rao@x.example"}}'}]
+)
+def test_tombstones_tell_a_person_in_their_path_and_statistics(tmp_path: Path, told: dict[str, str]) -> None:
+    commit(tmp_path, 0, PROTOCOL, METADATA, add("a"))
+    rows = [PROTOCOL, METADATA, {"remove": {**remove("b")["remove"], **told}}]
+    (tmp_path / "_delta_log" / f"{0:020}.checkpoint.{_LONE}.json").write_text("\n".join(map(json.dumps, rows)))
+    assert tombstones_with(tmp_path, {"rao@x.example"}) == 1
+    assert tombstones_with(tmp_path, {"ao@x.example"}) == 0

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pii_tracer.lake.stores.looked_table import Looked as LookedByFolder
     from pii_tracer.lake.stores.s3.object_versions import ClientFactory
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+    from pii_tracer.lake.table_descriptions import FileNotes
 
 
 class DeltaFormat(TableFormat):
@@ -129,6 +130,11 @@ class DeltaFormat(TableFormat):
         from pii_tracer.lake.formats.delta.transaction_log import log_of
 
         return checkpoint_texts(log_of(paths.place(state.location)), time.time_ns() // 1_000_000)
+
+    def notes_of_files(self, state: TableState, paths: EstatePaths) -> Iterator[FileNotes]:
+        from pii_tracer.lake.formats.delta.checkpoint_texts import notes_of_files
+
+        return notes_of_files(paths.place(state.location))
 
     # -- what retention, lineage and the doctor ask ----------------------------------------------------------------
 

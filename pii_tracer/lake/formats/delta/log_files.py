@@ -306,7 +306,7 @@ def _file_actions(path: AnyPlace, kinds: Collection[str]) -> Iterator[tuple[str,
 
 def tombstones_with(folder: AnyPlace, values: Collection[str]) -> int:
     """How many removed files the newest complete checkpoint still names under one of these partition values, or with a
-    tag that holds one.
+    tag, a path or statistics that hold one.
 
     Tombstones stay in checkpoints until `delta.deletedFileRetentionDuration` is over (PROTOCOL.md, "Checkpoints"), each
     with its path, `partitionValues` and `tags`. Raises as `complete_checkpoint`.
@@ -323,7 +323,13 @@ def _tells(remove: Row, values: Collection[str]) -> bool:
     if not set(dict(remove.get("partitionValues") or {}).values()).isdisjoint(values):
         return True
     tags = [str(text) for pair in dict(remove.get("tags") or {}).items() for text in pair]
-    return any(value and value in text for value in values for text in tags)
+    texts = [*tags, unquote(str(remove.get("path") or "")), str(remove.get("stats") or "")]
+    return any(_is_in(value, text) for value in values if value for text in texts)
+
+
+def _is_in(value: str, text: str) -> bool:
+    """Whether a value stands in a text, and not within a longer word or number."""
+    return value in text and re.search(rf"(?<![^\W_]){re.escape(value)}(?![^\W_])", text) is not None
 
 
 def settings_only(folder: AnyPlace, first: int, last: int) -> bool:

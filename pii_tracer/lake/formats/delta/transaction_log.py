@@ -15,6 +15,7 @@ from typing import Any, Generic
 from pii_tracer.lake.formats.delta.log_files import (
     LogFiles,
     Row,
+    files_of,
     lines,
     placed,
     read_all,
@@ -33,6 +34,8 @@ from pii_tracer.lake.stores.any_place import AnyPlace, Place
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 
+PHYSICAL = "delta.columnMapping.physicalName"
+_NAMED = frozenset({"name", "description", "schemaString", "partitionColumns", "configuration"})
 _ACTIONS = ("add", "remove", "metaData", "protocol", "txn", "domainMetadata")
 
 
@@ -61,6 +64,7 @@ class DeltaSnapshot(Generic[Place]):
     name, comment: what the table is called in its log, and said to be. named: every file of data, changes and deletion
     vectors that an action of the retained log adds or removes. transactions: by a writer's id, when it last wrote (ms
     since 1970; None where the log does not say). domains: by name, what the table keeps for a feature or a tool.
+    rest: of the `metaData` action, what is none of the above.
     """
 
     version: int
@@ -77,6 +81,7 @@ class DeltaSnapshot(Generic[Place]):
     named: frozenset[Place]
     transactions: dict[str, int | None]
     domains: dict[str, Any]
+    rest: dict[str, Any]
 
     @property
     def needed(self) -> frozenset[str]:
@@ -159,8 +164,25 @@ def log_of(location: AnyPlace, *, history: bool = True) -> DeltaSnapshot[Any]:
     return read_log(location, history=history)
 
 
-def _read(location: Place, history: bool) -> DeltaSnapshot[Place]:
-    files: LogFiles[Place] = LogFiles(location)
+def live_adds(location: AnyPlace) -> tuple[list[Row], frozenset[str]]:
+    """The `add` actions of the current version, as the log has them, and its names of the columns that they are
+    partitioned by. Raises as `read_log`.
+    """
+    try:
+        with readable(location):
+            state, _ = _reconciled(files_of(location), history=False)
+            told = state.described()
+            mapped = {
+                f["name"]: (f.get("metadata") or {}).get(PHYSICAL) for f in json.loads(told["schemaString"])["fields"]
+            }
+            names = tuple(told.get("partitionColumns") or ())
+            return list(state.adds.values()), frozenset(mapped.get(name) or name for name in names)
+    except OSError as error:
+        raise unreadable(location, error) from None
+
+
+def _reconciled(files: LogFiles[Place], *, history: bool) -> tuple[_State, int]:
+    """What all actions come to, and the version that they make."""
     start: int
     checkpoint: list[Place]
     start, checkpoint = files.newest()
@@ -178,6 +200,12 @@ def _read(location: Place, history: bool) -> DeltaSnapshot[Place]:
         old.apply(actions)
         state.cloned_from = state.cloned_from or old.cloned_from
         state.named |= old.named
+    return state, version
+
+
+def _read(location: Place, history: bool) -> DeltaSnapshot[Place]:
+    files: LogFiles[Place] = LogFiles(location)
+    state, version = _reconciled(files, history=history)
     metadata = state.described()
     return DeltaSnapshot(
         version=version,
@@ -194,6 +222,7 @@ def _read(location: Place, history: bool) -> DeltaSnapshot[Place]:
         named=frozenset(placed(location, path) for path in state.named),
         transactions=state.transactions,
         domains=state.domains,
+        rest={name: value for name, value in metadata.items() if name not in _NAMED},
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from pii_tracer.common.native_panics import panics_as_errors
 from pii_tracer.common.parallel_map import several
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.hudi.properties import HUDI_BOOTSTRAPPED
@@ -64,7 +65,8 @@ def load_hudi(location: AnyPlace, options: Mapping[str, str] = NO_OPTIONS) -> Hu
     else:
         raise EstateError("Hudi tables are not read there", where=str(location), todo="name a table of this machine")
     try:
-        return builder.build()
+        with panics_as_errors():
+            return builder.build()
     except Exception as error:
         raise EstateError(
             f"the Hudi table cannot be read: {type(error).__name__}",
@@ -94,7 +96,8 @@ def instants(location: AnyPlace) -> list[tuple[str, str]]:
 def slice_files(table: HudiTable, location: AnyPlace) -> tuple[list[AnyPlace], list[AnyPlace]]:
     """Base files and log files of the current file slices, sorted. table: as `load_hudi` gave it for the location."""
     try:
-        slices = table.get_file_slices()
+        with panics_as_errors():
+            slices = table.get_file_slices()
     except Exception as error:
         raise EstateError(
             f"the Hudi file slices cannot be listed: {type(error).__name__}",
@@ -136,7 +139,8 @@ def state_of(
     try:
         properties = hudi_properties(location)
         timeline = instants(location)
-        schema = table.get_schema()
+        with panics_as_errors():
+            schema = table.get_schema()
     except Exception as error:
         raise EstateError(
             f"the Hudi table's schema or timeline cannot be read: {type(error).__name__}",

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pii_tracer.lake.stores.looked_table import FolderAsked
     from pii_tracer.lake.stores.looked_table import Looked as LookedByFolder
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+    from pii_tracer.lake.table_descriptions import FileNotes
     from pii_tracer.model.locations import S3Location
 
 _METADATA = (".avro", ".json", ".json.gz", ".puffin", ".stats", ".text")
@@ -151,13 +152,18 @@ class IcebergFormat(TableFormat):
         return named_as_data(path)
 
     def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
+        from pii_tracer.lake.formats.iceberg.lasting_texts import lasting_texts
         from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
-        from pii_tracer.lake.table_descriptions import COLUMNS, FORMER_COLUMNS, PROPERTIES
 
         metadata = load_iceberg(paths.place(state.location), state.metadata).metadata
-        schemas = {s.schema_id: s.model_dump(mode="json") for s in metadata.schemas}
-        current = schemas.pop(metadata.current_schema_id, None)
-        return {PROPERTIES: metadata.properties, COLUMNS: current, FORMER_COLUMNS: list(schemas.values())}
+        return lasting_texts(metadata, keeps_history=state.kept_history is not None)
+
+    def notes_of_files(self, state: TableState, paths: EstatePaths) -> Iterator[FileNotes]:
+        from pii_tracer.lake.formats.iceberg.lasting_texts import notes_of_files
+        from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+
+        table = load_iceberg(paths.place(state.location), state.metadata)
+        return notes_of_files(table, keeps_history=state.kept_history is not None)
 
     # -- what retention, lineage and the doctor ask ----------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pii_tracer.lake.formats.iceberg.properties import LEADING
+from pii_tracer.lake.formats.iceberg.vocabulary import LEADING
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location, location_of
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.lake.formats.iceberg.properties import LEADING
 from pii_tracer.lake.formats.iceberg.stray_files import other_metadata_in, strange_objects
 from pii_tracer.lake.formats.iceberg.table_state import (
     At,
@@ -17,6 +16,7 @@ from pii_tracer.lake.formats.iceberg.table_state import (
     load_iceberg,
     state_of,
 )
+from pii_tracer.lake.formats.iceberg.vocabulary import LEADING
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.any_place import RemotePath
 from pii_tracer.lake.stores.looked_table import FolderAsked, Looked

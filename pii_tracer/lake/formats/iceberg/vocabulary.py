@@ -17,3 +17,10 @@ ICEBERG_AWAIT_REF = Action("iceberg_await_ref")
 ICEBERG_REWRITE_MANIFESTS = Action("iceberg_rewrite_manifests")
 ICEBERG_EXPIRE_SNAPSHOTS = Action("iceberg_expire_snapshots")
 ICEBERG_REMOVE_ORPHANS = Action("iceberg_remove_orphans")
+
+ICEBERG_DATA_PATHS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
+"""Where a table's data files go, newest name first
+(https://iceberg.apache.org/docs/latest/aws/#object-store-file-layout)."""
+
+LEADING = (*ICEBERG_DATA_PATHS, "write.metadata.path")
+"""Properties that lead files elsewhere."""
