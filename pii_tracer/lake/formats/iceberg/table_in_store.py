@@ -89,8 +89,8 @@ class WholeTable:
         texts = [*_told(self.table, self.files), self.table.location(), *current]
         other = next((text for text in texts if not engines_read(text)), None)
         return other and (
-            f"its metadata names files by {_store(other)}, and Spark reaches them by {_store(str(self.place))} alone:"
-            " make the table anew there, and drop this one with its files"
+            f"its metadata names files by {_store(other)}, and Spark reaches them by {_store(str(self.place))} alone."
+            " Create the table again there, and drop this one with its files"
         )
 
     def found(self, name: str | None, pointed: frozenset[str]) -> Found:
