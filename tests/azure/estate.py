@@ -1,12 +1,14 @@
-"""An estate in Azure Storage that Unity Catalog names: Delta tables, a plain one, a volume with an archive; beside them
-Iceberg tables of a REST catalog; with clones, old versions, a snapshot and a decoy.
+"""An estate in Azure Storage that Unity Catalog names: Delta tables, and where files are written again a plain one and a
+volume; beside them Iceberg tables of a REST catalog; with a clone, old versions, a snapshot, an archive and a decoy.
 """
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow.parquet as pq
 from pyiceberg.catalog.rest import RestCatalog
 
 from tests.azure.lake import Lake
@@ -20,8 +22,9 @@ from tests.restsupport import RestServer
 from tests.unitysupport import Unity
 
 ICEBERG = ("seen", "branched", "deletes")
-DELTA = ("people", "clone", "marked", "decoy")
-FOLDERS = (*(f"wh/db/{name}" for name in ICEBERG), *(f"uc/{name}" for name in DELTA), "uc/raw", "volume")
+DELTA = ("people", "clone", "marked", "archive", "decoy")
+TABLES = (*(f"wh/db/{name}" for name in ICEBERG), *(f"uc/{name}" for name in DELTA))
+BARE = ("uc/raw", "volume")
 WAIVED = "gap-unknown_table-catalog-uc.main.sales.seen"
 """Unity Catalog's interface does not have the metadata file of its Iceberg table; the REST catalog names the same one."""
 _COLUMNS = [{"name": name, "type_text": "string"} for name in ("uid", "mail")]
@@ -36,11 +39,16 @@ class Estate:
     unity: Unity
 
     @property
+    def bare(self) -> tuple[str, ...]:
+        """Its bare folders: none in a hierarchical namespace, where no step writes a file again."""
+        return () if self.shop.service and self.shop.service.account.hierarchical else BARE
+
+    @property
     def catalog(self) -> RestCatalog:
         return client_of(self.shop, self.server)
 
     def plan(self) -> tuple[int, dict[str, Any]]:
-        self.shop.exports, self.shop.waived = list(FOLDERS), [WAIVED]
+        self.shop.exports, self.shop.waived = [*TABLES, *self.bare], [WAIVED]
         return self.shop.plan(catalogs=self.catalogs(), object_stores=self.places())
 
     def catalogs(self) -> dict[str, dict[str, object]]:
@@ -54,21 +62,25 @@ class Estate:
 
     def places(self) -> list[dict[str, Any]]:
         """What no catalog names as a table."""
-        return self.shop.stored("wh", "volume")
+        return self.shop.stored("wh", *self.bare[1:])
 
     def make(self) -> None:
         """Every table with the person, but for the decoy's."""
         self._iceberg()
         self._delta()
+        if self.bare:
+            self._files()
+        self.shop.write(catalogs=self.catalogs(), object_stores=self.places())
+        in_spark(self.shop, "abfss", [*merge_on_read("deletes", 2, again=True), *_marked(f"{STORE}/uc/marked")])
+
+    def _files(self) -> None:
         shop, unity = self.shop, self.unity
         shop.put("uc/raw/a.parquet", parquet(*STAYING, PERSON))
         shop.put("uc/raw/a.parquet", parquet(*STAYING))
         shop.put("uc/raw/b.parquet", parquet(PERSON, *OTHERS[:1]))
         unity.table("main.sales.raw", f"{STORE}/uc/raw", "PARQUET", columns=_COLUMNS)
         shop.put("volume/2025.csv", csv(PERSON, *STAYING), tier="Cold")
-        unity.volume("main.sales.archive", f"{STORE}/volume")
-        shop.write(catalogs=self.catalogs(), object_stores=self.places())
-        in_spark(shop, "abfss", [*merge_on_read("deletes", 2, again=True), *_marked(f"{STORE}/uc/marked")])
+        unity.volume("main.sales.files", f"{STORE}/volume")
 
     def _iceberg(self) -> None:
         catalog, half = self.catalog, [OTHERS[0], PERSON, DECOY]
@@ -94,6 +106,10 @@ class Estate:
         shop.snapshot(log)
         shop.put(log, shop.read(log))
         delta(shop, "uc/clone", [*STAYING, PERSON])
+        delta(shop, "uc/archive", [*OTHERS, PERSON])
+        for name, blob in shop.container.blobs.items():
+            if name.startswith("uc/archive/") and blob.current:
+                blob.current.tier = "Cold"
         delta(shop, "uc/decoy", STAYING)
         for name in DELTA:
             kind = "MANAGED" if name == "clone" else "EXTERNAL"
@@ -102,10 +118,21 @@ class Estate:
         self.unity.view("main.sales.named", "SELECT uid, mail FROM people", columns=_COLUMNS)
 
     def staying(self) -> dict[str, People]:
-        """Everybody else's rows, as readers see them: by table, and by reference of the one with a branch and a tag."""
+        """Everybody else's rows, as readers see them: by table, and by reference of the one with a branch and a tag.
+
+        In `marked` and bare folders, all rows of its Parquet files.
+        """
         found = by_reference(self.catalog, ICEBERG)
         found |= {name: self.shop.rows(f"uc/{name}") for name in DELTA if name != "marked"}
+        found |= {folder: self._in_files(folder) for folder in ("uc/marked", *self.bare[:1])}
         return {name: sorted(row for row in people if row != PERSON) for name, people in found.items()}
+
+    def _in_files(self, folder: str) -> People:
+        blobs = self.shop.container.blobs.items()
+        mine = [b for name, b in blobs if name.startswith(f"{folder}/") and name.endswith(".parquet")]
+        tables = [pq.read_table(io.BytesIO(blob.current.data)) for blob in mine if blob.current]
+        rows = (row for table in tables if "uid" in table.column_names for row in table.to_pylist())
+        return [(row["uid"], row["mail"]) for row in rows]
 
 
 def _marked(place: str) -> list[str]:
