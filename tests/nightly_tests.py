@@ -76,6 +76,7 @@ NIGHTLY: dict[str, str] = {
     "tests/verify/test_s3_rows.py::": "test_glue of `tests/e2e/stores`: rows in S3 are compared there",
     "tests/executors/test_concurrency.py::test_a_restore": "the other writers beside it",
     "tests/executors/test_concurrency.py::test_a_writer_that_commits": "the other writers beside it",
+    "tests/azure/test_iceberg.py::test_versions_and_snapshots": "test_the_person_leaves_every_snapshot beside it; test_table_files: everything old goes",
     "tests/azure/test_delta.py::test_versions_and_snapshots": "test_the_person_leaves_a_table beside it; test_table_files: everything old goes",
     "tests/hdfs/test_delta.py::test_the_person_leaves_a_table": "test_hive_tables beside it, with a Delta table",
     f"{_DELTA}_s3.py::test_killed": "test_executor_crashes on a disk; days and objects in S3 beside it",

@@ -57,7 +57,7 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
     gaps += map(gap_of, remote)
     hdfs, unerased = discover_hdfs(estate, paths.registry)
     gaps += unerased
-    object_places, unerased = discover_object_places(estate, paths.registry.stored)
+    object_places, unerased = discover_object_places(estate, paths.registry)
     gaps += unerased
     return Inventory(
         tables=tuple(sorted(states, key=lambda s: s.location)),

@@ -29,6 +29,7 @@ _WEB = re.compile(
     re.IGNORECASE,
 )
 _AZURE = re.compile(rf"(?:abfss?|wasbs?)://|https?://{_ACCOUNT}\.(?:dfs|blob)\.", re.IGNORECASE)
+_DRIVER = re.compile(rf"abfss?://(?:{_CONTAINER})@{_ACCOUNT}\.dfs\.{_SUFFIX}/.+", re.DOTALL)
 
 
 class AzureLocation(Frozen):
@@ -51,6 +52,14 @@ class AzureLocation(Frozen):
 def is_azure(text: str) -> bool:
     """Whether a text is meant as a place in Azure Storage."""
     return _AZURE.match(text) is not None
+
+
+def is_driver_address(text: str) -> bool:
+    """Whether Hadoop's ABFS driver reaches a place by this spelling (https://hadoop.apache.org/docs/r3.3.4/hadoop-azure/abfs.html).
+
+    `wasbs` is another driver's, at another endpoint; names of containers and schemes in large letters are no driver's.
+    """
+    return _DRIVER.fullmatch(text) is not None
 
 
 def azure_location(text: str) -> AzureLocation:

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
 
-from pii_tracer.model.azure_location import azure_location, is_azure
+from pii_tracer.model.azure_location import azure_location, is_azure, is_driver_address
 from pii_tracer.model.datasets import DatasetId, Frozen
 from pii_tracer.model.errors import EstateError
 
@@ -243,6 +243,11 @@ def s3_place(dataset: DatasetId) -> S3Location | None:
 def engine_path(location: str) -> str:
     """A location as Spark reads it by its path: S3 through Hadoop's S3A, everything else as it is."""
     return f"s3a://{location.partition('://')[2]}" if is_s3(location) else location
+
+
+def engines_read(text: str) -> bool:
+    """Whether Spark reaches a place as metadata of a table spells it, letter by letter."""
+    return not is_azure(text) or is_driver_address(text)
 
 
 def read_path(location: str) -> str:

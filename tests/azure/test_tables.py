@@ -118,3 +118,41 @@ def test_tables_that_the_estate_file_or_unity_catalog_names(
     assert "/clone reads its files, as a shallow clone does" in gaps["origin"]["reason"]
     assert "it reads files" in gaps["clone"]["reason"]
     assert (gaps["t"]["kind"], gaps["t"]["evidence"]) == ("remote_table", f"{far}/t")
+
+
+@pytest.mark.usefixtures("token")
+def test_files_of_a_table_that_are_not_its_rows_are_searched_and_never_written_again(
+    azure: BlobService, dfs: DfsService, tmp_path: Path
+) -> None:
+    """A catalog calls their table a materialized view, or an Iceberg table. Each file looks like one of plain rows.
+
+    One lies in no place of the estate file, one in a place with other files, and one was registered as ORC.
+    """
+    shop = Lake.of_account(azure, dfs, tmp_path, versioning=True, page=99)
+    for folder in ("uc/view", "lake/day=1", "lake/day=2", "uc/orc"):
+        shop.put(f"{folder}/a.parquet", parquet(OTHERS[0], PERSON))
+    columns = [{"name": name, "type_text": "string"} for name in ("uid", "mail")]
+    shop.exports = ["uc/view", "lake", "uc/orc"]
+    users = {"name": "shop.users", "format": "parquet", "location": "tables/users"}
+    with serving() as unity:
+        unity.table("main.sales.view", f"{STORE}/uc/view", table_type="MATERIALIZED_VIEW", columns=columns)
+        unity.table("main.sales.inner", f"{STORE}/lake/day=1", "ICEBERG", columns=columns)
+        unity.table("main.sales.orc", f"{STORE}/uc/orc", "ORC", columns=columns)
+        unity.table("main.sales.far", f"{STORE.replace('shop@', 'other@')}/t", "ICEBERG", columns=columns)
+        catalogs = {
+            "spark_catalog": {"type": "declared", "tables": [users]},
+            "uc": {"type": "unity", "uri": unity.uri},
+        }
+        plan = shop.plan(catalogs=catalogs, object_stores=shop.stored("lake"))[1]
+    assert {copy["location"] for copy in plan["copies"]} == {str(tmp_path / "tables" / "users")}
+    reasons = {
+        gap["evidence"]: gap["reason"] for gap in plan["gaps"] if gap["kind"] in ("object_place", "remote_table")
+    }
+    why = {
+        f"{STORE}/uc/view": "the catalog's table main.sales.view lies there, and its files are not plain rows",
+        f"{STORE}/lake": "the catalog's table main.sales.inner lies there, and its files are not plain rows",
+        f"{STORE}/uc/orc": "its catalog says that its files are orc, and they are parquet",
+        f"{STORE.replace('shop@', 'other@')}/t": "a bucket or container that the estate file does not declare",
+    }
+    assert {place: reason in reasons.get(place, "") for place, reason in why.items()} == dict.fromkeys(why, True)
+    assert reasons.keys() == why.keys()

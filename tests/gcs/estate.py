@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
 
 from tests.gcs.rest_catalog import catalogs_of, client_of
@@ -30,10 +32,17 @@ from pathlib import Path
 from executors.engine.spark_session import open_session
 from pii_tracer.config.estate_file import load_estate
 file = Path(sys.argv[1])
-spark = open_session(load_estate(file), file.parent, stores=["gs"])
-for statement in json.loads(sys.argv[2]):
+spark = open_session(load_estate(file), file.parent, stores=[sys.argv[2]])
+for statement in json.loads(sys.argv[3]):
     spark.sql(statement)
 """
+
+
+def in_spark(shop: Lake, store: str, statements: Sequence[str]) -> None:
+    """Run SQL in a Spark of its own, which ends. store: the scheme of its tables' locations."""
+    command = [sys.executable, "-c", _SPARK, str(shop.base / "pii-tracer.yaml"), store, json.dumps(statements)]
+    with (shop.base / "apart.log").open("ab") as log:
+        subprocess.run(command, stdout=log, stderr=log, check=True, timeout=400)
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class Estate:
         table.manage_snapshots().create_tag(snapshot.snapshot_id, "quarter").commit()
         iceberg(catalog, "db.branched", OTHERS[1:])
         iceberg(catalog, "db.decoy", STAYING)
-        self.spark(*_merge_on_read("deletes", 2, again=True), *_merge_on_read("vectors", 3, again=False))
+        self.spark(*merge_on_read("deletes", 2, again=True), *merge_on_read("vectors", 3, again=False))
         self._files(half)
 
     def _files(self, half: People) -> None:
@@ -84,30 +93,37 @@ class Estate:
         shop.put("archive/2025.csv", csv(PERSON, *STAYING), storageClass="ARCHIVE")
 
     def spark(self, *statements: str) -> None:
-        """Run SQL in a Spark of its own, which ends."""
+        """Run SQL on the server's tables."""
         self.shop.write(catalogs=catalogs_of(self.server), object_stores=self.places())
-        command = [sys.executable, "-c", _SPARK, str(self.shop.base / "pii-tracer.yaml"), json.dumps(statements)]
-        with (self.shop.base / "apart.log").open("ab") as log:
-            subprocess.run(command, stdout=log, stderr=log, check=True, timeout=400)
+        in_spark(self.shop, "gs", statements)
 
     def staying(self) -> dict[str, People]:
         """Everybody else's rows, as readers see them: by table, and by reference of the one with a branch and a tag."""
-        catalog, found = self.catalog, dict[str, People]()
-        for name in ICEBERG:
-            table = catalog.load_table(f"db.{name}")
-            for ref, told in table.metadata.refs.items():
-                seen = table.scan(snapshot_id=told.snapshot_id).to_arrow().to_pylist()
-                found[f"{name}@{ref}"] = [(row["uid"], row["mail"]) for row in seen]
-        found["delta"] = rows(self.shop, "delta")
+        found = by_reference(self.catalog, ICEBERG) | {"delta": rows(self.shop, "delta")}
         return {name: sorted(row for row in people if row != PERSON) for name, people in found.items()}
 
 
-def _merge_on_read(name: str, version: int, *, again: bool) -> list[str]:
-    """again: whether the person has a row again after the naive DELETE."""
+def by_reference(catalog: Catalog, names: Sequence[str]) -> dict[str, People]:
+    """The rows at each branch and tag of tables in the namespace `db`."""
+    found = dict[str, People]()
+    for name in names:
+        table = catalog.load_table(f"db.{name}")
+        for ref, told in table.metadata.refs.items():
+            seen = table.scan(snapshot_id=told.snapshot_id).to_arrow().to_pylist()
+            found[f"{name}@{ref}"] = [(row["uid"], row["mail"]) for row in seen]
+    return found
 
-    def values(*people: tuple[str, str]) -> str:
-        return ", ".join(f"('{uid}', '{mail}')" for uid, mail in people)
 
+def values(*people: tuple[str, str]) -> str:
+    """Rows of an INSERT."""
+    return ", ".join(f"('{uid}', '{mail}')" for uid, mail in people)
+
+
+def merge_on_read(name: str, version: int, *, again: bool) -> list[str]:
+    """The statements of a table with delete files or deletion vectors.
+
+    again: whether the person has a row again after the naive DELETE.
+    """
     table = f"ice.db.{name}"
     modes = ", ".join(f"'write.{what}.mode' = 'merge-on-read'" for what in ("delete", "update", "merge"))
     made = [

@@ -9,7 +9,7 @@ from itertools import chain
 
 from pii_tracer.app.hdfs_places.bare_folders import bare_folder, declared_names
 from pii_tracer.app.hdfs_places.reading import fetch
-from pii_tracer.app.planning.folder_search import evidence_of
+from pii_tracer.app.planning.folder_search import OPAQUE, OTHER_FORMAT, evidence_of
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
@@ -25,12 +25,6 @@ from pii_tracer.scan.referenced_files import named_files
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import PATH, HdfsEvidence, HdfsRead
-
-_OPAQUE = (
-    "the catalog's table {} lies there, and its files are not plain rows (gap `unknown_table`). Erase the person with"
-    " the table's own engine, then plan again"
-)
-_OTHER_FORMAT = "its catalog says that its files are {}, and they are {}: register it as what it is, then plan again"
 
 
 @dataclass(frozen=True)
@@ -81,12 +75,12 @@ def _with_state(
 ) -> HdfsEvidence:
     """What a bare folder showed, as of a table of this machine, where its files can be written again."""
     if place.opaque:
-        return replace(told, stuck=_OPAQUE.format(place.opaque))
+        return replace(told, stuck=OPAQUE.format(place.opaque))
     bare = bare_folder(client, place, names)
     if isinstance(bare, str):
         return replace(told, stuck=patterns.mask(bare))
     if place.registered not in (None, bare.state.format):
-        return replace(told, stuck=_OTHER_FORMAT.format(place.registered, bare.state.format))
+        return replace(told, stuck=OTHER_FORMAT.format(place.registered, bare.state.format))
     state = bare.state.model_copy(update={"partition_of": place.partition_of and place.partition_of.dataset})
     scans = [one.scan.model_copy(update={"path": _below(place, one.scan.path)}) for one in looked]
     data = tuple(one.read for one in looked if one.read and (one.read.holds or one.read.path in bare.paths))

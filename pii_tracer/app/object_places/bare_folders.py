@@ -16,7 +16,7 @@ from pii_tracer.lake.stores.object_places.versions import VersionState
 def bare_folders(estate: Estate, inventory: Inventory) -> Iterator[Bare]:
     """Every place of which the live objects are data files of one format."""
     for place in inventory.object_places:
-        if not place.table:
+        if not place.table and not place.opaque:
             found = bare_folder(versioned_store(estate, place.location), place)
             if isinstance(found, Bare):
                 yield found

@@ -9,7 +9,7 @@ from functools import partial
 
 from pii_tracer.app.object_places.bare_folders import bare_folder
 from pii_tracer.app.object_places.reading import scan_beside, scanned
-from pii_tracer.app.planning.folder_search import evidence_of
+from pii_tracer.app.planning.folder_search import OPAQUE, OTHER_FORMAT, evidence_of
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
@@ -72,9 +72,13 @@ def _with_state(
     told: StoredEvidence, looked: Sequence[_Looked], store: VersionedStore, place: ObjectPlace, patterns: Patterns
 ) -> StoredEvidence:
     """What a bare folder showed, as of a table of this machine, where its live objects can be written again."""
+    if place.opaque:
+        return replace(told, stuck=OPAQUE.format(place.opaque))
     bare = bare_folder(store, place)
     if isinstance(bare, str):
         return replace(told, stuck=patterns.mask(bare))
+    if place.registered not in (None, bare.state.format):
+        return replace(told, stuck=OTHER_FORMAT.format(place.registered, bare.state.format))
     scans = _below(place, looked)
     read = tuple(
         replace(one, data=one.version.state is VersionState.LIVE and one.version.key in bare.paths) for one in told.read

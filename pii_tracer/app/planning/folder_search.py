@@ -20,6 +20,12 @@ from planners.copies.scan_evidence import Digits, Evidence, Seen
 
 Say = Callable[[str], None]
 
+OPAQUE = (
+    "the catalog's table {} lies there, and its files are not plain rows (gap `unknown_table`). Erase the person with"
+    " the table's own engine, then plan again"
+)
+OTHER_FORMAT = "its catalog says that its files are {}, and they are {}: register it as what it is, then plan again"
+
 
 def scan_estate(
     inventory: Inventory,

@@ -11,7 +11,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, Head
 from pii_tracer.lake.catalogs.named_places import located
 from pii_tracer.lake.catalogs.registry import list_catalogs
-from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable, StoredTable, apart, in_hdfs, in_store
+from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable, StoredTable, apart, in_hdfs, in_object_stores, in_store
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap, RefKind
 from pii_tracer.lake.read_result import gap
@@ -21,6 +21,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import (
     UNTOLD,
     HdfsLocation,
+    ObjectLocation,
     S3Location,
     is_hdfs,
     local_path,
@@ -76,7 +77,8 @@ class Registry:
     not answer, or what cannot be read.
 
     opaque: folders whose files are not the rows of a table, though they may look so, each with that table's title;
-    opaque_hdfs: those in HDFS. views: those whose queries are read as lineage.
+    opaque_hdfs: those in HDFS; opaque_stored: those in stores of `object_stores`. views: those whose queries are read
+    as lineage.
     """
 
     tables: Mapping[Path, Registered] = field(default_factory=dict)
@@ -86,6 +88,7 @@ class Registry:
     gaps: tuple[InventoryGap, ...] = ()
     opaque: Mapping[Path, str] = field(default_factory=dict)
     opaque_hdfs: Mapping[HdfsLocation, str] = field(default_factory=dict)
+    opaque_stored: Mapping[ObjectLocation, str] = field(default_factory=dict)
     views: tuple[CatalogView, ...] = ()
 
 
@@ -106,6 +109,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
     gaps: list[InventoryGap] = []
     opaque: dict[Path, str] = {}
     opaque_hdfs: dict[HdfsLocation, str] = {}
+    opaque_stored: dict[ObjectLocation, str] = {}
     views: list[CatalogView] = []
     for listing in list_catalogs(estate, base):
         gaps += [*listing.gaps, *_former(listing.former, inside)]
@@ -119,6 +123,9 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
         for one in listing.opaque:
             there, unplaced = in_hdfs(estate, one.title, tuple(filter(is_hdfs, one.places)))
             opaque_hdfs |= dict.fromkeys(there, one.title)
+            gaps += unplaced
+            in_stores, unplaced = in_object_stores(estate, one.title, one.places)
+            opaque_stored |= dict.fromkeys(in_stores, one.title)
             gaps += unplaced
         heads: dict[Path, list[tuple[CatalogEntry, PlacedHead]]] = {}
         for entry in listing.entries:
@@ -149,7 +156,17 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             gaps += _two_keys(location, group)
             kind = group[0][0].format
             _add(found, gaps, _of_heads(location, kind, [head for _, head in group], listing.committed))
-    return Registry(found, tuple(remote), tuple(hdfs), tuple(stored), tuple(gaps), opaque, opaque_hdfs, tuple(views))
+    return Registry(
+        tables=found,
+        remote=tuple(remote),
+        hdfs=tuple(hdfs),
+        stored=tuple(stored),
+        gaps=tuple(gaps),
+        opaque=opaque,
+        opaque_hdfs=opaque_hdfs,
+        opaque_stored=opaque_stored,
+        views=tuple(views),
+    )
 
 
 def _here(places: tuple[str, ...]) -> Iterator[Path]:

@@ -82,18 +82,14 @@ def _object_table(estate: Estate, entry: CatalogEntry, text: str) -> StoredTable
     try:
         place = object_location(text)
     except EstateError as error:
-        return gap(None, GapKind.REMOTE_TABLE, f"the registered table {title} was not read: {error.what}", text)
+        return gap(None, GapKind.REMOTE_TABLE, f"{_UNREAD.format(title)}: {error.what}", text)
     if any(store.store == place.store for store in estate.object_stores):
         if not format_of(entry.format).registered_by_metadata:
             return StoredTable(title, entry.name, entry.format, place)
         told = entry.location or ""
         own = object_location(told) if is_object_place(told) else place.parent.parent
         return StoredTable(title, entry.name, entry.format, own, str(place), entry.head is not None)
-    reason = (
-        f"the registered table {title} was not read: it lies in a bucket or container that the estate file does not"
-        " declare: add it to `object_stores`"
-    )
-    return gap(place.dataset, GapKind.REMOTE_TABLE, reason, str(place))
+    return _undeclared(title, place)
 
 
 _TOGETHER = "{}: they are not erased with it. Move them into the table's folder, or declare each as a table"
@@ -120,6 +116,36 @@ def in_hdfs(estate: Estate, title: str, texts: tuple[str, ...]) -> tuple[tuple[H
             )
             gaps.append(gap(place.dataset, GapKind.REMOTE_TABLE, reason, str(place)))
     return tuple(found), gaps
+
+
+def in_object_stores(
+    estate: Estate, title: str, texts: tuple[str, ...]
+) -> tuple[tuple[ObjectLocation, ...], list[InventoryGap]]:
+    """Places of one table in object stores, and a gap for each in a store that nobody declared."""
+    found: list[ObjectLocation] = []
+    gaps: list[InventoryGap] = []
+    for text in filter(is_object_place, texts):
+        try:
+            place = object_location(text)
+        except EstateError as error:
+            gaps.append(gap(None, GapKind.REMOTE_TABLE, f"{_UNREAD.format(title)}: {error.what}", text))
+            continue
+        if any(store.store == place.store for store in estate.object_stores):
+            found.append(place)
+        else:
+            gaps.append(_undeclared(title, place))
+    return tuple(found), gaps
+
+
+def _undeclared(title: str, place: ObjectLocation) -> InventoryGap:
+    reason = (
+        f"{_UNREAD.format(title)}: it lies in a bucket or container that the estate file does not declare: add it to"
+        " `object_stores`"
+    )
+    return gap(place.dataset, GapKind.REMOTE_TABLE, reason, str(place))
+
+
+_UNREAD = "the registered table {} was not read"
 
 
 def _hdfs_table(estate: Estate, entry: CatalogEntry, beyond: tuple[HdfsLocation, ...]) -> HdfsTable | InventoryGap:

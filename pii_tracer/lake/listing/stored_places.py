@@ -91,11 +91,12 @@ class StoredPlaces:
 
     def _objects(self) -> Iterator[_Stored]:
         """Places of `object_stores`, and tables that are declared or that catalogs name there."""
-        named = {table.location: (table.title, table.format) for table in self.paths.registry.stored}
+        registry = self.paths.registry
+        named = {table.location: (table.title, table.format) for table in registry.stored}
         for table in (t for catalog in self.estate.catalogs.values() for t in catalog.tables):
             if is_object_place(table.location):
                 named[object_location(table.location)] = (table.name, table.format)
-        places = {location for location, _ in declared_places(self.estate, self.paths.registry.stored)}
+        places = {location for location, _ in declared_places(self.estate, registry.stored, registry.opaque_stored)}
         for location in sorted({*places, *named}, key=str):
             try:
                 seconds = versioned_store(self.estate, location).settings().soft_delete_seconds

@@ -107,7 +107,7 @@ class IcebergFormat(TableFormat):
 
         return look_at_iceberg(asked.registered, asked.names, asked.folders)
 
-    erased_in = frozenset({"hdfs", "gs"})
+    erased_in = frozenset({"hdfs", "gs", "abfss"})
 
     def look_in_store(self, asked: FolderAsked) -> LookedByFolder:
         from pii_tracer.lake.formats.iceberg.table_in_store import look_at_iceberg

@@ -20,6 +20,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import LEADING
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.any_place import RemotePath
 from pii_tracer.lake.stores.looked_table import FolderAsked, Looked
+from pii_tracer.model.locations import engines_read
 
 if TYPE_CHECKING:
     from pyiceberg.table import StaticTable
@@ -81,6 +82,17 @@ class WholeTable:
             )
         return None
 
+    @property
+    def unreached(self) -> str | None:
+        """Why engines do not reach its files: Spark takes the names in its metadata as they are."""
+        current = (file.file_path for file in self.files.current)
+        texts = [*_told(self.table, self.files), self.table.location(), *current]
+        other = next((text for text in texts if not engines_read(text)), None)
+        return other and (
+            f"its metadata names files by {_store(other)}, and Spark reaches them by {_store(str(self.place))} alone."
+            " Create the table again there, and drop this one with its files"
+        )
+
     def found(self, name: str | None, pointed: frozenset[str]) -> Found:
         """Its state and gaps. name: in Spark SQL. pointed: metadata files that catalogs point at.
 
@@ -102,16 +114,23 @@ def folders_beyond(place: RemotePath, files: Iterable[Any]) -> set[Any]:
     return {file.location.parent for file in files if not file.is_relative_to(place)}
 
 
+def _store(address: str) -> str:
+    return "/".join(address.split("/")[:3])
+
+
 def _described(table: StaticTable, files: TableFiles[Any], place: RemotePath) -> frozenset[Any]:
     """Files of metadata that a table names, its metadata file itself among them.
 
     https://iceberg.apache.org/spec/#table-metadata-fields
     """
+    return frozenset(map(place.placed, _told(table, files)))
+
+
+def _told(table: StaticTable, files: TableFiles[Any]) -> list[str]:
     told = table.metadata
     texts = [table.metadata_location, *(entry.metadata_file for entry in told.metadata_log), *files.manifests]
     texts += [snapshot.manifest_list for snapshot in told.snapshots]
-    texts += [entry.statistics_path for entry in (*told.statistics, *told.partition_statistics)]
-    return frozenset(map(place.placed, texts))
+    return [*texts, *(entry.statistics_path for entry in (*told.statistics, *told.partition_statistics))]
 
 
 _NO_CATALOG = (
@@ -131,7 +150,7 @@ def look_at_iceberg(asked: FolderAsked) -> Looked:
         return Looked(_NO_CATALOG)
     whole = WholeTable.of(asked.place, asked.metadata)
     reads = frozenset(folders_beyond(asked.place, whole.named))
-    against = _unclear(asked) or whole.astray
+    against = _unclear(asked) or whole.unreached or whole.astray
     return Looked(against or whole.found(asked.name, asked.pointed), reads)
 
 

@@ -7,10 +7,11 @@ cannot be listed is a gap, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.stores.object_stores import StoredFiles
+from pii_tracer.lake.catalogs.registered_tables import Registry
 from pii_tracer.lake.catalogs.tables_in_stores import StoredTable
 from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.inventory import InventoryGap
@@ -26,14 +27,15 @@ from pii_tracer.model.locations import ObjectLocation, is_object_place, object_l
 
 
 def declared_places(
-    estate: Estate, registered: Sequence[StoredTable] = ()
+    estate: Estate, registered: Sequence[StoredTable] = (), opaque: Collection[ObjectLocation] = ()
 ) -> tuple[tuple[ObjectLocation, StoredFiles], ...]:
     """The places that the estate file names, and the tables in none of them that it declares or its catalogs name;
-    sorted.
+    sorted. opaque: folders of tables whose files are not plain rows.
     """
     places = [one for store in estate.object_stores for one in store.located()]
     declared = (table.location for catalog in estate.catalogs.values() for table in catalog.tables)
     tables = {*(object_location(text) for text in declared if is_object_place(text)), *(t.location for t in registered)}
+    tables.update(opaque)
     for location in sorted(tables, key=str):
         if not any(place.holds(location) for place, _ in places):
             places.append((location, StoredFiles(prefix=location.key)))
@@ -41,18 +43,20 @@ def declared_places(
 
 
 def discover_object_places(
-    estate: Estate, registered: Sequence[StoredTable] = ()
+    estate: Estate, registry: Registry
 ) -> tuple[tuple[ObjectPlace, ...], tuple[InventoryGap, ...]]:
     """Every declared place with its versions, each table in it as a place of its own, and a gap for each; and a gap for
-    what could not be listed. registered: tables of catalogs.
+    what could not be listed. registry: what the estate's catalogs name there.
     """
-    places, gaps = list[ObjectPlace](), list[InventoryGap]()
-    for location, declared in declared_places(estate, registered):
+    places, gaps, registered = list[ObjectPlace](), list[InventoryGap](), registry.stored
+    for location, declared in declared_places(estate, registered, registry.opaque_stored):
         try:
             places += places_now(estate, location, declared)
         except EstateError as error:
             gaps.append(unread_gap(location, error))
     places = [_with_names(place, [one for one in registered if one.location == place.location]) for place in places]
+    opaque = _opaque([place.location for place in places], registry)
+    places = [place.model_copy(update={"opaque": opaque.get(place.location)}) for place in places]
     missing = (
         one for one in registered if one.format not in PLAIN and not any(p.location == one.location for p in places)
     )
@@ -65,6 +69,25 @@ def _with_names(place: ObjectPlace, tables: Sequence[StoredTable]) -> ObjectPlac
         return place
     told = {"table_name": tables[0].name, "registered": tables[0].format, "named": named(tables)}
     return place.model_copy(update=told)
+
+
+def _opaque(places: Sequence[ObjectLocation], registry: Registry) -> dict[ObjectLocation, str]:
+    """By place, the table whose files lie in it and are not its rows: the innermost table counts."""
+    tables = {table.location for table in registry.stored}
+    opaque = {at: title for at, title in registry.opaque_stored.items() if at not in tables}
+    found = {}
+    for place in places:
+        around = _innermost({*opaque, *tables}, place)
+        inside = (at for at in sorted(opaque, key=str) if place.holds(at) and _innermost(places, at) == place)
+        one = around if around in opaque else next(inside, None)
+        if one is not None:
+            found[place] = opaque[one]
+    return found
+
+
+def _innermost(places: Iterable[ObjectLocation], one: ObjectLocation) -> ObjectLocation | None:
+    """The place that another one is, or lies in."""
+    return max((p for p in places if p.holds(one)), key=lambda p: len(p.key), default=None)
 
 
 def _missing(table: StoredTable) -> InventoryGap:

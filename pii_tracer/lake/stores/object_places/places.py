@@ -13,10 +13,10 @@ from pii_tracer.model.locations import ObjectLocation
 
 class ObjectPlace(Frozen):
     """versions: sorted by key and id. table: it is the folder of a table; format: the table's, None where the metadata
-    of several lies in it. table_name, registered: the name and the format that a catalog gives
-    it; named: what else catalogs tell of it. untreated: why no step erases the table. read_by:
-    tables elsewhere whose files may lie in it. agreed: who agreed that versions of deleted objects may go, and why, as
-    the estate file says.
+    of several lies in it. table_name, registered: the name and the format that a catalog gives it; named: what else
+    catalogs tell of it. opaque: a catalog's title of a table whose files here are not plain rows. untreated: why no
+    step erases the table. read_by: tables elsewhere whose files may lie in it. agreed: who agreed that versions of
+    deleted objects may go, and why, as the estate file says.
     """
 
     location: ObjectLocation
@@ -25,6 +25,7 @@ class ObjectPlace(Frozen):
     table: bool = False
     table_name: str | None = None
     registered: Format | None = None
+    opaque: str | None = None
     named: NamedTable = NamedTable()
     format: Format | None = None
     untreated: str | None = None
