@@ -57,6 +57,10 @@ test-spark4: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=
 FAST_DISK := $(shell test -w /dev/shm && df -Pk /dev/shm | awk 'NR == 2 && $$4 > 8000000 {print "/dev/shm"}')
 test test-slow test-nightly test-spark4 test-airflow: export TMPDIR := $(or $(TMPDIR),$(FAST_DISK),/tmp)
 
+# Python keeps the modules that it compiled, also where the environment forbids it, as many images do: each of some
+# hundred processes would compile what it imports anew, the tests' own modules included
+export PYTHONDONTWRITEBYTECODE :=
+
 test: setup $(CLASSES) lint types imports ## every check and every test but the slow ones, the tests of a file in one order
 	$(PYTEST) -m 'not slow and not nightly'
 

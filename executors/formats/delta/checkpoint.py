@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from executors.context import ExecutionContext
+from executors.formats.delta.engine_state import delta_log, newest_version, session_of
 from executors.formats.delta.table_settings import with_every_commit, without_tombstones
 from pii_tracer.lake.formats.delta.log_files import complete_checkpoint
 from pii_tracer.lake.stores.any_place import AnyPlace
@@ -55,29 +56,19 @@ class Checkpoints:
     def forget(self) -> None:
         """The engine's picture of the log goes: files of it have gone. A Connect server lists the log by itself."""
         if self._ctx.estate.spark.remote is None:
-            self._log().clearCache()
+            delta_log(self._ctx).clearCache()
 
     def _call(self) -> None:
         self.forget()
-        session = getattr(self._ctx.spark, "_jsparkSession")  # noqa: B009 (not in Spark Connect)
-        self._log().forTable(session, engine_path(str(self._folder))).checkpoint()
-
-    def _log(self) -> Any:
-        return getattr(self._ctx.spark, "_jvm").org.apache.spark.sql.delta.DeltaLog  # noqa: B009 (not in Spark Connect)
+        delta_log(self._ctx).forTable(session_of(self._ctx), engine_path(str(self._folder))).checkpoint()
 
     def _sql(self, statement: str) -> Any:
         return self._ctx.spark.sql(statement)
 
     def _complete(self) -> int:
         version = complete_checkpoint(self._folder)
-        if version is None or version != newest_version(self._ctx, self._table):
+        if version is None or version != newest_version(self._ctx, self._table, self._folder):
             raise RunError(
                 "the checkpoint is not complete", where=str(self._folder), todo="resume; if it stays, look at the log"
             )
         return version
-
-
-def newest_version(ctx: ExecutionContext, table: str) -> int:
-    """The table's current version, as the engine says."""
-    row = ctx.spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").first()
-    return int(row["version"])  # type: ignore[index]

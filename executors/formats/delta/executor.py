@@ -25,7 +25,8 @@ from executors.engine.match_sql import (
     leaf,
     match_of,
 )
-from executors.formats.delta.checkpoint import Checkpoints, newest_version
+from executors.formats.delta.checkpoint import Checkpoints
+from executors.formats.delta.engine_state import live_files, newest_version
 from executors.formats.delta.spark_support import DeltaOnSpark
 from executors.formats.delta.sweep_rules import (
     Due,
@@ -262,7 +263,7 @@ class DeltaExecutor(TableExecutor):
     def _log_left(self, step: Step, copy: Copy | None) -> list[str]:
         folder = self._place(step)
         version = complete_checkpoint(folder)
-        if version is None or not settings_only(folder, version + 1, newest_version(self._ctx, _table(step))):
+        if version is None or not settings_only(folder, version + 1, newest_version(self._ctx, _table(step), folder)):
             return ["the current version has no complete checkpoint"]
         left = self._spent(folder, version)
         findings = not_back(folder) + ([f"{len(left)} log files lie below checkpoint {version}"] if left else [])
@@ -275,7 +276,7 @@ class DeltaExecutor(TableExecutor):
         return _table(step)
 
     def _newest(self, step: Step) -> str:
-        return str(newest_version(self._ctx, _table(step)))
+        return str(newest_version(self._ctx, _table(step), self._place(step)))
 
     def _foreign_files(self, step: Step) -> bool:
         return any(file.external for file in self._files(step))
@@ -288,8 +289,7 @@ class DeltaExecutor(TableExecutor):
         """
         folder = self._place(step)
         found = due(folder, int(step.parameters["retain_hours"]), self._ctx.in_flight_hours)
-        detail = self._sql(f"DESCRIBE DETAIL {_table(step)}").first()
-        if detail is None or detail["numFiles"] != len(self._files(step)):
+        if live_files(self._ctx, _table(step), folder) != len(self._files(step)):
             raise RunError(
                 "the engine and the log disagree on the live files; nothing was swept",
                 where=str(folder),

@@ -37,6 +37,7 @@ from executors.formats.iceberg.referenced_files import (
     untracked,
     with_deleted_entries,
 )
+from executors.formats.iceberg.references import Reference, references
 from executors.formats.iceberg.spark_support import IcebergOnSpark
 from executors.formats.iceberg.tag_expiry import AwaitingRef
 from executors.formats.table_steps import (
@@ -277,7 +278,7 @@ class IcebergExecutor(TableExecutor):
         name = step.parameters["ref"]
         # by identifier: with Hudi's extension in the session, VERSION AS OF a name is not resolved
         target = f"{_table(step)}.{quote(step.parameters['kind'] + '_' + name)}"
-        kinds = self._refs(step)
+        kinds = {ref: found.kind for ref, found in self._refs(step).items()}
         if name not in kinds:
             return [f"{name} is not there"]
         if copy and copy.mask:
@@ -353,19 +354,17 @@ class IcebergExecutor(TableExecutor):
         return row.asDict() if row else {}
 
     def _snapshot(self, step: Step, ref: str | None = None) -> str | None:
-        name = string_literal(ref or "main")
-        row = self._sql(f"SELECT snapshot_id FROM {_table(step)}.refs WHERE name = {name}").first()
-        return str(row[0]) if row else None
+        found = self._refs(step).get(ref or "main")
+        return str(found.snapshot) if found else None
 
-    def _refs(self, step: Step) -> dict[str, str]:
-        return {row[0]: row[1] for row in self._sql(f"SELECT name, type FROM {_table(step)}.refs").collect()}
+    def _refs(self, step: Step) -> Mapping[str, Reference]:
+        return references(self._ctx, _table(step))
 
     def _ref_snapshot(self, step: Step, name: str) -> int:
-        query = f"SELECT snapshot_id FROM {_table(step)}.refs WHERE name = {string_literal(name)}"
-        row = self._sql(query).first()
-        if row is None:
+        found = self._refs(step).get(name)
+        if found is None:
             raise RunError(f"the reference {name} is not there", where=_name(step), todo="plan again")
-        return int(row[0])
+        return found.snapshot
 
     def _set(self, step: Step, properties: dict[str, str]) -> None:
         pairs = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in properties.items())
@@ -373,11 +372,10 @@ class IcebergExecutor(TableExecutor):
 
     def _retention(self, step: Step, tag: str) -> str:
         """The RETAIN clause a tag was made with: moved without it, the tag would stay for ever."""
-        query = f"SELECT max_reference_age_in_ms FROM {_table(step)}.refs WHERE name = {string_literal(tag)}"
-        row = self._sql(query).first()
-        if row is None or row[0] is None:
+        found = self._refs(step).get(tag)
+        if found is None or found.keep_ms is None:
             return ""
-        return f" RETAIN {-(-int(row[0]) // _DAY_MS)} DAYS"
+        return f" RETAIN {-(-found.keep_ms // _DAY_MS)} DAYS"
 
     def _properties(self, step: Step) -> dict[str, str]:
         return {row[0]: row[1] for row in self._sql(f"SHOW TBLPROPERTIES {_table(step)}").collect()}

@@ -36,15 +36,17 @@ def slow(window: Weekly, after: datetime, need: timedelta) -> datetime:
     """The first minute from which the window stays open for so long, or opens, where no usual one is as long."""
     hours = [timedelta(hours=t.hour, minutes=t.minute) for t in (window.begin, window.end)]
     usual = hours[1] - hours[0] if hours[1] > hours[0] else hours[1] - hours[0] + timedelta(days=1)
-    minutes = [after + MINUTE * n for n in range(-1, 24 * 60 * 24)]
-    opened = [is_open(window, moment) for moment in minutes]
-    lasts = [0] * (len(minutes) + 1)
-    for at in reversed(range(len(minutes))):
-        lasts[at] = lasts[at + 1] + 1 if opened[at] else 0
-    for at in range(1, len(minutes)):
-        fits = MINUTE * lasts[at] >= need
-        if opened[at] and (fits or (need > usual and not opened[at - 1])):
-            return minutes[at]
+    first, newly, before = None, False, is_open(window, after - MINUTE)
+    for n in range(24 * 60 * 24):
+        moment = after + MINUTE * n
+        opened = is_open(window, moment)
+        if opened and first is None:
+            first, newly = moment, not before
+        elif first is not None and not opened:  # of one opening, no later minute fits where the first does not
+            if moment - first >= need or (need > usual and newly):
+                return first
+            first = None
+        before = opened
     raise AssertionError("no window in three weeks")
 
 
