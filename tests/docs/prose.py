@@ -64,7 +64,8 @@ def blocks(page: str) -> Iterator[str]:
     paragraph: list[str] = []
     for line in [*page.splitlines(), ""]:
         row = line.lstrip().startswith("|")
-        alone = row or not line.strip() or line.startswith("#") or _ITEM.match(line)
+        item = _ITEM.match(line)
+        alone = row or item or not line.strip() or line.startswith("#")
         if alone and paragraph:
             yield plain(" ".join(paragraph))
             paragraph = []
@@ -73,7 +74,7 @@ def blocks(page: str) -> Iterator[str]:
         elif line.startswith("#"):
             yield plain(line.lstrip("# "))
         elif line.strip():
-            paragraph.append(_ITEM.sub("", line, count=1).strip())
+            paragraph.append(line[item.end() if item else 0 :].strip())
 
 
 def of_page(path: Path) -> list[str]:
