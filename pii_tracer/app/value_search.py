@@ -130,7 +130,7 @@ class Searched:
         for line in self.unverified[:50]:
             yield f"unverified: {line}"
         if self.short and self.residue:
-            yield f"{self.short} of the values are short numbers: whose they are, only their columns tell"
+            yield f"{self.short} of the values are short numbers: only their columns show whose they are"
         numbers = f"found in {len(self.residue)} places · unverified {len(self.unverified)}"
         yield f"{self.state.value}: {self.values} values · {numbers}"
 

@@ -106,9 +106,9 @@ def _overlap(archives: tuple[Archive, ...]) -> str | None:
         for other in (*archives[:number], *archives[number + 1 :]):
             if inner.bucket == other.bucket and inner.prefix.startswith(other.prefix):
                 return (
-                    f"the archive `{other.name}` takes in all of the archive `{inner.name}`: in the bucket"
-                    f" {inner.bucket} the prefix `{other.prefix}` begins `{inner.prefix}`, and a prefix ends where its"
-                    " characters end, not at a folder; end prefixes with `/`, and declare a place once"
+                    f"the archive `{other.name}` contains all of the archive `{inner.name}`: in the bucket"
+                    f" {inner.bucket} the prefix `{inner.prefix}` begins with `{other.prefix}`. A prefix need not end"
+                    " at a folder: end prefixes with `/`, and declare a place once"
                 )
     return None
 

@@ -39,7 +39,7 @@ class LakefsRepository(Frozen):
     @classmethod
     def _some(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value:
-            raise ValueError('name at least one prefix; "" stands for the whole repository')
+            raise ValueError('name at least one prefix; "" means the whole repository')
         return value
 
 

@@ -141,7 +141,7 @@ class Named(Frozen):
         new = {name.lower() for name in (*cleared, *self.several_columns, *(key.column for key in self.other_keys))}
         twice = sorted(name for name in new if names.count(name) > 1)
         if twice:
-            raise ValueError(f"{', '.join(twice)} stands twice among key, `other_keys`, `clears` and the others")
+            raise ValueError(f"{', '.join(twice)} is twice among key, `other_keys`, `clears` and the others")
         return self
 
 
@@ -237,7 +237,7 @@ class Subject(Named):
         names = [name for name, _ in self.by_table]
         if len(set(names)) != len(names):
             raise ValueError(
-                "a table stands twice among the source and the further `tables`: name it once, and its further key"
+                "a table is twice among the source and the further `tables`: name it once, and its further key"
                 " columns under `other_keys`"
             )
         if any(key.row is RowFate.DELETE for key in self.other_keys):

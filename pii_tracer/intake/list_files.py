@@ -149,7 +149,7 @@ def _of_csv(stream: IO[str], form: Form, where: str) -> Iterator[Row]:
         )
     header = _fields(first, form)
     if header is None:
-        raise RequestError("the header of the list cannot be read", where=f"{where}, line 1", todo="mend its quotes")
+        raise RequestError("the header of the list cannot be read", where=f"{where}, line 1", todo="correct its quotes")
     places = _places([name.strip() for name in header], form, f"{where}, line 1")
     for number, line, wrong in lines:
         values = None if wrong else _fields(line, form)

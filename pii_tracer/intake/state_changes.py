@@ -64,7 +64,7 @@ def open_one(connection: Connection, name: str) -> Stored:
     found = one(connection, name)
     if found.state not in OPEN:
         raise UsageError(
-            f"the request {found.id} is {found.state} already", todo="`pii-tracer requests show` tells more"
+            f"the request {found.id} is {found.state} already", todo="`pii-tracer requests show` says more"
         )
     return found
 

@@ -67,7 +67,7 @@ def check_position(said: Mapping[str, Any]) -> list[str]:
     before, path = bytes.fromhex(previous["root"]), [bytes.fromhex(node) for node in previous["consistency"]]
     found = []
     if previous["size"] != size - 1:
-        found.append("the attestation before this one stands at another place of the log")
+        found.append("the attestation before this one is at another place of the log")
     inclusion = [bytes.fromhex(node) for node in previous["inclusion"]]
     if not merkle_tree.verify_inclusion(merkle_tree.leaf_hash(line), size - 1, size, inclusion, root):
         found.append("the attestation before this one is not in the log's tree")
@@ -89,7 +89,7 @@ def check_previous(said: Mapping[str, Any], envelope: bytes, before: Mapping[str
     if digest_of(envelope) != previous["attestation"]:
         return ["the attestation given is not the one before this one (give that one, or the whole log)"]
     if (before["size"], before["root"]) != (previous["size"], previous["root"]):
-        return ["this attestation tells another history of the log than the one before it"]
+        return ["this attestation has another history of the log than the one before it"]
     return []
 
 
@@ -104,7 +104,7 @@ def check_log(said: Mapping[str, Any], envelope: bytes, log: bytes) -> list[str]
         found.append("the log before this attestation is not the one it was made over")
     stands = canonical_object(lines[size])
     if stands is None or stands.get("attestation") != digest_of(envelope):
-        found.append("another attestation stands in the log where this one must stand")
+        found.append("another attestation is in the log where this one must be")
     after = lines[size + 1 :] if whole(log) else lines[size + 1 : -1]  # a torn line was never told to stand
     if not all(map(_is_line, after)):
         found.append("a line after this attestation is none of a log")

@@ -269,7 +269,7 @@ class _Check:
         try:
             opened = dsse.unseal(data, self.given.approvers or ())
         except ReviewError:
-            self.find(Check.CONFIRMATION, f"what stands for the confirmation of step {step} is none")
+            self.find(Check.CONFIRMATION, f"the confirmation of step {step} is not valid")
             return
         digests = [subject["digest"] for subject in opened.statement["subject"]]
         of_plan = digests == [{"sha256": self.claims["plan"]["digest"].removeprefix("sha256:")}]

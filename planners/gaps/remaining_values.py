@@ -19,13 +19,13 @@ from planners.step_drafts import CopyDraft, slug
 
 _WAIVED = "; or it is waived, and the run ends with residue"
 _TODO = (
-    "their owner clears the value in these rows before the run (they are other people's: nothing here changes them);"
-    " or, if the rows are the persons', the estate file or the jobs' lineage tells a key of theirs in them"
+    "their owner clears the value in these rows before the run (they are other people's: nothing here changes them)."
+    " Or, if the rows are the persons', the estate file or the jobs' lineage names a key of theirs in them"
 )
 _OFFERED = {
-    "other_keys": "; or, only if the column names a second person of the same kind, the estate file names it under"
-    " `other_keys`, which empties it in these rows (never for a number that another system counts: that would harm its"
-    " rows)",
+    "other_keys": ". Or, only if the column names a second person of the same kind, the estate file names it under"
+    " `other_keys`, which empties it in these rows. Never do that for a number that another system counts: it would"
+    " harm its rows",
     "not_keys": "; or, where the column holds another system's numbers (most of them are no keys of the source), its"
     " owner says so under `not_keys`",
 }

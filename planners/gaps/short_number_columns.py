@@ -42,8 +42,8 @@ _ANY = "id"
 _NAMES = re.compile(r"[^<>,:`\s]+")
 
 _TODO = (
-    "if it is the person's: lineage or the subject's `tables` in the estate file tell so, then plan again, or its owner"
-    " removes it; if it is another thing's number, it is waived"
+    "if it is the person's, let lineage or the subject's `tables` in the estate file say so, then plan again, or let"
+    " its owner remove it. If it is another thing's number, waive it"
 )
 
 

@@ -21,7 +21,7 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
     for item in items:
         told = world.described.get(item.state.location, ()) if item.state else ()
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
-            reason = f"the table tells the person in its {', '.join(told)}, which erasing rows leaves as it is"
+            reason = f"the table names the person in its {', '.join(told)}, which erasing rows leaves as it is"
             gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _todo()))
     return (*gaps, *_of_catalogs(world), *_of_jobs(world))
 
@@ -48,7 +48,7 @@ def _of_catalogs(world: World) -> Iterator[Gap]:
                 id=f"gap-{GapKind.TABLE_TEXT}-{name}",
                 dataset=None,
                 kind=GapKind.TABLE_TEXT,
-                reason=f"the catalog tells the person in {', '.join(one.places)}, which erasing rows leaves as it is",
+                reason=f"the catalog names the person in {', '.join(one.places)}, which erasing rows leaves as it is",
                 evidence=f"{one.title}: its owner takes the value out ({one.remedy}), then plan again",
             )
         if one.unread:
@@ -65,5 +65,5 @@ def _todo() -> str:
     more = (planner.text_remedy(name) for name, planner in format_planners())
     return (
         f"its owner takes the value out ({'; '.join((_STATEMENTS, *(one for one in more if one)))}), then plan again:"
-        " the plan's steps remove the metadata that told it before"
+        " the plan's steps remove the metadata that had it before"
     )

@@ -141,7 +141,7 @@ class _Case:
         known = self._facts
         gaps = []
         if known.unread:
-            gaps.append(self._gap(GapKind.KEY_UNREAD, state, f"whose keys are in it cannot be told: {known.unread}"))
+            gaps.append(self._gap(GapKind.KEY_UNREAD, state, f"it is unknown whose keys are in it: {known.unread}"))
         if known.kms and known.kms.state != "Enabled":
             why = f"the KMS key of the whole table is {known.kms.state}: everybody's cells go with it"
             gaps.append(self._gap(GapKind.KEY_KMS_STATE, state, why))

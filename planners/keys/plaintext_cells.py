@@ -23,7 +23,7 @@ def plain_beside(state: TableState, known: Sequence[PlainCells]) -> list[Gap]:
         told += [f"{one.files} file(s) could not be looked into for that"] if one.files else []
         reason = (
             f"of rows that are not known to be other people's, old versions included: {'; '.join(told)}. What is plain"
-            " stays readable when the key is gone: encrypt or erase it and let its old versions expire, then plan"
+            " stays readable when the key is gone. Encrypt or erase it and let its old versions expire, then plan"
             " again; waive this where somebody looked and it is not the person's"
         )
         name, evidence = slug(title(state)), "the estate file, `keys`"

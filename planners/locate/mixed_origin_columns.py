@@ -43,7 +43,7 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
         unknown -= _above(found, world) if unknown else set()
         others = sorted(_shown(world, source) for source in unknown)
         others += [
-            f"something that the job {job} does not tell" for job in _silent(found, world, state.dataset, column)
+            f"something that the job {job} does not report" for job in _silent(found, world, state.dataset, column)
         ]
         if others:
             gaps.append(

@@ -105,6 +105,6 @@ def _not_before(request: Request, rules: Rules, as_of: datetime) -> datetime | N
         raise PlanError(
             str(missing),
             where=f"request {request.id}, {request.law}",
-            todo="tell the person, and say when in `noticed`; `pii-tracer laws` has the rule",
+            todo="inform the person, and say when in `noticed`; `pii-tracer laws` has the rule",
         ) from None
     return in_utc(waits) if waits else None

@@ -24,8 +24,8 @@ def streaming_state(state: TableState, seen: Evidence | None) -> Gap | Examined:
         id=f"gap-streaming_state-{slug(state.location)}",
         dataset=state.dataset,
         kind=GapKind.STREAMING_STATE,
-        reason="the state of a streaming query holds the person, or that cannot be told, and no statement deletes a row"
-        " of it: its owner lets the watermark drop it, or starts the query with a new checkpoint after the erasure and"
+        reason="the state of a streaming query holds the person, or may hold the person, and no statement deletes a row"
+        " of it. Its owner lets the watermark drop it, or starts the query with a new checkpoint after the erasure and"
         " removes this one",
         evidence=f"found: {found}" if found else same or unread,
     )

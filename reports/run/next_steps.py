@@ -39,5 +39,5 @@ def next_steps(result: Mapping[str, Any], state: str | None = None) -> tuple[str
     if result["waiting_until"]:
         told.append(f"from {result['waiting_until']} on, or when who is waited for has answered: {resume}")
     if result["failed"] and not told:
-        told.append(f"mend what failed, then {resume}")
+        told.append(f"fix what failed, then {resume}")
     return tuple(told)

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ALLOWLIST = Path(__file__).with_name("plain_english_allowlist.json")
 CODE = ("pii_tracer", "planners", "executors", "reports")
 LONGEST = 30
 """Words in a sentence."""
@@ -39,7 +38,7 @@ LISTED = {
 _LISTED = re.compile(rf"\b({'|'.join(map(re.escape, LISTED))})\b", re.IGNORECASE)
 _END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[)\"'*_”]*\s+")
 _SQL = re.compile(r"\b(SELECT|CREATE|INSERT|MERGE|DELETE FROM|ALTER|CALL)\b")
-_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+_ITEM = re.compile(r"\s*(?:[-*+]|(\d+)[.)])\s+")
 
 
 def sentences(text: str) -> list[str]:
@@ -62,9 +61,12 @@ def blocks(page: str) -> Iterator[str]:
     page = re.sub(r"(?ms)^ *(```|~~~).*?^ *\1 *$", "\n", page)
     page = re.sub(r"(?s)<!--.*?-->", "", page)
     paragraph: list[str] = []
+    in_item = False
     for line in [*page.splitlines(), ""]:
         row = line.lstrip().startswith("|")
         item = _ITEM.match(line)
+        if item and item[1] not in (None, "1") and paragraph and not in_item:
+            item = None  # a number at the start of a line, in the middle of a paragraph, begins no list
         alone = row or item or not line.strip() or line.startswith("#")
         if alone and paragraph:
             yield plain(" ".join(paragraph))
@@ -74,6 +76,7 @@ def blocks(page: str) -> Iterator[str]:
         elif line.startswith("#"):
             yield plain(line.lstrip("# "))
         elif line.strip():
+            in_item = bool(item) or bool(paragraph and in_item)
             paragraph.append(line[item.end() if item else 0 :].strip())
 
 
@@ -136,32 +139,11 @@ def listed(found: list[str]) -> list[str]:
     return [f"{match[0]}: {s}" for s in found for match in _LISTED.finditer(s)]
 
 
-def measured() -> dict[str, dict[str, list[str]]]:
-    """By file: its sentences that are too long, and its listed words. Files without either are left out."""
-    result = {}
+def faults() -> list[str]:
+    """Every sentence that is too long, and every listed word, with its file."""
+    found = []
     for path, read in [*((p, of_page) for p in pages()), *((m, of_module) for m in modules())]:
-        found = read(path)
-        faults = {"long": too_long(found), "listed": listed(found)}
-        if any(faults.values()):
-            result[path.relative_to(ROOT).as_posix()] = faults
-    return result
-
-
-if __name__ == "__main__":  # python -m tests.docs.prose [FILE…]: show the faults; --write: lower the allowlist
-    import json
-    import sys
-
-    now = measured()
-    if sys.argv[1:] == ["--write"]:
-        allowed = json.loads(ALLOWLIST.read_text())
-        lowered = {
-            file: {kind: min(len(found), allowed[file][kind]) for kind, found in faults.items()}
-            for file, faults in now.items()
-            if file in allowed
-        }
-        ALLOWLIST.write_text(json.dumps(lowered, indent=1) + "\n")
-    else:
-        for file in sys.argv[1:] or now:
-            for kind, found in now.get(file, {}).items():
-                for sentence in found:
-                    print(f"{file}: {kind}: {sentence}")
+        file, here = path.relative_to(ROOT).as_posix(), read(path)
+        found += [f"{file}: {words(s)} words: {s}" for s in too_long(here)]
+        found += [f"{file}: {word}" for word in listed(here)]
+    return found

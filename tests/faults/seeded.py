@@ -250,7 +250,7 @@ SEEDED = (
     ),
     Seeded(
         3,
-        "the lease in S3 is overwritten whatever stands there by then",
+        "the lease in S3 is overwritten whatever is there by then",
         around(LeaseObject, "write", whatever_stands_there),
         lease_s3.test_of_two_who_see_the_same_silence_one_takes_over,
     ),
@@ -329,7 +329,7 @@ SEEDED = (
     ),
     Seeded(
         9,
-        "a verdict does not tell the residue that it found",
+        "a verdict does not report the residue that it found",
         both(
             put(CopyVerdict, "residue", property(lambda _: ())),
             put(CopyVerdict, "erased", property(lambda _: True)),

@@ -256,7 +256,7 @@ RESULT = {
         ({"unverified": ["c1: cut off"]}, ["could not be read"]),
         ({"drift": [{}]}, ["plan again"]),
         ({"waiting_until": "2026-12-01T00:00:00+00:00"}, ["from 2026-12-01"]),
-        ({"failed": [{}]}, ["mend what failed"]),
+        ({"failed": [{}]}, ["fix what failed"]),
     ],
 )
 def test_a_run_that_is_not_complete_says_what_to_do_next(changes: dict[str, Any], words: list[str]) -> None:

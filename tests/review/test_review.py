@@ -87,7 +87,7 @@ def test_a_plan_file_is_read_as_the_bytes_it_is(tmp_path: Path) -> None:
     [
         (b"{", "not JSON"),
         (b"\xff{}", "not JSON"),
-        (b'{"format_version": 1, "format_version": 1}', "stands twice"),
+        (b'{"format_version": 1, "format_version": 1}', "is there twice"),
         (b'{"format_version": NaN}', "NaN"),
         (b'{"format_version": 2}', "version 2 is not known"),
         (b'{"format_version": true}', "not known"),

@@ -167,7 +167,7 @@ class Rewriting:
                 f" {', '.join(sorted({item['reason'] for item in failed}))}",
                 facts | {"failed": failed},
                 where=self.parameters.where,
-                todo="see the reasons in the journal, mend them, then `pii-tracer resume`",
+                todo="see the reasons in the journal, remove them, then `pii-tracer resume`",
             )
         return Outcome(facts, waiting_until=again)
 

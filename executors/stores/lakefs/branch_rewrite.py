@@ -150,7 +150,7 @@ class Rewriting:
             raise RunError(
                 "the name or the metadata of an object holds the person, and a rewrite keeps both",
                 where=branch,
-                todo="write it anew under another name, delete the old one, then make a new plan",
+                todo="write it again under another name, delete the old one, then make a new plan",
             )
         kept = self.removal.kept(data)
         if kept.data is None:

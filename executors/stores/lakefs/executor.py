@@ -235,7 +235,7 @@ class _Work:
             what = f"{len(kept)} active commit(s) keep the objects alive: {', '.join(c[:12] for c in kept[:3])}"
             todo = "a branch or a tag was made from an old commit, or the rules changed: make a new plan"
         else:
-            why = "what keeps them cannot be told" if kept is None else "no active commit keeps them"
+            why = "what keeps them is unknown" if kept is None else "no active commit keeps them"
             what = f"{len(left)} object(s) are still in the storage, and {why}"
             todo = (
                 f"{awaited.owner} runs lakeFS's garbage collection, and in a bucket with versions removes noncurrent"

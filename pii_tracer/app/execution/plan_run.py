@@ -330,7 +330,7 @@ def _baseline(
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):
             raise Refused(
-                "the run has begun and its baseline is gone: nobody could tell what other people lost",
+                "the run has begun and its baseline is gone: what other people lost could not be counted",
                 where=str(folder.baseline),
                 todo="put the file back",
             )

@@ -214,7 +214,7 @@ def list_(estate_file: Path, state: Path, states: tuple[str, ...], due_before: s
 @click.option("--as-of", help="the time to reckon from  [default: now]")
 @format_option("text", "json")
 def forecast(estate_file: Path, state: Path, policy: Path | None, as_of: str | None, fmt: str) -> int:
-    """Tell in which batches (`batches` of the policy) the requests that wait will be, and which cannot be in time, and
+    """Show in which batches (`batches` of the policy) the waiting requests will be. If some cannot be in time, say
     why: exit 7.
 
     \b
@@ -350,7 +350,7 @@ _SHORTEST_TOKEN = 16
 @state_option
 @click.option("--listen", default="127.0.0.1:8181", show_default=True, help="HOST:PORT")
 def serve_(listen: str, estate_file: Path, state: Path) -> int:
-    """Take requests over HTTP, tell their states, take them back. Ends with Ctrl-C.
+    """Take requests over HTTP, show their states, withdraw them. Ends with Ctrl-C.
 
     PII_TRACER_REQUESTS_TOKEN: the bearer token that clients give; always needed, 16 characters at least.
 

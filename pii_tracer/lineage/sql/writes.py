@@ -117,7 +117,7 @@ def _listed(query: Query, place: exp.Schema) -> list[str]:
             known = [c for c, _ in query.names.columns(query.names.of(place.this))]
             excepted = {e.name.lower() for e in item.args.get("except_") or ()}
             if not known:
-                query.findings.doubt("`*` stands for columns of a table whose schema is not given")
+                query.findings.doubt("`*` means columns of a table whose schema is not given")
             found += [c for c in known if c.lower() not in excepted]
         else:
             found.append(item.name)
@@ -315,7 +315,7 @@ def exported(query: Query, node: exp.Export) -> Draft:
     value = uri.args.get("value") if uri is not None else None
     relation = query.relation(node.this)
     if not isinstance(value, exp.Expression):
-        query.findings.doubt("where EXPORT DATA writes to is not told")
+        query.findings.doubt("EXPORT DATA does not say where it writes to")
         return drafted(query, Effect.REPLACE, BARE, relation, list(relation.fields))
     folder = value.name.rsplit("/", 1)[0] if "*" in value.name else value.name
     return drafted(query, Effect.REPLACE, path_table(folder.rstrip("/")), relation, list(relation.fields))

@@ -195,7 +195,7 @@ def _wrong(digest: Digest, before: Digest | None, keys: Mapping[str, RSAPublicKe
         return found
     previous = body.get("previousDigestS3Object")
     if previous is None:
-        found.append("the chain begins anew here: logging was off, or digests were taken out")
+        found.append("a new chain begins here: logging was off, or digests were taken out")
     elif _place(str(previous)) != before.place:
         found.append("the digest before it is missing")
     elif (body.get("previousDigestHashValue"), body.get("previousDigestSignature")) != (

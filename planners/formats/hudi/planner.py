@@ -75,7 +75,7 @@ class HudiPlanner(FormatPlanner):
                 return None
             return (
                 "Hudi's own notes (a commit's extraMetadata, for one) hold a value, and no procedure rewrites them: its"
-                " owner writes the table anew without them, and drops this one"
+                " owner writes the table again without them, and drops this one"
             )
         if not _OWN_NAME.search(parts[-1]):
             return "a file in a Hudi table's folder that is not named as Hudi's, which no clean removes: its owner does"
@@ -100,8 +100,8 @@ def _logs_changes(state: TableState) -> str | None:
     if state.properties.get(_CDC, "").lower() != "true":
         return None
     return (
-        f"a Hudi table that logs its changes ({_CDC} is true): the log of a DELETE holds the rows that it takes"
-        " out, and no step removes such logs; its owner switches it off and writes the table again, then plan again"
+        f"a Hudi table that logs its changes ({_CDC} is true). The log of a DELETE holds the rows that it takes"
+        " out, and no step removes such logs. Its owner switches it off and writes the table again, then plan again"
     )
 
 
@@ -110,9 +110,9 @@ def _bootstrapped(state: TableState) -> str | None:
     if HUDI_BOOTSTRAPPED not in state.properties:
         return None
     return (
-        "a Hudi table that was bootstrapped: it may read rows by their position in the files that it was made of"
-        f" ({state.properties[HUDI_BOOTSTRAPPED]}), and gives others' rows wrong keys once one is taken out there;"
-        " its owner writes it anew as a table that has all of its rows itself, then plan again"
+        "a Hudi table that was bootstrapped. It may read rows by their position in the files that it was made of"
+        f" ({state.properties[HUDI_BOOTSTRAPPED]}), and gives others' rows wrong keys once one is taken out there."
+        " Its owner writes it again as a table that has all of its rows itself, then plan again"
     )
 
 
@@ -123,8 +123,8 @@ def _indexed(state: TableState) -> str | None:
     if not found:
         return None
     return (
-        f"a Hudi table with a secondary index ({', '.join(found)}): the delete of the persons' rows fails in Hudi 1.2"
-        " while it is there; its owner drops it (DROP INDEX … ON the table), then plan again"
+        f"a Hudi table with a secondary index ({', '.join(found)}). The delete of the persons' rows fails in Hudi 1.2"
+        " while it is there. Its owner drops it (DROP INDEX … ON the table), then plan again"
     )
 
 
@@ -135,6 +135,6 @@ def _partitioned_by(state: TableState, keys: Collection[str]) -> str | None:
     if not named:
         return None
     return (
-        f"a Hudi table that is partitioned by a key of the person ({', '.join(named)}): its timeline goes on naming the"
-        " partition, and no procedure rewrites that; its owner writes the table again under other partitions"
+        f"a Hudi table that is partitioned by a key of the person ({', '.join(named)}). Its timeline goes on naming the"
+        " partition, and no procedure rewrites that. Its owner writes the table again under other partitions"
     )

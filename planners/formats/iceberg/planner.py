@@ -114,8 +114,8 @@ def _writes_elsewhere(state: TableState) -> str | None:
         told = state.properties.get(name)
         if told and not _is_inside(told, state.location):
             return (
-                f"an Iceberg table whose data files go to a folder of their own ({name}): no step clears that folder,"
-                " and it is not searched with the table; its owner unsets the property and has the files written again"
+                f"an Iceberg table whose data files go to a folder of their own ({name}). No step clears that folder,"
+                " and it is not searched with the table. Its owner unsets the property and has the files written again"
                 " in the table's folder (rewrite_data_files, expire_snapshots), then plan again"
             )
     return None

@@ -50,8 +50,8 @@ class PlainFilesPlanner(FormatPlanner):
         if not named:
             return None
         return (
-            f"a bare folder that is partitioned by a key of the person ({', '.join(named)}): no file tells whose its"
-            " rows are, and no step changes the names of folders; its owner writes the rows again with"
+            f"a bare folder that is partitioned by a key of the person ({', '.join(named)}). No file shows whose its"
+            " rows are, and no step changes the names of folders. Its owner writes the rows again with"
             " the key in the files, or removes folders that hold nobody else"
         )
 

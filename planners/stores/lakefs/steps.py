@@ -91,7 +91,7 @@ def _told(rules: Rules | None) -> dict[str, Any] | None:
 def _cost(going: LettingGo) -> str:
     others = len(going.expires)
     return (
-        f"retention is the repository's own and knows no single object: {others} commit(s) expire earlier with it, and"
+        f"retention is the repository's own and knows no single object. {others} commit(s) expire earlier with it, and"
         f" {len(going.lost)} object(s) without the person that only they name are lost; nothing brings those back"
     )
 

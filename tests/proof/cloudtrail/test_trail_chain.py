@@ -86,7 +86,7 @@ def test_a_chain_begun_anew_is_a_gap(tmp_path: Path) -> None:
     writer = written(tmp_path, 2)
     writer.before = {}
     writer.hour(START + 2 * HOUR)
-    assert any("begins anew" in f.message for f in read(tmp_path).findings)
+    assert any("a new chain begins" in f.message for f in read(tmp_path).findings)
 
 
 def test_a_digest_of_an_hour_that_was_left_out_is_a_gap(tmp_path: Path) -> None:

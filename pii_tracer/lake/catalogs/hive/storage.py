@@ -135,7 +135,7 @@ def _not_plain(table: Any, own: dict[str, str], storage: Any) -> str | None:
     if str(table.tableType) not in _WITH_ROWS:
         return "neither a table nor a view, but something that is not known here"
     if own.get("storage_handler"):
-        return "a storage handler keeps its rows, in a place that the metastore does not tell"
+        return "a storage handler keeps its rows, in a place that the metastore does not name"
     if storage is not None and storage.storedAsSubDirectories:
         return (
             "a skewed table that is stored as directories, which are not read here. Write it again without STORED AS"

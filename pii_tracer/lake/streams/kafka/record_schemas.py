@@ -79,7 +79,7 @@ class ClusterSchemas:
             return parse_schema(json.loads(path.read_text(encoding="utf-8-sig")))
         except Exception as error:  # fastavro has errors of many kinds for a wrong schema
             raise EstateError(
-                f"the Avro schema cannot be read: {type(error).__name__}", where=str(path), todo="mend the file"
+                f"the Avro schema cannot be read: {type(error).__name__}", where=str(path), todo="correct the file"
             ) from None
 
     def _protobuf_file(self, part: RecordPart, path: Path) -> Schema:

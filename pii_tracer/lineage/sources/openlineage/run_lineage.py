@@ -140,7 +140,7 @@ def _no_outputs(run: Run, ledger: Ledger) -> None:
 
 def _no_columns(run: Run, output: DatasetId, missing: list[DatasetId], ledger: Ledger) -> None:
     names = ", ".join(map(str, missing))
-    reason = f"job {run.proof.job} {_MAY[run.ended]} from {names}, and no event tells the columns{_code(run)}"
+    reason = f"job {run.proof.job} {_MAY[run.ended]} from {names}, and no event names the columns{_code(run)}"
     ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
 
 

@@ -114,7 +114,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "(?:SYSTEM|RECONFIGURE|SHUTDOWN|KILL|DBCC|FLUSH|PURGE|DISCARD|REINDEX|CHECKPOINT|INSTALL|UNINSTALL)<tail>",
         "REMOVE WIDGET <n>",
     ),
-    "the same rows are laid out anew, or counted": (
+    "the same rows are laid out again, or counted": (
         rf"ALTER {_TABLE} (?:PARTITION \(<tail> \) )?{_LAID_OUT}<tail>",
         "(?:OPTIMIZE|FSCK REPAIR TABLE|(?:CHECK|REPAIR) TABLE|CLUSTER|RUNSTATS|COLLECT STATISTICS|REORG)<tail>",
         r"GENERATE SYMLINK_FORMAT_MANIFEST FOR TABLE <n>(?: \. @)?",
