@@ -187,7 +187,7 @@ LAPSES = " lapses"
 class Precondition(Frozen):
     """A fact of the world the plan relies on: `kind` names the check, `expected` the planned value.
 
-    Kinds: snapshot, refs, columns, clones, sharing, object_versions, replication, topic, lakefs, hdfs,
+    Kinds: snapshot, refs, columns, clones, sharing, staged, object_versions, replication, topic, lakefs, hdfs,
     object_place, writers_stopped.
     hard: a difference stops the run; a soft one is reported.
     """
