@@ -61,12 +61,12 @@ KEEPS_HISTORY = "keeps_history"
 class Copy(Frozen):
     """One place where the person is.
 
-    origin: id of the copy this one hangs from (its history, its object versions, its replica), or None for a copy
-    that counts by itself. A copy counts as erased when everything that hangs from it is gone too.
+    origin: id of the copy this one depends on (its history, its object versions, its replica), or None for a copy
+    that counts by itself. A copy counts as erased when everything that depends on it is gone too.
     match: how the person's rows are found here, None where no row is deleted (rebuild, versions).
     other_keys: columns that lineage proves to come from no identifying column; a weak key found there means
     something else (a merchant's number) and is reported as such, not as residue.
-    lineage: the path that brought it here, from the source, one hop an entry.
+    lineage: the path by which it came here, from the source, one hop an entry.
     exemption: why nothing is erased here, or only a part; with the strategies `exempt` and `mask_columns`.
     mask: which columns of the persons' rows become NULL; only where a hold keeps the others.
     mentions: columns that name the persons in rows which are other people's, too, and stay (docs/where-is-the-key.md).
@@ -146,8 +146,8 @@ class HeldColumn(Frozen):
 class Mask(Frozen):
     """What becomes of the persons' rows where only some columns are held: they stay, and `columns` become NULL.
 
-    held: what stays by a hold. found_by: columns that nothing holds and that stay all the same, because no held one
-    tells whose row it is: without them the held data would be nobody's, and could not be erased when the hold ends.
+    held: what stays by a hold. found_by: columns that nothing holds, and that stay because no held column shows whose
+    row it is. Without them nobody could say whose the held data are, or erase them when the hold ends.
     """
 
     columns: tuple[str, ...]
@@ -309,10 +309,10 @@ class Schedule(Frozen):
 
 
 class Totals(Frozen):
-    """The verdict's numbers. copies: those that count by themselves; beyond: those that hang from them.
+    """The verdict's numbers. copies: those that count by themselves; beyond: those that depend on them.
 
-    exempt: of `copies`, those that a hold keeps, wholly or in part. recheck_on: the first day on which less of these is
-    kept, and the erasure must be planned again; None where nothing is held, or nobody knows the day.
+    exempt: of `copies`, those that a hold keeps, completely or in part. recheck_on: the first day on which less of
+    these is kept, and the erasure must be planned again; None where nothing is held, or nobody knows the day.
     """
 
     copies: int

@@ -1,15 +1,19 @@
 """Sentences of the documentation and of the messages in code, as a reader meets them.
 
-A sentence ends at `.`, `!` or `?` before a blank; a table's cell, a heading and an item of a list are texts of their own.
+Also those of the templates of pages, of the JSON Schemas, and of the files of laws. A sentence ends at `.`, `!` or `?` before a blank; a table's cell, a heading and an item of a list are texts of their own.
 Inline code and a link's target count as one word.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).parents[2]
 CODE = ("pii_tracer", "planners", "executors", "reports")
@@ -122,6 +126,29 @@ def of_module(path: Path) -> list[str]:
     return found
 
 
+def of_template(path: Path) -> list[str]:
+    """Sentences of a page's template, each value as one word; its tags, scripts and styles left out."""
+    text = re.sub(r"(?s)\{#.*?#\}|\{%.*?%\}|<(script|style)\b.*?</\1>", "", path.read_text(encoding="utf-8"))
+    text = re.sub(r"</?(?:a|b|code|em|span|strong)\b[^>]*>", "", re.sub(r"(?s)\{\{.*?\}\}", "X", text))
+    return [s for block in re.split(r"<[^>]+>|\n\s*\n", text) for s in sentences(" ".join(block.split()))]
+
+
+def of_data(path: Path) -> list[str]:
+    """Sentences of the texts in a JSON Schema (its descriptions) or in the file of a law."""
+    schema = path.suffix == ".json"
+    read = path.read_text(encoding="utf-8")
+    texts = _texts(json.loads(read) if schema else yaml.safe_load(read), "description" if schema else None)
+    return [s for text in texts for s in sentences(" ".join(plain(text).split()))]
+
+
+def _texts(data: Any, member: str | None) -> Iterator[str]:
+    for name, value in data.items() if isinstance(data, dict) else enumerate(data):
+        if isinstance(value, dict | list):
+            yield from _texts(value, member)
+        elif isinstance(value, str) and member in (None, name):
+            yield value
+
+
 def pages() -> list[Path]:
     found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     return sorted(found)
@@ -142,7 +169,10 @@ def listed(found: list[str]) -> list[str]:
 def faults() -> list[str]:
     """Every sentence that is too long, and every listed word, with its file."""
     found = []
-    for path, read in [*((p, of_page) for p in pages()), *((m, of_module) for m in modules())]:
+    data = [*(ROOT / "pii_tracer" / "schemas").glob("*.json"), *(ROOT / "pii_tracer/config/law_files").glob("*.yaml")]
+    readers = {of_page: pages(), of_module: modules(), of_data: sorted(data)}
+    readers[of_template] = sorted((ROOT / "reports" / "templates").rglob("*.j2"))
+    for path, read in ((path, read) for read, paths in readers.items() for path in paths):
         file, here = path.relative_to(ROOT).as_posix(), read(path)
         found += [f"{file}: {words(s)} words: {s}" for s in too_long(here)]
         found += [f"{file}: {word}" for word in listed(here)]

@@ -46,3 +46,17 @@ def test_messages_are_seen_and_docstrings_are_not(tmp_path: Path) -> None:
     found = prose.of_module(module)
     assert len(prose.too_long(found)) == 2
     assert prose.listed(found) == ["told: He told it."]
+
+
+def test_templates_and_data_are_seen(tmp_path: Path) -> None:
+    template, schema = tmp_path / "t.html.j2", tmp_path / "s.json"
+    template.write_text(
+        f"<p>{{% if x %}}{LONG[:-1]} <b>more</b>{{% endif %}}.</p><script>{LONG}</script><td>He told it</td>"
+    )
+    assert len(prose.too_long(prose.of_template(template))) == 1
+    assert prose.listed(prose.of_template(template)) == ["told: He told it"]
+    schema.write_text(f'{{"$defs": {{"A": {{"description": "{LONG}", "title": "{LONG}"}}}}, "required": ["a"]}}')
+    assert len(prose.too_long(prose.of_data(schema))) == 1
+    law = tmp_path / "l.yaml"
+    law.write_text(f"rules: [{{condition: {LONG}, days: 3}}]")
+    assert len(prose.too_long(prose.of_data(law))) == 1
