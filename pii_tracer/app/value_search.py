@@ -241,16 +241,22 @@ def _look(place: Place, patterns: Patterns, estate: Estate | None, searchers: Se
     name = patterns.mask(str(place))
     if isinstance(place, S3Location):
         if estate is None:
-            raise UsageError("S3 is reached as an estate file says", where=name, todo="name it with `--estate`")
+            raise UsageError(
+                "S3 needs an estate file, which says how to reach it", where=name, todo="name it with `--estate`"
+            )
         return look_at(estate, place, name, patterns, searchers, alone=True)
     if isinstance(place, HdfsLocation):
         if estate is None:
-            raise UsageError("HDFS is reached as an estate file says", where=name, todo="name it with `--estate`")
+            raise UsageError(
+                "HDFS needs an estate file, which says how to reach it", where=name, todo="name it with `--estate`"
+            )
         return hdfs_places.look_at(estate, place, name, patterns, alone=True)
     if isinstance(place, ObjectLocation):
         if estate is None:
             raise UsageError(
-                "object stores are reached as an estate file says", where=name, todo="name it with `--estate`"
+                "object stores need an estate file, which says how to reach them",
+                where=name,
+                todo="name it with `--estate`",
             )
         return stored_places.look_at(estate, place, name, patterns, alone=True)
     try:

@@ -17,7 +17,7 @@ from pii_tracer.model.estimate import TOUCHED
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
 @state_option
 @click.option("--discover", "places", multiple=True, metavar="PLACE", help="make the file from this; may be repeated")
-@click.option("--warehouse", help="of a catalog among the places that wants one")
+@click.option("--warehouse", help="for a catalog among the places that needs one")
 @click.option(
     "--lineage", multiple=True, type=click.Path(path_type=Path), help="SQL, OpenLineage events or a dbt project there"
 )

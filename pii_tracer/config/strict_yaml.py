@@ -57,7 +57,9 @@ def parse_yaml(text: str, where: str, what: str) -> Any:
     except (yaml.YAMLError, ValueError, OverflowError, TypeError, AttributeError) as error:
         # a character, date or number that there is not: the message can quote it
         raise ConfigError(
-            f"the {what} file holds something that YAML has not: {type(error).__name__}", where=where, todo="mend it"
+            f"the {what} file contains something that is not YAML: {type(error).__name__}",
+            where=where,
+            todo="correct it",
         ) from None
 
 

@@ -194,10 +194,10 @@ def _places(header: Sequence[str], form: Form, where: str) -> dict[str, int]:
         name = names.get(column)
         if name is None and not form.ignore_others:
             raise RequestError(
-                f"column {number + 1} of the header is no field's",
+                f"column {number + 1} of the header belongs to no field",
                 where=where,
-                todo=f"begin the list with a header of {', '.join(FIELDS)}; name columns that are called otherwise by"
-                " `--column FIELD=NAME`, and let further ones be by `--ignore-other-columns`",
+                todo=f"begin the list with a header of {', '.join(FIELDS)}; map other names by `--column FIELD=NAME`,"
+                " and ignore further columns by `--ignore-other-columns`",
             )
         if name is not None and found.setdefault(name, number) != number:
             raise RequestError(

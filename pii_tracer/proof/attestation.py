@@ -286,8 +286,8 @@ def keys_by_rows_alone(plan: ErasurePlan) -> tuple[str, ...]:
     """Keys of several columns that copies are erased by: no bytes are searched for them."""
     terms = (term for copy in plan.copies if copy.places for term in copy.places.terms if term.beside)
     return tuple(
-        f"the key {key} was compared in rows of tables and in no bytes: each of its columns can be other people's."
-        " Files were searched for the person's identifiers alone"
+        f"the key {key} was compared in rows of tables and not in bytes: each of its columns can equal another"
+        " person's. Files were searched for the person's identifiers alone"
         for key in sorted({term.key_set.partition("|")[0] for term in terms})
     )
 

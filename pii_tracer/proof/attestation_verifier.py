@@ -245,7 +245,7 @@ class _Check:
         is_approval = opened.statement["predicateType"] == approval.PREDICATE_TYPE
         self.expect(of_plan and is_approval, Check.APPROVAL, f"{name} approves something else")
         if not opened.claimed:
-            self.notes.append(f"{name} is not signed: a local estate's")
+            self.notes.append(f"{name} is not signed: the estate is local")
         if self.given.approvers is not None:
             self.expect(bool(opened.keyids), Check.APPROVAL, f"{name} is not signed by a known approver")
 

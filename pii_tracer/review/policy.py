@@ -293,7 +293,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("max-cost", "the plan costs no more than the policy allows", _cost),
     Rule("max-persons", "the plan erases no more persons than the policy allows", _persons),
-    Rule("gaps", "every gap is closed, or waived by a named person until a date to come", _gaps),
+    Rule("gaps", "every gap is closed, or waived by a named person until a future date", _gaps),
     Rule("waivers-per-person", "no person waives more gaps than the policy allows", _waivers),
     Rule("unwaivable-gaps", "no gap of a kind that nobody may waive is waived", _unwaivable),
     Rule("immediate-retention", "time travel ends at once only where the policy allows it", _retention),

@@ -183,7 +183,7 @@ class Verifier:
         if row["rows"] != rows:
             raise ScanError(
                 f"{rows - row['rows']} rows in the {state.name} state are found only by columns that would become NULL:"
-                " what is held in them would be nobody's",
+                " the owner of the held values would then be unknown",
                 todo="name a column that finds them in the hold, too, then plan again",
             )
         return f"{row['sum']}:{row['xor']}"

@@ -136,7 +136,7 @@ def _unclear(of: str, states: Sequence[TableState]) -> str:
     if not places:
         return (
             "which is not in the inventory: name the table as the inventory does, or its folder; if it was dropped,"
-            " somebody looks into what was stored of it"
+            " somebody has to search its stored copies"
         )
     return f"which could be {' or '.join(places)}: name the whole place" if len(places) > 1 else ""
 

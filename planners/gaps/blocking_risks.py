@@ -96,8 +96,8 @@ def not_certain(dataset: DatasetId, name: str, column: str, trace: Trace, derive
         id=f"gap-not_certain-{name}-{slug(column)}-{trace.origin}",
         dataset=dataset,
         kind=GapKind.VALUE_NOT_CERTAIN,
-        reason=f"what {shown(trace.expression, trace.origin)} gives for {derived.unsure} of the persons is not certain"
-        f" ({derived.why}): their rows that have no other key than {column} would stay",
+        reason=f"the value of {shown(trace.expression, trace.origin)} is not certain for {derived.unsure} of the"
+        f" persons ({derived.why}): their rows that have no other key than {column} would stay",
         evidence="let the job write the key beside it, or rebuild the dataset from its erased source",
     )
 

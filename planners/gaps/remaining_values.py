@@ -26,8 +26,8 @@ _OFFERED = {
     "other_keys": ". Or, only if the column names a second person of the same kind, the estate file names it under"
     " `other_keys`, which empties it in these rows. Never do that for a number that another system counts: it would"
     " harm its rows",
-    "not_keys": "; or, where the column holds another system's numbers (most of them are no keys of the source), its"
-    " owner says so under `not_keys`",
+    "not_keys": "; or, where the column holds another system's numbers (most of them are not keys of the source),"
+    " its owner declares that under `not_keys`",
 }
 
 
@@ -104,8 +104,8 @@ def _again(item: CopyDraft, column: str, origin: str) -> Gap:
         kind=GapKind.OTHERS_ROWS,
         reason=f"it holds the persons in {column}, which is filled from {origin}, where rows with them stay: a rebuild"
         " writes them again",
-        evidence=f"what is done about {origin} is done here, too, when the plan is made again, and where that column"
-        f" holds another system's numbers, its owner says so under `not_keys`{_WAIVED}",
+        evidence=f"solve it for {origin} and plan again: that also solves it here. If that column holds another"
+        f" system's numbers, its owner declares that under `not_keys`{_WAIVED}",
     )
 
 

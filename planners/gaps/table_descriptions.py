@@ -35,7 +35,7 @@ def _of_jobs(world: World) -> Iterator[Gap]:
             dataset=None,
             kind=GapKind.LINEAGE_TEXT,
             reason=f"a recorded statement of the job {one.job} names the person, and no step writes it again",
-            evidence=f"{places}: take the value out of the SQL file, or the events away; harvest, and plan again",
+            evidence=f"{places}: remove the value from the SQL file, or remove the events; harvest, and plan again",
         )
 
 

@@ -10,8 +10,8 @@ from planners.copies.scan_evidence import RemoteEvidence
 from planners.step_drafts import slug
 
 _SHORT = (
-    "a key that is a number of fewer than ten digits looks like other numbers in bytes: rows with nothing but such a"
-    " key may be there"
+    "a key that is a number of fewer than ten digits looks like other numbers in bytes: rows with only such a key may"
+    " be there"
 )
 _NO_LINEAGE = "the person's rows that only other keys find are not known by bytes"
 _SHOWN = 5
@@ -81,7 +81,7 @@ def _rest(place: RemotePlace, seen: RemoteEvidence) -> list[str]:
         told.append(place.doubt)
     if seen.digits:
         alone = _number(seen.in_digits, "version")
-        told.append(f"digits of a short key stand in {_few(seen.digits)}; {alone} hold nothing else of the person")
+        told.append(f"digits of a short key are in {_few(seen.digits)}; {alone} hold nothing else of the person")
     told.append(_SHORT if seen.short else _NO_LINEAGE)
     return told
 

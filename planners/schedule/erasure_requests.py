@@ -97,7 +97,7 @@ def _not_before(request: Request, rules: Rules, as_of: datetime) -> datetime | N
         raise PlanError(
             "the notice to the person lies in the future",
             where=f"request {request.id}",
-            todo="correct `noticed`: the erasure waits from it on",
+            todo="correct `noticed`: the waiting time begins with it",
         )
     try:
         waits = rules.not_before(request.ground, request.noticed)

@@ -18,7 +18,7 @@ def streaming_state(state: TableState, seen: Evidence | None) -> Gap | Examined:
         reason = f"a streaming query's checkpoint; all {seen.files} files decoded, none of the person's values found"
         return Examined(dataset=state.dataset, table=None, carries=Carries.NONE, reason=reason)
     found = ", ".join(sorted(seen.strong)) if seen else ""
-    same = "the same digits stand in its rows" if same_digits else ""
+    same = "the same digits are in its rows" if same_digits else ""
     unread = "; ".join(seen.unread[:3]) if seen else "not scanned"
     return Gap(
         id=f"gap-streaming_state-{slug(state.location)}",

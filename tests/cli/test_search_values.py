@@ -134,7 +134,7 @@ def test_values_may_come_from_a_pipe(
         (["--values", "values.txt", "--in", "nowhere"], "the place to search does not exist"),
         (["--in", "lake"], "`--in` goes with `--values`"),
         (["some.plan.json", "--values", "values.txt"], "a plan has values of its own"),
-        (["--values", "values.txt", "--in", "s3://bucket/x"], "S3 is reached as an estate file says"),
+        (["--values", "values.txt", "--in", "s3://bucket/x"], "S3 needs an estate file, which says how to reach it"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(

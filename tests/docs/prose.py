@@ -117,12 +117,12 @@ def _literals(node: ast.AST) -> Iterator[str]:
 
 
 def of_module(path: Path) -> list[str]:
-    """Sentences of at least three words in a module's literals and in the help of its commands, SQL left out."""
+    """Sentences of at least two words in a module's literals and in the help of its commands, SQL left out."""
     found = []
     for text in _literals(ast.parse(path.read_text(encoding="utf-8"))):
         if not _SQL.search(text):
             for block in re.split(r"\n\s*\n|\n(?=\s*[-*] )", text):
-                found += [s for s in sentences(" ".join(plain(block).split())) if words(s) >= 3]
+                found += [s for s in sentences(" ".join(plain(block).split())) if words(s) >= 2]
     return found
 
 

@@ -11,9 +11,7 @@ from tests.hazard_tests import NOT_SHOWN, SHOWN, TRAPS
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = dict(
-    re.findall(
-        r"^\| ([A-Z]\d+[a-z]?) \|.*\| (tested|documented) \|$", (ROOT / "docs/hazards.md").read_text(), re.M
-    )
+    re.findall(r"^\| ([A-Z]\d+[a-z]?) \|.*\| (tested|documented) \|$", (ROOT / "docs/hazards.md").read_text(), re.M)
 )
 """How we know, by id."""
 

@@ -155,7 +155,7 @@ class Rewriting:
         kept = self.removal.kept(data)
         if kept.data is None:
             raise RunError(
-                "an object holds the person and no row of it is theirs by the match",
+                "an object holds the person, and the match finds no row of theirs in it",
                 where=branch,
                 todo="look at the object by hand; it is kept as it is",
             )

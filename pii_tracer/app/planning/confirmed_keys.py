@@ -51,7 +51,7 @@ def _survey(
         told, seen = lineage.if_confirmed if lineage else None, evidence.get(state.location)
         if lineage is None or told is None or seen is None or seen.unread or state.clone_of:
             continue
-        say(f"looking whether the rows of {title(state)} bear out its declared key")
+        say(f"checking whether the rows of {title(state)} agree with its declared key")
         try:
             why = _against(survey, state, told, patterns_at(state.location), paths)
         except EstateError as error:

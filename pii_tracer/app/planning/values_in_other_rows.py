@@ -114,7 +114,7 @@ def _look_at(
     try:
         columns, files = _wanted(rows.state, rows.places, seen, rows.patterns, paths)
         if columns and files:
-            say(f"looking whose rows of {title(rows.state)} hold the persons beside the key")
+            say(f"finding out whose rows of {title(rows.state)} hold the persons beside the key")
             rows.read(columns, files, paths)
     except LibraryError as error:
         if not (isinstance(error, _OnlySparkError) or left_to_spark(rows.state, whole, paths)):

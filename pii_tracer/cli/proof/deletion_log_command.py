@@ -84,7 +84,7 @@ def export(file: Path, estate_file: Path, state: Path, **asked: Any) -> int:
 @log.command()
 @estate_option
 @state_option
-@click.option("--as-of", help="the time to reckon from  [default: now]")
+@click.option("--as-of", help="the time to count from  [default: now]")
 @format_option("text", "json")
 def prune(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
     """Remove the rows that are older than `deletion_log: {keep_days: …}` of the estate file.

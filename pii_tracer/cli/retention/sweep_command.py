@@ -31,7 +31,7 @@ from pii_tracer.retention.sweep_rules import (
 @click.command()
 @estate_option
 @state_option
-@click.option("--apply/--dry-run", "apply_", default=False, help="remove files, or only say which (the default)")
+@click.option("--apply/--dry-run", "apply_", default=False, help="remove files, or only list them (the default)")
 @click.option(
     "--inventory",
     "source",

@@ -291,7 +291,7 @@ def copied(query: Query, node: exp.Copy) -> Draft:
         relation = query.relation(node.this)
         return drafted(query, Effect.REPLACE, path_table(source.name.rstrip("/")), relation, list(relation.fields))
     if any(p.name.upper() == "INCLUDE_METADATA" for p in node.args.get("params") or ()):
-        query.findings.doubt("which columns COPY fills from what it knows of the files is not followed")
+        query.findings.doubt("columns that COPY fills from facts about the files are not followed")
     columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
     target = query.target(table)

@@ -202,9 +202,9 @@ def _wrong(digest: Digest, before: Digest | None, keys: Mapping[str, RSAPublicKe
         before.sha256,
         before.signature,
     ):
-        found.append("the digest before it is not the one that it was made after")
+        found.append("the digest before it is not its predecessor")
     if digest.start != before.end:
-        found.append("there is a time between it and the digest before it that none covers")
+        found.append("no digest covers the time between it and the digest before it")
     return found
 
 

@@ -74,7 +74,7 @@ class HudiPlanner(FormatPlanner):
             if parts[1:2] == ("metadata",):
                 return None
             return (
-                "Hudi's own notes (a commit's extraMetadata, for one) hold a value, and no procedure rewrites them: its"
+                "Hudi's own notes (such as a commit's extraMetadata) hold a value, and no procedure rewrites them: its"
                 " owner writes the table again without them, and drops this one"
             )
         if not _OWN_NAME.search(parts[-1]):
@@ -135,6 +135,6 @@ def _partitioned_by(state: TableState, keys: Collection[str]) -> str | None:
     if not named:
         return None
     return (
-        f"a Hudi table that is partitioned by a key of the person ({', '.join(named)}). Its timeline goes on naming the"
-        " partition, and no procedure rewrites that. Its owner writes the table again under other partitions"
+        f"a Hudi table that is partitioned by a key of the person ({', '.join(named)}). Its timeline still names the"
+        " partition afterwards, and no procedure rewrites that. Its owner writes the table again under other partitions"
     )

@@ -64,7 +64,7 @@ class IcebergPlanner(FormatPlanner):
     def without_name(self, state: TableState) -> str | None:
         if state.table is not None:
             return None
-        return "no catalog of the estate file names this Iceberg table, and only by a name can it be written"
+        return "no catalog of the estate file names this Iceberg table, and it can be written only by a name"
 
     def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
         if state.nessie is not None:
@@ -89,7 +89,7 @@ class IcebergPlanner(FormatPlanner):
         return _METADATA_FILE.search(path) is not None
 
     def text_remedy(self, name: Format) -> str | None:
-        return "out of Iceberg schemas of before: expire_snapshots with clean_expired_metadata"
+        return "for former Iceberg schemas: expire_snapshots with clean_expired_metadata"
 
 
 _TO_STAY = "whose history is to stay (`keep_history`)"

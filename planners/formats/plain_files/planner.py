@@ -31,7 +31,7 @@ _TIMES = ("timestamp", "time32", "time64", "duration")
 """How the types begin that have more than one text for a value."""
 
 _BY_PLACE = re.compile(r"_c\d+$", re.IGNORECASE)
-_NO_HEADER = "a file's first line is no list of names: one of them is empty, there twice, or has other signs in it"
+_NO_HEADER = "a file's first line is not a list of names: a name is empty, repeated, or has unusual characters"
 """Discovery calls the columns of such a file `_c0`, `_c1`, …"""
 
 
@@ -86,7 +86,7 @@ class PlainFilesPlanner(FormatPlanner):
         if path.name == SUMMARY or MARKS.match(path.name):
             return None  # removed with the files that it tells of
         if not is_rewritten(path, item.copy.format):
-            return "a hidden file that is no data file (an editor's copy, for one): its owner removes it"
+            return "a hidden file that is no data file (such as an editor's copy): its owner removes it"
         beside = seen.places - {"raw bytes"}  # of what stands in another place of the file again
         if item.copy.format is Format.PARQUET and beside and beside <= _TREATED_IN_PARQUET:
             return None

@@ -38,8 +38,8 @@ def refused(state: TableState, carriage: Carriage) -> str | None:
     unsaid = [field_name(m.column, m.trace.access) for m in carriage.mentions if not m.said]
     if unsaid:
         return (
-            f"a row can name several persons, and nobody said whose it is when {', '.join(unsaid)} names the person:"
-            f" say it in the estate file, at the table of the subject: {_SAY}"
+            f"a row can name several persons, and the estate file does not say whose it is when {', '.join(unsaid)}"
+            f" names the person. Say it there, at the table of the subject: {_SAY}"
         )
     return _cannot(state, carriage)
 

@@ -123,7 +123,7 @@ def hdfs_gap(gap: InventoryGap, seen: HdfsEvidence | None) -> Gap:
 def _told(seen: HdfsEvidence) -> list[str]:
     told = [f"{seen.holders:,} of {seen.files:,} file(s) hold the person: in {', '.join(seen.places)}"]
     if not seen.holders:
-        told = [f"of {seen.files:,} file(s), no value that cannot be mistaken was found in what could be read"]
+        told = [f"of {seen.files:,} file(s), no unmistakable value was found in what could be read"]
     if seen.unread:
         told.append(f"{len(seen.unread):,} file(s) could not be read, or only in part")
     if seen.beyond:

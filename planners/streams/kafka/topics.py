@@ -318,7 +318,7 @@ def _against(case: _Case, strategy: Strategy, why: str) -> list[Gap]:
     if strategy is Strategy.BLOCKED:
         gaps.append(_gap(state, GapKind.CANNOT_BE_PROVED, why, f"{seen.records} records were read"))
     if seen.elsewhere:
-        reason = "the person's values stand in records that no declared field shows to be theirs"
+        reason = "the person's values are in records that no declared field shows to be theirs"
         gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, f"found in: {', '.join(sorted(seen.elsewhere))}"))
     for place in _chosen(case.places):
         if place.shared:

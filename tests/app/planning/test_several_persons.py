@@ -104,7 +104,7 @@ def test_keys_of_which_nobody_says_whose_the_row_is_block(tmp_path: Path, said: 
     (gap,) = plan["gaps"]
     named = "payer_id" if said else "payer_id, payee_id"
     assert gap["kind"] == "several_persons"
-    assert f"nobody said whose it is when {named} names the person" in gap["reason"]
+    assert f"the estate file does not say whose it is when {named} names the person" in gap["reason"]
     assert "`row: delete`" in gap["reason"]
     assert copy_of(plan, "pay.transfers")["strategy"] == "blocked"
     assert actions(plan, "pay.transfers") == []

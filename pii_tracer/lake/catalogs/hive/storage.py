@@ -115,7 +115,7 @@ def kept_as(table: Any, storage: Any = None) -> Kept | Refused:
     if kind is None:
         return Refused("a registered table of a format that is not known here", places)
     if kind in (Format.CSV, Format.JSON) and (other := _unusual(kind, options)):
-        return Refused(f"a table of {kind} files with {other}, which are not read so here", places)
+        return Refused(f"a table of {kind} files with {other}, a combination that is not read here", places)
     return Kept(kind, location, plain=True)
 
 

@@ -31,7 +31,7 @@ _KINDS: dict[str, type[StoreError]] = {
     "FileAlreadyExistsException": Changed,
     "AlreadyBeingCreatedException": Changed,
 }
-_NO_KERBEROS = "it wants Kerberos, which this version does not support: let a plain WebHDFS answer in its place"
+_NO_KERBEROS = "it wants Kerberos, which this version does not support: offer a plain WebHDFS instead"
 _TODO = {
     "AccessControlException": "give the user that `hdfs` names the right to list and read there",
     "StandbyException": "name the active NameNode under `hdfs.webhdfs`",

@@ -19,7 +19,7 @@ from pii_tracer.model.gap_kinds import LineageGapKind
 _MAY = {
     Ended.COMPLETE: "wrote it",
     Ended.FAILED: "may have written it (the run failed)",
-    Ended.OPEN: "may have written it (the run was never said to end)",
+    Ended.OPEN: "may have written it (no event says that the run ended)",
     Ended.DECLARED: "is said to write it",
 }
 

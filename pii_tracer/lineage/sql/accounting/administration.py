@@ -134,14 +134,14 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         f"ALTER {_TABLE} REPLICA IDENTITY<tail>",
         "(?:LOCK|UNLOCK) TABLES?<tail>",
     ),
-    "a setting of the session, or a word to the client": (
+    "a setting of the session, or a message to the client": (
         "ALTER SESSION (?:UN)?SET<tail>",
         "(?:PRINT|RAISERROR|THROW|RAISE|WAITFOR|DELIMITER|HELP|LISTEN|UNLISTEN|NOTIFY|DEALLOCATE|CLOSE|ABORT|RELOAD)<tail>",
         "GO(?: 0)?",
         "DATABASE <n>",
     ),
     "a description": ("COMMENT (?:IF EXISTS )?ON<rights>",),
-    "a job is switched or goes, and nothing comes": (
+    "a job is switched or removed, and no rows are added": (
         f"ALTER {_SWITCHED} <exists><n> (?:SUSPEND|RESUME|ENABLE|DISABLE|REFRESH|SET|UNSET)<tail>",
         f"DROP {_SWITCHED}<tail>(?: ON <n>)?",
         "DROP (?:(?:TEMP|TEMPORARY|AGGREGATE) )?(?:FUNCTION|PROCEDURE|MACRO|RULE|CAST|SERVER|CATALOG|LOCATION)<tail>",

@@ -42,7 +42,7 @@ DEFINITIONS: Mapping[str, frozenset[str]] = {
     "who may do what": frozenset({"ROLE", "USER", "GROUP"}),
     "what the engine can use": frozenset({"WAREHOUSE", "TAG", "FILE_FORMAT", "FILE FORMAT", "STORAGE_INTEGRATION",
                                           "STORAGE INTEGRATION"}),
-    "a name for a place: a statement that reads or writes it shows that": frozenset({"STAGE"}),
+    "a name for a place: statements that read or write it are followed": frozenset({"STAGE"}),
     "a computation: a statement that calls it is taken to use all of its arguments": frozenset({"FUNCTION", "MACRO"}),
 }  # fmt: skip
 """Kinds of CREATE that make no copy by themselves."""
