@@ -25,11 +25,11 @@ from pii_tracer.model.plan import (
     Examined,
     Gap,
     Override,
-    PlannedRequest,
     Schedule,
     Step,
     Totals,
 )
+from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.model.waivers import Waiver
 from planners.copies.backups import with_backups
 from planners.copies.classification import Recognised, recognise

@@ -104,7 +104,7 @@ def _lines(draft: DraftLike) -> Iterator[str]:
     if draft.places.s3:
         yield f"s3: {_word(dict(draft.places.s3))}"
     yield "# Lineage says which tables were made of which, and so which copies to erase. Without it each table below"
-    yield "# with the key stands by itself, and hashed or renamed keys are gaps: docs/lineage-sources.md"
+    yield "# with the key is by itself, and hashed or renamed keys are gaps: docs/lineage-sources.md"
     yield "lineage:"
     for kind, what in (("events", "OpenLineage events: NDJSON files or folders"), ("sql", "SQL files or folders")):
         yield f"  {kind}: {_word(list(draft.places.lineage.get(kind, ())))}   # {what}"
@@ -141,7 +141,7 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
     first, *others = subjects
     yield f"  - name: {_word(first.name)}"
     yield f"    source: {_word(first.source)}   # guess: the table that knows the persons first"
-    told = "each value stands once in it" if first.unique else "by its name"
+    told = "each value is in it once" if first.unique else "by its name"
     yield f"    key: {_word(first.key)}   # guess: {told}. A request names a person by it"
     yield "    identifiers:              # guess: columns that identify a person by themselves"
     for column, guess in first.identifiers.items():

@@ -22,7 +22,7 @@ def law_lines(law: Law, rules: Rules) -> Iterator[str]:
     if rules.keep_log:
         yield from _line(f"kept on record: {rules.keep_log.days} days at least", rules.keep_log)
     for told in rules.tell:
-        yield from _line(f"tell {told.whom}: {told.what}", told)
+        yield from _line(f"inform {told.whom}: {told.what}", told)
 
 
 def _line(words: str, duty: Duty) -> Iterator[str]:

@@ -36,7 +36,7 @@ CARRIES = {
 }
 
 CARRIES_MEANING = {
-    Carries.KEY: "the person's key stands in the rows, renamed or cast",
+    Carries.KEY: "the person's key is in the rows, renamed or cast",
     Carries.COMPUTED_KEY: "a transform of the key that can be computed again",
     Carries.BRIDGE: "a key that leads to the person through another table",
     Carries.IDENTIFIERS: "no key, but other identifiers of the person",

@@ -188,7 +188,7 @@ def _not_opened(spark: SparkSession, full_name: str, kind: Format, location: str
         raise RunError(
             f"Spark cannot open the {kind} table {full_name}: {type(error).__name__}",
             where=location,
-            todo="correct its entry in the estate file, or mend the table",
+            todo="correct its entry in the estate file, or repair the table",
         ) from error
     spark.conf.set(_key(full_name), f"{type(error).__name__} {location}")
 

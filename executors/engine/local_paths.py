@@ -62,7 +62,7 @@ def refusal(error: OSError, where: str | None = None) -> RunError | None:
     return RunError(
         f"the system refuses: {reason}",
         where=without_values(place) if place else None,
-        todo="mend that (permissions, a read-only mount, room on the disk), then `pii-tracer resume`",
+        todo="fix that (permissions, a read-only mount, room on the disk), then `pii-tracer resume`",
     )
 
 

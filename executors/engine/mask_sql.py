@@ -88,8 +88,8 @@ def nobodys(rows: int, match: Match, stays: Match, where: str) -> RunError:
     """Why rows are refused that none of the terms finds that stay."""
     names = sorted({term.label() for term in match.terms if term not in stays.terms})
     return RunError(
-        f"{rows} rows are found only by {', '.join(names)}, which would become NULL: what is held in them would be"
-        " nobody's",
+        f"{rows} rows are found only by {', '.join(names)}, which would become NULL: the owner of the held values"
+        " would then be unknown",
         where=where,
         todo="name that column in the hold, too, then plan again",
     )

@@ -66,8 +66,8 @@ def refuse_losses(
         say(f"refused: {', '.join(against)}")  # so that the error's mark stands at these, and not at the last compared
         raise Refused(
             "a rebuild would lose rows of other people; nothing was started. " + "; ".join(against.values()),
-            todo="if a table is only out of date, run its job and plan again. If it holds what its sources cannot give"
-            " any more, or what another statement wrote: keep it by a hold, leave it out (`--only`), or let the job"
+            todo="if a table is only out of date, run its job and plan again. It can hold what its sources no longer"
+            " give, or what another statement wrote. Then keep it by a hold, or leave it out (`--only`). Or let the job"
             " write the key, so that single rows can be deleted, and plan again",
         )
 

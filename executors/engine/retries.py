@@ -73,7 +73,7 @@ def engine_error(error: Exception) -> RunError:
     return RunError(
         f"the engine failed: {' < '.join(dict.fromkeys(names))}",
         where=file[1] if file else None,
-        todo="mend the cause (the classes name it; `pii-tracer doctor` checks the engine), then `pii-tracer resume`",
+        todo="remove the cause (the classes name it; `pii-tracer doctor` checks the engine), then `pii-tracer resume`",
     )
 
 

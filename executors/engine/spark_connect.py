@@ -107,7 +107,7 @@ def _compare(spark: SparkSession, needed: Mapping[str, str], address: str) -> No
     """Whether the server has what only its owner can set, and no event log. Of extensions it may have more."""
     if str(spark.conf.get(_EVENT_LOG, "false")).lower() == "true":
         raise RunError(
-            "the server writes an event log, and values by which rows are found would stand in it",
+            "the server writes an event log, and values by which rows are found would be in it",
             where=address,
             todo=f"start it with {_EVENT_LOG}=false",
         )

@@ -24,7 +24,7 @@ def read_by(ctx: ExecutionContext, sharing: Sharers) -> set[str]:
         told = [files for files in answers if files is not None]
         if not told:
             raise RunError(
-                "a table that shares files with this one cannot be asked which it reads",
+                "the files cannot be listed of a table that shares files with this one",
                 where=str(other.get("table") or other.get("location")),
                 todo="install the package that brings its format, or leave this one out (`--only`)",
             )

@@ -223,8 +223,7 @@ def _listed(sweep: FormatSweep, listing: Listing) -> DataFrame:
         )
     if not sweep.store.local and inside.where(relative.rlike(_own(target.format))).isEmpty():
         raise RunError(
-            "the inventory names nothing of this table's metadata, so that it cannot tell of other tables in the"
-            " folder",
+            "the inventory names nothing of this table's metadata, so that it shows no other tables in the folder",
             where=target.name,
             todo="use an inventory of everything below the table's folder",
         )

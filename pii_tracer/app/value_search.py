@@ -130,7 +130,7 @@ class Searched:
         for line in self.unverified[:50]:
             yield f"unverified: {line}"
         if self.short and self.residue:
-            yield f"{self.short} of the values are short numbers: whose they are, only their columns tell"
+            yield f"{self.short} of the values are short numbers: only their columns show whose they are"
         numbers = f"found in {len(self.residue)} places · unverified {len(self.unverified)}"
         yield f"{self.state.value}: {self.values} values · {numbers}"
 
@@ -241,16 +241,22 @@ def _look(place: Place, patterns: Patterns, estate: Estate | None, searchers: Se
     name = patterns.mask(str(place))
     if isinstance(place, S3Location):
         if estate is None:
-            raise UsageError("S3 is reached as an estate file says", where=name, todo="name it with `--estate`")
+            raise UsageError(
+                "S3 needs an estate file, which says how to reach it", where=name, todo="name it with `--estate`"
+            )
         return look_at(estate, place, name, patterns, searchers, alone=True)
     if isinstance(place, HdfsLocation):
         if estate is None:
-            raise UsageError("HDFS is reached as an estate file says", where=name, todo="name it with `--estate`")
+            raise UsageError(
+                "HDFS needs an estate file, which says how to reach it", where=name, todo="name it with `--estate`"
+            )
         return hdfs_places.look_at(estate, place, name, patterns, alone=True)
     if isinstance(place, ObjectLocation):
         if estate is None:
             raise UsageError(
-                "object stores are reached as an estate file says", where=name, todo="name it with `--estate`"
+                "object stores need an estate file, which says how to reach them",
+                where=name,
+                todo="name it with `--estate`",
             )
         return stored_places.look_at(estate, place, name, patterns, alone=True)
     try:

@@ -42,7 +42,7 @@ def look(plan: ErasurePlan, copy: Copy, told: Told) -> ByteVerdict:
     fates = _items(told, step.parameters["rewritten_by"], "rewritten_archives")
     if not (deleted or fates):
         raise ScanError(
-            "a vault is judged by what its run read there, and no journal is believed here",
+            "a vault is judged by what its run read there, and this command does not trust the run's journal",
             where=copy.location,
             todo="see the run's own verdict, or plan again: a new plan fetches every archive",
         )

@@ -26,6 +26,6 @@ def doctor(fetch: bool, estate_file: Path, fmt: str) -> int:
             mark = {Level.OK: "✔", Level.WARNING: "!", Level.MISSING: "✘"}[finding.level]
             click.echo(f"{mark} {finding.what}: {finding.detail}")
             if finding.mend:
-                click.echo(f"    mend: {finding.mend}")
+                click.echo(f"    fix: {finding.mend}")
     bad = any(f.level is Level.MISSING for f in findings)
     return int(ExitCode.ERROR if bad else ExitCode.DONE)

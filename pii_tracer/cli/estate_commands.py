@@ -17,7 +17,7 @@ from pii_tracer.model.estimate import TOUCHED
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
 @state_option
 @click.option("--discover", "places", multiple=True, metavar="PLACE", help="make the file from this; may be repeated")
-@click.option("--warehouse", help="of a catalog among the places that wants one")
+@click.option("--warehouse", help="for a catalog among the places that needs one")
 @click.option(
     "--lineage", multiple=True, type=click.Path(path_type=Path), help="SQL, OpenLineage events or a dbt project there"
 )
@@ -34,9 +34,9 @@ def init(
 ) -> int:
     """Write what is not there yet of a first estate file and a policy into FOLDER, and of the estate's key.
 
-    With --discover the estate file is made from what is there: a folder, s3://BUCKET/PREFIX, thrift://HOST:PORT (Hive
-    metastore), glue:REGION, http(s)://… (Iceberg REST; Nessie where it ends in /v2, Unity Catalog where it ends in
-    /unity-catalog), sqlite:///FILE or postgresql://… (Iceberg SQL). Guesses are marked for you to correct.
+    With --discover the estate file is made from what is there. Name a folder, s3://BUCKET/PREFIX, thrift://HOST:PORT
+    (Hive metastore), glue:REGION, or sqlite:///FILE or postgresql://… (Iceberg SQL). http(s)://… is Iceberg REST,
+    Nessie where it ends in /v2, Unity Catalog where it ends in /unity-catalog. Guesses are marked for you to correct.
 
     \b
     Example:

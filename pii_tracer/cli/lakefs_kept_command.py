@@ -24,7 +24,7 @@ from pii_tracer.model.errors import ExitCode, UsageError
 def kept(
     repository: str, path: str, estate_file: Path, state: Path, by: str | None, as_of: str | None, fmt: str
 ) -> int:
-    """For everything that ever stood under PATH in REPOSITORY (its name, or SERVER/NAME). Changes nothing."""
+    """For everything that was ever under PATH in REPOSITORY (its name, or SERVER/NAME). Changes nothing."""
     from pii_tracer.app.lakefs_object_keepers import explain, known_repository
 
     now = moment(as_of)

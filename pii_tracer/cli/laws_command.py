@@ -18,7 +18,7 @@ from pii_tracer.model.errors import ExitCode
 @click.option("--received", help="the rules for a request that came in then, with a time zone  [default: now]")
 @format_option("text", "json")
 def laws(law: str | None, estate_file: Path, received: str | None, fmt: str) -> int:
-    """Show what laws say of an erasure (all, or one LAW): deadline, extension, notice, records, who is told what.
+    """Show what laws say of an erasure (all, or one LAW): deadline, extension, notice, records, whom to inform.
 
     \b
     Example:

@@ -16,7 +16,7 @@ from pii_tracer.model.errors import ExitCode, PiiTracerError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("estate_commands", "write a first estate file, policy and keys"),
-    "doctor": ("doctor_command", "say what is missing on this machine, and how to mend it"),
+    "doctor": ("doctor_command", "say what is missing on this machine, and how to fix it"),
     "demo": ("demo_command", "erase a person from a realistic lakehouse, with proof"),
     "parse": ("lineage.harvest_commands", "column lineage of SQL, as JSON lines"),
     "harvest": ("lineage.harvest_commands", "events, SQL, dbt and query logs into the lineage graph"),
@@ -130,7 +130,7 @@ def _unexpected(error: Exception) -> int:
     click.echo(f"error: {told}\n  where: {where}", err=True)
     if reason:
         click.echo(
-            "  next:  mend that (space, rights, the device), then `pii-tracer resume` or the same again", err=True
+            "  next:  fix that (space, rights, the device), then `pii-tracer resume` or the same again", err=True
         )
         return int(ExitCode.ERROR)
     click.echo(f"  next:  {how_to_see()}", err=True)

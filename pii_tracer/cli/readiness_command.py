@@ -23,7 +23,7 @@ from pii_tracer.model.errors import ExitCode, UsageError
     help="exit 4 where the score is lower; nothing else then decides the exit code",
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="also write the report as an HTML page")
-@click.option("--seal-canary", metavar="NAME", help="seal the key that stdin has for this canary, and print it")
+@click.option("--seal-canary", metavar="NAME", help="seal this canary's key from stdin, and print it")
 @format_option("text", "json", "sarif", "prometheus")
 def readiness(
     estate_file: Path,

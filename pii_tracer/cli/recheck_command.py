@@ -54,7 +54,7 @@ def _tell(found: Recheck) -> None:
     back, due, waiting = found.back, found.due, found.waiting
     look, unseen = found.look_again_on, found.not_looked_at
     for item in back:
-        click.echo(f"back: {item.subject} stands in {item.source} again, erased on {item.erased_at.date()}")
+        click.echo(f"back: {item.subject} is in {item.source} again, erased on {item.erased_at.date()}")
     for one in due:
         click.echo(
             f"due: plan {', '.join(one.requests)} again: a hold of {one.plan_id} lapsed on {one.recheck_on.date()}"

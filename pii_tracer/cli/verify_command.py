@@ -37,7 +37,7 @@ def verify(
     """Look for the persons of a plan again, in rows and in bytes; believes no journal.
 
     Without PLAN_FILE, that of the newest run. With --values, needs no plan, manifest or key. Files with the bytes
-    of an earlier scan are not decoded again, but for a sample; --read-all and --values read everything."""
+    of an earlier scan are not decoded again, except for a sample; --read-all and --values read everything."""
     settings = Settings(estate_file, state)
     if values is None:
         if places:

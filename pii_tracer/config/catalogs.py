@@ -109,7 +109,7 @@ class Catalog(Frozen):
         if foreign := given - adapter.needed - adapter.optional:
             raise ValueError(f"{article} {self.type} catalog has no `{'`, `'.join(sorted(foreign))}`")
         if self.keep_history and adapter.no_swap is not None:
-            raise ValueError(f"`keep_history` cannot be had in {article} {self.type} catalog: {adapter.no_swap}")
+            raise ValueError(f"`keep_history` is not supported in {article} {self.type} catalog: {adapter.no_swap}")
         if adapter.uri and not re.fullmatch(adapter.uri, self.uri or ""):
             raise ValueError(
                 f"the `uri` of {article} {self.type} catalog is of another kind, or holds a user, a password or options"
@@ -122,5 +122,8 @@ def wrong_histories(catalogs: Mapping[str, Catalog]) -> str | None:
     for key, catalog in catalogs.items():
         for table in catalog.keep_history:
             if not table.startswith(f"{key}."):
-                return f"`keep_history` of the catalog {key} names {table}, which is no name of its tables: {key}.…"
+                return (
+                    f"`keep_history` of the catalog {key} names {table}, which is not the name of one of its"
+                    f" tables: {key}.…"
+                )
     return None

@@ -106,9 +106,9 @@ def _overlap(archives: tuple[Archive, ...]) -> str | None:
         for other in (*archives[:number], *archives[number + 1 :]):
             if inner.bucket == other.bucket and inner.prefix.startswith(other.prefix):
                 return (
-                    f"the archive `{other.name}` takes in all of the archive `{inner.name}`: in the bucket"
-                    f" {inner.bucket} the prefix `{other.prefix}` begins `{inner.prefix}`, and a prefix ends where its"
-                    " characters end, not at a folder; end prefixes with `/`, and declare a place once"
+                    f"the archive `{other.name}` contains all of the archive `{inner.name}`: in the bucket"
+                    f" {inner.bucket} the prefix `{inner.prefix}` begins with `{other.prefix}`. A prefix need not end"
+                    " at a folder: end prefixes with `/`, and declare a place once"
                 )
     return None
 
@@ -163,7 +163,7 @@ class RetentionClasses(Frozen):
                 raise ValueError(f"the class `{name}` has its days under `{name}_days`")
         for table, name in self.tables.items():
             if name not in days:
-                raise ValueError(f"{table} has the class `{name}`, which is none of {', '.join(sorted(days))}")
+                raise ValueError(f"{table} has the class `{name}`, and the classes are {', '.join(sorted(days))}")
             if self.floors.get(table, 0) > days[name]:
                 raise ValueError(f"{table} must keep {self.floors[table]} days and its class allows {days[name]}")
         for table, kept in self.partitions.items():
@@ -241,7 +241,7 @@ class Estate(Frozen):
             raise ValueError("roots or tables in S3 are declared and `s3` is missing")
         several = {subject.name for subject in self.subjects if subject.several_columns}
         if any(canary.subject in several for canary in self.readiness.canaries):
-            raise ValueError("a canary is of a subject whose key has several columns, and names one value")
+            raise ValueError("the key of a canary's subject has several columns, and a canary names one value")
         wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names), several) or wrong_backups(self.backups)
         wrong = wrong or double(self.laws) or wrong_hdfs(self.hdfs, (*self.roots, *locations))
         wrong = wrong or wrong_lakefs(self.lakefs) or wrong_vaults(self.vaults) or _overlap(self.archives)

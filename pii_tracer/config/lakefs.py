@@ -39,7 +39,7 @@ class LakefsRepository(Frozen):
     @classmethod
     def _some(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value:
-            raise ValueError('name at least one prefix; "" stands for the whole repository')
+            raise ValueError('name at least one prefix; "" means the whole repository')
         return value
 
 
@@ -60,7 +60,9 @@ class LakefsServer(Frozen):
     @model_validator(mode="after")
     def _distinct(self) -> LakefsServer:
         if len({r.name for r in self.repositories}) != len(self.repositories):
-            raise ValueError("a repository is declared twice: its rules are one, so it is one copy with all prefixes")
+            raise ValueError(
+                "a repository is declared twice: it has one set of rules, so declare it once, with all prefixes"
+            )
         return self
 
 

@@ -138,7 +138,7 @@ class NoticeMissing(Exception):
     """A person has to be told before the erasure, and nobody says when they were. hours: how long before."""
 
     def __init__(self, hours: int) -> None:
-        super().__init__(f"the law wants the person told {hours} hours before, and `noticed` does not say when")
+        super().__init__(f"the law wants the person informed {hours} hours before, and `noticed` does not say when")
 
 
 class Law(Frozen):

@@ -50,14 +50,16 @@ def parse_yaml(text: str, where: str, what: str) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         raise ConfigError(
-            f"the {what} file is not YAML: {error.problem}", where=f"{where}, line {line}", todo="mend that line"
+            f"the {what} file is not YAML: {error.problem}", where=f"{where}, line {line}", todo="correct that line"
         ) from None
     except RecursionError:
         raise ConfigError(f"the {what} file is nested too deeply", where=where, todo="see docs for its form") from None
     except (yaml.YAMLError, ValueError, OverflowError, TypeError, AttributeError) as error:
         # a character, date or number that there is not: the message can quote it
         raise ConfigError(
-            f"the {what} file holds something that YAML has not: {type(error).__name__}", where=where, todo="mend it"
+            f"the {what} file contains something that is not YAML: {type(error).__name__}",
+            where=where,
+            todo="correct it",
         ) from None
 
 
@@ -78,7 +80,7 @@ class _Strict(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable) or key in seen:
                 # people write values in the place of keys, too: the line tells which it is
-                told = "a key stands twice" if isinstance(key, Hashable) else "a key is no text"
+                told = "a key is there twice" if isinstance(key, Hashable) else "a key is no text"
                 raise yaml.MarkedYAMLError(problem=told, problem_mark=key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)

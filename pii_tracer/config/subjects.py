@@ -70,18 +70,18 @@ class Named(Frozen):
         names = [name for name in key if isinstance(name, str) and name]
         if len(names) < len(key) or len(names) < 2 or len({name.lower() for name in names}) < len(names):
             raise ValueError(
-                "`key: [tenant_id, user_id]` takes two columns or more, each once; one goes without brackets"
+                "`key: [tenant_id, user_id]` takes two columns or more, each once; write one column without brackets"
             )
         if any(sign in name for name in names for sign in ",()"):
-            raise ValueError("a column of a key of several has no comma or bracket in its name")
+            raise ValueError("a column of a key of several columns has no comma or bracket in its name")
         return {**told, "key": key_name(names)}
 
     @model_validator(mode="after")
     def _one_key_a_row(self) -> Self:
         if self.several_columns and self.other_keys:
             raise ValueError(
-                f"`other_keys` beside a key of several columns ({self.key}) is not supported: one column of a row that"
-                " stays would say who else it names"
+                f"`other_keys` beside a key of several columns ({self.key}) is not supported: in a row that stays, one"
+                " column cannot say who else it names"
             )
         return self
 
@@ -141,7 +141,7 @@ class Named(Frozen):
         new = {name.lower() for name in (*cleared, *self.several_columns, *(key.column for key in self.other_keys))}
         twice = sorted(name for name in new if names.count(name) > 1)
         if twice:
-            raise ValueError(f"{', '.join(twice)} stands twice among key, `other_keys`, `clears` and the others")
+            raise ValueError(f"{', '.join(twice)} is twice among key, `other_keys`, `clears` and the others")
         return self
 
 
@@ -193,7 +193,7 @@ class SubjectTable(Named):
         if (self.row is RowFate.KEEP and self.identifiers) or (said and not self.owners and self.record_keys):
             raise ValueError(
                 f"rows of {self.table} stay, so that `identifiers` and `record_keys` find none to erase: name columns"
-                " that say more of whom a key names under its `clears`"
+                " that describe the person of a key under its `clears`"
             )
         return self
 
@@ -237,7 +237,7 @@ class Subject(Named):
         names = [name for name, _ in self.by_table]
         if len(set(names)) != len(names):
             raise ValueError(
-                "a table stands twice among the source and the further `tables`: name it once, and its further key"
+                "a table is twice among the source and the further `tables`: name it once, and its further key"
                 " columns under `other_keys`"
             )
         if any(key.row is RowFate.DELETE for key in self.other_keys):
@@ -264,7 +264,7 @@ class Subject(Named):
         named = {(table, name.lower()) for table, told in self.by_table for name in told.named}
         both = sorted(f"{n.table}.{n.column}" for n in self.not_keys if (n.table, n.column.lower()) in named)
         if both:
-            raise ValueError(f"{', '.join(both)} cannot identify the persons and stand under `not_keys`, too")
+            raise ValueError(f"{', '.join(both)} cannot identify the persons and be under `not_keys`, too")
         return self
 
 
@@ -304,7 +304,7 @@ class SubjectRef(Frozen):
                 + (
                     f" leaves out {', '.join(missing)}"
                     if missing
-                    else f" names {len(more)} column(s) that are none of it"
+                    else f" names {len(more)} column(s) that do not belong to it"
                 ),
                 where=f"request {request}",
                 todo="write `key: {" + ", ".join(f"{name}: '…'" for name in columns) + "}`"

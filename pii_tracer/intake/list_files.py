@@ -149,7 +149,7 @@ def _of_csv(stream: IO[str], form: Form, where: str) -> Iterator[Row]:
         )
     header = _fields(first, form)
     if header is None:
-        raise RequestError("the header of the list cannot be read", where=f"{where}, line 1", todo="mend its quotes")
+        raise RequestError("the header of the list cannot be read", where=f"{where}, line 1", todo="correct its quotes")
     places = _places([name.strip() for name in header], form, f"{where}, line 1")
     for number, line, wrong in lines:
         values = None if wrong else _fields(line, form)
@@ -194,10 +194,10 @@ def _places(header: Sequence[str], form: Form, where: str) -> dict[str, int]:
         name = names.get(column)
         if name is None and not form.ignore_others:
             raise RequestError(
-                f"column {number + 1} of the header is no field's",
+                f"column {number + 1} of the header belongs to no field",
                 where=where,
-                todo=f"begin the list with a header of {', '.join(FIELDS)}; name columns that are called otherwise by"
-                " `--column FIELD=NAME`, and let further ones be by `--ignore-other-columns`",
+                todo=f"begin the list with a header of {', '.join(FIELDS)}; map other names by `--column FIELD=NAME`,"
+                " and ignore further columns by `--ignore-other-columns`",
             )
         if name is not None and found.setdefault(name, number) != number:
             raise RequestError(

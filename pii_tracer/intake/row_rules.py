@@ -60,13 +60,14 @@ class Rules:
         verified = row.get("verified", "")
         if verified and not _VERIFIED.fullmatch(verified):
             raise NotTaken(
-                "`verified` is not one word of letters, `-` and `_`, 40 at most: it names the way, not the person"
+                "`verified` is not one word of letters, `-` and `_`, 40 at most: it names how the person was verified,"
+                " not the person"
             )
         if tells(name or "", key) or tells(verified, key):
             raise NotTaken("`id` or `verified` holds the person's key: everybody can see them")
         kind = row.get("subject", "")
         if kind not in self.subjects:
-            raise NotTaken("`subject` is none of the estate file's" if kind else "`subject` is missing")
+            raise NotTaken("`subject` is not declared in the estate file" if kind else "`subject` is missing")
         if row.get("law", "") not in self.laws:
             raise NotTaken("`law` is not known" if row.get("law") else "`law` is missing")
         received = self._received(row.get("received", ""))
@@ -86,7 +87,7 @@ class Rules:
             raise NotTaken(f"`ground` is none of {', '.join(Ground)}")
         ground, noticed = Ground(told), _moment("noticed", row["noticed"]) if row.get("noticed") else None
         if noticed and noticed > self.now:
-            raise NotTaken("`noticed` lies in the future: the erasure waits from it on")
+            raise NotTaken("`noticed` lies in the future: the waiting time begins with it")
         try:
             self.laws[row["law"]].at(received).not_before(ground, noticed)
         except NoticeMissing as missing:

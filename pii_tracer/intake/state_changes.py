@@ -42,7 +42,7 @@ def end(store: RequestStore, name: str, state: RequestState, said: Said) -> tupl
             raise UsageError(
                 f"the erasure of the request {found.id} has begun, and cannot be taken back",
                 where=str(found.plan),
-                todo="let the run end; or give it up by `pii-tracer requests release PLAN`, and then again",
+                todo="let the run end; or give it up by `pii-tracer requests release PLAN`, then try again",
             )
         _change(connection, found.id, state, said)
         connection.execute("UPDATE requests SET sealed = NULL WHERE id = ?", (found.id,))
@@ -64,7 +64,7 @@ def open_one(connection: Connection, name: str) -> Stored:
     found = one(connection, name)
     if found.state not in OPEN:
         raise UsageError(
-            f"the request {found.id} is {found.state} already", todo="`pii-tracer requests show` tells more"
+            f"the request {found.id} is {found.state} already", todo="`pii-tracer requests show` says more"
         )
     return found
 

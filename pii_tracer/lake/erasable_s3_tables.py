@@ -28,8 +28,8 @@ def others() -> str:
     declared = "".join(f"{one.title}, " for one in _tables(NamedBy.ESTATE_FILE))
     registered = ", ".join(one.title for one in _tables(NamedBy.CATALOG))
     return (
-        f"only tables are erased there that the estate file declares ({declared}and folders of Parquet, ORC, Avro, CSV"
-        f" or JSON) or a catalog names (these, and {registered})"
+        f"a table is erased there only if the estate file declares it ({declared}and folders of Parquet, ORC, Avro, CSV"
+        f" or JSON) or a catalog names it (these, and {registered})"
     )
 
 

@@ -51,7 +51,7 @@ class Walk:
             self._gap(GapKind.UNREADABLE, f"the folder cannot be listed: {error.strerror}", path)
             return
         except Exception as error:  # a format's adapter looked at it
-            self._gap(GapKind.UNREADABLE, f"what it is cannot be told: {type(error).__name__}", path)
+            self._gap(GapKind.UNREADABLE, f"what it is cannot be read: {type(error).__name__}", path)
             return
         if reader:
             self.tables[path] = reader
@@ -69,7 +69,7 @@ class Walk:
     def _view(self, path: Path, called: str) -> None:
         """A view has a folder and metadata like a table, and no rows; the text of its query may name a person."""
         for file in (p for p in self._below(path) if p.is_file()):
-            reason = f"the metadata of {called} cannot be read; whether it names a person cannot be told"
+            reason = f"the metadata of {called} cannot be read; it may name a person"
             self._gap(GapKind.UNKNOWN_FILE, reason, file)
 
     def _entry(self, child: Path, entry: os.DirEntry[str], folder: Path, owner: Path | None) -> None:
@@ -140,12 +140,12 @@ class Walk:
             self._gap(GapKind.UNREADABLE, f"the file cannot be read: {error.strerror}", path)
             return
         if found and (table := self.paths.opaque_at(path)):
-            reason = f"a file of {table}, which cannot be read as a plain one; whether it holds a person cannot be told"
+            reason = f"a file of {table}, which cannot be read as a plain one; it may hold a person"
             self._gap(GapKind.UNKNOWN_FILE, reason, path)
         elif found:
             self.folders.setdefault(owner, []).append(found)
         elif path.stat().st_size:
-            reason = "a file of no known format lies outside every table; whether it holds a person cannot be told"
+            reason = "a file of no known format lies outside every table; it may hold a person"
             self._gap(GapKind.UNKNOWN_FILE, reason, path)
 
     def _gap(self, kind: GapKind, reason: str, path: Path) -> None:

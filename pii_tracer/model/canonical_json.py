@@ -80,7 +80,7 @@ def iso(time: datetime) -> str:
         JournalError: the time has no zone.
     """
     if time.tzinfo is None:
-        raise JournalError("a time without a zone was to be recorded", todo="use a clock that knows its zone")
+        raise JournalError("a time without a zone cannot be recorded", todo="use a clock that knows its zone")
     return time.astimezone(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 

@@ -71,9 +71,9 @@ def find_spot(name: str, columns: Sequence[Column], table: str) -> Spot:
     names, kind = found
     if _COLLECTION.match(kind) or struct_fields(kind) is not None:
         raise ConfigError(
-            f"{name} of {table} is {_said(kind)}: it is no value that could tell a person",
+            f"{name} of {table} is {_said(kind)}: no value of it could identify a person",
             where="the estate file, `subjects`",
-            todo="name a field of a struct, as `column.field`; what stands in lists and maps cannot be named",
+            todo="name a field of a struct, as `column.field`; what is in lists and maps cannot be named",
         )
     return Spot(names[0], tuple(FieldAccess(name=step) for step in names[1:]), kind)
 

@@ -164,7 +164,7 @@ def _is_empty(told: tuple[object, ...]) -> bool:
 
 
 class KeyPart(Frozen):
-    """Where in a row one column of a key stands. `type` is the Spark SQL type of the leaf."""
+    """Where in a row one column of a key is. `type` is the Spark SQL type of the leaf."""
 
     column: str
     access: tuple[Access, ...] = ()
@@ -179,7 +179,7 @@ class KeyPart(Frozen):
 
 
 class MatchTerm(KeyPart):
-    """Where in a row a key of the person stands, and which set of keys to compare it with.
+    """Where in a row a key of the person is, and which set of keys to compare it with.
 
     Key values are compared as text after casting the leaf to string, so that a bigint key and its string copy are found
     alike. beside: of a key of several columns the others, in the key's order; the text is then all of theirs

@@ -287,7 +287,7 @@ def local_path(text: str) -> Path:
     place = location_of(text)
     if isinstance(place, S3Location):
         raise EstateError(
-            "a place in `s3` stands where only a path of this machine can",
+            "a place in `s3` is given where only a path of this machine can be",
             where=text,
             todo="in S3 there can be `roots`, declared tables and `archives`",
         )

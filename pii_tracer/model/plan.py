@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from pydantic import BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import ConfigDict, Field
 
 from pii_tracer.common.gc_pause import lasting_objects
-from pii_tracer.model import packed_requests
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import (
     PLAIN,
@@ -31,6 +28,7 @@ from pii_tracer.model.datasets import (
 from pii_tracer.model.gap_kinds import NamedKind
 from pii_tracer.model.locations import S3Location, in_place, is_s3, s3_location
 from pii_tracer.model.other_numbers import NotKeys
+from pii_tracer.model.planned_requests import Requests, packed
 from pii_tracer.model.waivers import OwnerTask, Waiver
 
 FORMAT_VERSION = 1
@@ -64,12 +62,12 @@ KEEPS_HISTORY = "keeps_history"
 class Copy(Frozen):
     """One place where the person is.
 
-    origin: id of the copy this one hangs from (its history, its object versions, its replica), or None for a copy
-    that counts by itself. A copy counts as erased when everything that hangs from it is gone too.
+    origin: id of the copy this one depends on (its history, its object versions, its replica), or None for a copy
+    that counts by itself. A copy counts as erased when everything that depends on it is gone too.
     match: how the person's rows are found here, None where no row is deleted (rebuild, versions).
     other_keys: columns that lineage proves to come from no identifying column; a weak key found there means
     something else (a merchant's number) and is reported as such, not as residue.
-    lineage: the path that brought it here, from the source, one hop an entry.
+    lineage: the path by which it came here, from the source, one hop an entry.
     exemption: why nothing is erased here, or only a part; with the strategies `exempt` and `mask_columns`.
     mask: which columns of the persons' rows become NULL; only where a hold keeps the others.
     mentions: columns that name the persons in rows which are other people's, too, and stay (docs/where-is-the-key.md).
@@ -149,8 +147,8 @@ class HeldColumn(Frozen):
 class Mask(Frozen):
     """What becomes of the persons' rows where only some columns are held: they stay, and `columns` become NULL.
 
-    held: what stays by a hold. found_by: columns that nothing holds and that stay all the same, because no held one
-    tells whose row it is: without them the held data would be nobody's, and could not be erased when the hold ends.
+    held: what stays by a hold. found_by: columns that nothing holds, and that stay because no held column shows whose
+    row it is. Without them nobody could say whose the held data are, or erase them when the hold ends.
     """
 
     columns: tuple[str, ...]
@@ -190,7 +188,7 @@ LAPSES = " lapses"
 class Precondition(Frozen):
     """A fact of the world the plan relies on: `kind` names the check, `expected` the planned value.
 
-    Kinds: snapshot, refs, columns, clones, sharing, object_versions, replication, topic, lakefs, hdfs,
+    Kinds: snapshot, refs, columns, clones, sharing, staged, object_versions, replication, topic, lakefs, hdfs,
     object_place, writers_stopped.
     hard: a difference stops the run; a soft one is reported.
     """
@@ -259,35 +257,6 @@ class Examined(Frozen):
     reason: str
 
 
-class PlannedRequest(Frozen):
-    """One erasure request in the plan: keyed reference only.
-
-    not_before: when the notice that its law wants has run, and the erasure may begin; None where none is wanted.
-    extended: when the person was informed that the law's longer time is taken; the deadline is then that of it.
-    """
-
-    id: str
-    subject: str
-    law: str
-    citation: str
-    received: datetime
-    deadline: datetime
-    not_before: datetime | None = None
-    extended: datetime | None = None
-
-
-class _EitherWay:
-    """Tells the schema of both ways in which a plan file has requests."""
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return packed_requests.schema(handler(core))
-
-
-Requests = Annotated[tuple[PlannedRequest, ...], BeforeValidator(packed_requests.unpacked), _EitherWay]
-"""In a plan file a list, or packed where there are many."""
-
-
 class PlannedHold(Frozen):
     """A hold of the estate file that keeps copies of this plan. until: None where nobody knows yet."""
 
@@ -324,10 +293,10 @@ class Schedule(Frozen):
 
 
 class Totals(Frozen):
-    """The verdict's numbers. copies: those that count by themselves; beyond: those that hang from them.
+    """The verdict's numbers. copies: those that count by themselves; beyond: those that depend on them.
 
-    exempt: of `copies`, those that a hold keeps, wholly or in part. recheck_on: the first day on which less of these is
-    kept, and the erasure must be planned again; None where nothing is held, or nobody knows the day.
+    exempt: of `copies`, those that a hold keeps, completely or in part. recheck_on: the first day on which less of
+    these is kept, and the erasure must be planned again; None where nothing is held, or nobody knows the day.
     """
 
     copies: int
@@ -393,7 +362,7 @@ class ErasurePlan(Frozen):
     def to_bytes(self) -> bytes:
         """Sorted, indented UTF-8 JSON with a final newline."""
         data = self.model_dump(mode="json", by_alias=True)
-        data["requests"] = packed_requests.packed(data["requests"])
+        data["requests"] = packed(data["requests"])
         return indented(msgspec.json.encode(data, order="sorted")) + b"\n"
 
     def copy_by_id(self, copy_id: str) -> Copy:

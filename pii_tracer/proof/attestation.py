@@ -19,12 +19,8 @@ from pii_tracer.model.actions import CONFIRMED, Action
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ProofError
-from pii_tracer.model.plan import (
-    HELD,
-    ErasurePlan,
-    PlannedRequest,
-    digest_of,
-)
+from pii_tracer.model.plan import HELD, ErasurePlan, digest_of
+from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.proof import merkle_tree
 from pii_tracer.proof.attestation_log import position
 from pii_tracer.proof.evidence_leaves import (
@@ -286,8 +282,8 @@ def keys_by_rows_alone(plan: ErasurePlan) -> tuple[str, ...]:
     """Keys of several columns that copies are erased by: no bytes are searched for them."""
     terms = (term for copy in plan.copies if copy.places for term in copy.places.terms if term.beside)
     return tuple(
-        f"the key {key} was compared in rows of tables and in no bytes: each of its columns can be other people's."
-        " Files were searched for the person's identifiers alone"
+        f"the key {key} was compared in rows of tables and not in bytes: each of its columns can equal another"
+        " person's. Files were searched for the person's identifiers alone"
         for key in sorted({term.key_set.partition("|")[0] for term in terms})
     )
 

@@ -62,12 +62,16 @@ def check_position(said: Mapping[str, Any]) -> list[str]:
     """
     size, root, previous = int(said["size"]), bytes.fromhex(said["root"]), said["previous"]
     if size == 0:
-        return [] if previous is None and root == merkle_tree.root([]) else ["the log is said to be empty and is not"]
+        return (
+            []
+            if previous is None and root == merkle_tree.root([])
+            else ["the attestation says that the log is empty, and it is not"]
+        )
     line = canonical({"attestation": previous["attestation"], "plan": previous["plan"]})
     before, path = bytes.fromhex(previous["root"]), [bytes.fromhex(node) for node in previous["consistency"]]
     found = []
     if previous["size"] != size - 1:
-        found.append("the attestation before this one stands at another place of the log")
+        found.append("the attestation before this one is at another place of the log")
     inclusion = [bytes.fromhex(node) for node in previous["inclusion"]]
     if not merkle_tree.verify_inclusion(merkle_tree.leaf_hash(line), size - 1, size, inclusion, root):
         found.append("the attestation before this one is not in the log's tree")
@@ -77,7 +81,7 @@ def check_position(said: Mapping[str, Any]) -> list[str]:
         else merkle_tree.verify_consistency(size - 1, size, before, root, path)
     )
     if not grown:
-        found.append("the log did not grow out of the one before: something in it was changed or taken out")
+        found.append("the log does not extend the one before: something in it was changed or removed")
     return found
 
 
@@ -89,7 +93,7 @@ def check_previous(said: Mapping[str, Any], envelope: bytes, before: Mapping[str
     if digest_of(envelope) != previous["attestation"]:
         return ["the attestation given is not the one before this one (give that one, or the whole log)"]
     if (before["size"], before["root"]) != (previous["size"], previous["root"]):
-        return ["this attestation tells another history of the log than the one before it"]
+        return ["this attestation has another history of the log than the one before it"]
     return []
 
 
@@ -101,13 +105,13 @@ def check_log(said: Mapping[str, Any], envelope: bytes, log: bytes) -> list[str]
         return ["the log ends before this attestation: its end was cut off"]
     found = []
     if merkle_tree.root([merkle_tree.leaf_hash(line) for line in lines[:size]]).hex() != said["root"]:
-        found.append("the log before this attestation is not the one it was made over")
+        found.append("the log before this attestation is not the one that it covers")
     stands = canonical_object(lines[size])
     if stands is None or stands.get("attestation") != digest_of(envelope):
-        found.append("another attestation stands in the log where this one must stand")
+        found.append("another attestation is in the log where this one must be")
     after = lines[size + 1 :] if whole(log) else lines[size + 1 : -1]  # a torn line was never told to stand
     if not all(map(_is_line, after)):
-        found.append("a line after this attestation is none of a log")
+        found.append("a line after this attestation does not belong to a log")
     return found
 
 

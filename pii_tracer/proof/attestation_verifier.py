@@ -245,7 +245,7 @@ class _Check:
         is_approval = opened.statement["predicateType"] == approval.PREDICATE_TYPE
         self.expect(of_plan and is_approval, Check.APPROVAL, f"{name} approves something else")
         if not opened.claimed:
-            self.notes.append(f"{name} is not signed: a local estate's")
+            self.notes.append(f"{name} is not signed: the estate is local")
         if self.given.approvers is not None:
             self.expect(bool(opened.keyids), Check.APPROVAL, f"{name} is not signed by a known approver")
 
@@ -269,7 +269,7 @@ class _Check:
         try:
             opened = dsse.unseal(data, self.given.approvers or ())
         except ReviewError:
-            self.find(Check.CONFIRMATION, f"what stands for the confirmation of step {step} is none")
+            self.find(Check.CONFIRMATION, f"the confirmation of step {step} is not valid")
             return
         digests = [subject["digest"] for subject in opened.statement["subject"]]
         of_plan = digests == [{"sha256": self.claims["plan"]["digest"].removeprefix("sha256:")}]

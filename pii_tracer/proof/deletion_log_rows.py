@@ -13,14 +13,8 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.plan import (
-    HELD,
-    Copy,
-    ErasurePlan,
-    Gap,
-    PlannedRequest,
-    Step,
-)
+from pii_tracer.model.plan import HELD, Copy, ErasurePlan, Gap, Step
+from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.proof.deletion_log import Entry, EntryState
 from pii_tracer.run.journal import Kind, Record
 

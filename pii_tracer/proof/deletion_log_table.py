@@ -47,7 +47,7 @@ def fill_table(log: DeletionLog, estate: str, kind: DeletionLogKind) -> Path:
         raise ProofError(
             f"the deletion log's table cannot be written: {type(error).__name__}",
             where=str(folder),
-            todo="mend or move it; the log itself is whole, and the next run fills a new table from it",
+            todo="repair or move it; the log itself is whole, and the next run fills a new table from it",
         ) from None
     return folder
 

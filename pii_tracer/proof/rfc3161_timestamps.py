@@ -45,7 +45,7 @@ def request_stamp(url: str, data: bytes, roots: list[Certificate]) -> bytes:
     try:
         stamp = ask(url, body=asked.as_bytes(), headers=headers, seconds=_TIMEOUT, limit=MAX_SMALL_BYTES)
     except NoAnswer as error:
-        todo = "nothing was attested yet: mend its address or wait for it, then `pii-tracer resume`"
+        todo = "nothing was attested yet: correct its address or wait for it, then `pii-tracer resume`"
         raise ProofError(f"the time stamp authority {error}", where=url, todo=todo) from None
     verify_stamp(stamp, data, roots, nonce=asked.nonce)
     return stamp

@@ -28,7 +28,8 @@ _STORES = (
     _Store(is_hdfs, "blocks that a DataNode has not removed yet, trash and snapshots that HDFS hides from the user"),
     _Store(
         is_object_place,
-        "versions, deleted bytes and unfinished uploads that an object store keeps and does not list to who asked",
+        "versions, deleted bytes and unfinished uploads that an object store keeps and does not list to the account"
+        " that asked",
     ),
     _Store(lambda place: place.startswith("glacier://"), "archives that are newer than the vault's newest inventory"),
 )

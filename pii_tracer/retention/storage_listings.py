@@ -143,7 +143,7 @@ def _refused(error: OSError) -> None:
     raise EstateError(
         f"a folder cannot be listed: {error.strerror}",
         where=str(error.filename),
-        todo="let this account read it: what is in it would stay, and nothing would tell",
+        todo="let this account read it: what is in it would stay without a word",
     )
 
 
@@ -163,7 +163,7 @@ def _guarded(items: Iterator[Item], where: Path) -> Iterator[Item]:
         raise
     except Exception as error:
         raise EstateError(
-            f"the inventory cannot be read: {type(error).__name__}", where=str(where), todo="take it anew"
+            f"the inventory cannot be read: {type(error).__name__}", where=str(where), todo="take it again"
         ) from None
 
 

@@ -108,7 +108,7 @@ def unsound(predicate: ApprovalPredicate, policy: Policy, *, signed: bool, produ
     if lives <= timedelta(0):
         return "the approval would be expired already", "give a later date"
     if lives > timedelta(hours=policy.max_approval_hours):
-        words = f"the approval is to live {lives.total_seconds() / 3600:g} hours, and the policy lets one live"
+        words = f"the approval is valid for {lives.total_seconds() / 3600:g} hours, and the policy allows"
         return f"{words} {policy.max_approval_hours} hours at most", "approve again, with fewer `--hours`"
     return None
 
@@ -190,7 +190,7 @@ def _one(
         opened = dsse.unseal(envelope, [a.key() for a in trusted])
         predicate = ApprovalPredicate.model_validate(opened.statement["predicate"])
     except (ReviewError, ValidationError):
-        raise _no("an approval was tampered with or is none: it cannot be read", "approve again") from None
+        raise _no("an approval was tampered with, or is not one: it cannot be read", "approve again") from None
     _signed_by(opened, by_key, predicate, now)
     _about(opened.statement, loaded, predicate)
     wrong = unsound(predicate, policy, signed=bool(opened.keyids), production=production)

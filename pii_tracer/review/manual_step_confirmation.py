@@ -67,7 +67,7 @@ def read_confirmation(
         opened = dsse.unseal(envelope, [a.key() for a in trusted])
         said = Confirmation.model_validate(opened.statement["predicate"])
     except (ReviewError, ValidationError):
-        raise _no("a confirmation was tampered with or is none") from None
+        raise _no("a confirmation was tampered with, or is not one") from None
     signers = [by_key[k] for k in opened.keyids]
     own = [s for s in signers if (s.name, s.role) == (said.by, said.role)]
     if not any(s.valid_at(said.confirmed_at) and s.valid_at(now) for s in own):

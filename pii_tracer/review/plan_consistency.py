@@ -124,7 +124,7 @@ def _holds(plan: ErasurePlan) -> str | None:
 def _claims(plan: ErasurePlan) -> str | None:
     open_gaps = [gap for gap in plan.gaps if gap.waiver is None]
     if plan.complete is bool(open_gaps):
-        return "whether it is complete and whether gaps are open do not agree"
+        return "its `complete` and its open gaps do not agree"
     if not plan.applyable:
         return None
     if any(copy.strategy is Strategy.BLOCKED for copy in plan.copies):

@@ -275,7 +275,11 @@ def _separation(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
         return
     planner = given.plan.planned_by
     if not planner:
-        yield Level.DENY, "the plan does not say who planned it, so nobody can be told apart from them", ("planned_by",)
+        yield (
+            Level.DENY,
+            "the plan does not say who planned it, so no approver can be shown to be somebody else",
+            ("planned_by",),
+        )
     elif given.approvers and {person(a.name) for a in given.approvers} == {person(planner)}:
         yield Level.DENY, "the planner is the only approver", ("planned_by",)
     if given.policy.production_approvers < 2:
@@ -289,7 +293,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("max-cost", "the plan costs no more than the policy allows", _cost),
     Rule("max-persons", "the plan erases no more persons than the policy allows", _persons),
-    Rule("gaps", "every gap is closed, or waived by a named person until a date to come", _gaps),
+    Rule("gaps", "every gap is closed, or waived by a named person until a future date", _gaps),
     Rule("waivers-per-person", "no person waives more gaps than the policy allows", _waivers),
     Rule("unwaivable-gaps", "no gap of a kind that nobody may waive is waived", _unwaivable),
     Rule("immediate-retention", "time travel ends at once only where the policy allows it", _retention),
@@ -303,7 +307,7 @@ RULES: tuple[Rule, ...] = (
     Rule("irreversible-unclassified", "no step that cannot be undone runs on an unclassified table", _unclassified),
     Rule("digests", "estate file, policy and sealed manifest are those the plan was made with", _digests),
     Rule("production-approvers", "enough people in the right roles have approved", _approvers),
-    Rule("separation-of-duties", "whoever plans is not alone in approving", _separation),
+    Rule("separation-of-duties", "the person who plans is not alone in approving", _separation),
 )
 
 

@@ -77,7 +77,8 @@ class EstateKey:
             raise PlanError(
                 "the sealed value of a request does not open with this estate key",
                 where=f"request {request}",
-                todo="use the key that was there when the request came in; restore the store from a backup if it is",
+                todo="use the key that was there when the request came in; if this is that key, restore the store from"
+                " a backup",
             ) from None
 
     @property

@@ -68,7 +68,7 @@ def generate(path: Path) -> Ed25519PublicKey:
         ReviewError: the file exists already; a key is never overwritten.
     """
     if path.exists():
-        raise ReviewError("a key stands there already", where=str(path), todo="name another file")
+        raise ReviewError("a key is there already", where=str(path), todo="name another file")
     key = Ed25519PrivateKey.generate()
     write_atomic(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), mode=0o600)
     write_atomic(path.with_name(path.name + ".pub"), public_pem(key.public_key()))
@@ -157,7 +157,7 @@ def load_trusted(path: Path) -> tuple[Approver, ...]:
     keys = [_written_alike(a.key()) for a in trusted.approvers]
     if trusted.version != 1 or len(set(names)) != len(names) or len(set(keys)) != len(keys):
         raise ReviewError(
-            "the trusted approvers file has another version than 1, or one name or key stands for two people",
+            "the trusted approvers file has another version than 1, or has one name or key for two people",
             where=str(path),
             todo="give everyone a name and a key of their own",
         )

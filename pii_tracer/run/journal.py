@@ -256,7 +256,7 @@ class Journal:
             raise JournalError(
                 "somebody else has written to the journal",
                 where=str(self.path),
-                todo="one runner a plan: `pii-tracer status` shows who holds it; then resume",
+                todo="a plan has one runner: `pii-tracer status` shows who holds it; then resume",
             )
 
 

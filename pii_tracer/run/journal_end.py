@@ -17,8 +17,8 @@ from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import JournalError
 
 RESTORE = (
-    "do not go on from this: what the missing records tell would count as never done; put the journal and its end file"
-    " back from their newest copy; if there is none, plan again"
+    "do not go on from this: what the missing records say would count as never done. Put the journal and its end file"
+    " back from their newest copy. If there is none, plan again"
 )
 """What to do about a journal that lacks records."""
 
@@ -83,7 +83,7 @@ def refuse_lost(journal: Path, end: End | None, records: Sequence[Hashed] | None
     if end is None:
         if records:
             raise JournalError(
-                "nobody can tell where the journal ended: the file beside it that says so is missing",
+                "it is unknown where the journal ended: the file beside it that says so is missing",
                 where=str(end_file(journal)),
                 todo=RESTORE,
             )

@@ -160,7 +160,7 @@ class RunEvents:
 
     def _died(self, record: Record) -> list[RunEvent]:
         """The runner before came to no end: what it had begun is broken off, but for what goes on by itself."""
-        reason = "the runner came to no end; the run was resumed"
+        reason = "the runner stopped before its end; the run was resumed"
         events = []
         for step_id, run in list(self._open.items()):
             if not run.waits:

@@ -180,7 +180,7 @@ class ScanLedger:
         return hmac.new(self._secret, "\0".join(parts).encode("utf-8", "surrogatepass"), sha256).digest()
 
     def _empty(self, why: str) -> None:
-        self._warn(f"everything is read, and the scan ledger {self.file} is made anew: {why}")
+        self._warn(f"everything is read, and the scan ledger {self.file} is made again: {why}")
         for part in (self.file, *(self.file.with_name(self.file.name + end) for end in ("-journal", "-wal", "-shm"))):
             with suppress(OSError):  # whatever stands there is of no use; the next to open it says so again
                 part.unlink()

@@ -117,11 +117,11 @@ def rows_with_more(
                 unread.append(f"{file.path}: what else its rows hold cannot be read: {type(error).__name__}")
                 continue
             if number is None:
-                unread.append(f"{file.path}: no column in it tells whose rows hold more than what is held")
+                unread.append(f"{file.path}: no column in it shows whose rows hold more than what is held")
             elif number:
                 more[file.path] = number
         elif in_rows:
-            unread.append(f"{file.path}: what else its rows hold cannot be told in this format ({file.decoded_as})")
+            unread.append(f"{file.path}: what else its rows hold is unknown in this format ({file.decoded_as})")
     return more, tuple(unread)
 
 

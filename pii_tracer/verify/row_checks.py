@@ -61,7 +61,7 @@ class Verifier:
                 raise
             except Exception as error:  # Spark raises py4j and Java errors of many kinds for a state that is gone
                 if state.kept:
-                    todo = "mend the table, or run `pii-tracer doctor`; without reading it nothing is proved"
+                    todo = "repair the table, or run `pii-tracer doctor`; without reading it nothing is proved"
                     raise _unreadable(state, copy, error, todo) from None
                 reason = f"cannot be read any more: {type(error).__name__}"
                 result.append(StateRows(state=state.name, rows=None, reason=reason))
@@ -86,7 +86,7 @@ class Verifier:
             except ScanError:
                 raise
             except Exception as error:
-                raise _unreadable(state, copy, error, "mend the table before it is erased from") from None
+                raise _unreadable(state, copy, error, "repair the table before it is erased from") from None
         return Baseline(copy_id=copy.id, states=tuple(result))
 
     def _states(self, copy: Copy) -> Iterator[State]:
@@ -183,7 +183,7 @@ class Verifier:
         if row["rows"] != rows:
             raise ScanError(
                 f"{rows - row['rows']} rows in the {state.name} state are found only by columns that would become NULL:"
-                " what is held in them would be nobody's",
+                " the owner of the held values would then be unknown",
                 todo="name a column that finds them in the hold, too, then plan again",
             )
         return f"{row['sum']}:{row['xor']}"
@@ -239,7 +239,7 @@ def _wanted(copy: Copy) -> Match:
     """Wherever a row can name the persons."""
     if copy.places is None or not copy.places.terms:
         raise ScanError(
-            f"copy {copy.id} has no rows that could be told apart",
+            f"copy {copy.id} has no rows that could be identified",
             where=copy.table or copy.location,
             todo="verify it by its bytes; a rebuilt copy is compared with its source by its own step",
         )

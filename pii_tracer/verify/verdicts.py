@@ -207,8 +207,8 @@ class Bystanders(Frozen):
         if self.lost or self.missing or not self.added:
             return f"{self.lost} rows of other people are gone or changed"
         return (
-            f"{self.added} rows of other people more than before the run: somebody wrote meanwhile, and whether all"
-            " from before are as they were is not known. Stop the writer, look at what it did, and plan again"
+            f"{self.added} rows of other people more than before the run: somebody wrote meanwhile, and it is unknown"
+            " whether the earlier rows are unchanged. Stop the writer, look at what it did, and plan again"
             " (`--source-erased` where the source is done): that run counts from what is there then"
         )
 

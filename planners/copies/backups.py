@@ -102,8 +102,7 @@ def _unknown(backup: Backup, name: str) -> Gap:
         id=f"gap-backup_unmatched-{slug(backup.name)}-{slug(name)}",
         dataset=None,
         kind=GapKind.BACKUP_UNMATCHED,
-        reason=f"the backup {backup.name} holds {name}, which is not in the inventory: whether a person is in it cannot"
-        " be told",
+        reason=f"the backup {backup.name} holds {name}, which is not in the inventory: a person may be in it",
         evidence="the estate file, `backups`",
     )
 
@@ -113,8 +112,7 @@ def _unclear(backup: Backup, why: str) -> Gap:
         id=f"gap-backup_unmatched-{slug(backup.name)}",
         dataset=None,
         kind=GapKind.BACKUP_UNMATCHED,
-        reason=f"the backup {backup.name} holds {', '.join(backup.of)}, {why}. Whether a person is in it cannot be"
-        " told",
+        reason=f"the backup {backup.name} holds {', '.join(backup.of)}, {why}. A person may be in it",
         evidence="the estate file, `backups`",
     )
 

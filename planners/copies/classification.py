@@ -248,7 +248,7 @@ def _stranger(
     reason = carriage.reason if carriage else "no lineage leads here from the person"
     reason += f"; all {seen.files} files decoded, none of the person's values found"
     if seen.weak:
-        reason += f" (the same digits stand in {', '.join(sorted(seen.weak))}, which lineage does not connect)"
+        reason += f" (the same digits are in {', '.join(sorted(seen.weak))}, which lineage does not connect)"
     return [Examined(dataset=state.dataset, table=state.table, carries=Carries.NONE, reason=reason), *digits]
 
 

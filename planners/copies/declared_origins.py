@@ -87,8 +87,8 @@ def given_away(world: World, origins: Sequence[CopyDraft]) -> list[Gap]:
         persons = [name for name in tables if any(_may_mean(name, d) for d in origins)]
         if persons:
             reason = (
-                f"what the manifest of {location} gives to {', '.join(persons)} is not looked into, and a person is in"
-                " there, or was: move it to a place with a declaration of its own, or take it out of the manifest, then"
+                f"what the manifest of {location} gives to {', '.join(persons)} is not searched, and a person is in"
+                " there, or was. Move it to a place with a declaration of its own, or take it out of the manifest, then"
                 " plan again"
             )
             gap_id = f"gap-manifest_of_copy-{slug(location.partition('://')[2])}"
@@ -136,7 +136,7 @@ def _unclear(of: str, states: Sequence[TableState]) -> str:
     if not places:
         return (
             "which is not in the inventory: name the table as the inventory does, or its folder; if it was dropped,"
-            " somebody looks into what was stored of it"
+            " somebody has to search its stored copies"
         )
     return f"which could be {' or '.join(places)}: name the whole place" if len(places) > 1 else ""
 
@@ -146,6 +146,6 @@ def _unmatched(stored: Stored, why: str) -> Gap:
         id=f"gap-archive_unmatched-{slug(stored.location.partition('://')[2])}",
         dataset=None,
         kind=GapKind.ARCHIVE_UNMATCHED,
-        reason=f"{stored.location} is declared to be of {stored.of}, {why}. Whether a person is in it cannot be told",
+        reason=f"{stored.location} is declared to be of {stored.of}, {why}. A person may be in it",
         evidence=f"the estate file, `{stored.told}`",
     )

@@ -140,8 +140,8 @@ def telling_names(world: World, items: Iterable[CopyDraft]) -> list[Gap]:
             id=f"gap-object_names-{item.copy.id.removeprefix('c-')}",
             dataset=item.copy.dataset,
             kind=GapKind.OBJECT_NAMES,
-            reason=f"the names of {world.named[item.copy.location]} objects in here hold a value of the person, and a"
-            " plan would list them: copy these objects under other names, delete every version of the old ones, then"
+            reason=f"the names of {world.named[item.copy.location]} objects in here contain a value of the person, and"
+            " a plan would list them. Copy these objects under other names, delete every version of the old ones, then"
             " plan again (hazard F2)",
             evidence=item.copy.location,
         )
@@ -212,8 +212,8 @@ def _lost(item: CopyDraft) -> tuple[str, ...]:
 def _ref_gap(item: CopyDraft, lost: Sequence[str]) -> Gap:
     kind, name = item.copy.facts["ref_kind"], item.copy.facts["ref"]
     reason = (
-        f"the {kind} {name} has columns that the table no longer has, or has in another type ({', '.join(lost)}):"
-        f" rewriting it would lose other people's values in them; drop the {kind}, or re-point it to a snapshot with"
+        f"the {kind} {name} has columns that the table no longer has, or has in another type ({', '.join(lost)})."
+        f" Rewriting it would lose other people's values in them. Drop the {kind}, or re-point it to a snapshot with"
         " today's schema, then plan again (a waiver does not free it)"
     )
     return gap_of(item, GapKind.REF_SCHEMA, reason, item.copy.location)

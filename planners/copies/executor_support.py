@@ -27,7 +27,7 @@ def no_rebuild(state: TableState) -> str | None:
     if name is not None:
         return (
             f"Spark compares no rows with the type of {name} ({_INCOMPARABLE}), so that no rebuild can be shown to lose"
-            " nobody's rows: run its job after the erasure, or let the job write the key"
+            " nobody's rows. Run its job after the erasure, or let the job write the key"
         )
     return planner_of(state.format).no_rebuild(state)
 
@@ -47,23 +47,23 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
             return f"lineage says that {column} is a key, and {planner.missing_column(state)}"
         if unnamed := planner.unnamed_column(state, column):
             return (
-                f"by its place the column {column} is a key, and {unnamed}: no step can tell the first line from a"
-                " row; its job writes a header, then plan again"
+                f"by its place the column {column} is a key, and {unnamed}: no step can distinguish the first line from"
+                " a row; its job writes a header, then plan again"
             )
         if column.lower() in {name.lower() for name in state.uneven}:
             return (
-                f"lineage says that {column} is a key, and not every file of the folder has this column: whose the"
-                " rows of the others are cannot be told; write these files again with it"
+                f"lineage says that {column} is a key, and not every file of the folder has this column."
+                " It is unknown whose the rows of the others are: write these files again with it"
             )
         if column.lower() in {name.lower() for name in state.padded}:
             return (
-                f"lineage says that {column} is a key, and it is of type CHAR: blanks are added to its values, and no"
-                " step compares such ones; its owner makes it STRING, then plan again"
+                f"lineage says that {column} is a key, and it is of type CHAR. Blanks are added to its values, and no"
+                " step compares such values: its owner makes it STRING, then plan again"
             )
         if access and column.lower() in {name.lower() for name in state.mixed}:
             return (
                 f"lineage says that {column} has a key in it, and there one line has an object or a list where another"
-                " has something else: no reader finds the key in both; its job writes the lines alike, then plan again"
+                " has something else. No reader finds the key in both: its job writes the lines alike, then plan again"
             )
         for step in access if kind else ():
             if not isinstance(step, FieldAccess):
@@ -75,11 +75,11 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
         else:
             if kind and struct_fields(kind) is not None:
                 return (
-                    f"lineage says that {column} is a key, and it is a struct there: which field holds it is not told"
+                    f"lineage says that {column} is a key, and it is a struct there: lineage does not say which field"
                 )
             if planner.incomparable(state, kind):
                 return (
-                    f"lineage says that {column} is a key, and it is of type {kind}, whose values no step compares;"
-                    " its job writes the key as text or a number, then plan again"
+                    f"lineage says that {column} is a key, and it is of type {kind}, whose values no step compares."
+                    " Its job writes the key as text or a number, then plan again"
                 )
     return None

@@ -35,7 +35,7 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
             id=f"gap-key_only-{slug(found.subject.name)}",
             dataset=found.source,
             kind=GapKind.KEY_ONLY,
-            reason=f"{_why(found)}; {len(names)} dataset(s) that other values tell, and {len(stored)} archive(s),"
+            reason=f"{_why(found)}; {len(names)} dataset(s) with other values only, and {len(stored)} archive(s),"
             " topic(s), repositories and backup(s) of such, were not searched for them. "
             + _way_out(found.keys)
             + _recased(found.subject.source, recased),
@@ -57,7 +57,7 @@ def _by_lost_values(keys: Keys, dataset: DatasetId, carriage: Carriage) -> bool:
 def _way_out(keys: Keys) -> str:
     if keys.unseen:
         return "Make the source readable, then plan again"
-    return "Waive this only where the earlier run verified each of these (its deletion log tells)"
+    return "Waive this only where the earlier run verified each of these (its deletion log shows it)"
 
 
 def _why(found: Survey) -> str:
@@ -70,8 +70,8 @@ def _why(found: Survey) -> str:
     requests = ", ".join(sorted({e.request for e in found.keys.earlier if e.origins}))
     tables = ", ".join(sorted({e.table for e in found.keys.earlier if e.origins}))
     return (
-        f"an earlier run erased what {tables} knew of the person of {requests} (the deletion log tells), so that values"
-        " of then are not looked for"
+        f"an earlier run erased what {tables} knew of the person of {requests} (the deletion log shows it), so that"
+        " values of then are not looked for"
     )
 
 
@@ -80,8 +80,8 @@ def _recased(source: str, requests: Sequence[str]) -> str:
     if not requests:
         return ""
     return (
-        f". {source} has the key of {', '.join(requests)} in another case (capital or small letters): if that is the"
-        " same person, write the key in the request as it stands there, and plan again"
+        f". {source} has the key of {', '.join(requests)} in another case (capital or small letters). If that is the"
+        " same person, write the key in the request as it is there, and plan again"
     )
 
 

@@ -173,8 +173,8 @@ def beside_rows(item: CopyDraft, seen: Seen) -> str | None:
         return None
     return (
         f"a data file holds a value that no row of it has ({', '.join(sorted(seen.places))}), and a delete of rows"
-        " leaves it alone: its owner has this file written again (an UPDATE of one of its rows to what it is, or a"
-        " rewrite of its partition)"
+        " leaves it alone. Its owner has this file written again, by an UPDATE of one of its rows to what it is, or a"
+        " rewrite of its partition"
     )
 
 

@@ -83,7 +83,7 @@ def shared_in(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]
                     dataset=state.dataset,
                     kind=GapKind.SHARED_IDENTIFIER,
                     reason=f"{shared} value(s) of {trace.origin} belong to other people too, and no row is deleted by"
-                    f" them: those that only {column} tells as the person's stay",
+                    f" them: the person's rows that have no other key than {column} stay",
                     evidence=f"column {column}, from {trace.origin}",
                 )
             )
@@ -96,8 +96,8 @@ def not_certain(dataset: DatasetId, name: str, column: str, trace: Trace, derive
         id=f"gap-not_certain-{name}-{slug(column)}-{trace.origin}",
         dataset=dataset,
         kind=GapKind.VALUE_NOT_CERTAIN,
-        reason=f"what {shown(trace.expression, trace.origin)} gives for {derived.unsure} of the persons is not certain"
-        f" ({derived.why}): rows that only {column} tells as theirs would stay",
+        reason=f"the value of {shown(trace.expression, trace.origin)} is not certain for {derived.unsure} of the"
+        f" persons ({derived.why}): their rows that have no other key than {column} would stay",
         evidence="let the job write the key beside it, or rebuild the dataset from its erased source",
     )
 
@@ -115,7 +115,7 @@ def former_values(found: Survey) -> list[Gap]:
                     dataset=found.source,
                     kind=GapKind.FORMER_VALUE,
                     reason=f"{number} former value(s) of {origin} belong to somebody else too;"
-                    " nobody can tell whose rows hold them",
+                    " it is unknown whose rows hold them",
                     evidence="retained versions of the tables that the subject is known from",
                 )
             )
@@ -139,8 +139,8 @@ def former_unread(found: Survey) -> list[Gap]:
                     id=f"gap-former_unread-{slug(found.subject.name)}-{slug(table.name)}",
                     dataset=table,
                     kind=GapKind.FORMER_UNREAD,
-                    reason=f"{'; '.join(unread.why for unread in mine)}. Rows that only a value of then tells as the"
-                    f" person's would stay in {len(ways)} dataset(s)",
+                    reason=f"{'; '.join(unread.why for unread in mine)}. The person's rows that have only a former"
+                    f" value would stay in {len(ways)} dataset(s)",
                     evidence=", ".join(sorted(ways)[:5]),
                 )
             )
@@ -160,8 +160,8 @@ def shared_values(found: Survey) -> list[Gap]:
                     id=f"gap-shared-{slug(found.subject.name)}-{slug(origin)}",
                     dataset=found.source,
                     kind=GapKind.SHARED_IDENTIFIER,
-                    reason=f"{number} value(s) of {origin} belong to other people too: nothing is deleted by them and"
-                    " nobody is looked for by them, so that what only they tell as the person's stays",
+                    reason=f"{number} value(s) of {origin} belong to other people too. Nothing is deleted or searched"
+                    " by them, so that the person's rows and files that have nothing else stay",
                     evidence=f"rows of {found.subject.source} with other keys",
                 )
             )

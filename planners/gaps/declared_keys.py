@@ -27,8 +27,8 @@ def silent_key(state: TableState, item: CopyDraft, seen: Evidence | None) -> lis
             id=f"gap-{GapKind.DECLARED_KEY}-{slug(title(state))}",
             dataset=state.dataset,
             kind=GapKind.DECLARED_KEY,
-            reason=f"the estate file declares {declared} as the key here, by which no row of the persons is found, and"
-            f" the scan sees them in {', '.join(where[:5])}: their rows would stay",
+            reason=f"the estate file declares {declared} as the key here. It finds no row of the persons, but the scan"
+            f" sees them in {', '.join(where[:5])}: their rows would stay",
             evidence="correct the table's `key` under the subject's `tables`, or take the table out, then plan again",
         )
     ]

@@ -44,8 +44,8 @@ def searched_in_rows(found: Survey) -> Override:
     return Override(
         kind="key_of_several",
         reason=f"rows of a `{found.subject.name}` are found by {found.subject.key} together, and no bytes are searched"
-        " for this key: each of its columns can be other people's. What the verification says of bytes is said of the"
-        " identifiers alone",
+        " for this key: each of its columns can be other people's. So the verification of bytes covers only the"
+        " identifiers",
     )
 
 

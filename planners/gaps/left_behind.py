@@ -49,7 +49,7 @@ def _gap(item: CopyDraft, ways: dict[str, str]) -> Gap:
         item,
         GapKind.LEFT_BEHIND,
         f"{len(files)} file(s) hold the persons where no step writes or removes anything: {remedies}; then plan again."
-        " Waived, the run ends with residue there",
+        " If this is waived, the run ends with residue there",
         ", ".join(files[:_NAMED]) + more,
     )
 

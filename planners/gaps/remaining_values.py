@@ -19,15 +19,15 @@ from planners.step_drafts import CopyDraft, slug
 
 _WAIVED = "; or it is waived, and the run ends with residue"
 _TODO = (
-    "their owner clears the value in these rows before the run (they are other people's: nothing here changes them);"
-    " or, if the rows are the persons', the estate file or the jobs' lineage tells a key of theirs in them"
+    "their owner clears the value in these rows before the run (they are other people's: nothing here changes them)."
+    " Or, if the rows are the persons', the estate file or the jobs' lineage names a key of theirs in them"
 )
 _OFFERED = {
-    "other_keys": "; or, only if the column names a second person of the same kind, the estate file names it under"
-    " `other_keys`, which empties it in these rows (never for a number that another system counts: that would harm its"
-    " rows)",
-    "not_keys": "; or, where the column holds another system's numbers (most of them are no keys of the source), its"
-    " owner says so under `not_keys`",
+    "other_keys": ". Or, only if the column names a second person of the same kind, the estate file names it under"
+    " `other_keys`, which empties it in these rows. Never do that for a number that another system counts: it would"
+    " harm its rows",
+    "not_keys": "; or, where the column holds another system's numbers (most of them are not keys of the source),"
+    " its owner declares that under `not_keys`",
 }
 
 
@@ -104,8 +104,8 @@ def _again(item: CopyDraft, column: str, origin: str) -> Gap:
         kind=GapKind.OTHERS_ROWS,
         reason=f"it holds the persons in {column}, which is filled from {origin}, where rows with them stay: a rebuild"
         " writes them again",
-        evidence=f"what is done about {origin} is done here, too, when the plan is made again, and where that column"
-        f" holds another system's numbers, its owner says so under `not_keys`{_WAIVED}",
+        evidence=f"solve it for {origin} and plan again: that also solves it here. If that column holds another"
+        f" system's numbers, its owner declares that under `not_keys`{_WAIVED}",
     )
 
 

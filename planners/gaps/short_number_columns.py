@@ -42,8 +42,8 @@ _ANY = "id"
 _NAMES = re.compile(r"[^<>,:`\s]+")
 
 _TODO = (
-    "if it is the person's: lineage or the subject's `tables` in the estate file tell so, then plan again, or its owner"
-    " removes it; if it is another thing's number, it is waived"
+    "if it is the person's, let lineage or the subject's `tables` in the estate file say so, then plan again, or let"
+    " its owner remove it. If it is another thing's number, waive it"
 )
 
 
@@ -161,7 +161,7 @@ def same_digits(found: Survey, world: World, state: TableState) -> list[Gap]:
             id=f"gap-{GapKind.SAME_DIGITS}-{slug(title(state))}",
             dataset=state.dataset,
             kind=GapKind.SAME_DIGITS,
-            reason=f"the digits of the person's key stand in here, and no lineage says what they are: {places}",
+            reason=f"the digits of the person's key are in here, and no lineage says what they are: {places}",
             evidence=_TODO,
         )
     ]
@@ -192,7 +192,7 @@ def called_by_values(found: Survey, world: World) -> list[Gap]:
                     id=f"gap-{GapKind.COLUMN_NAMES}-{slug(title(state))}",
                     dataset=state.dataset,
                     kind=GapKind.COLUMN_NAMES,
-                    reason=f"{number} column(s) or fields in here are called by a value of the person, and no step"
+                    reason=f"{number} column(s) or fields in here have a value of the person as their name, and no step"
                     " changes the name of a column",
                     evidence="its owner writes it again without them, old versions included, then plan again",
                 )

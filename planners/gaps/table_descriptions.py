@@ -21,7 +21,7 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
     for item in items:
         told = world.described.get(item.state.location, ()) if item.state else ()
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
-            reason = f"the table tells the person in its {', '.join(told)}, which erasing rows leaves as it is"
+            reason = f"the table names the person in its {', '.join(told)}, which erasing rows leaves as it is"
             gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _todo(item, told)))
     return (*gaps, *_of_catalogs(world), *_of_jobs(world))
 
@@ -35,7 +35,7 @@ def _of_jobs(world: World) -> Iterator[Gap]:
             dataset=None,
             kind=GapKind.LINEAGE_TEXT,
             reason=f"a recorded statement of the job {one.job} names the person, and no step writes it again",
-            evidence=f"{places}: take the value out of the SQL file, or the events away; harvest, and plan again",
+            evidence=f"{places}: remove the value from the SQL file, or remove the events; harvest, and plan again",
         )
 
 
@@ -48,7 +48,7 @@ def _of_catalogs(world: World) -> Iterator[Gap]:
                 id=f"gap-{GapKind.TABLE_TEXT}-{name}",
                 dataset=None,
                 kind=GapKind.TABLE_TEXT,
-                reason=f"the catalog tells the person in {', '.join(one.places)}, which erasing rows leaves as it is",
+                reason=f"the catalog names the person in {', '.join(one.places)}, which erasing rows leaves as it is",
                 evidence=f"{one.title}: its owner takes the value out ({one.remedy}), then plan again",
             )
         if one.unread:
@@ -68,5 +68,5 @@ def _todo(item: CopyDraft, told: Iterable[str]) -> str:
     first = [] if ways and all(place in known for place in told) else [_STATEMENTS]
     return (
         f"its owner takes the value out ({'; '.join((*first, *ways))}), then plan again: the plan's steps remove the"
-        " metadata that told it before"
+        " metadata that had it before"
     )

@@ -29,10 +29,10 @@ def keys_of_several(found: Survey, world: World) -> list[Gap]:
                     id=f"gap-key_of_several-{slug(found.subject.name)}-{slug(request)}",
                     dataset=found.source,
                     kind=GapKind.KEY_OF_SEVERAL,
-                    reason=f"{_why(found, request, same, beside)}. All of them, and what their values find, would go as"
-                    " one person's. Name all columns that distinguish persons together, as"
-                    f" `key: [{', '.join(_together(found, beside))}]`, and plan again. Waive this where somebody"
-                    " looked, and all these rows are of the person of the request",
+                    reason=f"{_why(found, request, same, beside)}. All of them, and all that their values find, would"
+                    " be erased as one person's. Name all columns that distinguish persons together, as `key:"
+                    f" [{', '.join(_together(found, beside))}]`, and plan again. Waive this where somebody looked, and"
+                    " all these rows are of the person of the request",
                     evidence=f"current rows of {found.subject.source} with the key of {request}: {same.rows}"
                     + (f"; its own key of a row: {', '.join(state.row_key)}" if state and beside else ""),
                 )

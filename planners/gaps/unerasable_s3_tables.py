@@ -10,10 +10,10 @@ from planners.copies.scan_evidence import RemoteEvidence
 from planners.step_drafts import slug
 
 _SHORT = (
-    "a key that is a number of fewer than ten digits is not told from other numbers by bytes: rows with nothing but"
-    " such a key may stand there"
+    "a key that is a number of fewer than ten digits looks like other numbers in bytes: rows with only such a key may"
+    " be there"
 )
-_NO_LINEAGE = "rows that only other keys tell as the person's are not known by bytes"
+_NO_LINEAGE = "the person's rows that only other keys find are not known by bytes"
 _SHOWN = 5
 
 
@@ -65,14 +65,14 @@ def _holding(seen: RemoteEvidence) -> str:
         return "; ".join(filter(None, (told, named)))
     read = seen.versions - seen.unread_versions
     told = f"{'all' if not seen.unread_versions else read} {'of ' * bool(seen.unread_versions)}{versions}"
-    told = f"{told} of {_number(seen.objects, 'object')} were read, and no value that cannot be mistaken stands in them"
+    told = f"{told} of {_number(seen.objects, 'object')} were read, and no unmistakable value is in them"
     return "; ".join(filter(None, (told, named)))
 
 
 def _rest(place: RemotePlace, seen: RemoteEvidence) -> list[str]:
     told = []
     if seen.unread_versions:
-        told.append(f"{_number(seen.unread_versions, 'version')} could not be read, or not wholly")
+        told.append(f"{_number(seen.unread_versions, 'version')} could not be read, or only in part")
     if place.uploads:
         told.append(f"{_number(len(place.uploads), 'unfinished upload')}, whose bytes nobody can read")
     if seen.beyond:
@@ -81,7 +81,7 @@ def _rest(place: RemotePlace, seen: RemoteEvidence) -> list[str]:
         told.append(place.doubt)
     if seen.digits:
         alone = _number(seen.in_digits, "version")
-        told.append(f"digits of a short key stand in {_few(seen.digits)}; {alone} hold nothing else of the person")
+        told.append(f"digits of a short key are in {_few(seen.digits)}; {alone} hold nothing else of the person")
     told.append(_SHORT if seen.short else _NO_LINEAGE)
     return told
 

@@ -64,7 +64,7 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
     if not any(term.column.lower() in names for term in match.terms):
         inside = sorted({term.label() for term in match.terms if term.access})
         if inside:
-            return f"no held column tells whose row it is, and {inside[0]} lies in a column that holds more than that"
+            return f"no held column shows whose row it is, and {inside[0]} lies in a column that holds more than that"
         keys = {term.column.lower() for term in match.terms}
         found_by = tuple(c.name for c in state.columns if c.name.lower() in keys)
     stays = names | {name.lower() for name in found_by}
@@ -72,7 +72,7 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
     fixed = fixed_columns(state)
     made = [c.name for c in state.columns if c.name.lower() in stays and fixed.get(c.name.lower()) == GENERATED]
     if made and columns:
-        return f"{', '.join(made)} is held and made from other columns, and would be made anew when they become NULL"
+        return f"{', '.join(made)} is held and made from other columns, and would be made again when they become NULL"
     stuck = [f"{name} is {fixed[name.lower()]}" for name in columns if name.lower() in fixed]
     if stuck:
         return f"{'; '.join(stuck)}: it cannot become NULL; if it may stay, name it in the hold, too"
@@ -113,5 +113,5 @@ def described(mask: Mask, cited: Sequence[str]) -> str:
     """What stays and what goes, for people. cited: the holds, as they are cited."""
     text = f"kept: {', '.join(c.name for c in mask.held)} ({'; '.join(cited)})"
     if mask.found_by:
-        text += f"; {', '.join(mask.found_by)} stays too: no held column tells whose row it is"
+        text += f"; {', '.join(mask.found_by)} stays too: no held column shows whose row it is"
     return f"{text}; in the person's rows {', '.join(mask.columns)} become NULL"

@@ -16,14 +16,8 @@ from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.legal_holds import Hold
-from pii_tracer.model.plan import (
-    Exemption,
-    Gap,
-    Mask,
-    Override,
-    PlannedHold,
-    PlannedRequest,
-)
+from pii_tracer.model.plan import Exemption, Gap, Mask, Override, PlannedHold
+from pii_tracer.model.planned_requests import PlannedRequest
 from planners.copies.classification import Recognised, inputs_of
 from planners.holds.column_holds import (
     described,
@@ -220,9 +214,7 @@ def _still_readable(items: Sequence[CopyDraft], held: Held) -> None:
             elif key in held.blocked:
                 held.blocked.setdefault(item.copy.id, f"its key in {key.removeprefix('c-')} cannot be destroyed")
             elif kept := _kept_with_key(key, items, held):
-                held.blocked.setdefault(
-                    item.copy.id, f"its key stands in {kept.removeprefix('c-')}, too, which is held"
-                )
+                held.blocked.setdefault(item.copy.id, f"its key is in {kept.removeprefix('c-')}, too, which is held")
 
 
 def _kept_with_key(key: str, items: Sequence[CopyDraft], held: Held) -> str | None:
@@ -235,7 +227,7 @@ def _kept_with_key(key: str, items: Sequence[CopyDraft], held: Held) -> str | No
 def _block_children(items: Sequence[CopyDraft], held: Held) -> None:
     for item, above in _below(items, held.blocked):
         if item.copy.id not in held.exempt:
-            held.blocked.setdefault(item.copy.id, f"{above.removeprefix('c-')}, which it hangs from, is blocked")
+            held.blocked.setdefault(item.copy.id, f"{above.removeprefix('c-')}, which it depends on, is blocked")
 
 
 def _below(items: Sequence[CopyDraft], roots: Iterable[str]) -> list[tuple[CopyDraft, str]]:

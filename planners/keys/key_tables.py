@@ -141,12 +141,15 @@ class _Case:
         known = self._facts
         gaps = []
         if known.unread:
-            gaps.append(self._gap(GapKind.KEY_UNREAD, state, f"whose keys are in it cannot be told: {known.unread}"))
+            gaps.append(self._gap(GapKind.KEY_UNREAD, state, f"it is unknown whose keys are in it: {known.unread}"))
         if known.kms and known.kms.state != "Enabled":
             why = f"the KMS key of the whole table is {known.kms.state}: everybody's cells go with it"
             gaps.append(self._gap(GapKind.KEY_KMS_STATE, state, why))
         if known.shared:
-            why = f"{known.shared} key(s) of the person stand in other people's rows, too: theirs would still open"
+            why = (
+                f"{known.shared} key(s) of the person are in other people's rows, too: the cells of these rows would"
+                " still open"
+            )
             gaps.append(self._gap(GapKind.KEY_SHARED, state, why))
         if known.shared_kms:
             why = (
@@ -242,14 +245,14 @@ class _Case:
             return f"columns that lineage shows to be personal are not encrypted: {', '.join(sorted(plain))}"
         wrapped = self._wrapped_beside(state)
         if wrapped:
-            return f"lineage brings the wrapped keys themselves: {', '.join(wrapped)}"
+            return f"lineage copies the wrapped keys themselves: {', '.join(wrapped)}"
         seen = self.world.evidence.get(state.location)
         if seen is None or seen.unread:
             return "not every file could be decoded: plain values may be among the ciphertext"
         if seen.found:
-            return "the person's values stand in it in plain"
+            return "it has the person's values in plain text"
         weak = seen.weak - set(own.copy.other_keys if own else ())
-        return f"the person's number may stand in plain in {', '.join(sorted(weak))}" if weak else None
+        return f"the person's number may be in plain text in {', '.join(sorted(weak))}" if weak else None
 
     def _wrapped_beside(self, state: TableState) -> list[str]:
         """Columns beside the cells into which lineage brings wrapped keys: they open the cells whatever is deleted."""
@@ -301,7 +304,10 @@ class _Case:
         derived = wrapped_in(self.table, state, self.world)
         stored = any(names_place(name, *places) for backup in self.backups for name in backup.of)
         if stored or any(remembers(i, *places) or has_wrapped(i, derived) for i in self.found.items):
-            why = "it has no key of the person, and copies of it have or may have: what they open is still readable"
+            why = (
+                "it has no key of the person, and copies of it have one or may have one: the data that it opens is"
+                " still readable"
+            )
             return self._and(gaps=[self._gap(GapKind.KEY_REMEMBERED, state, why)])
         gaps: list[Gap] = []
         examined = list(self.found.examined)

@@ -19,11 +19,11 @@ def plain_beside(state: TableState, known: Sequence[PlainCells]) -> list[Gap]:
     """A gap where a dataset has values that are no cells, or files that do not tell. known: as planning saw it."""
     gaps = []
     for one in (k for k in known if k.location == state.location):
-        told = [f"{number} value(s) in {column} are no cells" for column, number in one.cells]
-        told += [f"{one.files} file(s) could not be looked into for that"] if one.files else []
+        told = [f"{number} value(s) in {column} are not encrypted cells" for column, number in one.cells]
+        told += [f"{one.files} file(s) could not be searched for that"] if one.files else []
         reason = (
             f"of rows that are not known to be other people's, old versions included: {'; '.join(told)}. What is plain"
-            " stays readable when the key is gone: encrypt or erase it and let its old versions expire, then plan"
+            " stays readable when the key is gone. Encrypt or erase it and let its old versions expire, then plan"
             " again; waive this where somebody looked and it is not the person's"
         )
         name, evidence = slug(title(state)), "the estate file, `keys`"

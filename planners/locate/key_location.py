@@ -59,8 +59,8 @@ _REASONS = {
     Carries.IDENTIFIERS: "carries other identifiers of the person",
 }
 _ROWS_WITHOUT_KEY = (
-    "name the column that tells such rows apart under `record_keys` of their table (subject, `tables`), rebuild it from"
-    " the erased tables, or let its job write the key"
+    "name the column that distinguishes such rows under `record_keys` of their table (subject, `tables`), rebuild it"
+    " from the erased tables, or let its job write the key"
 )
 _CLASSES = tuple(_REASONS)
 """Best first."""
@@ -177,7 +177,7 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     where = ", ".join(map(said, terms[:3]))
     reason = f"{_REASONS[carries].format(key=walk.subject.key)}: {where}"
     if dataset in walk.told and dataset != walk.source:
-        reason += "; told by the estate file, under the subject's `tables`"
+        reason += "; named by the estate file, under the subject's `tables`"
     if mixed:
         reason += f"; but a row can hold values of several people ({', '.join(sorted(mixed))})"
     reason += _mentioning(mentions)
@@ -197,7 +197,7 @@ def _declared(
     if best.carries is None:
         return None
     names = ", ".join(name for name, _ in best.terms)
-    reason = f"the estate file tells {names} as its key, and the rows bear that out"
+    reason = f"the estate file names {names} as its key, and the rows agree"
     return Carriage(dataset, best.carries, best.terms, columns, hops, reason, declared=True)
 
 
@@ -216,7 +216,7 @@ def _as_told(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Car
     owners = ", ".join(name for name, _ in terms)
     key = walk.keyed_by.get(dataset) or walk.subject.key
     reason = f"carries {key} itself: {owners}" if owners else "no row is the person's alone"
-    reason += "; told by the estate file, under the subject's `tables`" + _mentioning(mentions)
+    reason += "; named by the estate file, under the subject's `tables`" + _mentioning(mentions)
     carries = Carries.IDENTIFIERS if walk.keyed_by.get(dataset) else Carries.KEY
     return Carriage(dataset, carries, terms, walk.columns[dataset], hops, reason, mentions=mentions)
 
@@ -350,7 +350,7 @@ def _without_terms(
         return answer(Carries.UNKNOWN, reason, _ROWS_WITHOUT_KEY)
     if walk.graph.edges_into(dataset) or walk.graph.memberships_into(dataset):
         return answer(Carries.NONE, "only filtered or joined by the source")
-    return answer(Carries.NONE, "lineage leads here, and tells no columns: what came is not known")
+    return answer(Carries.NONE, "lineage leads here, and names no columns: what was copied is not known")
 
 
 def _hidden(walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage]) -> list[str]:
@@ -368,7 +368,7 @@ def _hidden(walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage
 
 def _closes(walk: Walk, dataset: DatasetId) -> str:
     if any(e.expression is None and e.subtype is not Subtype.IDENTITY for e in walk.all_edges(dataset)):
-        return "give the SQL of the job that writes it: events alone do not tell the expression"
+        return "give the SQL of the job that writes it: events alone do not have the expression"
     return "rebuild it from the erased source, declare the function an anonymiser, or let its job write the key too"
 
 

@@ -43,7 +43,7 @@ def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
                 dataset=state.dataset,
                 kind=GapKind.VALUE_NOT_CERTAIN,
                 reason=f"{name} is a {kind}, in which {number} of the persons' values of {trace.origin} are stored as"
-                " other values: the rows are not told from those of others, and stay",
+                " other values: the rows look like those of others, and stay",
                 evidence="let the job keep the key in the type that its source has, or waive it by name",
             )
             gaps[gap.id] = gap

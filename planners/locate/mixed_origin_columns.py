@@ -43,7 +43,7 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
         unknown -= _above(found, world) if unknown else set()
         others = sorted(_shown(world, source) for source in unknown)
         others += [
-            f"something that the job {job} does not tell" for job in _silent(found, world, state.dataset, column)
+            f"something that the job {job} does not report" for job in _silent(found, world, state.dataset, column)
         ]
         if others:
             gaps.append(
@@ -51,10 +51,10 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
                     id=f"gap-foreign_keys-{slug(title(state))}-{slug(column)}",
                     dataset=state.dataset,
                     kind=GapKind.FOREIGN_KEYS,
-                    reason=f"{column}, by which rows are deleted, is also filled from {', '.join(others[:3])}, which no"
-                    " lineage connects with the person: the same value there may be another's, whose row would go. Name"
-                    " that table under the subject's `tables` where it is of the same persons, or waive this; otherwise"
-                    " let the job write which of the two a row is of",
+                    reason=f"{column}, by which rows are deleted, is also filled from {', '.join(others[:3])}, which"
+                    " no lineage connects with the person. The same value there may be another person's, and that row"
+                    " would be deleted. Name that table under the subject's `tables` where it is of the same persons,"
+                    " or waive this; otherwise let the job write which of the two a row is of",
                     evidence=carriage.reason,
                 )
             )

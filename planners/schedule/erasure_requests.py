@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pii_tracer.config.estate_file import Request
 from pii_tracer.config.laws import Law, NotExtended, NoticeMissing, Rules, laws_of
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.plan import PlannedRequest
+from pii_tracer.model.planned_requests import PlannedRequest
 
 
 def in_utc(moment: datetime) -> datetime:
@@ -97,7 +97,7 @@ def _not_before(request: Request, rules: Rules, as_of: datetime) -> datetime | N
         raise PlanError(
             "the notice to the person lies in the future",
             where=f"request {request.id}",
-            todo="correct `noticed`: the erasure waits from it on",
+            todo="correct `noticed`: the waiting time begins with it",
         )
     try:
         waits = rules.not_before(request.ground, request.noticed)
@@ -105,6 +105,6 @@ def _not_before(request: Request, rules: Rules, as_of: datetime) -> datetime | N
         raise PlanError(
             str(missing),
             where=f"request {request.id}, {request.law}",
-            todo="tell the person, and say when in `noticed`; `pii-tracer laws` has the rule",
+            todo="inform the person, and say when in `noticed`; `pii-tracer laws` has the rule",
         ) from None
     return in_utc(waits) if waits else None

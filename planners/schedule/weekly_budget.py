@@ -70,7 +70,7 @@ def told(made: Spread, budget: float, currency: str) -> tuple[str, ...]:
     if over:
         notes.append(
             f"the budget cannot be kept: {len(over)} of the weeks cost{'s' if len(over) == 1 else ''} more,"
-            f" {max(over):,.2f} {currency} at most, so that the deadline is met: raise the budget to that,"
+            f" {max(over):,.2f} {currency} at most, so that the deadline is met. Raise the budget to that,"
             " or plan fewer requests together"
         )
     return tuple(notes)

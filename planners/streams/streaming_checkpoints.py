@@ -18,14 +18,14 @@ def streaming_state(state: TableState, seen: Evidence | None) -> Gap | Examined:
         reason = f"a streaming query's checkpoint; all {seen.files} files decoded, none of the person's values found"
         return Examined(dataset=state.dataset, table=None, carries=Carries.NONE, reason=reason)
     found = ", ".join(sorted(seen.strong)) if seen else ""
-    same = "the same digits stand in its rows" if same_digits else ""
+    same = "the same digits are in its rows" if same_digits else ""
     unread = "; ".join(seen.unread[:3]) if seen else "not scanned"
     return Gap(
         id=f"gap-streaming_state-{slug(state.location)}",
         dataset=state.dataset,
         kind=GapKind.STREAMING_STATE,
-        reason="the state of a streaming query holds the person, or that cannot be told, and no statement deletes a row"
-        " of it: its owner lets the watermark drop it, or starts the query with a new checkpoint after the erasure and"
+        reason="the state of a streaming query holds the person, or may hold the person, and no statement deletes a row"
+        " of it. Its owner lets the watermark drop it, or starts the query with a new checkpoint after the erasure and"
         " removes this one",
         evidence=f"found: {found}" if found else same or unread,
     )

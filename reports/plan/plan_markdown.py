@@ -36,7 +36,7 @@ _SHARE_ABOVE = 0.12
 _SHARE_OF_GAPS, _SHARE_BESIDE_GAPS = 0.5, 0.05
 _CUT = "*… and {more} more: `pii-tracer show` lists everything.*"
 _GAPS = "### Gaps that block this plan"
-_SHORTENED = "*Not every reason had room here: `pii-tracer show` tells them all.*"
+_SHORTENED = "*Not every reason had room here: `pii-tracer show` lists them all.*"
 
 
 def render_plan_markdown(
@@ -51,7 +51,7 @@ def render_plan_markdown(
     """
     if budget < LEAST_BUDGET:
         raise UsageError(
-            f"a plan cannot be told in {budget} bytes", todo=f"give a budget of at least {LEAST_BUDGET} bytes"
+            f"a plan cannot be shown in {budget} bytes", todo=f"give a budget of at least {LEAST_BUDGET} bytes"
         )
     view = PlanView(plan)
     above = int(budget * _SHARE_ABOVE)

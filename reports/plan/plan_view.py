@@ -322,7 +322,7 @@ def _kept(hold: PlannedHold, rows: Sequence[CopyRow]) -> Kept:
         names.append(f"{row.name} (only {', '.join(c.name for c in mask.held if hold.id in c.holds)})")
         line = f"{row.name}: NULL in the persons' rows: {', '.join(mask.columns)}"
         if mask.found_by:
-            line += f"; {', '.join(mask.found_by)} stays, because no held column tells whose row it is"
+            line += f"; {', '.join(mask.found_by)} stays, because no held column shows whose row it is"
         rest.append(line)
     return Kept(hold, tuple(names), tuple(rest))
 

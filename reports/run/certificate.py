@@ -153,7 +153,7 @@ def _qualification(exception: Mapping[str, Any], steps: Sequence[Mapping[str, An
         return Qualification(what, _ANSWERED[kind] + why, who=who, until=exception["until"])
     raise ProofError(
         f"there is no certificate: something stays, or was not verified ({kind} {what}: {why})",
-        todo="tell the person what stays and why; the report lists it",
+        todo="inform the person what stays and why; the report lists it",
     )
 
 

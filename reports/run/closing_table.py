@@ -58,9 +58,9 @@ def run_headline(run: RunView) -> tuple[str, str]:
     if run.bytes_checked is None or run.bytes_checked.unread:
         return "Done, but not verified: not every byte could be read", "warn"
     if run.exempt:
-        return "Erased and verified, but for what a hold keeps", "good"
+        return "Erased and verified, except for what a hold keeps", "good"
     if run.confirmed:
-        return "Erased and verified, but for what rests on a person's word", "good"
+        return "Erased and verified, except for what rests on a person's word", "good"
     return HEADLINES[RunState.COMPLETE], "good"
 
 

@@ -21,14 +21,15 @@ def next_steps(result: Mapping[str, Any], state: str | None = None) -> tuple[str
     if foreseen:
         gaps = ", ".join(sorted({gap for item in foreseen for gap in item["foreseen"]}))
         told.append(
-            f"{counted(len(foreseen), 'place')} of the residue lie where a waiver foresaw that something may stay"
-            f" ({gaps}): have who waived it do what the waiver says, then {resume}; it looks again"
+            f"a waiver ({gaps}) expected something to stay in {counted(len(foreseen), 'place')} of the residue: let the"
+            f" person who waived it do what the waiver says, then {resume}, which verifies again"
         )
     rest = len(result["residue"]) - len(foreseen)
     if rest:
         told.append(
-            f"nobody foresaw {counted(rest, 'place')} of the residue: stop what writes there, then {resume}; it looks"
-            " again. What is still there then needs a new plan (`pii-tracer plan … --source-erased`)"
+            f"no waiver expected anything in {counted(rest, 'place')} of the residue: stop what writes there, then"
+            f" {resume}, which verifies again. What is still there then needs a new plan"
+            " (`pii-tracer plan … --source-erased`)"
         )
     if result["unverified"]:
         told.append(
@@ -37,7 +38,7 @@ def next_steps(result: Mapping[str, Any], state: str | None = None) -> tuple[str
     if result["drift"]:
         told.append("the estate is not as it was planned: look at what changed, then plan again")
     if result["waiting_until"]:
-        told.append(f"from {result['waiting_until']} on, or when who is waited for has answered: {resume}")
+        told.append(f"from {result['waiting_until']} on, or when the person who was asked has answered: {resume}")
     if result["failed"] and not told:
-        told.append(f"mend what failed, then {resume}")
+        told.append(f"fix what failed, then {resume}")
     return tuple(told)

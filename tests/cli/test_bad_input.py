@@ -50,7 +50,7 @@ OTHER_END = HOLD.format(id="H2", until="2032-01-01T00:00:00+05:30")
 
 CASES = [
     ("an unknown key", "pii-tracer.yaml", ESTATE + "colour: red\n", "colour"),
-    ("a key twice", "pii-tracer.yaml", ESTATE + "estate: u\n", "stands twice"),
+    ("a key twice", "pii-tracer.yaml", ESTATE + "estate: u\n", "is there twice"),
     ("not YAML", "pii-tracer.yaml", "a: [", "not YAML"),
     ("empty estate", "pii-tracer.yaml", "", "empty"),
     ("no subject", "pii-tracer.yaml", ESTATE.replace("[{name: user, source: lake.users, key: uid}]", "[]"), "subject"),

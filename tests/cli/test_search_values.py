@@ -109,7 +109,7 @@ def test_a_short_number_counts_where_a_whole_cell_is_it_and_the_column_is_told(
     assert (code, told["short_numbers"]) == (9, 1)
     assert {item["where"] for item in told["residue"]} == {"merchant"}
     assert run(["verify", "--values", "values.txt", "--in", str(place)]) == 9
-    assert "1 of the values are short numbers: whose they are, only their columns tell" in capsys.readouterr().out
+    assert "1 of the values are short numbers: only their columns show whose they are" in capsys.readouterr().out
 
 
 def test_values_may_come_from_a_pipe(
@@ -134,7 +134,7 @@ def test_values_may_come_from_a_pipe(
         (["--values", "values.txt", "--in", "nowhere"], "the place to search does not exist"),
         (["--in", "lake"], "`--in` goes with `--values`"),
         (["some.plan.json", "--values", "values.txt"], "a plan has values of its own"),
-        (["--values", "values.txt", "--in", "s3://bucket/x"], "S3 is reached as an estate file says"),
+        (["--values", "values.txt", "--in", "s3://bucket/x"], "S3 needs an estate file, which says how to reach it"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(

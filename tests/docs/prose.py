@@ -1,18 +1,21 @@
 """Sentences of the documentation and of the messages in code, as a reader meets them.
 
-A sentence ends at `.`, `!` or `?` before a blank; a table's cell, a heading and an item of a list are texts of their own.
+Also those of the templates of pages, of the JSON Schemas, and of the files of laws. A sentence ends at `.`, `!` or `?` before a blank; a table's cell, a heading and an item of a list are texts of their own.
 Inline code and a link's target count as one word.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).parents[2]
-ALLOWLIST = Path(__file__).with_name("plain_english_allowlist.json")
 CODE = ("pii_tracer", "planners", "executors", "reports")
 LONGEST = 30
 """Words in a sentence."""
@@ -39,7 +42,7 @@ LISTED = {
 _LISTED = re.compile(rf"\b({'|'.join(map(re.escape, LISTED))})\b", re.IGNORECASE)
 _END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[)\"'*_”]*\s+")
 _SQL = re.compile(r"\b(SELECT|CREATE|INSERT|MERGE|DELETE FROM|ALTER|CALL)\b")
-_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+_ITEM = re.compile(r"\s*(?:[-*+]|(\d+)[.)])\s+")
 
 
 def sentences(text: str) -> list[str]:
@@ -62,9 +65,13 @@ def blocks(page: str) -> Iterator[str]:
     page = re.sub(r"(?ms)^ *(```|~~~).*?^ *\1 *$", "\n", page)
     page = re.sub(r"(?s)<!--.*?-->", "", page)
     paragraph: list[str] = []
+    in_item = False
     for line in [*page.splitlines(), ""]:
         row = line.lstrip().startswith("|")
-        alone = row or not line.strip() or line.startswith("#") or _ITEM.match(line)
+        item = _ITEM.match(line)
+        if item and item[1] not in (None, "1") and paragraph and not in_item:
+            item = None  # a number at the start of a line, in the middle of a paragraph, begins no list
+        alone = row or item or not line.strip() or line.startswith("#")
         if alone and paragraph:
             yield plain(" ".join(paragraph))
             paragraph = []
@@ -73,7 +80,8 @@ def blocks(page: str) -> Iterator[str]:
         elif line.startswith("#"):
             yield plain(line.lstrip("# "))
         elif line.strip():
-            paragraph.append(_ITEM.sub("", line, count=1).strip())
+            in_item = bool(item) or bool(paragraph and in_item)
+            paragraph.append(line[item.end() if item else 0 :].strip())
 
 
 def of_page(path: Path) -> list[str]:
@@ -109,13 +117,36 @@ def _literals(node: ast.AST) -> Iterator[str]:
 
 
 def of_module(path: Path) -> list[str]:
-    """Sentences of at least three words in a module's literals and in the help of its commands, SQL left out."""
+    """Sentences of at least two words in a module's literals and in the help of its commands, SQL left out."""
     found = []
     for text in _literals(ast.parse(path.read_text(encoding="utf-8"))):
         if not _SQL.search(text):
             for block in re.split(r"\n\s*\n|\n(?=\s*[-*] )", text):
-                found += [s for s in sentences(" ".join(plain(block).split())) if words(s) >= 3]
+                found += [s for s in sentences(" ".join(plain(block).split())) if words(s) >= 2]
     return found
+
+
+def of_template(path: Path) -> list[str]:
+    """Sentences of a page's template, each value as one word; its tags, scripts and styles left out."""
+    text = re.sub(r"(?s)\{#.*?#\}|\{%.*?%\}|<(script|style)\b.*?</\1>", "", path.read_text(encoding="utf-8"))
+    text = re.sub(r"</?(?:a|b|code|em|span|strong)\b[^>]*>", "", re.sub(r"(?s)\{\{.*?\}\}", "X", text))
+    return [s for block in re.split(r"<[^>]+>|\n\s*\n", text) for s in sentences(" ".join(block.split()))]
+
+
+def of_data(path: Path) -> list[str]:
+    """Sentences of the texts in a JSON Schema (its descriptions) or in the file of a law."""
+    schema = path.suffix == ".json"
+    read = path.read_text(encoding="utf-8")
+    texts = _texts(json.loads(read) if schema else yaml.safe_load(read), "description" if schema else None)
+    return [s for text in texts for s in sentences(" ".join(plain(text).split()))]
+
+
+def _texts(data: Any, member: str | None) -> Iterator[str]:
+    for name, value in data.items() if isinstance(data, dict) else enumerate(data):
+        if isinstance(value, dict | list):
+            yield from _texts(value, member)
+        elif isinstance(value, str) and member in (None, name):
+            yield value
 
 
 def pages() -> list[Path]:
@@ -135,32 +166,14 @@ def listed(found: list[str]) -> list[str]:
     return [f"{match[0]}: {s}" for s in found for match in _LISTED.finditer(s)]
 
 
-def measured() -> dict[str, dict[str, list[str]]]:
-    """By file: its sentences that are too long, and its listed words. Files without either are left out."""
-    result = {}
-    for path, read in [*((p, of_page) for p in pages()), *((m, of_module) for m in modules())]:
-        found = read(path)
-        faults = {"long": too_long(found), "listed": listed(found)}
-        if any(faults.values()):
-            result[path.relative_to(ROOT).as_posix()] = faults
-    return result
-
-
-if __name__ == "__main__":  # python -m tests.docs.prose [FILE…]: show the faults; --write: lower the allowlist
-    import json
-    import sys
-
-    now = measured()
-    if sys.argv[1:] == ["--write"]:
-        allowed = json.loads(ALLOWLIST.read_text())
-        lowered = {
-            file: {kind: min(len(found), allowed[file][kind]) for kind, found in faults.items()}
-            for file, faults in now.items()
-            if file in allowed
-        }
-        ALLOWLIST.write_text(json.dumps(lowered, indent=1) + "\n")
-    else:
-        for file in sys.argv[1:] or now:
-            for kind, found in now.get(file, {}).items():
-                for sentence in found:
-                    print(f"{file}: {kind}: {sentence}")
+def faults() -> list[str]:
+    """Every sentence that is too long, and every listed word, with its file."""
+    found = []
+    data = [*(ROOT / "pii_tracer" / "schemas").glob("*.json"), *(ROOT / "pii_tracer/config/law_files").glob("*.yaml")]
+    readers = {of_page: pages(), of_module: modules(), of_data: sorted(data)}
+    readers[of_template] = sorted((ROOT / "reports" / "templates").rglob("*.j2"))
+    for path, read in ((path, read) for read, paths in readers.items() for path in paths):
+        file, here = path.relative_to(ROOT).as_posix(), read(path)
+        found += [f"{file}: {words(s)} words: {s}" for s in too_long(here)]
+        found += [f"{file}: {word}" for word in listed(here)]
+    return found

@@ -250,7 +250,7 @@ SEEDED = (
     ),
     Seeded(
         3,
-        "the lease in S3 is overwritten whatever stands there by then",
+        "the lease in S3 is overwritten whatever is there by then",
         around(LeaseObject, "write", whatever_stands_there),
         lease_s3.test_of_two_who_see_the_same_silence_one_takes_over,
     ),
@@ -280,7 +280,7 @@ SEEDED = (
     ),
     Seeded(
         6,
-        "what goes on behind a step that is done in part is verified all the same",
+        "a step behind one that is done in part is verified all the same",
         put(runner._Run, "_unfinished", lambda *_: []),
         runs.test_one_object_that_fails_does_not_hold_up_what_decides_by_object,
     ),
@@ -298,7 +298,7 @@ SEEDED = (
     ),
     Seeded(
         7,
-        "a store that is busy is asked once only",
+        "a busy store gets one request only",
         both(
             put("executors.stores.s3.batch_delete", "_TRIES", 1),
             around("pii_tracer.lake.stores.s3.clients", "Config", no_second_try),
@@ -329,7 +329,7 @@ SEEDED = (
     ),
     Seeded(
         9,
-        "a verdict does not tell the residue that it found",
+        "a verdict does not report the residue that it found",
         both(
             put(CopyVerdict, "residue", property(lambda _: ())),
             put(CopyVerdict, "erased", property(lambda _: True)),
@@ -396,13 +396,13 @@ SEEDED = (
     ),
     Seeded(
         16,
-        "a restore that was asked for is taken for one that has ended",
+        "a requested restore is taken for a finished one",
         around(Restoring, "run", at_once),
         s3.test_restore_waits_and_is_not_asked_for_twice,
     ),
     Seeded(
         16,
-        "what was asked for once is never asked for again, also when its copy has lapsed",
+        "a restore is never requested again, even when its copy has lapsed",
         around(Restoring, "_request", only_once()),
         archives.test_a_resume_after_the_restore_lapsed_asks_again,
     ),

@@ -186,7 +186,7 @@ def test_archives_that_are_none_are_refused(shop: Settings) -> None:
     assert answered(shop) == {}, "what is left out is not answered"
     with pytest.raises(RequestError, match="does not begin with the columns"):
         add_drop(shop, archive(shop.base / "x.zip", {"Email": []}, "Hash,ID"), subject="user", received=RECEIVED)
-    with pytest.raises(RequestError, match="no list of DROP by its name"):
+    with pytest.raises(RequestError, match="does not have the name of a DROP list"):
         add(shop, {"Else": []})
     (shop.base / "no.zip").write_bytes(b"PK\x03\x04 and so on")
     with pytest.raises(RequestError, match="it is no ZIP"):

@@ -112,8 +112,8 @@ def test_what_is_no_erasure_is_refused_with_the_reason(settings: Settings, right
     ("text", "form", "what"),
     [
         ("key,key\n1,2\n", Form(), "columns 1 and 2 of the header have one name"),
-        ("4417700101\n4417700102\n", Form(), "column 1 of the header is no field's"),
-        ("key,recieved\n1,2\n", Form(), "column 2 of the header is no field's"),
+        ("4417700101\n4417700102\n", Form(), "column 1 of the header belongs to no field"),
+        ("key,recieved\n1,2\n", Form(), "column 2 of the header belongs to no field"),
         ("law\nGDPR\n", Form(), "no column for `key`"),
         ("key\n1\n", Form(columns={"key": "user_id"}), "column 1 of the header"),
         ("user_id\n1\n", Form(columns={"key": "user_id", "id": "ticket"}), "no column for `id`"),

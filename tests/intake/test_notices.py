@@ -66,8 +66,8 @@ def test_a_notice_that_nobody_gave_is_not_taken(settings: Settings) -> None:
     rows += idle("R-4", PERSONS[3], "", law="GDPR") + f"R-5,{PERSONS[4]},CLUB,{ago(3)},user,boredom,\n"
     done = took(settings, rows, given={})
     assert {one.line: one.reason for one in done.refusals} == {
-        2: "the law wants the person told 48 hours before, and `noticed` does not say when",
-        3: "`noticed` lies in the future: the erasure waits from it on",
+        2: "the law wants the person informed 48 hours before, and `noticed` does not say when",
+        3: "`noticed` lies in the future: the waiting time begins with it",
         4: "`noticed` is no time with a time zone, as 2026-11-21T10:00:00+05:30 is",
         6: "`ground` is none of request, inactivity",
     }

@@ -72,7 +72,7 @@ class MemoryStore:
             raise StoreError("no answer", "Timeout", where=self._where(key))
         there = self._now(key)
         if (there[0].etag if there else None) != etag:
-            raise Changed("another object stands there", "Changed", where=self._where(key))
+            raise Changed("another object is there", "Changed", where=self._where(key))
         version = self._add(key, data)
         if lost:
             raise StoreError("no answer", "Timeout", where=self._where(key))

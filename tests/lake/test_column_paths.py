@@ -66,10 +66,10 @@ def test_a_column_of_the_whole_name_goes_before_a_field() -> None:
         ("contact.email.x", "`email` is of type string"),
         ("contact.tags.x", "`tags` is a list, and identifiers inside lists and maps are not supported"),
         ("contact.more.x", "`more` is a map, and identifiers inside lists and maps are not supported"),
-        ("contact", "is a struct: it is no value"),
-        ("contact.home", "is a struct: it is no value"),
-        ("seen", "is a list: it is no value"),
-        ("contact.more", "is a map: it is no value"),
+        ("contact", "is a struct: no value"),
+        ("contact.home", "is a struct: no value"),
+        ("seen", "is a list: no value"),
+        ("contact.more", "is a map: no value"),
     ],
 )
 def test_a_name_that_leads_nowhere_is_refused_with_the_place_it_ends_at(name: str, why: str) -> None:

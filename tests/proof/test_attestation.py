@@ -98,7 +98,7 @@ def test_it_says_which_files_were_not_decoded_again_and_the_certificate_too(tmp_
     statement = dsse.unseal(envelope, key).statement
     assert statement["predicate"]["scope"]["reading"] == reading.model_dump(mode="json")
     words = render_certificate(certificate(statement, b"", "k"))
-    assert "searched, but for 1 file with the same bytes (SHA-256) as when that was done, on 21 Nov 2026" in words
+    assert "again: 1 file with the same bytes (SHA-256) as in an earlier search, on 21 Nov 2026" in words
 
 
 def test_it_says_which_column_chunks_were_not_decoded_and_the_certificate_too(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_it_says_which_column_chunks_were_not_decoded_and_the_certificate_too(tm
     statement = dsse.unseal(envelope, [KEY.public_key()]).statement
     assert statement["predicate"]["scope"]["reading"] == reading.model_dump(mode="json")
     words = render_certificate(certificate(statement, b"", "k"))
-    assert "searched, but for 4 column chunks of Parquet in whose shape, written down when the same bytes" in words
+    assert "Left out: 4 column chunks of Parquet whose recorded shape fits none of the values." in words
 
 
 def test_a_whole_attestation_holds_and_says_what_it_cannot_prove(tmp_path: Path) -> None:

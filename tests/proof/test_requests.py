@@ -12,7 +12,8 @@ from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo
 from pii_tracer.cli.main import run as command
-from pii_tracer.model.plan import ErasurePlan, PlannedRequest
+from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.proof.attestation_verifier import requests_of, verify_attestation
 from pii_tracer.proof.findings import Check
 from pii_tracer.review import dsse

@@ -48,12 +48,12 @@ from pii_tracer.model.plan import (
     Gap,
     Override,
     PlannedColumn,
-    PlannedRequest,
     Schedule,
     Step,
     Totals,
     digest_of,
 )
+from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.model.waivers import Waiver
 from reports.run.run_views import (
     Bystanders,

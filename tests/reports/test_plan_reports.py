@@ -426,7 +426,7 @@ def test_where_columns_are_held_every_report_says_which_and_what_becomes_of_the_
     ):
         plain = text.replace("\\_", "_").replace("\\", "")
         assert "(only amount)" in plain
-        assert "uid stays, because no held column tells whose row it is" in plain
+        assert "uid stays, because no held column shows whose row it is" in plain
         assert "NULL in the persons" in plain
     assert "<b>note" not in render_plan_html(stays, plan_file=FILE)
     assert "<b>note" not in render_plan_markdown(stays, plan_file=FILE)

@@ -88,7 +88,7 @@ def test_facts_below_the_top_level_are_looked_at_too() -> None:
 
 def test_a_backup_on_a_persons_word_does_not_make_a_run_partial() -> None:
     run = _with_copy(example_run(), "copy-03", state=CopyState.CONFIRMED)
-    assert run_headline(run) == ("Erased and verified, but for what rests on a person's word", "good")
+    assert run_headline(run) == ("Erased and verified, except for what rests on a person's word", "good")
 
 
 def test_the_closing_table_has_every_copy_with_before_and_after() -> None:
@@ -250,13 +250,13 @@ RESULT = {
     ("changes", "words"),
     [
         ({}, []),
-        ({"residue": [{"foreseen": ["gap-a"]}, {"foreseen": []}]}, ["1 place of the residue lie", "nobody foresaw 1"]),
+        ({"residue": [{"foreseen": ["gap-a"]}, {"foreseen": []}]}, ["to stay in 1 place", "anything in 1 place"]),
         ({"residue": [{"foreseen": ["gap-a", "gap-b"]}]}, ["(gap-a, gap-b)"]),
         ({"residue": [{}]}, ["--source-erased"]),
         ({"unverified": ["c1: cut off"]}, ["could not be read"]),
         ({"drift": [{}]}, ["plan again"]),
         ({"waiting_until": "2026-12-01T00:00:00+00:00"}, ["from 2026-12-01"]),
-        ({"failed": [{}]}, ["mend what failed"]),
+        ({"failed": [{}]}, ["fix what failed"]),
     ],
 )
 def test_a_run_that_is_not_complete_says_what_to_do_next(changes: dict[str, Any], words: list[str]) -> None:

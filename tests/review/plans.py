@@ -14,18 +14,8 @@ from pii_tracer.model.datasets import (
     DatasetId,
     Strategy,
 )
-from pii_tracer.model.plan import (
-    HELD,
-    Copy,
-    ErasurePlan,
-    Estimate,
-    Gap,
-    Override,
-    PlannedRequest,
-    Precondition,
-    Step,
-    Totals,
-)
+from pii_tracer.model.plan import HELD, Copy, ErasurePlan, Estimate, Gap, Override, Precondition, Step, Totals
+from pii_tracer.model.planned_requests import PlannedRequest
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=timezone.utc)
 DEADLINE = NOW + timedelta(days=30)

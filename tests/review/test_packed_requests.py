@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.model.errors import ReviewError
-from pii_tracer.model.packed_requests import LISTED
-from pii_tracer.model.plan import ErasurePlan, PlannedRequest
+from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.model.planned_requests import LISTED, PlannedRequest
 from pii_tracer.review.plan_file import parse_plan
 from tests.review.plans import DEADLINE, NOW, plan
 

@@ -87,7 +87,7 @@ def test_a_plan_file_is_read_as_the_bytes_it_is(tmp_path: Path) -> None:
     [
         (b"{", "not JSON"),
         (b"\xff{}", "not JSON"),
-        (b'{"format_version": 1, "format_version": 1}', "stands twice"),
+        (b'{"format_version": 1, "format_version": 1}', "is there twice"),
         (b'{"format_version": NaN}', "NaN"),
         (b'{"format_version": 2}', "version 2 is not known"),
         (b'{"format_version": true}', "not known"),
@@ -125,8 +125,8 @@ def by_hand(**changes: Any) -> bytes:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"expires": (NOW + timedelta(hours=1000)).isoformat()}, "1000 hours, and the policy lets one live 72"),
-        ({"expires": (NOW + timedelta(hours=72, seconds=1)).isoformat()}, "lets one live 72 hours at most"),
+        ({"expires": (NOW + timedelta(hours=1000)).isoformat()}, "1000 hours, and the policy allows 72"),
+        ({"expires": (NOW + timedelta(hours=72, seconds=1)).isoformat()}, "the policy allows 72 hours at most"),
         ({"approved_at": (NOW + timedelta(hours=25)).isoformat()}, "expired already"),
         ({"approver": "as\u200bha"}, "cannot be seen"),
     ],
@@ -141,7 +141,7 @@ def test_what_approve_would_not_sign_apply_and_resume_do_not_take(
 
 
 def test_the_signer_is_asked_the_same() -> None:
-    with pytest.raises(ReviewError, match="1000 hours, and the policy lets one live 72"):
+    with pytest.raises(ReviewError, match="1000 hours, and the policy allows 72"):
         approved(expires=NOW + timedelta(hours=1000))
     with pytest.raises(ReviewError, match="not signed"):
         approved(key=None, production=True)
@@ -168,7 +168,7 @@ def test_the_envelope_verifies_with_securesystemslib() -> None:
         (
             [approved()],
             {"policy": Policy(version=1, max_approval_hours=1, production_approvers=1)},
-            "lets one live 1 h",
+            "the policy allows 1 h",
         ),
         ([approved()], {"now": NOW - timedelta(hours=1)}, "future"),
         ([approved()], {"consumed": "run-0"}, "consumed by the run run-0"),
@@ -187,7 +187,7 @@ def test_the_envelope_verifies_with_securesystemslib() -> None:
         ([approved()], {"policy": Policy(version=1)}, "1 of 2"),
         ([approved(), approved(nonce="1" * 32)], {"policy": Policy(version=1)}, "1 of 2"),
         ([approved(key=None)], {}, "not signed"),
-        ([dsse.seal(dsse.statement("x", [], {}), KEY)], {}, "tampered with or is none"),
+        ([dsse.seal(dsse.statement("x", [], {}), KEY)], {}, "tampered with, or is not one"),
     ],
 )
 def test_each_reason_not_to_be_approved(envelopes: list[bytes], changes: dict[str, Any], words: str) -> None:

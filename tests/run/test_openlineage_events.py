@@ -157,7 +157,7 @@ def test_what_died_is_broken_off_and_the_resumed_run_is_another(tmp_path: Path) 
         "c1/01#2": ["START", "COMPLETE"],
         "c2/01#1": ["START", "COMPLETE"],
     }
-    assert events[2]["run"]["facets"]["errorMessage"]["message"].startswith("the runner came to no end")
+    assert events[2]["run"]["facets"]["errorMessage"]["message"].startswith("the runner stopped before its end")
     second = next(
         e for e in events if e["run"]["facets"][FACET].get("step") and e["run"]["facets"][FACET]["attempt"] == 2
     )

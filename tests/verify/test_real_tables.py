@@ -73,7 +73,7 @@ def test_a_table_that_is_gone_is_named_and_told(tables: Tables, verifier: Verifi
             with pytest.raises(ScanError, match="cannot be read") as told:
                 look(copy)
             assert told.value.where == (copy.table or copy.location)
-            assert "plan again" in str(told.value.todo) or "mend" in str(told.value.todo)
+            assert "plan again" in str(told.value.todo) or "repair" in str(told.value.todo)
 
 
 def test_delta_merge_leaves_versions_changes_and_bytes(tables: Tables, verifier: Verifier) -> None:
@@ -179,7 +179,7 @@ def test_keys_never_stand_in_a_spark_plan(tables: Tables, spark: SparkSession, v
 
 
 def test_what_cannot_be_compared_is_an_error(tables: Tables, verifier: Verifier) -> None:
-    with pytest.raises(ScanError, match="no rows that could be told apart"):
+    with pytest.raises(ScanError, match="no rows that could be identified"):
         verifier.rows(tables.iceberg.model_copy(update={"match": None}))
     renamed = Match(terms=(MatchTerm(column="gone", key_set="phone", type="string"),))
     with pytest.raises(ScanError, match="key column is missing"):

@@ -338,7 +338,7 @@ def test_what_cannot_be_read_row_by_row_is_not_verified(lake: Lake, name: str) -
     lake.put(name, f"mail,n\n{MAIL},\n".encode() if name.endswith("csv") else json.dumps({"mail": MAIL}).encode())
     found = judged(lake)
     assert not found.clean
-    assert any("what else its rows hold cannot be told in this format" in told for told in found.unverified)
+    assert any("what else its rows hold is unknown in this format" in told for told in found.unverified)
 
 
 def test_memory_does_not_follow_the_objects_bytes(lake: Lake) -> None:

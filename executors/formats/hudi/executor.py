@@ -156,7 +156,7 @@ class HudiExecutor(TableExecutor):
         ).first()
         if row and row[0]:
             raise RunError(
-                f"{row[0]} record keys of the person's rows stand in other people's rows, too: DELETE would take those",
+                f"{row[0]} record keys of the person's rows are in other people's rows, too: DELETE would take those",
                 where=_name(step),
                 todo="make the record keys unique; then plan again",
             )
@@ -177,7 +177,7 @@ class HudiExecutor(TableExecutor):
         row = self._sql(f"SELECT count(*) FROM ({persons}) INNER JOIN ({twice}) USING ({_PLACE})").first()
         if row and row[0]:
             raise RunError(
-                f"{row[0]} record keys of the person's rows stand in several rows: UPDATE would leave one of each",
+                f"{row[0]} record keys of the person's rows are in several rows: UPDATE would leave one of each",
                 where=_name(step),
                 todo="make the record keys unique, or hold the whole table; then plan again",
             )

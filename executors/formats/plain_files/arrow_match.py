@@ -64,7 +64,7 @@ def resolve(names: list[str], wanted: str) -> int | None:
     fits = [i for i, name in enumerate(names) if name == wanted]
     fits = fits or [i for i, name in enumerate(names) if name.lower() == wanted.lower()]
     if len(fits) > 1:
-        raise RowsError(f"the column `{wanted}` stands twice in the object", todo="look at the object by hand")
+        raise RowsError(f"the column `{wanted}` is twice in the object", todo="look at the object by hand")
     return fits[0] if fits else None
 
 

@@ -139,7 +139,7 @@ def _blanked(head: _Head, data: bytes, row: Any, mask: Mask) -> bytes:
     wanted = {name: None if n in gone else row[name] for n, name in enumerate(head.columns)}
     # NaN is not equal to itself: compare what prints alike
     if [repr(again) for _, again in _records(new, 1, head.schema)] != [repr(wanted)]:
-        raise RowsError("an Avro record cannot be taken apart without doubt", todo=BY_HAND)
+        raise RowsError("an Avro record cannot be parsed reliably", todo=BY_HAND)
     return new
 
 

@@ -108,7 +108,7 @@ def _blanked(raw: str, cells: list[str], gone: list[int], escape: str | None) ->
     new = ",".join("" if n in gone else part for n, part in enumerate(_fields(body, escape))) + raw[len(body) :]
     wanted = ["" if n in gone else cell for n, cell in enumerate(cells)]
     if [found for found, _ in _parsed(io.StringIO(new, newline=""), escape)] != [wanted]:
-        raise RowsError("a CSV record cannot be taken apart without doubt", todo=BY_HAND)
+        raise RowsError("a CSV record cannot be parsed reliably", todo=BY_HAND)
     return new
 
 
@@ -183,6 +183,6 @@ def _refuse_swallowed(raw: str, width: int) -> None:
     for line in re.split(r"\r\n|\r|\n", raw)[1:]:
         if any(len(cells) == width for cells in csv.reader([line])):
             raise RowsError(
-                "a CSV record of the person goes on over lines that could be rows of others: is a quote not closed?",
+                "a CSV record of the person continues over lines that could be rows of others: is a quote not closed?",
                 todo=BY_HAND,
             )

@@ -86,7 +86,7 @@ def _blanked(line: bytes, row: dict[str, Any], mask: Mask) -> bytes:
     wanted = {name: None if name in gone else value for name, value in row.items()}
     # NaN is not equal to itself: compare what prints alike
     if repr(_parsed(new)) != repr(wanted):
-        raise RowsError("a line cannot be taken apart without doubt", todo=BY_HAND)
+        raise RowsError("a line cannot be parsed reliably", todo=BY_HAND)
     return new.encode("utf-8")
 
 

@@ -167,7 +167,7 @@ class Rewriting:
                 f" {', '.join(sorted({item['reason'] for item in failed}))}",
                 facts | {"failed": failed},
                 where=self.parameters.where,
-                todo="see the reasons in the journal, mend them, then `pii-tracer resume`",
+                todo="see the reasons in the journal, remove them, then `pii-tracer resume`",
             )
         return Outcome(facts, waiting_until=again)
 
@@ -229,7 +229,7 @@ class Rewriting:
         except (ClientError, BotoCoreError) as error:
             raise refused("glacier:GetJobOutput", error, archive.id) from None
         if tree_hash(data) != archive.tree_hash:
-            raise RunError("what came is not the archive's bytes", where=archive.id, todo="`pii-tracer resume`")
+            raise RunError("the bytes received are not the archive's", where=archive.id, todo="`pii-tracer resume`")
         kept = self._removal.kept(data)
         after = data if kept.data is None else kept.data
         name, own = f"archive.{self.parameters.format.value}", self.parameters

@@ -116,7 +116,7 @@ def refused(operation: str, error: Exception, where: str) -> RunError:
     """A call that failed, told by its code alone."""
     code = error_code(error)
     todo = {
-        "AccessDeniedException": f"grant the run's role {operation}; a Vault Lock policy is lifted by nobody",
+        "AccessDeniedException": f"grant the run's role {operation}; nobody can lift a Vault Lock policy",
         "PolicyEnforcedException": "the account's data retrieval policy stops it: raise it, or wait for the next hour",
     }.get(code, "run `pii-tracer resume` once Glacier answers")
     return RunError(f"{operation} failed: {code}", where=where, todo=todo)

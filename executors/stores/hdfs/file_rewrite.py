@@ -132,7 +132,7 @@ class Rewriting(HdfsPart):
         data = whole(client, file.path, file.size)
         if len(data) != file.size:
             raise RunError(
-                "the bytes of a file broke off", where=f"{client.name}{file.path}", todo="`pii-tracer resume`"
+                "the bytes of a file ended too early", where=f"{client.name}{file.path}", todo="`pii-tracer resume`"
             )
         return data
 

@@ -150,12 +150,12 @@ class Rewriting:
             raise RunError(
                 "the name or the metadata of an object holds the person, and a rewrite keeps both",
                 where=branch,
-                todo="write it anew under another name, delete the old one, then make a new plan",
+                todo="write it again under another name, delete the old one, then make a new plan",
             )
         kept = self.removal.kept(data)
         if kept.data is None:
             raise RunError(
-                "an object holds the person and no row of it is theirs by the match",
+                "an object holds the person, and the match finds no row of theirs in it",
                 where=branch,
                 todo="look at the object by hand; it is kept as it is",
             )

@@ -150,7 +150,7 @@ class LakefsExecutor:
     def _rewriting(self, work: _Work, copy: Copy | None) -> Rewriting:
         parameters = work.parameters
         if not isinstance(parameters, RewriteParameters):
-            raise RunError("the step is none that rewrites", todo="make the plan again")
+            raise RunError("the step does not rewrite branches", todo="make the plan again")
         match = copy.match if copy else None
         removal = RowRemoval.of(self._ctx, copy, match, parameters.format)
         return Rewriting(work.client, parameters, removal)
@@ -197,7 +197,7 @@ class _Work:
 
     def _planned(self) -> RulesParameters:
         if not isinstance(self.parameters, RulesParameters):
-            raise RunError("the step is none about rules", todo="make the plan again")
+            raise RunError("the step does not change rules", todo="make the plan again")
         return self.parameters
 
     def _rules(self) -> LakefsRules | None:
@@ -235,7 +235,7 @@ class _Work:
             what = f"{len(kept)} active commit(s) keep the objects alive: {', '.join(c[:12] for c in kept[:3])}"
             todo = "a branch or a tag was made from an old commit, or the rules changed: make a new plan"
         else:
-            why = "what keeps them cannot be told" if kept is None else "no active commit keeps them"
+            why = "what keeps them is unknown" if kept is None else "no active commit keeps them"
             what = f"{len(left)} object(s) are still in the storage, and {why}"
             todo = (
                 f"{awaited.owner} runs lakeFS's garbage collection, and in a bucket with versions removes noncurrent"
@@ -245,7 +245,7 @@ class _Work:
 
     def _awaited(self) -> AwaitParameters:
         if not isinstance(self.parameters, AwaitParameters):
-            raise RunError("the step is none that waits", todo="make the plan again")
+            raise RunError("the step does not wait", todo="make the plan again")
         return self.parameters
 
     def _there(self, item: AwaitedObject) -> bool:

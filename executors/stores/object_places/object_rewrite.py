@@ -160,5 +160,5 @@ class Rewriting(ObjectPart):
             )
         data = VersionFile(store, version.key, version.size, version).whole()
         if len(data) != version.size:
-            raise RunError("the bytes of an object broke off", where=where, todo="`pii-tracer resume`")
+            raise RunError("the bytes of an object ended too early", where=where, todo="`pii-tracer resume`")
         return data

@@ -148,7 +148,7 @@ class AwaitingPurge(ObjectPart):
     def verify(self) -> Check:
         """None of the versions is kept as a deleted one."""
         kept = self._kept()
-        day = max((v.gone_on or "a day that the store does not say" for v in kept), default="")
+        day = max((v.gone_on or "a day that the store does not name" for v in kept), default="")
         return Check(not kept, (f"{len(kept)} deleted version(s) are kept until {day}",) if kept else ())
 
     def probe(self) -> Progress:

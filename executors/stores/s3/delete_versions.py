@@ -41,7 +41,7 @@ from pii_tracer.run.executor_protocol import (
     Progress,
 )
 
-_BROUGHT_BACK = "drift: somebody brought the object back after the plan was made, which deletes its old versions"
+_BROUGHT_BACK = "drift: somebody wrote the object again after the plan was made, which deletes its old versions"
 
 
 @dataclass
@@ -138,9 +138,9 @@ class VersionDeleter(S3Part[DeleteParameters]):
                 f" object(s) were held back: {reasons}",
                 facts,
                 where=f"s3://{self.parameters.bucket}",
-                todo="AccessDenied: permission or Object Lock; legal hold: its owner releases it;"
-                " held back: finish the rewrite or the replication first, or have the versions behind a marker deleted;"
-                " brought back: make a new plan, which rewrites what is there again",
+                todo="AccessDenied: check the permission and Object Lock. Legal hold: its owner releases it."
+                " Held back: finish the rewrite or the replication first, or have the versions behind a marker deleted."
+                " Written again: make a new plan, which rewrites what is there.",
             )
         return Outcome(facts, waiting_until=min(dates) if dates else None)
 

@@ -93,7 +93,7 @@ class Rewriting(S3Part[RewriteParameters]):
                 f"{len(failed)} of {len(self.parameters.objects)} object(s) were not rewritten: {reasons}",
                 facts,
                 where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
-                todo="see the reasons in the journal, mend them, then `pii-tracer resume`",
+                todo="see the reasons in the journal, remove them, then `pii-tracer resume`",
             )
         return Outcome(facts, waiting_until=again)
 

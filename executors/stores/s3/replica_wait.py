@@ -42,8 +42,8 @@ class AwaitingReplica(S3Part[AwaitParameters]):
                 f"{len(failed)} of {keys} object(s) will not arrive: {', '.join(sorted(set(failed.values())))}",
                 facts,
                 where=f"s3://{self.parameters.origin_bucket} to s3://{self.parameters.bucket}",
-                todo="mend the rule or replicate the objects with S3 Batch Replication, then `pii-tracer resume`; what"
-                " somebody deleted or changed at the origin needs a new plan",
+                todo="repair the rule or replicate the objects with S3 Batch Replication, then `pii-tracer resume`;"
+                " what somebody deleted or changed at the origin needs a new plan",
             )
         return Outcome(facts, waiting_until=self.ctx.now() + _LOOK_AGAIN if coming else None)
 

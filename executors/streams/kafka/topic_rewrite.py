@@ -145,7 +145,7 @@ class Rewriter:
     def verify(self) -> Check:
         """The new topic is there with its settings and without the person, the copy aside is gone."""
         if self.phase() is not Phase.DONE:
-            return Check(False, ("the topic is not wholly written again",))
+            return Check(False, ("the topic is only partly written again",))
         findings = []
         if self._own_settings() != self._parameters.overrides:
             findings.append("settings are not those of the old topic")
@@ -179,7 +179,7 @@ class Rewriter:
         for topic in sorted(self._topics() - {self._aside}):
             if topic.startswith(self._copies):
                 raise RunError(
-                    "another run's copy of the topic is there: that run was not brought to its end",
+                    "another run's copy of the topic is there: that run did not end",
                     where=topic,
                     todo="resume it; if it never deleted the topic, deleting the copy does as well",
                 )

@@ -249,7 +249,7 @@ class TopicWork:
                 yield record, self.matcher.matches(record)
             except Undecodable as error:
                 raise RunError(
-                    f"a record cannot be told apart: {error}",
+                    f"a record cannot be identified: {error}",
                     where=f"{self.where}, partition {record.partition}, offset {record.offset}",
                     todo="correct the topic's declaration in the estate file, or its records, and plan again",
                 ) from None

@@ -231,7 +231,7 @@ class RecheckOperator(TracerOperator):
         for place in found.not_looked_at:
             self.log.warning("not looked at: %s", place)
         for one in found.back:
-            self.log.error("back: %s stands in %s again, erased on %s", one.subject, one.source, one.erased_at.date())
+            self.log.error("back: %s is in %s again, erased on %s", one.subject, one.source, one.erased_at.date())
         for due in found.due:
             self.log.error("a hold has lapsed: plan again for %s (%s)", ", ".join(due.requests), due.plan_id)
         if found.exit_code is not ExitCode.DONE:

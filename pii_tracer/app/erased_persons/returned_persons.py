@@ -194,7 +194,7 @@ def _refuse_unseen(copies: Sequence[Copy], inventory: Inventory) -> None:
     for copy in copies:
         if (copy.s3_table or copy.in_objects) and copy.places and copy.folder in gaps:
             raise EstateError(
-                f"whether erased persons are back in a table in S3 cannot be told: {gaps[copy.folder]}",
+                f"cannot find out whether erased persons are back in a table in S3: {gaps[copy.folder]}",
                 where=copy.table or copy.location,
                 todo="make its bucket reachable; take a table that is no more out of the estate file",
             )

@@ -75,7 +75,7 @@ def start_run(
     loaded = load_plan(plan_file)
     if not loaded.plan.applyable:  # one that leaves copies out by choice is, and never complete
         raise PlanIncomplete(
-            "the plan cannot be applied: it has gaps that nobody waived, or copies without a way",
+            "the plan cannot be applied: it has gaps that nobody waived, or blocked copies",
             where=str(plan_file),
             todo="`pii-tracer show` lists them; close or waive each, then plan again",
         )
@@ -166,7 +166,7 @@ def _await_notice(plan: ErasurePlan) -> None:
         raise Waiting(
             f"the notice to the persons has not run: nothing may begin before {plan.not_before:%Y-%m-%d %H:%M} UTC",
             where=plan.plan_id,
-            todo="apply it then; who makes contact meanwhile is withdrawn by `pii-tracer requests withdraw`",
+            todo="apply it then; if a person makes contact meanwhile, run `pii-tracer requests withdraw`",
             until=plan.not_before,
         )
 
@@ -330,7 +330,7 @@ def _baseline(
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):
             raise Refused(
-                "the run has begun and its baseline is gone: nobody could tell what other people lost",
+                "the run has begun and its baseline is gone: what other people lost could not be counted",
                 where=str(folder.baseline),
                 todo="put the file back",
             )

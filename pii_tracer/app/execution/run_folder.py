@@ -158,7 +158,7 @@ class RunFolder:
         if began != self.path and not _same(began, self.path):
             return f"the state folder was moved or copied: this run was begun in {info.state}"
         if info.inode is not None and info.inode != self.path.stat().st_ino:
-            return "the run's folder is another one than it was: it was put back from a copy, which may be an old one"
+            return "the run's folder was replaced: it was put back from a copy, which may be old"
         return None
 
     def write_info(self, info: RunInfo) -> None:

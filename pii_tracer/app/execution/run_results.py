@@ -37,7 +37,7 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
     verdict = read_verdicts(ran.folder.verdicts, ran.loaded.plan.copies)
     verdict = with_unseen(verdict, to_be_seen(ran.loaded.plan)) if done else verdict
     if done:
-        show.step("looking for the persons in what is no copy, and in what has come since the plan")
+        show.step("searching for the persons outside the copies, and in what was added since the plan")
     elsewhere = ran.verification.elsewhere() if done else ()
     verdict = with_since(verdict, elsewhere)
     show.step("writing the deletion log")

@@ -107,7 +107,7 @@ def _by_the_events(file: Path, records: Sequence[Record]) -> Iterator[str]:
         except (ValueError, LookupError, TypeError, RecursionError):
             continue  # what it was nobody can tell; it says nothing against the journal
         if at not in times:
-            yield f"event {number} of the run ({file}) tells of one of {at}, {about}"
+            yield f"event {number} of the run ({file}) has one of {at}, {about}"
             return
 
 

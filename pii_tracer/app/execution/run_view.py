@@ -285,7 +285,7 @@ def _bytes(verdict: RunVerdict, names: Mapping[str, str]) -> ByteCheck | None:
         for s in b.same_digits
     }
     held = {
-        f"{names[h.copy_id]}, {f'column {h.column}' if h.column else 'where no column is told'}:"
+        f"{names[h.copy_id]}, {f'column {h.column}' if h.column else 'where no column is named'}:"
         f" {h.key_set}, {counted(h.count, 'time')} in {counted(h.files, 'file')}"
         for b in seen
         for h in b.held

@@ -46,7 +46,7 @@ class Teller:
     def looks_back(self, step: Step) -> None:
         """Tell which copy is looked at again, when all steps are over."""
         if self._back is None:
-            self._show.stage("is it still so: every copy that changed since its verdict")
+            self._show.stage("verifying again every copy that changed since its verdict")
             self._back = Pace(self._look)
         self._show.step(f"looking again · {self._names[step.copy_ or '']}", self._back.next())
         self._current = None

@@ -29,7 +29,7 @@ from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
 
 _CHUNK = 16 * 1024 * 1024
-_OPEN = "somebody writes it: end its writer (`hdfs debug recoverLease -path …` where that is gone), then plan again"
+_OPEN = "somebody is writing it: end its writer (`hdfs debug recoverLease -path …` where that is gone), then plan again"
 _OTHER = "it was written, or replaced, while it was read: plan again when nothing writes there"
 
 
@@ -131,7 +131,9 @@ def _read(
                 yield ReadFile(scan_bytes(name, data, patterns), data)
             except (EstateError, OSError) as error:
                 why = (
-                    error.what if isinstance(error, EstateError) else f"it cannot be kept for reading: {error.strerror}"
+                    error.what
+                    if isinstance(error, EstateError)
+                    else f"no temporary copy of it can be made: {error.strerror}"
                 )
                 unread = scan_bytes(name, b"", patterns).model_copy(update={"unread": (why,), "sha256": ""})
                 yield ReadFile(unread, None)

@@ -120,7 +120,7 @@ def _look(
         scan = scan_bytes(name, data, patterns)
         checksum = client.checksum(file.path) if not kept and (scan.hits or kind is HdfsKind.FOLDER) else ""
     except (EstateError, OSError) as error:
-        why = error.what if isinstance(error, EstateError) else f"it cannot be kept for reading: {error.strerror}"
+        why = error.what if isinstance(error, EstateError) else f"no temporary copy of it can be made: {error.strerror}"
         scan = scan_bytes(name, b"", patterns)
         return _Looked(scan.model_copy(update={"unread": (why,)}))
     read = HdfsRead(*file, checksum=checksum, holds=bool(scan.hits))

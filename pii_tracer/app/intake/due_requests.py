@@ -59,7 +59,7 @@ def plan_due(
     """
     if options.get("only"):
         raise UsageError(
-            "a plan of some copies erases nobody wholly", where="--only", todo="leave it out, or name request files"
+            "a plan of some copies erases nobody completely", where="--only", todo="leave it out, or name request files"
         )
     store = existing_store(settings)
     if store is None:

@@ -127,7 +127,7 @@ def _end(settings: Settings, name: str, state: RequestState, by: str, reason: st
 
 def _said(by: str, reason: str, now: datetime | None) -> Said:
     if not by.strip() or not reason.strip():
-        raise UsageError("who and why have to be said", where="--by, --reason", todo="name both")
+        raise UsageError("say who and why", where="--by, --reason", todo="name both")
     return Said(by, reason, now or moment(None))
 
 

@@ -61,7 +61,7 @@ class Repository:
             UsageError: none, or the name looks like an option.
         """
         if not ref or ref.startswith("-") or any(not c.isprintable() for c in ref):
-            raise UsageError("this is not a name of a commit", where=ascii(ref), todo="name a branch, tag or commit")
+            raise UsageError("this names no commit", where=ascii(ref), todo="name a branch, tag or commit")
         found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}", check=False)
         if not found:
             todo = "fetch it first (in GitHub Actions: `fetch-depth: 0`)" if self._shallow() else "correct the name"

@@ -61,7 +61,7 @@ def scanned(store: VersionedStore, version: StoredVersion, patterns: Patterns) -
         data = fetch(store, version)
         scan = scan_bytes(version.key, data, patterns)
     except (EstateError, OSError) as error:
-        why = error.what if isinstance(error, EstateError) else f"it cannot be kept for reading: {error.strerror}"
+        why = error.what if isinstance(error, EstateError) else f"no temporary copy of it can be made: {error.strerror}"
         scan = scan_bytes(version.key, b"", patterns).model_copy(update={"unread": (why,), "sha256": ""})
     beside = scan_beside(version, patterns)
     masked = patterns.mask(path)
@@ -75,7 +75,7 @@ def scan_beside(version: StoredVersion, patterns: Patterns) -> FileScan:
 
 def kept_until(version: StoredVersion) -> str:
     """What is said of a soft-deleted version."""
-    return f"it was deleted, and the store keeps its bytes until {version.gone_on or 'a day that it does not say'}"
+    return f"it was deleted, and the store keeps its bytes until {version.gone_on or 'a day that it does not name'}"
 
 
 def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:

@@ -51,7 +51,7 @@ def _survey(
         told, seen = lineage.if_confirmed if lineage else None, evidence.get(state.location)
         if lineage is None or told is None or seen is None or seen.unread or state.clone_of:
             continue
-        say(f"looking whether the rows of {title(state)} bear out its declared key")
+        say(f"checking whether the rows of {title(state)} agree with its declared key")
         try:
             why = _against(survey, state, told, patterns_at(state.location), paths)
         except EstateError as error:
@@ -72,7 +72,7 @@ def _against(survey: Survey, state: TableState, told: Carriage, patterns: Patter
     """
     match = match_by(survey, state, told)
     if survey.keys.unseen or not any(survey.key_sets[term.key_set].values for term in match.terms):
-        return "the source tells no value that the persons could be found by"
+        return "the source has no value that the persons could be found by"
     known = {t.origin: everybodys(survey.keys, t.origin, t.expression) for _, t in told.terms}
     others = frozenset[str]().union(*(survey.keys.others[i.column] for i in survey.subject.identifiers))
     found = 0
@@ -80,7 +80,7 @@ def _against(survey: Survey, state: TableState, told: Carriage, patterns: Patter
     for batch in read_part(state, columns, data_files(state, paths), paths):
         mine = theirs(batch, match, survey.key_sets)
         if mine is None:
-            return "only Spark can tell whose its rows are"
+            return "only Spark can find out whose its rows are"
         if why := _unknown(batch, match, frozenset().union(*known.values())):
             return why
         found += mine.true_count

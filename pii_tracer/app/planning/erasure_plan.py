@@ -70,7 +70,7 @@ def plan(
         refuse_foreign_files(out)
     if budget is not None and (not math.isfinite(budget) or retention == "immediate"):
         raise UsageError(
-            "a budget is a number, and spreads the work of the retention `retain` alone",
+            "a budget is a number, and needs the retention `retain`",
             where="--budget",
             todo="give one, or leave out `--budget`",
         )

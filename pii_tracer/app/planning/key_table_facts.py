@@ -19,7 +19,7 @@ from planners.copies.person_rows import leaf
 from planners.keys.key_table_lineage import state_of
 from planners.locate.subject_survey import Survey
 
-NOT_TOLD = "not told"
+UNKNOWN = "unknown"
 """State of a key that KMS tells nothing of: a gap, and a step that fails before it begins."""
 
 
@@ -34,7 +34,7 @@ def key_facts(
         try:
             mine, others = _rows(table, surveys, inventory, paths)
             known = _values(others, table.reference) - _values(mine, table.reference)
-            say(f"looking whether what {table.table} encrypts has the form of cells")
+            say(f"checking whether what {table.table} encrypts looks like encrypted cells")
             plain = plain_cells(table, known, inventory, paths)
             found[table.name] = _facts(table, mine, others).model_copy(update={"plain": plain})
         except EstateError as error:
@@ -92,4 +92,4 @@ def _state(key_id: str, how: KmsWrapping) -> KmsKey:
     try:
         return kms_key(key_id, how.region, how.endpoint_url)
     except EstateError:
-        return KmsKey(key_id=key_id, region=how.region, state=NOT_TOLD)
+        return KmsKey(key_id=key_id, region=how.region, state=UNKNOWN)

@@ -66,7 +66,7 @@ def other_numbers(
             if why is None and state is not None:
                 column = named(state, told.column) or told.column
                 words[ColumnId(dataset=state.dataset, column=column)] = told
-                say(f"comparing what stands in {told.table}.{told.column} with the keys of the source")
+                say(f"comparing the values of {told.table}.{told.column} with the keys of the source")
                 why = _doubt(survey, state, column, known)
             if why is not None:
                 gaps.append(not_taken(survey, told, dataset, why))
@@ -112,13 +112,11 @@ class _Known:
 def _doubt(survey: Survey, state: TableState, column: str, known: _Known) -> str | None:
     """What of a column's values, or of its names, speaks against the word; None where nothing does."""
     if not _labels(state, column, known.paths):
-        return (
-            "the table's files give that name to another column, too, or had one of it before: what stands there counts"
-        )
+        return "the table's files give that name to another column, too, or had one of it before: its values count"
     try:
         values = known.values(state, column)
     except EstateError as error:
-        return f"what stands there cannot be compared with the keys of {survey.subject.source}: {error.what}"
+        return f"its values cannot be compared with the keys of {survey.subject.source}: {error.what}"
     keys = frozenset[str]().union(*(known_keys(survey, name) for name in plain_key_sets(survey)))
     if are_keys(values, keys):
         return f"at least half of the different values there are keys of {survey.subject.source}"

@@ -35,9 +35,9 @@ def without_effect(waivers: Mapping[str, Waiver], made: ErasurePlan) -> list[str
     gaps = {gap.id: gap for gap in made.gaps}
     idle = {name: waiver for name, waiver in sorted(waivers.items()) if name not in gaps or gaps[name].waiver is None}
     return [
-        f"waiver without effect: {name!r} is the id of no gap of this plan"
+        f"waiver without effect: no gap of this plan has the id {name!r}"
         if name not in gaps
-        else f"waiver without effect: that of {name!r} has run out on {waiver.until:%Y-%m-%d}"
+        else f"waiver without effect: the waiver of {name!r} ran out on {waiver.until:%Y-%m-%d}"
         for name, waiver in idle.items()
     ]
 
@@ -66,7 +66,9 @@ def refuse_foreign_files(path: Path) -> None:
         place = sibling(path, ending)
         if place.exists() and not (place.is_file() and mark in place.read_bytes()):
             raise UsageError(
-                f"`--out` would overwrite {place.name}, which is no plan", where=str(place), todo="choose another name"
+                f"`--out` would overwrite {place.name}, which is not a plan",
+                where=str(place),
+                todo="choose another name",
             )
 
 

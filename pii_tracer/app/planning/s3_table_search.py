@@ -88,7 +88,7 @@ def _refuse_others(inventory: Inventory, places: Sequence[RemotePlace]) -> None:
     for mine in (place.location for place in inventory.remote if _is_table(place)):
         if mine not in now or any(mine.holds(other) for other in new):
             raise EstateError(
-                "a table's catalog, or another one, told something else of its folder a moment ago",
+                "a table's catalog, or another one, named another folder for it a moment ago",
                 where=str(mine),
                 todo="run the command again",
             )
@@ -244,7 +244,7 @@ class _Search:
         try:
             return frozenset(name for name in named_files(key, data) if not self._covered(name)), None
         except Exception as error:  # decoders of many families
-            return frozenset(), f"which files it names cannot be told ({type(error).__name__})"
+            return frozenset(), f"the files that it names are unknown ({type(error).__name__})"
 
     def _covered(self, name: str) -> bool:
         try:

@@ -175,7 +175,7 @@ class _Place:
             columns = {label: _columns(label, known) for label in wanted}
             if not any(columns.values()):
                 return {}
-            self._say(f"comparing what stands in {title(self._state)} with the keys of the source")
+            self._say(f"comparing the values of {title(self._state)} with the keys of the source")
             return self._read(columns)
         except EstateError as error:
             self._say(f"columns of {title(self._state)} cannot be compared with the keys: {error.what}")

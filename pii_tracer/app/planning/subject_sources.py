@@ -111,7 +111,7 @@ def keys_of(
             say,
             lambda why: unread.append(Unread(state.dataset, origins, why)),
         )
-        without = f"What {name} tells of the persons is not known, so that nobody looks for it"
+        without = f"What {name} says of the persons is not known, so it is not searched for"
         now = readings.table(state, lambda: texts(told, read_spots(state, mine, paths)), None, without)
         return now, readings.each(state, map(partial(texts, told), former), without)
 

@@ -47,7 +47,7 @@ def refuse_telling_texts(
         tells = "--out"
     if tells is not None:
         raise ConfigError(
-            "a value of the person stands in a text that goes into the plan, which holds none",
+            "a text that goes into the plan contains a value of the person, and a plan contains none",
             where=tells,
             todo="write it without the person's key, name or address",
         )
@@ -75,7 +75,7 @@ def _refuse_evidence(kind: str, said: Mapping[str, str], patterns: Patterns, tod
     for where, text in said.items():
         if _tells(text, where, patterns):
             raise ReviewError(
-                f"a value of the person stands in the text of {kind}, which is kept as evidence", where=where, todo=todo
+                f"the text of {kind}, which is kept as evidence, contains a value of the person", where=where, todo=todo
             )
 
 

@@ -101,7 +101,7 @@ def others_rows(
     return found
 
 
-_UNTOLD = "Whether rows of others hold the persons' values cannot be told; where they do, these stay"
+_UNTOLD = "Rows of others may hold the persons' values; where they do, these stay"
 
 
 def _look_at(
@@ -114,12 +114,12 @@ def _look_at(
     try:
         columns, files = _wanted(rows.state, rows.places, seen, rows.patterns, paths)
         if columns and files:
-            say(f"looking whose rows of {title(rows.state)} hold the persons beside the key")
+            say(f"finding out whose rows of {title(rows.state)} hold the persons beside the key")
             rows.read(columns, files, paths)
     except LibraryError as error:
         if not (isinstance(error, _OnlySparkError) or left_to_spark(rows.state, whole, paths)):
             raise
-        say(f"whether rows of others in {title(rows.state)} hold the persons cannot be told: {error.what}")
+        say(f"cannot find out whether rows of others in {title(rows.state)} hold the persons: {error.what}")
 
 
 def _roots(state: TableState, by_location: Mapping[str, TableState]) -> list[str]:
@@ -268,7 +268,9 @@ class _Rows:
         found = theirs(batch, match, self._key_sets)
         if found is None:
             raise _OnlySparkError(
-                "only Spark can tell whose its rows are", where=title(self.state), todo="look at the table with Spark"
+                "only Spark can find out whose its rows are",
+                where=title(self.state),
+                todo="look at the table with Spark",
             )
         return found
 

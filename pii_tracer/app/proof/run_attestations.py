@@ -39,7 +39,7 @@ def attest_verify(
     from pii_tracer.proof.attestation_verifier import Given, verify_attestation
 
     if (trail is None) != (trail_keys is None):
-        raise UsageError("a trail is checked with its public keys", todo="give both --trail and --trail-keys")
+        raise UsageError("checking a trail needs its public keys", todo="give both --trail and --trail-keys")
     for folder in (trail, access_logs):
         if folder is not None and not folder.is_dir():
             raise UsageError("the folder is missing", where=str(folder), todo="name the right one")

@@ -75,7 +75,8 @@ def sign_plan(
     rules, policy_file = settings.policy(policy)
     if hours > rules.max_approval_hours:
         raise UsageError(
-            f"the policy lets an approval live {rules.max_approval_hours} hours at most", todo="choose fewer `--hours`"
+            f"the policy lets an approval be valid for {rules.max_approval_hours} hours at most",
+            todo="choose fewer `--hours`",
         )
     _refuse_unapplyable(loaded.plan)
     _refuse_telling(settings, loaded.plan, plan_file, (approver, role, reason))

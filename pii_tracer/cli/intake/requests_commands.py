@@ -48,7 +48,7 @@ def _not_taken(file: Path, line: int, why: str) -> None:
 @click.option(
     "--column", "columns", multiple=True, callback=_columns, help="FIELD=NAME: what a field's column is called"
 )
-@click.option("--ignore-other-columns", "ignore", is_flag=True, help="let columns be that are no field's")
+@click.option("--ignore-other-columns", "ignore", is_flag=True, help="ignore columns that belong to no field")
 @format_option("text", "json")
 def add(
     files: tuple[Path, ...],
@@ -211,10 +211,10 @@ def list_(estate_file: Path, state: Path, states: tuple[str, ...], due_before: s
 @estate_option
 @state_option
 @click.option("--policy", type=click.Path(path_type=Path), help="[default: policy.yaml beside the estate file]")
-@click.option("--as-of", help="the time to reckon from  [default: now]")
+@click.option("--as-of", help="the time to count from  [default: now]")
 @format_option("text", "json")
 def forecast(estate_file: Path, state: Path, policy: Path | None, as_of: str | None, fmt: str) -> int:
-    """Tell in which batches (`batches` of the policy) the requests that wait will be, and which cannot be in time, and
+    """Show in which batches (`batches` of the policy) the waiting requests will be. If some cannot be in time, say
     why: exit 7.
 
     \b
@@ -264,7 +264,7 @@ def show(request: str, estate_file: Path, state: Path, fmt: str) -> int:
 @_by_option
 @_reason_option
 def withdraw(request: str, estate_file: Path, state: Path, by: str, reason: str) -> int:
-    """Take a REQUEST back, as its person asks. A plan that it is in is not to be applied any more: `apply` says so.
+    """Withdraw a REQUEST, because its person asks for that. `apply` then refuses each plan that contains it.
 
     \b
     Example:
@@ -329,7 +329,7 @@ def extend(request: str, estate_file: Path, state: Path, informed: str, by: str,
 @_by_option
 @_reason_option
 def release(plan: str, estate_file: Path, state: Path, by: str, reason: str) -> int:
-    """Give a PLAN (its id) up: its requests wait for another one, and `apply` and `resume` refuse it from now on.
+    """Give up a PLAN (its id): its requests wait for another one, and `apply` and `resume` refuse it from now on.
 
     \b
     Example:
@@ -350,7 +350,7 @@ _SHORTEST_TOKEN = 16
 @state_option
 @click.option("--listen", default="127.0.0.1:8181", show_default=True, help="HOST:PORT")
 def serve_(listen: str, estate_file: Path, state: Path) -> int:
-    """Take requests over HTTP, tell their states, take them back. Ends with Ctrl-C.
+    """Take requests over HTTP, show their states, withdraw them. Ends with Ctrl-C.
 
     PII_TRACER_REQUESTS_TOKEN: the bearer token that clients give; always needed, 16 characters at least.
 

@@ -18,7 +18,7 @@ _PAGE_LINKS = 2000
 @click.argument("name")
 @click.option("--up", "direction", flag_value="up", help="where it comes from")
 @click.option("--down", "direction", flag_value="down", default=True, help="where it goes to  [default]")
-@click.option("--influence", is_flag=True, help="of a column: also where it only decides about other values or rows")
+@click.option("--influence", is_flag=True, help="for a column: also where it only filters rows or decides other values")
 @estate_option
 @state_option
 @format_option("text", "json", "mermaid", "dot", "html")

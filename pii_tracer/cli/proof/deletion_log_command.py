@@ -84,12 +84,14 @@ def export(file: Path, estate_file: Path, state: Path, **asked: Any) -> int:
 @log.command()
 @estate_option
 @state_option
-@click.option("--as-of", help="the time to reckon from  [default: now]")
+@click.option("--as-of", help="the time to count from  [default: now]")
 @format_option("text", "json")
 def prune(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
-    """Remove the rows that are older than `deletion_log: {keep_days: …}` of the estate file; requests that are still
-    open, or whose law keeps them on record for longer, and what came after them, stay. Recheck no longer knows the
-    persons whose rows are gone."""
+    """Remove the rows that are older than `deletion_log: {keep_days: …}` of the estate file.
+
+    Rows of requests that are still open, or whose law keeps them on record for longer, stay. So do all later
+    rows. Recheck no longer knows the persons whose rows are gone.
+    """
     from pii_tracer.app.proof.deletion_log_access import prune_log
 
     done = prune_log(Settings(estate_file, state), moment(as_of))

@@ -25,7 +25,7 @@ from pii_tracer.retention.settings_check import Table
 @click.command()
 @estate_option
 @state_option
-@click.option("--apply/--dry-run", "apply_", default=False, help="make the changes, or only say them (the default)")
+@click.option("--apply/--dry-run", "apply_", default=False, help="make the changes, or only list them (the default)")
 @click.option(
     "--refs", "with_refs", is_flag=True, help="limit the age of branches and tags too; older ones can then go"
 )

@@ -31,7 +31,7 @@ from pii_tracer.retention.sweep_rules import (
 @click.command()
 @estate_option
 @state_option
-@click.option("--apply/--dry-run", "apply_", default=False, help="remove files, or only say which (the default)")
+@click.option("--apply/--dry-run", "apply_", default=False, help="remove files, or only list them (the default)")
 @click.option(
     "--inventory",
     "source",
@@ -54,9 +54,9 @@ def sweep(
 ) -> int:
     """Remove what no version needs that the tables' classes keep: Delta files, Iceberg snapshots and orphans.
 
-    The declared classes are the approval: a table without a named one, under a legal hold, read by a clone, or whose
-    own settings promise more is left alone; while a hold names nothing that exists, nothing is removed. Exit 7 when a
-    table could not be swept.
+    The declared classes are the approval. A table is left alone if it has no named class, is under a legal hold, is
+    read by a clone, or has settings that promise more. While a hold names nothing that exists, nothing is removed.
+    Exit 7 when a table could not be swept.
     """
     from pii_tracer.cli.retention.retention_commands import estate_tables
     from pii_tracer.cli.retention.unmatched_holds import look_at_holds

@@ -57,7 +57,7 @@ class DeclaredStore(Frozen):
         except EstateError as error:
             raise ValueError(f"{error.what}: {error.todo}") from None
         if location.path:
-            raise ValueError("name the container alone: what lies in it stands under `places`")
+            raise ValueError("name the container alone: `places` lists what is in it")
         return location.store
 
     @field_validator("endpoint")

@@ -56,7 +56,7 @@ class SqliteFile:
             raise RequestError(
                 f"the request store cannot be used: {error}",
                 where=self.where,
-                todo="mend the file system, or restore the file from a backup",
+                todo="repair the file system, or restore the file from a backup",
             ) from None
 
 

@@ -50,7 +50,7 @@ def lists_in(path: Path) -> dict[str, str]:
             kinds = {_NAMES[part.lower()] for part in parts if part.lower() in _NAMES}
             if not member.lower().endswith(".csv") or len(kinds) != 1:
                 raise RequestError(
-                    "a file of the archive is no list of DROP by its name",
+                    "a file of the archive does not have the name of a DROP list",
                     where=f"{path}, file {len(found) + 1}",
                     todo=f"download it again; the name of each file holds one of {', '.join((*LISTS, REMOVED))}",
                 )

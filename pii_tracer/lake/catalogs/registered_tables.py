@@ -149,7 +149,9 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
                 heads.setdefault(placed.location, []).append((entry, head))
             else:
                 if entry.name is None:
-                    reason = "a part of the table's name holds a dot, which cannot be told from a namespace: rename it"
+                    reason = (
+                        "a part of the table's name holds a dot, which looks like the end of a namespace: rename it"
+                    )
                     gaps.append(gap(None, GapKind.UNNAMEABLE_TABLE, reason, str(placed.location)))
                 _add(found, gaps, placed)
         for location, group in heads.items():

@@ -253,7 +253,7 @@ class TableFormat:
     """Names of properties that SQL may write in any case, as the table keeps them."""
     needs_catalog: ClassVar[bool] = False
     """Whether engines reach a table by its name in a catalog alone; else its place does."""
-    not_swept: ClassVar[str | None] = "nothing is known that removes their old files alone"
+    not_swept: ClassVar[str | None] = "no way is known to remove only their old files"
     """Why `retention sweep` leaves tables alone; None where it sweeps them."""
     sweeps_partitions: ClassVar[bool] = False
     """Whether a sweep can keep the files of one partition longer than others."""

@@ -18,7 +18,7 @@ STAY = (
 )
 """Of files in a table's folder that may be somebody's, where a sweep leaves what is not named as the table's own."""
 STAY_IN_S3 = (
-    "No step removes them, but their old versions go with the table's: move what is somebody's out of it, delete what"
+    "No step removes them, but their old versions go with the table's. Move what is somebody's out of it, delete what"
     " nobody needs, and plan again; waive this where they may stay"
 )
 """Of files in a table's folder in S3 that may be somebody's."""

@@ -22,7 +22,7 @@ class PlainCells(Frozen):
     """What of an encrypted dataset is not known to be encrypted.
 
     cells: by column, values without the form of a cell in rows that are not other people's. files: how many of its
-    files could not be looked into for that.
+    files could not be searched for that.
     """
 
     location: str

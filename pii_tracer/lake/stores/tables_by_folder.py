@@ -86,7 +86,7 @@ def _looked(place: TableFolder, declared: Sequence[DeclaredTable], pointed: froz
         able = ", ".join(one.title for one in table_formats() if scheme in one.erased_in)
         which = f"steps of this version erase those of {able} alone" if able else "no step of this version erases any"
         return Looked(
-            f"of tables in {_TITLES.get(scheme, scheme)}, {which}: erase the person there with the"
+            f"for tables in {_TITLES.get(scheme, scheme)}, {which}: erase the person there with the"
             " table's own engine, then plan again"
         )
     if other := next((t for t in declared if t.format is not place.format), None):

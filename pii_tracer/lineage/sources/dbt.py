@@ -77,11 +77,11 @@ def read_dbt(
     broken = len(manifest["nodes"]) - len(nodes)
     if broken:
         reason = f"{broken} nodes of the manifest are not as dbt writes them"
-        unreadable(reason, "write the manifest anew with `dbt compile`")
+        unreadable(reason, "write the manifest again with `dbt compile`")
     catalog = file.with_name("catalog.json")
     columns = _catalog(_json(catalog))
     if not columns and catalog.exists():
-        unreadable("the catalog.json beside it tells no columns", "run `dbt docs generate`, or remove it")
+        unreadable("the catalog.json beside it names no columns", "run `dbt docs generate`, or remove it")
     for name, listed in columns.items():
         dataset = ledger.identities.of_table(name)
         if dataset is not None and not ledger.columns.get(dataset):

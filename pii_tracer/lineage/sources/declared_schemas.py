@@ -33,7 +33,7 @@ def schema_files(places: Sequence[str], base: Path) -> dict[str, tuple[Column, .
         for table, columns in _read(base / place).items():
             if table in found:
                 raise LineageError(
-                    f"two schema files tell the columns of {table}", where=place, todo="keep one of the two"
+                    f"two schema files list the columns of {table}", where=place, todo="keep one of the two"
                 )
             found[table] = columns
     return found

@@ -107,7 +107,7 @@ class Ledger:
             made = "or, where a program makes it as a view, give its CREATE VIEW … AS SELECT among the SQL"
             return reason, f"declare its catalog in the estate file; {made}"
         if table in self.ambiguous:
-            reason = f"several statements make the global temporary view {table}, and nothing tells which one was read"
+            reason = f"several statements make the global temporary view {table}, and nothing shows which one was read"
             return reason, "give each view a name of its own, or have each made in the text that reads it"
         reason = f"{table} is a global temporary view, which no catalog has, and no SQL that was read makes it"
         return reason, "give the statement that makes it among the SQL (CREATE GLOBAL TEMPORARY VIEW … AS …)"

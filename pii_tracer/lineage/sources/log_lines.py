@@ -47,7 +47,7 @@ class Gaps:
         """What to tell at the end of the file."""
         if not self._more:
             return self.found
-        reason = f"{self._more} more lines are not as they should be, the last of them line {self._last}"
+        reason = f"{self._more} more lines are malformed, the last of them line {self._last}"
         return [*self.found, self._gap(self._last, reason, "get the whole file again")]
 
     def _gap(self, line: int, reason: str, closes: str) -> LineageGap:

@@ -13,8 +13,8 @@ from pii_tracer.lineage.sql.statement_effects import StatementLineage
 from pii_tracer.lineage.sql.text.names_inside_tables import holds_values
 
 CLOSES = (
-    "leave these columns out of the statement, and what they brought out of what it wrote; waive it where no column"
-    " of that table, cut off or as it is, tells of a person"
+    "leave these columns out of the statement, and remove what they wrote; waive it where no column of that table, cut"
+    " off or as it is, names a person"
 )
 
 
@@ -33,5 +33,5 @@ def reason(table: str, columns: Iterable[str]) -> str:
     """Why such a statement's output is not told."""
     return (
         f"it takes {', '.join(columns)} of {table}: bounds, partitions, paths and rows in a table's metadata"
-        " are values of its rows, whole or cut off, and lineage does not tell whose"
+        " are values of its rows, whole or cut off, and lineage does not show whose"
     )

@@ -22,7 +22,7 @@ def aliases_of_columns(node: exp.Select, scope: Scope) -> Iterator[str]:
             continue
         own = {id(p) for p in item.walk()}
         if any(p.name == item.alias and id(p) not in own and p.parent_select is node for p in names):
-            yield f"the name {shown([item.alias])} may mean the column, or what the query calls so"
+            yield f"the name {shown([item.alias])} may mean the column, or an alias of the query"
 
 
 def _columns(item: Field) -> set[tuple[str, str]]:

@@ -91,7 +91,7 @@ class FromItems(ABC):
     def _named(self, node: exp.Table) -> str:
         """A table's name; doubted where it is another database's table that has it."""
         if "*" in node.name or ("$" in node.name and self.dialect in ("trino", "presto", "athena")):
-            self.findings.doubt(f"the name {shown([node.name])} stands for several tables, or for what is told of one")
+            self.findings.doubt(f"the name {shown([node.name])} means several tables, or metadata of one")
         if _is_filled_in(node, self.dialect):
             self.findings.doubt(
                 "the name of a table, or a part of it, is filled in later: which table is meant is not known"

@@ -195,8 +195,8 @@ class Query(FromItems):
             return True
         self.findings.opaque = True
         self.findings.doubt(
-            "a set operation goes by position, and files do not tell the order of the columns that `*` stands for: name"
-            " them in the statement"
+            "a set operation goes by position, and files do not show the order of the columns in `*`: name them in the"
+            " statement"
         )
         return False
 

@@ -72,13 +72,13 @@ def _is_template(part: exp.Expression) -> bool:
 def _unfollowed(part: exp.Expression, followed: set[int]) -> Iterator[str]:
     if isinstance(part, exp.Dot):
         if isinstance(part.this, exp.Identifier | exp.Placeholder) and not names_table(part):
-            yield f"the name {shown([part.this.name])} stands in a part of the statement that is not followed"
+            yield f"the name {shown([part.this.name])} is in a part of the statement that is not followed"
         return
     if id(part) in followed or isinstance(part.this, exp.Star) or _is_target(part) or _is_parameter(part):
         return
     what = "column" if isinstance(part, exp.Column) else "table"
     name = shown(p.name for p in part.parts) if isinstance(part, exp.Column | exp.Table) else part.name
-    yield f"{what} {name} stands in a part of the statement that is not followed"
+    yield f"{what} {name} is in a part of the statement that is not followed"
 
 
 def _children(part: exp.Expression, clause: str) -> list[exp.Expression]:

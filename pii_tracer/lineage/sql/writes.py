@@ -119,7 +119,7 @@ def _listed(query: Query, place: exp.Schema) -> list[str]:
             known = [c for c, _ in query.names.columns(query.names.of(place.this))]
             excepted = {e.name.lower() for e in item.args.get("except_") or ()}
             if not known:
-                query.findings.doubt("`*` stands for columns of a table whose schema is not given")
+                query.findings.doubt("`*` means columns of a table whose schema is not given")
             found += [c for c in known if c.lower() not in excepted]
         else:
             found.append(item.name)
@@ -293,7 +293,7 @@ def copied(query: Query, node: exp.Copy) -> Draft:
         relation = query.relation(_named_columns(node.this))
         return drafted(query, Effect.REPLACE, path_table(source.name.rstrip("/")), relation, list(relation.fields))
     if any(p.name.upper() == "INCLUDE_METADATA" for p in node.args.get("params") or ()):
-        query.findings.doubt("which columns COPY fills from what it knows of the files is not followed")
+        query.findings.doubt("columns that COPY fills from facts about the files are not followed")
     columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
     target = query.target(table)
@@ -328,7 +328,7 @@ def exported(query: Query, node: exp.Export) -> Draft:
     value = uri.args.get("value") if uri is not None else None
     relation = query.relation(node.this)
     if not isinstance(value, exp.Expression):
-        query.findings.doubt("where EXPORT DATA writes to is not told")
+        query.findings.doubt("EXPORT DATA does not say where it writes to")
         return drafted(query, Effect.REPLACE, BARE, relation, list(relation.fields))
     folder = value.name.rsplit("/", 1)[0] if "*" in value.name else value.name
     return drafted(query, Effect.REPLACE, path_table(folder.rstrip("/")), relation, list(relation.fields))

@@ -202,7 +202,7 @@ def _notes(binding: _Binding, upkeep: int, others: int) -> Iterator[str]:
     if ways[Source.ACCESS_LOG]:
         yield f"{ways[Source.ACCESS_LOG]} version(s) are bound by access logs alone, which nobody signs"
     if ways[Source.LIFECYCLE]:
-        yield f"{ways[Source.LIFECYCLE]} version(s) were removed by a lifecycle rule, as access logs alone can tell"
+        yield f"{ways[Source.LIFECYCLE]} version(s) were removed by a lifecycle rule, as access logs alone can show"
     if binding.by_identity:
         yield (
             f"{binding.by_identity} version(s) were deleted by the run's identity while it ran, under a request that "

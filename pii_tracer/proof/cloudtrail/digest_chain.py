@@ -195,16 +195,16 @@ def _wrong(digest: Digest, before: Digest | None, keys: Mapping[str, RSAPublicKe
         return found
     previous = body.get("previousDigestS3Object")
     if previous is None:
-        found.append("the chain begins anew here: logging was off, or digests were taken out")
+        found.append("a new chain begins here: logging was off, or digests were taken out")
     elif _place(str(previous)) != before.place:
         found.append("the digest before it is missing")
     elif (body.get("previousDigestHashValue"), body.get("previousDigestSignature")) != (
         before.sha256,
         before.signature,
     ):
-        found.append("the digest before it is not the one that it was made after")
+        found.append("the digest before it is not its predecessor")
     if digest.start != before.end:
-        found.append("there is a time between it and the digest before it that none covers")
+        found.append("no digest covers the time between it and the digest before it")
     return found
 
 

@@ -102,7 +102,8 @@ def _inside(folder: Path, name: str) -> Path:
     """A key as a path below the folder. A key is untrusted: `..` and absolute parts lead nowhere."""
     if any(part in ("", ".", "..") for part in name.split("/")) or "\0" in name or "\\" in name:
         raise ProofError(
-            "an object of the trail's bucket has a name that is no file's", todo="look at the bucket: this is no trail"
+            "an object of the trail's bucket has a name that no file can have",
+            todo="look at the bucket: this is no trail",
         )
     return folder / name
 

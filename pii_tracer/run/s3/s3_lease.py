@@ -152,7 +152,7 @@ class LeaseObject:
             self._remove(key)
         if ignored:
             raise Refused(
-                f"this store takes writes whose condition does not hold ({', '.join(ignored)}): it cannot keep two "
+                f"this store accepts writes whose condition is false ({', '.join(ignored)}): it cannot keep two "
                 "runners apart",
                 where=self.store.name,
                 todo="name a store with conditional writes under `lease`, or leave `lease` out and use one machine",

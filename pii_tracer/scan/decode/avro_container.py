@@ -131,7 +131,7 @@ def _whole(decoder: Any, block: bytes) -> bytes:
     # fastavro leaves a part of zlib's checksum behind the stream
     checksum = zlib.adler32(content).to_bytes(4, "big")
     if not decoder.eof or not checksum.startswith(decoder.unused_data):
-        raise ValueError("a block that is no one stream")
+        raise ValueError("a block that is not one stream")
     return content
 
 

@@ -101,7 +101,7 @@ def _skipped(data: memoryview, position: int) -> int | None:
         return None
     end = position + 8 + int.from_bytes(head[4:], "little")
     if end > len(data):
-        raise PackedError("a frame to pass over that is cut short")
+        raise PackedError("a skippable frame that is cut short")
     return end
 
 

@@ -110,7 +110,7 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
             collector.raw(lines, "raw bytes")
             content = as_single_bytes(lines)
         if content is None:
-            collector.unread("a part of the text is none")
+            collector.unread("a part of the text is not text")
         elif kind is Kind.CSV:
             first = first if first is not None else content.split("\n", 1)[0]
             inside = lines.count(b'"')

@@ -62,8 +62,8 @@ class DeltaPlanner(FormatPlanner):
         formats = state.properties.get(_UNIFORM)
         if formats:
             return (
-                f"a Delta table that is written as {formats} as well (UniForm): the other format's metadata keeps"
-                f" bounds and file names, and only its own engine writes it; its owner unsets {_UNIFORM} and removes"
+                f"a Delta table that is written as {formats} as well (UniForm). The other format's metadata keeps"
+                f" bounds and file names, and only its own engine writes it. Its owner unsets {_UNIFORM} and removes"
                 " that metadata"
             )
         return None
@@ -83,7 +83,8 @@ class DeltaPlanner(FormatPlanner):
         if state.properties.get(_MAPPING, "none") == "none":
             return None
         return (
-            "its columns are mapped: files name them otherwise, and what is held cannot be told from the rest in them"
+            "its columns are mapped: files give them other names, and what is held cannot be separated from the"
+            " rest in them"
         )
 
     def fixed_columns(self, state: TableState) -> Mapping[str, str]:
@@ -101,7 +102,7 @@ class DeltaPlanner(FormatPlanner):
             return None
         return (
             "S3 does not keep two clusters from writing the same commit of a Delta table: rows of a job that"
-            " commits during the run would be lost. Name the jobs that write to it under `writers` and stop them, or"
+            " commits during the run would be lost. Name the jobs that write to it under `writers` and stop them. Or"
             " set a log store for several clusters in `spark.conf` as these jobs do; waive it where nobody writes"
         )
 

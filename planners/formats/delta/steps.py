@@ -38,7 +38,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
             f"a hold keeps {', '.join(copy.mask.kept)} of the rows: the rest becomes NULL, by MERGE against a key view"
             + ("; the clone takes all its files into its own folder" if clone else ""),
             hazards=("D1", "D5", "E1", *(("D8",) if clone else ())),
-            verification="in the person's rows nothing else than what stays has a value in the current version",
+            verification="in the person's rows only columns that stay have a value in the current version",
             irreversible=False,
             materialise=clone,
             columns=list(copy.mask.columns),
@@ -48,7 +48,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     steps.add(
         DELTA_PURGE,
         "a deletion vector leaves the row in its Parquet file and in the file's bounds"
-        + ("; where REORG passes over clustered files, it is run without clustering columns" if clustered else ""),
+        + ("; where REORG skips clustered files, it is run without clustering columns" if clustered else ""),
         hazards=("D2", "D6", *(("D17",) if clustered else ())),
         verification="no live file has a deletion vector",
         irreversible=False,
@@ -59,7 +59,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         + (" and the change data feed" if state and state.change_data_feed else "")
         + " keep the files",
         hazards=("D1", "D3", "D10", *(("D7",) if state and state.change_data_feed else ())),
-        verification="no file in the folder that the current version does not reference",
+        verification="the current version references every file in the folder",
         retained=True,
         retain_hours=0,
     )

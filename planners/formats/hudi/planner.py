@@ -76,8 +76,8 @@ class HudiPlanner(FormatPlanner):
             if parts[1:2] == ("metadata",):
                 return None
             return (
-                "Hudi's own notes (a commit's extraMetadata, for one) hold a value, and no procedure rewrites them: its"
-                " owner writes the table anew without them, and drops this one"
+                "Hudi's own notes (such as a commit's extraMetadata) hold a value, and no procedure rewrites them: its"
+                " owner writes the table again without them, and drops this one"
             )
         logged = item.state is not None and item.state.write_mode == "mor" and _LOG_FILE.fullmatch(parts[-1])
         if not logged and not _BASE_FILE.fullmatch(parts[-1]):
@@ -103,8 +103,8 @@ def _logs_changes(state: TableState) -> str | None:
     if state.properties.get(_CDC, "").lower() != "true":
         return None
     return (
-        f"a Hudi table that logs its changes ({_CDC} is true): the log of a DELETE holds the rows that it takes"
-        " out, and no step removes such logs; its owner switches it off and writes the table again, then plan again"
+        f"a Hudi table that logs its changes ({_CDC} is true). The log of a DELETE holds the rows that it takes"
+        " out, and no step removes such logs. Its owner switches it off and writes the table again, then plan again"
     )
 
 
@@ -113,9 +113,9 @@ def _bootstrapped(state: TableState) -> str | None:
     if HUDI_BOOTSTRAPPED not in state.properties:
         return None
     return (
-        "a Hudi table that was bootstrapped: it may read rows by their position in the files that it was made of"
-        f" ({state.properties[HUDI_BOOTSTRAPPED]}), and gives others' rows wrong keys once one is taken out there;"
-        " its owner writes it anew as a table that has all of its rows itself, then plan again"
+        "a Hudi table that was bootstrapped. It may read rows by their position in the files that it was made of"
+        f" ({state.properties[HUDI_BOOTSTRAPPED]}), and gives others' rows wrong keys once one is taken out there."
+        " Its owner writes it again as a table that has all of its rows itself, then plan again"
     )
 
 
@@ -126,8 +126,8 @@ def _indexed(state: TableState) -> str | None:
     if not found:
         return None
     return (
-        f"a Hudi table with a secondary index ({', '.join(found)}): the delete of the persons' rows fails in Hudi 1.2"
-        " while it is there; its owner drops it (DROP INDEX … ON the table), then plan again"
+        f"a Hudi table with a secondary index ({', '.join(found)}). The delete of the persons' rows fails in Hudi 1.2"
+        " while it is there. Its owner drops it (DROP INDEX … ON the table), then plan again"
     )
 
 
@@ -138,6 +138,6 @@ def _partitioned_by(state: TableState, keys: Collection[str]) -> str | None:
     if not named:
         return None
     return (
-        f"a Hudi table that is partitioned by a key of the person ({', '.join(named)}): its timeline goes on naming the"
-        " partition, and no procedure rewrites that; its owner writes the table again under other partitions"
+        f"a Hudi table that is partitioned by a key of the person ({', '.join(named)}). Its timeline still names the"
+        " partition afterwards, and no procedure rewrites that. Its owner writes the table again under other partitions"
     )

@@ -42,7 +42,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
             HUDI_MASK_ROWS,
             f"a hold keeps {', '.join(copy.mask.kept)} of the rows: the rest becomes NULL, by semi-join",
             hazards=("H1", "H6", "E1"),
-            verification="in the person's rows nothing else than what stays has a value in the newest slices",
+            verification="in the person's rows only columns that stay have a value in the newest slices",
             irreversible=False,
             columns=list(copy.mask.columns),
         )

@@ -68,7 +68,7 @@ class IcebergPlanner(FormatPlanner):
     def without_name(self, state: TableState) -> str | None:
         if state.table is not None:
             return None
-        return "no catalog of the estate file names this Iceberg table, and only by a name can it be written"
+        return "no catalog of the estate file names this Iceberg table, and it can be written only by a name"
 
     def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
         if state.nessie is not None:
@@ -127,8 +127,8 @@ def _writes_elsewhere(state: TableState) -> str | None:
         told = state.properties.get(name)
         if told and not _is_inside(told, state.location):
             return (
-                f"an Iceberg table whose data files go to a folder of their own ({name}): no step clears that folder,"
-                " and it is not searched with the table; its owner unsets the property and has the files written again"
+                f"an Iceberg table whose data files go to a folder of their own ({name}). No step clears that folder,"
+                " and it is not searched with the table. Its owner unsets the property and has the files written again"
                 " in the table's folder (rewrite_data_files, expire_snapshots), then plan again"
             )
     return None

@@ -94,7 +94,7 @@ def delete_rows(steps: StepWriter, item: CopyDraft) -> None:
             ICEBERG_MASK_ROWS,
             f"a hold keeps {', '.join(mask.kept)} of the rows: the rest becomes NULL, by semi-join",
             hazards=("I1", "E1"),
-            verification="in the person's rows nothing else than what stays has a value in the current snapshot",
+            verification="in the person's rows only columns that stay have a value in the current snapshot",
             irreversible=False,
             columns=list(mask.columns),
         )
@@ -137,7 +137,7 @@ def ref_steps(item: CopyDraft, kind: str, name: str) -> tuple[Draft, ...]:
         ICEBERG_REWRITE_REF,
         f"the {kind} pins a snapshot that holds the person",
         hazards=("I3",),
-        verification=f"in the person's rows in the {kind} nothing else than what stays has a value; its other rows are"
+        verification=f"in the person's rows in the {kind} only columns that stay have a value; its other rows are"
         if mask
         else f"no row of the person is left in the {kind}; its other rows are",
         ref=name,

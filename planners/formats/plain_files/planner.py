@@ -36,7 +36,7 @@ _TIMES = ("timestamp", "time32", "time64", "duration")
 """How the types begin that have more than one text for a value."""
 
 _BY_PLACE = re.compile(r"_c\d+$", re.IGNORECASE)
-_NO_HEADER = "a file's first line is no list of names: one of them is empty, there twice, or has other signs in it"
+_NO_HEADER = "a file's first line is not a list of names: a name is empty, repeated, or has unusual characters"
 """Discovery calls the columns of such a file `_c0`, `_c1`, …"""
 
 
@@ -55,8 +55,8 @@ class PlainFilesPlanner(FormatPlanner):
         if not named:
             return None
         return (
-            f"a bare folder that is partitioned by a key of the person ({', '.join(named)}): no file tells whose its"
-            " rows are, and no step changes the names of folders; its owner writes the rows again with"
+            f"a bare folder that is partitioned by a key of the person ({', '.join(named)}). No file shows whose its"
+            " rows are, and no step changes the names of folders. Its owner writes the rows again with"
             " the key in the files, or removes folders that hold nobody else"
         )
 
@@ -94,7 +94,7 @@ class PlainFilesPlanner(FormatPlanner):
         if MARKS.match(path.name):
             return "a mark or checksum beside the data, which no step writes: its owner removes it"
         if not is_rewritten(path, item.copy.format):
-            return "a hidden file that is no data file (an editor's copy, for one): its owner removes it"
+            return "a hidden file that is no data file (such as an editor's copy): its owner removes it"
         if item.copy.format in _KEPT_METADATA and not seen.places.isdisjoint(_OWN_ENTRIES):
             return (
                 "entries of a data file's own metadata hold a value, and a rewrite keeps them: its owner has that file"

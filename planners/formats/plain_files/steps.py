@@ -55,7 +55,7 @@ def folder_steps(item: CopyDraft) -> tuple[Draft, ...]:
             Action.FILES_MASK_ROWS,
             f"a hold keeps {', '.join(copy.mask.kept)} of the rows: only the files in which they hold more are written"
             " again, with NULL in the rest, each swapped in whole" + summary,
-            verification="in the person's rows nothing else than what stays has a value in any file",
+            verification="in the person's rows only columns that stay have a value in any file",
             columns=list(copy.mask.columns),
             **rewrite,
         )

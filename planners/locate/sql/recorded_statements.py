@@ -154,8 +154,7 @@ def recorded(
         return Recorded()
     if len(whole) > 1 and len({one.essence for one in whole}) > 1:
         return Recorded(
-            why="different recorded statements overwrite the whole table: nobody can tell which one made what stands"
-            " there"
+            why="different recorded statements overwrite the whole table: it is unknown which one made what is there"
         )
     why = next((why for one in whole if (why := one.unsteady or _passing(one, passing) or _misfit(one, state))), None)
     return Recorded(why=why) if why else Recorded(newest, "")

@@ -38,8 +38,8 @@ def refused(state: TableState, carriage: Carriage) -> str | None:
     unsaid = [field_name(m.column, m.trace.access) for m in carriage.mentions if not m.said]
     if unsaid:
         return (
-            f"a row can name several persons, and nobody said whose it is when {', '.join(unsaid)} names the person:"
-            f" say it in the estate file, at the table of the subject: {_SAY}"
+            f"a row can name several persons, and the estate file does not say whose it is when {', '.join(unsaid)}"
+            f" names the person. Say it there, at the table of the subject: {_SAY}"
         )
     return _cannot(state, carriage)
 
@@ -57,7 +57,7 @@ def _cannot(state: TableState, carriage: Carriage) -> str | None:
     if stuck:
         return f"{'; '.join(stuck)}: it cannot become NULL in the rows that stay"
     if GENERATED in fixed.values():
-        return "the table makes columns from others, and would make them anew in rows that stay"
+        return "the table makes columns from others, and would make them again in rows that stay"
     return None
 
 
@@ -107,9 +107,9 @@ def spare_stored(items: Sequence[CopyDraft]) -> tuple[tuple[CopyDraft, ...], lis
     for item in items:
         if _stored(item) and item.carriage is not None and item.carriage.mentions:
             why = (
-                "rows in here can name several persons, as in the table that they are of, and they cannot be cleared of"
-                " one here: say why whole objects go (`delete_whole`) where that is meant, or let the owner write them"
-                " again, then plan again (a waiver does not free it)"
+                "rows in here can name several persons, as in the table that they are of, and one person cannot be"
+                " removed from them here. Say why whole objects go (`delete_whole`) where that is meant, or let the"
+                " owner write them again, then plan again (a waiver does not free it)"
             )
             gaps.append(several_persons(item, why))
             blocked = item.copy.model_copy(update={"strategy": Strategy.BLOCKED, **NO_ROWS})

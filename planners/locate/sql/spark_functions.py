@@ -332,7 +332,7 @@ def _kind(node: exp.Expression) -> str:
         return "string" if node.to.this in _TEXT else {64: "bigint", 32: "int"}[_WHOLE[node.to.this]]
     if isinstance(node, _GIVES_TEXT) or (isinstance(node, exp.Literal) and node.is_string):
         return "string"
-    raise NotComputable("a function whose result depends on the column's type, which the expression does not tell")
+    raise NotComputable("a function whose result depends on the column's type, which the expression does not show")
 
 
 _GIVES_TEXT = (

@@ -81,7 +81,7 @@ def arithmetic(node: exp.Expression, value: Callable[[exp.Expression], str | Non
     made = a + b if isinstance(node, exp.Add) else a - b if isinstance(node, exp.Sub) else a * b
     limit = _INT if all(-_INT <= side < _INT for side in (a, b)) else _BIGINT
     if not -limit <= made < limit or (isinstance(node, exp.Mul) and given == 0):
-        raise NotComputable("arithmetic whose result depends on the column's type, or does not tell the value")
+        raise NotComputable("arithmetic whose result depends on the column's type, or does not identify the value")
     return str(made)
 
 

@@ -84,7 +84,7 @@ def vault_steps(item: CopyDraft, state: VaultState) -> tuple[Draft, ...]:
         if rewritten
         else "whole archives go, with everybody in them: the estate file says why",
         hazards=("S5", "S6"),
-        verification="Glacier took every deletion; that they are gone, the next step sees",
+        verification="Glacier accepted every deletion; the next step verifies that they are gone",
         archives=archives,
         rewritten_by=rewritten,
     )

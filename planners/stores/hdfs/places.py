@@ -123,13 +123,13 @@ def hdfs_gap(gap: InventoryGap, seen: HdfsEvidence | None) -> Gap:
 def _told(seen: HdfsEvidence) -> list[str]:
     told = [f"{seen.holders:,} of {seen.files:,} file(s) hold the person: in {', '.join(seen.places)}"]
     if not seen.holders:
-        told = [f"of {seen.files:,} file(s), no value that cannot be mistaken was found in what could be read"]
+        told = [f"of {seen.files:,} file(s), no unmistakable value was found in what could be read"]
     if seen.unread:
-        told.append(f"{len(seen.unread):,} file(s) could not be read, or not wholly")
+        told.append(f"{len(seen.unread):,} file(s) could not be read, or only in part")
     if seen.beyond:
         told.append(f"{seen.beyond:,} file(s) that metadata there names lie outside of the estate's places in HDFS")
     if seen.in_digits:
         told.append(f"{seen.in_digits:,} file(s) hold digits of a short key and nothing else of the person")
-    short = "a short number is not told from other numbers by bytes" if seen.short else None
-    told.append(short or "rows that only other keys tell as the person's are not known by bytes")
+    short = "a short number looks like other numbers in bytes" if seen.short else None
+    told.append(short or "the person's rows that only other keys find are not known by bytes")
     return told

@@ -40,7 +40,7 @@ class Repository:
         if missing:
             raise PlanError(
                 f"{len(missing)} commit(s) that the repository names are not in its list of commits",
-                todo="read the repository again; what an unknown commit keeps cannot be told",
+                todo="read the repository again; what an unknown commit keeps is unknown",
             )
 
 

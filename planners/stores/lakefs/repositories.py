@@ -117,7 +117,7 @@ class _Case:
         if state.dangling is not None and (state.stray is None or self.seen.strays):
             reason = (
                 f"commits that no branch leads to cannot be listed ({state.dangling}), and what they keep alive is not"
-                " known: give the repository rules, and let this run prepare a collection and read its list"
+                " known. Give the repository rules, and let this run prepare a collection and read its list"
             )
             gaps.append(_gap(state, GapKind.LAKEFS_DANGLING, reason, state.storage))
         if state.stray is None:
@@ -128,7 +128,7 @@ class _Case:
             gaps.append(_gap(state, GapKind.LAKEFS_STORAGE, reason, state.storage))
         if self.seen.messages:
             reason = (
-                f"{self.seen.messages} commit(s) tell a value of the person in their message or metadata, and lakeFS"
+                f"{self.seen.messages} commit(s) have a value of the person in their message or metadata, and lakeFS"
                 " changes no commit: only a new repository is free of them"
             )
             gaps.append(_gap(state, GapKind.LAKEFS_MESSAGES, reason, state.location))
@@ -227,7 +227,7 @@ class _Case:
         foreign = sorted(a for a in seen.persons if not a.startswith(state.storage + "/"))
         if foreign:
             reason = (
-                "the person stands in objects that were imported: they lie outside the repository's storage, and lakeFS"
+                "the person is in objects that were imported: they lie outside the repository's storage, and lakeFS"
                 " never removes them. Erase them where they lie, and import them again"
             )
             gaps.append(_gap(state, GapKind.LAKEFS_IMPORTED, reason, f"{len(foreign)} object(s)"))
@@ -248,7 +248,7 @@ class _Case:
             beyond = [path for path in going.rewrites.get(branch.name, ()) if not state.declares(path)]
             if beyond:
                 reason = (
-                    f"the person stands on the branch {branch.name} in objects that no declared prefix covers: declare"
+                    f"the person is on the branch {branch.name} in objects that no declared prefix covers: declare"
                     " them, or erase them by hand"
                 )
                 gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, f"{len(beyond)} path(s)", branch.name))
@@ -263,7 +263,7 @@ class _Case:
             derived = self.found.derived[trace.origin, trace.expression]
             if derived.shared:
                 reason = (
-                    f"{derived.shared} value(s) of {trace.origin} are other people's too: rows that only it tells stay"
+                    f"{derived.shared} value(s) of {trace.origin} are other people's too: rows with no other key stay"
                 )
                 gaps.append(_gap(self.state, GapKind.SHARED_IDENTIFIER, reason, f"column {column}", column))
         return gaps

@@ -31,7 +31,8 @@ def lakefs_steps(item: CopyDraft, state: LakefsState, going: LettingGo, plan_id:
             Action.LAKEFS_REWRITE,
             "every branch has a head of its own: rewritten without the person and committed on each that holds them",
             hazards=("C1", "F3"),
-            verification="no branch's head names an object that holds the person; every other path names what it did",
+            verification="no branch's head names an object that holds the person; every other path names what it named"
+            " before",
             irreversible=False,
             format=state.declared.format.value,
             branches=[
@@ -70,7 +71,7 @@ def lakefs_steps(item: CopyDraft, state: LakefsState, going: LettingGo, plan_id:
     if changed:
         steps.add(
             Action.LAKEFS_RESTORE_RULES,
-            "the lowered retention must not go on costing history",
+            "the lowered retention must not cost more history",
             hazards=("C1",),
             verification="the rules are as they were before, or as somebody else set them since",
             irreversible=False,
@@ -91,7 +92,7 @@ def _told(rules: Rules | None) -> dict[str, Any] | None:
 def _cost(going: LettingGo) -> str:
     others = len(going.expires)
     return (
-        f"retention is the repository's own and knows no single object: {others} commit(s) expire earlier with it, and"
+        f"retention is the repository's own and knows no single object. {others} commit(s) expire earlier with it, and"
         f" {len(going.lost)} object(s) without the person that only they name are lost; nothing brings those back"
     )
 

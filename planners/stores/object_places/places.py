@@ -153,9 +153,9 @@ def _gap(gap: InventoryGap, seen: StoredEvidence | None) -> Gap:
 def _told(seen: StoredEvidence) -> list[str]:
     told = [f"{seen.holders:,} of {seen.files:,} version(s) hold the person: in {', '.join(seen.columns)}"]
     if not seen.holders:
-        told = [f"of {seen.files:,} version(s), no value that cannot be mistaken was found in what could be read"]
+        told = [f"of {seen.files:,} version(s), no unmistakable value was found in what could be read"]
     if seen.unread:
-        told.append(f"{len(seen.unread):,} could not be read, or not wholly")
+        told.append(f"{len(seen.unread):,} could not be read, or only in part")
     if seen.in_digits or seen.old_in_digits:
         told.append(
             f"{seen.in_digits + seen.old_in_digits:,} hold digits of a short key and nothing else of the person"

@@ -41,7 +41,7 @@ def object_steps(item: CopyDraft, stored: StoredDraft, plan_id: str) -> tuple[Dr
     if versions or replaced:
         steps.add(
             Action.OBJECT_DELETE_VERSIONS,
-            "the store keeps what was written over: old versions that hold the person are deleted by their ids",
+            "the store keeps what was overwritten: old versions that hold the person are deleted by their ids",
             hazards=("S10",),
             verification="none of the listed old versions can be read",
             versions=versions,
@@ -73,11 +73,11 @@ def table_steps(item: CopyDraft, place: ObjectPlace, drafts: Sequence[Draft], pl
     first = next((number for number, draft in enumerate(drafts) if draft.retained), len(drafts))
     steps.drafts += drafts[:first]
     if any(version.pins for version in place.of_state(VersionState.NONCURRENT)) and first < len(drafts):
-        _clear(steps, "the store refuses the engine to delete an object as long as it has snapshots")
+        _clear(steps, "the store does not let the engine delete an object that has snapshots")
         steps.drafts.append(replace(drafts[first], after=(steps.drafts[-1].id,)))
         first += 1
     steps.drafts += drafts[first:]
-    _clear(steps, "what the engine deleted or wrote over stays as an old version where the store keeps versions")
+    _clear(steps, "what the engine deleted or overwrote stays as an old version where the store keeps versions")
     gone = list(place.of_state(VersionState.SOFT_DELETED))
     seconds = place.settings.soft_delete_seconds
     if gone or seconds:

@@ -34,8 +34,8 @@ def taken_along(items: Sequence[CopyDraft]) -> list[Gap]:
             named = ", ".join(f"`{name}` ({count} object(s))" for name, count in sorted(neighbours.items())[:_NAMED])
             more = f" and {len(neighbours) - _NAMED} more" if len(neighbours) > _NAMED else ""
             reason = (
-                f"the prefix `{objects.prefix}` does not end with `/` and takes in its neighbours, too: {named}{more};"
-                " end it with `/` in the estate file and plan again, or waive this where they belong to the archive"
+                f"the prefix `{objects.prefix}` does not end with `/` and takes in its neighbours, too: {named}{more}."
+                " End it with `/` in the estate file and plan again, or waive this where they belong to the archive"
             )
             found.append(gap_of(item, GapKind.S3_NEIGHBOURS, reason, objects.location))
         around = [o.location for _, o in places if _within(objects, o)]
@@ -73,19 +73,19 @@ def _unrewritable(item: CopyDraft, world: World) -> tuple[GapKind, str] | None:
     if copy.format not in PLAIN:
         return GapKind.ARCHIVE_FORMAT, (
             f"objects of the format {copy.format.value} cannot be rewritten without the person, only Parquet, ORC,"
-            " Avro, CSV and JSON lines: convert them, or say in the estate file why whole objects go (`delete_whole`),"
+            " Avro, CSV and JSON lines. Convert them, or say in the estate file why whole objects go (`delete_whole`),"
             " then plan again (a waiver does not free it)"
         )
     if copy.match is None:
         return GapKind.ARCHIVE_MATCH, (
-            "no key tells the person's rows from others in these objects, so that no rewrite can leave them out: say in"
-            " the estate file why whole objects go (`delete_whole`), then plan again (a waiver does not free it)"
+            "no key separates the person's rows from others in these objects, so that no rewrite can leave them out."
+            " Say in the estate file why whole objects go (`delete_whole`), then plan again (a waiver does not free it)"
         )
     beside = world.beside.get(objects.location)
     if beside and beside.telling:
         return GapKind.OBJECT_METADATA, (
             f"{beside.telling} object(s) hold a value of the person in metadata, a header or a tag, and a rewrite keeps"
-            " these: copy each object onto itself without it, then plan again (a waiver does not free it)"
+            " these. Copy each object onto itself without it, then plan again (a waiver does not free it)"
         )
     return None
 
@@ -97,7 +97,7 @@ def _unread_beside(item: CopyDraft, world: World) -> list[Gap]:
         return []
     reason = (
         f"metadata, headers or tags of {beside.unread} object(s) could not be read ({beside.why}), and the person may"
-        " be in there: give the planner `s3:GetObjectVersion` and `s3:GetObjectVersionTagging`, then plan again; waive"
+        " be in there. Give the planner `s3:GetObjectVersion` and `s3:GetObjectVersionTagging`, then plan again. Waive"
         " this where only the run has these rights: it looks at each object before it writes, and refuses what it"
         " cannot read"
     )

@@ -80,10 +80,10 @@ def _gap(item: CopyDraft, objects: ObjectSet, bucket: str, count: int) -> Gap:
     gap = gap_of(
         item,
         GapKind.S3_REPLICATED_BACK,
-        f"{count} object(s) are not in the bucket {bucket} any more and still in {objects.bucket}: written again in"
-        f" {objects.bucket}, its replication rule copies them to {bucket}, where they are live again with everybody in"
-        f" them; switch off the rule from {objects.bucket} to {bucket} until the run is over and plan again, or delete"
-        f" these objects in {objects.bucket} too (a waiver lets them come back)",
+        f"{count} object(s) are not in the bucket {bucket} any more and still in {objects.bucket}. When they are"
+        f" written again in {objects.bucket}, its replication rule copies them to {bucket}, and they are live again"
+        f" there with everybody in them. Switch off the rule from {objects.bucket} to {bucket} until the run is over"
+        f" and plan again, or delete these objects in {objects.bucket} too (a waiver lets them come back)",
         f"the enabled replication rules of {objects.bucket}, and what is there in {bucket}",
     )
     return gap.model_copy(update={"id": f"{gap.id}-{slug(bucket)}"})

@@ -40,7 +40,7 @@ def version_steps(item: CopyDraft, place: RemotePlace, drafts: Sequence[Draft], 
     steps.drafts += drafts
     steps.add(
         Action.S3_CLEAR_VERSIONS,
-        "what the engine deleted or wrote over stays as an old version where the bucket keeps versions",
+        "what the engine deleted or overwrote stays as an old version where the bucket keeps versions",
         hazards=("S1",),
         verification="below the folder there are current versions only",
         retained=True,

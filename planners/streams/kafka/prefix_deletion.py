@@ -33,8 +33,9 @@ def cut(prefix: Prefix, seen: TopicEvidence, late: str, as_of: datetime) -> tupl
     if newest > as_of + CLOCK_SLACK:
         return Strategy.BLOCKED, f"retention {late}, and a record from the future keeps its segment from being rolled"
     reason = (
-        f"retention {late}: every record that partition(s) {', '.join(map(str, sorted(seen.until)))} have when the step"
-        f" runs goes, of others {seen.beside} at planning, once {', '.join(prefix.read_by)} have read them"
+        f"retention {late}: the step deletes every record that partition(s) {', '.join(map(str, sorted(seen.until)))}"
+        f" then have, once {', '.join(prefix.read_by)} have read them. At planning {seen.beside} of these were of"
+        " others"
     )
     return Strategy.DELETE_PREFIX, reason + (f"; not read yet by: {', '.join(seen.behind)}" if seen.behind else "")
 

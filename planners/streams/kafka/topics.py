@@ -268,7 +268,7 @@ def _strategy(case: _Case, match: Match | None) -> tuple[Strategy, datetime | No
         return Strategy.LET_LAPSE, lapse, f"retention has removed them by {lapse:%Y-%m-%d %H:%M} UTC"
     late = f"ends on {lapse:%Y-%m-%d}, after the deadline" if lapse else "does not end, or cannot be dated"
     if DELETE_DELAY not in settings:
-        return Strategy.BLOCKED, None, f"retention {late}, and the broker does not tell its {DELETE_DELAY}"
+        return Strategy.BLOCKED, None, f"retention {late}, and the broker does not show its {DELETE_DELAY}"
     if topic.prefix is not None and seen.until:
         strategy, why = cut(topic.prefix, seen, late, case.as_of)
         return strategy, None, why
@@ -318,11 +318,14 @@ def _against(case: _Case, strategy: Strategy, why: str) -> list[Gap]:
     if strategy is Strategy.BLOCKED:
         gaps.append(_gap(state, GapKind.CANNOT_BE_PROVED, why, f"{seen.records} records were read"))
     if seen.elsewhere:
-        reason = "the person's values stand in records that no declared field shows to be theirs"
+        reason = "the person's values are in records that no declared field shows to be theirs"
         gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, f"found in: {', '.join(sorted(seen.elsewhere))}"))
     for place in _chosen(case.places):
         if place.shared:
-            reason = f"{place.shared} value(s) of {place.trace.origin} are other people's too: what only it tells stays"
+            reason = (
+                f"{place.shared} value(s) of {place.trace.origin} are other people's too: records with no other"
+                " key stay"
+            )
             gaps.append(_gap(state, GapKind.SHARED_IDENTIFIER, reason, place.term.label()))
     if state.replicas > 1 and strategy is not Strategy.BLOCKED:
         reason = "follower replicas are cleaned by the same settings, and no client can read them to see it"

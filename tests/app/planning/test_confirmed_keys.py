@@ -61,7 +61,7 @@ def test_what_every_row_bears_out_wins_over_a_guess(tmp_path: Path) -> None:
     plan = planned(tmp_path, ROWS)
     copy = roster(plan)
     assert (copy["strategy"], copy["found"]["rows"], plan["gaps"]) == ("delete_by_key", 2, [])
-    assert "the rows bear that out" in copy["reason"]
+    assert "the rows agree" in copy["reason"]
 
 
 @pytest.mark.parametrize(

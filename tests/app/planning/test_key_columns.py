@@ -106,7 +106,11 @@ def test_a_further_table_has_the_same_columns(tmp_path: Path) -> None:
 WRONG = {
     "one value": ("'17'", "the request leaves out tenant_id, user_id", "write `key: {tenant_id: '…', user_id: '…'}`"),
     "a column is missing": (key(user_id="17"), "leaves out tenant_id", "write `key:"),
-    "a column too many": (key(tenant_id="4", user_id="17", shop="1"), "names 1 column(s) that are none of it", "write"),
+    "a column too many": (
+        key(tenant_id="4", user_id="17", shop="1"),
+        "names 1 column(s) that do not belong to it",
+        "write",
+    ),
     "a bare number": ("{tenant_id: 4, user_id: '17'}", "put the key in quotes", ""),
 }
 
@@ -127,7 +131,7 @@ def test_a_person_of_another_tenant_is_not_found(tmp_path: Path, capfd: pytest.C
 REFUSED = {
     "one column in brackets": ("[user_id]", "", "takes two columns or more"),
     "a column twice": ("[user_id, USER_ID]", "", "takes two columns or more"),
-    "a column that is an identifier": ("[email, user_id]", "", "email stands twice"),
+    "a column that is an identifier": ("[email, user_id]", "", "email is twice"),
     "other keys": ("[tenant_id, user_id]", "    other_keys: [{column: by, row: keep}]\n", "`other_keys` beside a key"),
     "a further table with one column": (
         "[tenant_id, user_id]",
@@ -137,7 +141,7 @@ REFUSED = {
     "a canary": (
         "[tenant_id, user_id]",
         "readiness: {canaries: [{name: c, subject: user, key: 'env:CANARY'}]}\n",
-        "a canary is of a subject whose key has several columns",
+        "the key of a canary's subject has several columns",
     ),
 }
 

@@ -132,7 +132,7 @@ def test_a_column_whose_name_holds_a_dot_is_that_column(tmp_path: Path) -> None:
         ({"number": 1, "mail": "m"}, "sold_to has a key in its field id, and the table has no such field"),
         (
             {"id": {"no": 1}, "mail": "m"},
-            "sold_to is a key, and it is a struct there: which field holds it is not told",
+            "sold_to is a key, and it is a struct there: lineage does not say which field",
         ),
     ],
 )

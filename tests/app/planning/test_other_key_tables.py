@@ -64,7 +64,7 @@ def test_the_table_and_what_is_made_of_it_are_found_by_the_other_key(tmp_path: P
     }
     [tickets] = [c for c in plan["copies"] if c["table"] == "s.tickets"]
     assert [(t["column"], t["key_set"]) for t in tickets["match"]["terms"]] == [("rider", "rider.rider_uuid")]
-    assert "told by the estate file" in tickets["reason"]
+    assert "named by the estate file" in tickets["reason"]
 
 
 def test_a_value_that_two_persons_share_is_a_gap_and_deletes_nothing(tmp_path: Path) -> None:

@@ -347,4 +347,4 @@ def test_where_only_spark_can_compare_the_keys_planning_says_so(
     tickets(base, *rows)
     assert strays(planned(base)) == []
     told = " ".join(capsys.readouterr().err.split())
-    assert "whether rows of others in s.tickets hold the persons cannot be told: only Spark can tell" in told
+    assert "cannot find out whether rows of others in s.tickets hold the persons: only Spark can find out" in told

@@ -195,7 +195,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(shop: Shop) -> None:
     found = shop.gaps()
     told = found[place]
     assert "hold the person" in told["reason"]
-    assert "1 version could not be read, or not wholly" in told["reason"]
+    assert "1 version could not be read, or only in part" in told["reason"]
     assert "1 unfinished upload," in told["reason"]
     assert "odd.bin?versionId=" in told["evidence"]
     gone = found["s3://no-such-bucket-here/t"]

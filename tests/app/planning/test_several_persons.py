@@ -104,7 +104,7 @@ def test_keys_of_which_nobody_says_whose_the_row_is_block(tmp_path: Path, said: 
     (gap,) = plan["gaps"]
     named = "payer_id" if said else "payer_id, payee_id"
     assert gap["kind"] == "several_persons"
-    assert f"nobody said whose it is when {named} names the person" in gap["reason"]
+    assert f"the estate file does not say whose it is when {named} names the person" in gap["reason"]
     assert "`row: delete`" in gap["reason"]
     assert copy_of(plan, "pay.transfers")["strategy"] == "blocked"
     assert actions(plan, "pay.transfers") == []
@@ -187,7 +187,7 @@ def test_what_is_made_of_such_rows_can_be_told_in_the_same_way(tmp_path: Path) -
     ("more", "told"),
     [
         ("    tables: [{table: t, key: a}, {table: t, key: b}]\n", "its further key columns under `other_keys`"),
-        ("    tables: [{table: t, key: a, other_keys: [{column: A, row: keep}]}]\n", "a stands twice among key"),
+        ("    tables: [{table: t, key: a, other_keys: [{column: A, row: keep}]}]\n", "a is twice among key"),
         ("    tables: [{table: t, key: a, other_keys: [{column: b, clears: [c]}]}]\n", "say `row: keep`"),
         ("    tables: [{table: t, key: a, row: keep, record_keys: [r]}]\n", "rows of t stay"),
         ("    other_keys: [{column: referred_by, row: delete}]\n", "is of the person of `user_id` alone"),

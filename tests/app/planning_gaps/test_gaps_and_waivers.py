@@ -57,6 +57,6 @@ def test_waivers_without_effect_are_told(doubtful: Path, capsys: pytest.CaptureF
     planned(doubtful, "--waivers", str(waivers(doubtful, **days, **dict.fromkeys(others, "2099-01-01T00:00:00Z"))))
     told = [line for line in capsys.readouterr().err.splitlines() if "without effect" in line]
     assert told == [
-        "waiver without effect: 'gap-nothing\\\\e' is the id of no gap of this plan",
-        f"waiver without effect: that of '{first}' has run out on 2020-01-01",
+        "waiver without effect: no gap of this plan has the id 'gap-nothing\\\\e'",
+        f"waiver without effect: the waiver of '{first}' ran out on 2020-01-01",
     ]

@@ -383,7 +383,7 @@ def test_without_a_journal_nothing_is_said_of_a_vault(run: Run, glacier: StrictG
     run.plan(glacier.put(MIXED))
     run.all()
     run.journal.clear()
-    with pytest.raises(ScanError, match="no journal is believed"):
+    with pytest.raises(ScanError, match="does not trust the run's journal"):
         run.verdict()
 
 
@@ -392,7 +392,7 @@ def test_other_bytes_than_the_inventorys_are_not_rewritten(run: Run, glacier: St
     run.plan(key)
     glacier.archives[key].body = OTHERS
     run.until_done(Action.VAULT_RETRIEVE)
-    with pytest.raises(PartlyDone, match="not the archive's bytes"):
+    with pytest.raises(PartlyDone, match="the bytes received are not the archive's"):
         run.run(Action.VAULT_REWRITE)
     assert set(glacier.archives) == {key}
 

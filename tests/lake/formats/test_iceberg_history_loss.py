@@ -130,7 +130,7 @@ def test_without_a_schema_of_its_own_every_schema_counts(table: Any) -> None:
     assert lost_columns(changed(table, unnamed), at) == ()
     with_drop = changed(table, lambda raw: raw["schemas"][0]["fields"].append(_field(9)))
     with_drop = changed(with_drop, lambda raw: raw.update({"last-column-id": 9}))
-    assert lost_columns(with_drop, at) == ("columns that the metadata no longer tells",)
+    assert lost_columns(with_drop, at) == ("columns that the metadata no longer names",)
 
     def evolved(raw: dict[str, Any]) -> None:
         raw["schemas"].append({**raw["schemas"][0], "schema-id": 3, "fields": raw["schemas"][0]["fields"][:1]})

@@ -45,7 +45,7 @@ def test_only_catalogs_with_compare_and_swap_take_the_word(kind: str, tmp_path: 
         assert made.keep_history == ("core.eu.people",)
         assert spark_catalog_of(made.type).metadata_pointer("core", made, tmp_path, ("eu", "people"), tmp_path.absolute)
         return
-    with pytest.raises(ValidationError, match=r"`keep_history` cannot be had in an? .* catalog: "):
+    with pytest.raises(ValidationError, match=r"`keep_history` is not supported in an? .* catalog: "):
         Catalog(type=CatalogType(kind), keep_history=("core.eu.people",), **NEEDED[kind])
     made = Catalog(type=CatalogType(kind), **NEEDED[kind])
     assert adapter.no_swap

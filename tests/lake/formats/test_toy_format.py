@@ -156,6 +156,6 @@ def test_formats_of_no_table_have_no_adapter() -> None:
 
 def test_who_must_name_a_table_in_s3_is_told_of_every_format() -> None:
     assert others() == (
-        "only tables are erased there that the estate file declares (Delta, Hudi, and folders of Parquet, ORC, Avro,"
-        " CSV or JSON) or a catalog names (these, and Iceberg)"
+        "a table is erased there only if the estate file declares it (Delta, Hudi, and folders of Parquet, ORC, Avro,"
+        " CSV or JSON) or a catalog names it (these, and Iceberg)"
     )

@@ -254,7 +254,7 @@ def test_a_catalog_that_tells_something_else_a_moment_later(house: House, change
         house.catalog().drop_table("prod.orders")
     else:
         house.table("prod.late", properties={"write.data.path": f"{house.orders}/data/late"})
-    with pytest.raises(EstateError, match="something else of its folder") as refused:
+    with pytest.raises(EstateError, match="another folder for it") as refused:
         with_remote(before, house.estate, house.paths, lambda _: None)
     assert refused.value.where == house.orders
 

@@ -161,8 +161,8 @@ def test_short_numbers_names_and_what_stands_beside(world: World, tmp_path: Path
         "tagged": "person",
         "empty": "clean",
     }
-    assert "digits of a short key stand in user_id; 1 version hold nothing else" in told["digits"].reason
-    assert "fewer than ten digits is not told" in told["digits"].reason
+    assert "digits of a short key are in user_id; 1 version hold nothing else" in told["digits"].reason
+    assert "fewer than ten digits looks like" in told["digits"].reason
     assert "the names of 1 object hold a value" in told["named"].reason
     assert "no object lies there" in told["empty"].reason
     assert MAIL not in repr(gaps)
@@ -224,7 +224,7 @@ def test_files_that_metadata_names_elsewhere_are_counted(world: World, tmp_path:
     gaps = looked(world, tmp_path, tables={"p.t": f"s3://{bucket}/t", "p.u": f"s3://{bucket}/u"})
     world.put(bucket, "u/_delta_log/00000000000000000000.json", b"{")
     torn = looked(world, tmp_path, tables={"p.u": f"s3://{bucket}/u"})[f"s3://{bucket}/u"]
-    assert "which files it names cannot be told (JSONDecodeError)" in torn.evidence
+    assert "the files that it names are unknown (JSONDecodeError)" in torn.evidence
     told = gaps[f"s3://{bucket}/t"]
     assert "2 files that metadata there names lie outside of it and were not read" in told.reason
     assert told.id.startswith("gap-remote_table-unread-")
@@ -255,7 +255,7 @@ def test_large_objects_go_through_a_file_without_a_name(
 def test_what_is_no_longer_what_was_listed_is_not_read(version: tuple[World, str, ObjectVersion]) -> None:
     world, bucket, found = version
     world.put(bucket, "a.csv", b"mail\nanother@x.example\n")
-    with pytest.raises(EstateError, match="another object stands there"):
+    with pytest.raises(EstateError, match="another object is there"):
         fetch(world.client(), bucket, found)
     world.client().delete_object(Bucket=bucket, Key="a.csv")
     with pytest.raises(EstateError, match="gone since it was listed"):

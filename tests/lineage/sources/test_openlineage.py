@@ -304,7 +304,7 @@ def test_a_run_that_never_ended_counts_and_says_so(read):
     started = event("1", "START", IN, [dataset(COPY)])
     found = read([started])
     (gap,) = found.graph.gaps
-    assert "never said to end" in gap.reason
+    assert "no event says that the run ended" in gap.reason
     assert found.graph.downstream(PAYMENTS) == (COPY,)
     assert "the run failed" in read([started, event("1", "ABORT", IN, [])]).graph.gaps[0].reason
 

@@ -148,7 +148,7 @@ def test_a_copy_in_which_all_is_encrypted_has_no_row_to_delete_and_follows_the_k
     [
         (Evidence(1, 1, 9, strong=frozenset({"user.uid"})), "in plain"),
         (Evidence(1, 0, 0, unread=("f: torn",)), "decoded"),
-        (Evidence(1, 1, 9, weak=frozenset({"kid"})), "may stand in plain in kid"),
+        (Evidence(1, 1, 9, weak=frozenset({"kid"})), "may be in plain text in kid"),
     ],
 )
 def test_whatever_is_readable_beside_the_ciphertext_blocks(seen: Evidence, why: str) -> None:
@@ -502,7 +502,7 @@ def test_states_of_kms_keys_are_shown_and_one_that_takes_everybody_along_is_a_ga
         "shared is Enabled, 2 grant(s)",
         "own is PendingDeletion, until 2026-11-21",
     ]
-    for state in ("Disabled", "PendingDeletion", "not told"):
+    for state in ("Disabled", "PendingDeletion", "unknown"):
         plan = kms_lake(kms_key("shared", state), kms_key("own")).plan()
         assert "key_kms_state" in kinds(plan)
         assert not plan.complete

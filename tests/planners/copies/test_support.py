@@ -222,7 +222,7 @@ def test_a_key_in_csv_without_a_header_is_no_column_that_a_step_could_find(tmp_p
     (tmp_path / "letters" / "a.csv").write_text(f"{first}\n18,b@x.example\n")
     (state,) = discover(ESTATE, tmp_path).tables
     assert state.columns[0].name == "_c0"
-    assert "no step can tell the first line from a row" in (astray(state, [("_c0", ())]) or "")
+    assert "no step can distinguish the first line from a row" in (astray(state, [("_c0", ())]) or "")
 
 
 def test_a_bare_folder_in_which_some_files_lack_the_key_column_is_blocked() -> None:

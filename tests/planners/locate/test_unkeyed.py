@@ -346,7 +346,7 @@ def test_nobody_claims_to_know_what_came_without_columns() -> None:
     found = follow(graph, dataset("prod.users"), SUBJECT)[dataset("prod.out")]
     assert (found.carries, found.reason) == (
         Carries.NONE,
-        "lineage leads here, and tells no columns: what came is not known",
+        "lineage leads here, and names no columns: what was copied is not known",
     )
 
 

@@ -63,7 +63,7 @@ def test_the_deadline_goes_before_the_budget_and_that_is_said() -> None:
     assert weeks(drafts, latest, 60) == {"a": 0, "b": 0, "c": 1}
     made = spread(drafts, dated(latest), PRICES, 60)
     assert made.weeks == {0: 100.0, 1: 20.0}
-    assert "raise the budget" in told(made, 60, "INR")[-1]
+    assert "Raise the budget" in told(made, 60, "INR")[-1]
     assert "100.00 INR" in told(made, 60, "INR")[-1]
     assert len(told(spread(drafts, dated(latest), PRICES, 120), 120, "INR")) == 1
 

@@ -12,16 +12,8 @@ from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DELETE_ROWS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind, DatasetId, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.plan import (
-    ErasurePlan,
-    Exemption,
-    Gap,
-    HeldColumn,
-    Mask,
-    PlannedHold,
-    PlannedRequest,
-    Precondition,
-)
+from pii_tracer.model.plan import ErasurePlan, Exemption, Gap, HeldColumn, Mask, PlannedHold, Precondition
+from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.model.waivers import Waiver
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState, Selection
 from pii_tracer.proof.deletion_log_rows import Logged, entries_of

@@ -89,7 +89,7 @@ class Persons:
         fields = list(pq.read_schema(path))
         if not all(field.metadata and _ID in field.metadata for field in fields):
             raise RowsError(
-                "a data file has no ids of its columns (it was added to the table as it stood)",
+                "a data file has no column ids (it was added to the table unchanged)",
                 todo="have it written again (rewrite_data_files) and expire the snapshots that name it",
             )
         terms = [found for term in self.match.terms if (found := self._term_in(term, fields)) is not None]
@@ -135,7 +135,7 @@ def _same(name: str, now: tuple[NestedField, ...], there: list[pa.Field]) -> tup
         (f for f in now if f.name.lower() == name.lower()), None
     )
     if field is None:
-        raise RowsError("the table has no such column as the plan finds the persons by", todo="make the plan again")
+        raise RowsError("the table lacks the column by which the plan finds the persons", todo="make the plan again")
     same = next((f for f in there if (f.metadata or {}).get(_ID) == str(field.field_id).encode()), None)
     return None if same is None else (field, same)
 

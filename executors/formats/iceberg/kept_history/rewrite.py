@@ -252,7 +252,7 @@ class HistoryRewrite:
             measured = metrics_of(new, persons.properties)
             if measured.rows != seen.after:
                 raise RunError(
-                    "a new data file has another number of rows than were to stay",
+                    "a new data file has the wrong number of rows",
                     where=without_values(str(new)),
                     todo="report this",
                 )

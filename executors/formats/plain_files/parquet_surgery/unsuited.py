@@ -9,10 +9,10 @@ class Reason(Enum):
     """Why every row group is written again; the text stands in the facts of a step."""
 
     NO_FOOTER = "its footer cannot be read field by field"
-    NOT_CANONICAL = "its footer has numbers or fields that a writer of Thrift would put otherwise"
+    NOT_CANONICAL = "its footer has numbers or fields that a Thrift writer would encode in another way"
     ENCRYPTED = "parts of it are encrypted"
     VERSION = "its format version is not known"
-    UNKNOWN_FIELD = "its footer has a field that may be an offset nobody knows how to move"
+    UNKNOWN_FIELD = "its footer has an unknown field that may be an offset"
     OTHER_FILES = "some of its column chunks lie in other files"
     CHUNK_TEXTS = "a column chunk has key-value metadata of its own"
     NAMED = "the name of its writer holds the person"
@@ -23,7 +23,7 @@ class Reason(Enum):
     INDEX = "an offset index of it does not point to pages"
     BLOOM = "a bloom filter of it has no known size"
     EVERY_GROUP = "every row group changes"
-    SCHEMA = "its schema would not be written back field by field"
+    SCHEMA = "its schema cannot be written back exactly"
     COLUMN_ORDERS = "its bounds are sorted in another order than the writer's"
 
 

@@ -21,9 +21,9 @@ class GlueCatalogs(TableCatalog):
     drafted_name = "glue"
     default_format = TABLES
     text_remedy = (
-        "aws glue update-table with the text mended, and --skip-archive; aws glue batch-delete-table-version for an old"
-        " version that holds it; aws glue delete-column-statistics-for-table, or -for-partition; aws glue"
-        " delete-partition of an empty one"
+        "aws glue update-table with the corrected text, and --skip-archive; aws glue batch-delete-table-version for an"
+        " old version; aws glue delete-column-statistics-for-table, or -for-partition; aws glue delete-partition of an"
+        " empty one"
     )
 
     def drafted(self, place: str) -> dict[str, str] | None:

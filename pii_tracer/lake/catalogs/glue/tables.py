@@ -132,7 +132,7 @@ class _Walk(TableWalk):
         """One table. Views hold no data."""
         parts = (database, str(table["Name"]))
         if table.get("TargetTable"):
-            reason = "a link to a table of another catalog or account: whether it holds a person cannot be told here"
+            reason = "a link to a table of another catalog or account: it may hold a person, and cannot be read here"
             self.gap(reason, *parts, kind=GapKind.REMOTE_TABLE)
             return
         told = as_metastore(table)

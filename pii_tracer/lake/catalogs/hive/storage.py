@@ -115,7 +115,7 @@ def kept_as(table: Any, storage: Any = None) -> Kept | Refused:
     if kind is None:
         return Refused("a registered table of a format that is not known here", places)
     if kind in (Format.CSV, Format.JSON) and (other := _unusual(kind, options)):
-        return Refused(f"a table of {kind} files with {other}, which are not read so here", places)
+        return Refused(f"a table of {kind} files with {other}, a combination that is not read here", places)
     return Kept(kind, location, plain=True)
 
 
@@ -135,7 +135,7 @@ def _not_plain(table: Any, own: dict[str, str], storage: Any) -> str | None:
     if str(table.tableType) not in _WITH_ROWS:
         return "neither a table nor a view, but something that is not known here"
     if own.get("storage_handler"):
-        return "a storage handler keeps its rows, in a place that the metastore does not tell"
+        return "a storage handler keeps its rows, in a place that the metastore does not name"
     if storage is not None and storage.storedAsSubDirectories:
         return (
             "a skewed table that is stored as directories, which are not read here. Write it again without STORED AS"

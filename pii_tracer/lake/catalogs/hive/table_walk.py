@@ -62,7 +62,7 @@ class TableWalk:
         if outside:
             self.gap(
                 f"{outside} of its {len(found)} partitions lie outside the table's folder and are not erased with it;"
-                " those below `roots` are met as folders of their own. Move them into the table's folder"
+                " those below `roots` count as folders of their own. Move them into the table's folder"
                 f" ({self.move}), or declare each as a table",
                 *parts,
                 kind=GapKind.EXTERNAL_FILES,

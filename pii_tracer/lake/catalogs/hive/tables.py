@@ -111,7 +111,7 @@ class _Walk(TableWalk):
             names = self._store.ask("get_catalogs").names
         except Exception as error:
             if not is_unknown_method(error):
-                self.gap(f"whether the metastore has other catalogs cannot be told ({type(error).__name__})")
+                self.gap(f"the metastore does not say whether it has other catalogs ({type(error).__name__})")
             return
         for other in sorted({str(name) for name in names or ()} - {_OWN_CATALOG}):
             self.gap("another catalog of the metastore, whose tables are not read", other, kind=GapKind.UNKNOWN_CATALOG)
@@ -123,7 +123,7 @@ class _Walk(TableWalk):
             self._store.ask("get_database", database)
             for name, table in tables_of(self._store, database):
                 if table is None:
-                    self.gap("the metastore names the table and tells nothing of it that can be read", database, name)
+                    self.gap("the metastore names the table, and nothing else of it can be read", database, name)
                 elif not is_view(table):
                     self.table((database, name), table)
         except Exception as error:
@@ -145,5 +145,5 @@ class _Walk(TableWalk):
         except Exception as error:
             self.gap(f"its partitions cannot be listed ({type(error).__name__})", *parts)
         if silent:
-            self.gap(f"the metastore names {silent} partitions and tells not of all", *parts)
+            self.gap(f"the metastore names {silent} partitions and does not describe all of them", *parts)
         return found

@@ -53,7 +53,7 @@ def _database(store: Metastore, database: str) -> Iterator[CatalogText]:
         yield CatalogText((database,), PROPERTIES, [made.description, made.locationUri, dict(parameters_of(made))])
         for name, table in tables_of(store, database):
             if table is None:
-                yield CatalogText((database, name), PROPERTIES, unread="the metastore tells nothing of it")
+                yield CatalogText((database, name), PROPERTIES, unread="the metastore does not describe it")
             else:
                 yield from _table(store, (database, name), table)
     except Exception as error:
@@ -122,7 +122,7 @@ def _partitions(store: Metastore, parts: tuple[str, str], keys: list[str], colum
         for name, partition in partitions_of(store, *parts):
             names.append(name)
             if partition is None:
-                yield CatalogText(parts, PARTITIONS, unread="the metastore tells nothing of it")
+                yield CatalogText(parts, PARTITIONS, unread="the metastore does not describe it")
                 continue
             properties, bounds, unread = split_parameters(parameters_of(partition))
             values = {"partition": dict(zip(keys, partition.values or (), strict=False))}

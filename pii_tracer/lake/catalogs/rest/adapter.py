@@ -13,8 +13,8 @@ class RestCatalogs(TableCatalog):
     """`warehouse` is what the server calls it, and no place."""
 
     no_swap = (
-        "its server takes no change that gives a snapshot that stays another list of files. To drop a table and"
-        " register it again is not one act"
+        "its server refuses a change that gives an existing snapshot another list of files. Dropping a table and"
+        " registering it again are two acts"
     )
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS})
     needed = frozenset({"uri"})

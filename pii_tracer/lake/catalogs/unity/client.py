@@ -181,7 +181,7 @@ class UnityClient:
             message = f"the Unity Catalog server refuses to list {what} ({shown})"
             todo = f"grant the account {grant}"
         elif error.status == 404:
-            message = f"the Unity Catalog server does not have what is asked for, {what} ({shown})"
+            message = f"the Unity Catalog server does not have what was requested, {what} ({shown})"
             todo = "correct `uri` or `databases` of the catalog"
         elif error.status in _BUSY:
             message = f"the Unity Catalog server is too busy to list {what} ({shown})"

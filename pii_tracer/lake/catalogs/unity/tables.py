@@ -161,7 +161,7 @@ class _Walk:
         self.entries.append(CatalogEntry(sql_name(*parts), parts, kept.format, place))
         if any(map(_COMMITS.fullmatch, properties)):
             self.gap(
-                "its catalog keeps commits that may not stand in the table's own log yet, and refuses those of others."
+                "its catalog keeps commits that may not be in the table's own log yet, and refuses those of others."
                 " Let its owner erase the person, or drop the feature",
                 *parts,
                 kind=GapKind.UNKNOWN_TABLE,

@@ -142,7 +142,7 @@ def _live(file: LiveFile[Any], columns: Sequence[str], kept: pa.BooleanArray | N
     import pyarrow as pa
 
     if file.deletion_vector and kept is None:
-        raise ValueError("a deletion vector that the library does not tell")
+        raise ValueError("a deletion vector that the library does not read")
     done = 0
     for rows in parquet_batches(file.path, columns):
         batch = with_columns(rows, columns, file.partition)

@@ -45,7 +45,7 @@ def _unplaced(place: FolderPath, snapshot: DeltaSnapshot[Any]) -> str | None:
     if not source or place.names_a_place(source):
         return None
     return (
-        "it was cloned from a table of which its log does not say where it lies, and whose files its history may read"
+        "its log does not say where the table is that it was cloned from, and its history may read files of that table"
     )
 
 

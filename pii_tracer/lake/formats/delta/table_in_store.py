@@ -18,7 +18,7 @@ AnyLocation = S3Location | HdfsLocation | ObjectLocation
 
 _NAMED = 3
 _STRANGE = (
-    "file(s) in the table's folder are not named as the table's own, and no version in its log names them: they may be"
+    "file(s) in the table's folder are not named as the table's own, and no version in its log names them. They may be"
     " somebody's, or be left from before the log's history. "
 )
 

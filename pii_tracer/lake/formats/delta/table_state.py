@@ -146,7 +146,7 @@ def _gaps(
     if strange:
         reason = (
             f"{len(strange)} file(s) in the table's folder are not named as the table's own, and no version in its log"
-            " names them: they may be somebody's, or be left from before the log's history or by a failed write. The"
+            " names them. They may be somebody's, or be left from before the log's history or by a failed write. The"
             " sweep of the folder, like VACUUM, removes them: move what is somebody's out of it and plan again; waive"
             " this where nobody needs them"
         )

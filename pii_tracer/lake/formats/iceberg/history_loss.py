@@ -16,7 +16,7 @@ _Fields = dict[int, tuple[str, Any]]
 
 """Kind of the gap for rows that write-audit-publish has staged and nobody has published."""
 
-_UNKNOWN = "columns that the metadata no longer tells"
+_UNKNOWN = "columns that the metadata no longer names"
 _WAP, _PUBLISHED = "wap.id", "published-wap-id"
 """https://iceberg.apache.org/docs/latest/spark-configuration/#spark-sql-options,
 org.apache.iceberg.SnapshotSummary (STAGED_WAP_ID_PROP, PUBLISHED_WAP_ID_PROP)."""

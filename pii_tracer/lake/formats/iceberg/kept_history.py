@@ -46,8 +46,8 @@ def obstacles(history: History, location: Path) -> Iterator[str]:
     yield from _misplaced(live, location)
     if remade := _remade(document):
         yield (
-            f"columns were dropped and made again under the same name ({', '.join(remade)}): by a name nobody"
-            " can say whose the rows of old files are; expire the snapshots from before"
+            f"columns were dropped and made again under the same name ({', '.join(remade)}): so a name does not show"
+            " which column an old value belongs to. Expire the snapshots from before"
         )
 
 

@@ -95,7 +95,7 @@ def _head_gaps(found: Found, head: PlacedHead, table: StaticTable) -> list[Inven
         told.append(gap(state.dataset, GapKind.DELETES_METADATA, reason, str(head.metadata)))
     if (_NONE if current is None else current) != (_NONE if head.head.snapshot is None else head.head.snapshot):
         reason = (
-            f"on {head.head.ref} Nessie names another snapshot than the table's metadata: nobody can tell which counts"
+            f"on {head.head.ref} Nessie names another snapshot than the table's metadata: it is unknown which counts"
         )
         told.append(gap(state.dataset, GapKind.NESSIE_STATE, reason, str(head.metadata)))
     if not head.metadata.resolve().is_relative_to(state.location):

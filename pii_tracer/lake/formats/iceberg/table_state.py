@@ -317,16 +317,16 @@ def gaps_of(
         found.append(gap(state.dataset, GapKind.STAGED_SNAPSHOT, reason, f"snapshot {state.staged[0]}"))
     if others.newer:
         reason = (
-            f"{len(others.newer)} metadata file(s) in the folder are younger than the one that its catalog points at:"
-            " of a commit that failed, of another catalog that has the table, too, or the catalog was set back. The"
-            " sweep of the folder removes what only they name: have the catalog point at the right one, or name the"
+            f"{len(others.newer)} metadata file(s) in the folder are younger than the one that its catalog points at."
+            " They are of a failed commit, or of another catalog that has the table too, or the catalog was set back."
+            " The sweep of the folder removes what only they name. Have the catalog point at the right one, or name the"
             " other catalog, and plan again; waive this where it was a failed commit"
         )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.newer[-1]))
     if others.foreign:
         reason = (
-            f"{len(others.foreign)} metadata file(s) in the folder are another table's: of one that only a catalog"
-            " knows which the estate file does not name, or of one that was dropped without its files. The sweep of the"
+            f"{len(others.foreign)} metadata file(s) in the folder are another table's. Only a catalog that the estate"
+            " file does not name knows that table, or it was dropped without its files. The sweep of the"
             " folder removes what that table reads: move it, or name its catalog, and plan again; waive this where it"
             " was dropped"
         )

@@ -100,7 +100,7 @@ def unreadable(file: StoredFile, error: Exception) -> EstateError:
     return EstateError(
         f"{article} {file.format} file cannot be read: {_why(file, error)}",
         where=str(file.path),
-        todo="repair or remove the file, then plan again; whether it holds a person cannot be told",
+        todo="repair or remove the file, then plan again; it may hold a person",
     )
 
 
@@ -119,5 +119,5 @@ def _why(file: StoredFile, error: Exception) -> str:
     with file.path.open("rb") as stream:
         start = stream.read(4)
     if start == _ENCRYPTED:
-        return "its footer is encrypted, so that nothing here can tell its columns"
+        return "its footer is encrypted, so that its columns are unknown here"
     return type(error).__name__ if start == _PARQUET else "it is something else than Parquet, whatever its name says"

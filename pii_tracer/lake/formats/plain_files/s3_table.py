@@ -36,7 +36,7 @@ def _look(table: RemoteTable, sources: Collection[str], folders: Folders) -> Fou
     place = folders.path(table.location)
     return (
         folders.against(place)
-        or ("the persons are known by it, and a bare folder in S3 cannot be that" if table.name in sources else None)
+        or ("it is a source of the persons, and a bare folder in S3 cannot be one" if table.name in sources else None)
         or _found(table, place)
     )
 

@@ -54,7 +54,7 @@ def _described(key_id: str, region: str, endpoint_url: str | None) -> tuple[KmsK
         code = error_code(error)
         if code == "NotFoundException":
             return KmsKey(key_id=key_id, region=region, state=GONE), {}
-        raise EstateError(f"KMS does not tell a key's state: {code}", where=key_id, todo=_RIGHTS) from None
+        raise EstateError(f"KMS does not show a key's state: {code}", where=key_id, todo=_RIGHTS) from None
     except BotoCoreError as error:
         raise EstateError(f"KMS is not reached: {type(error).__name__}", where=key_id, todo=_RIGHTS) from None
     key = KmsKey(

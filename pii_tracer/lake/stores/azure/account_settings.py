@@ -23,7 +23,7 @@ def settings_of(service: BlobServiceClient, where: str) -> StoreSettings:
     Raises:
         StoreError: refused: a key, or a signature for the account's service, is needed.
     """
-    with azure_errors("the account's soft delete cannot be asked", where):
+    with azure_errors("the account's soft delete settings cannot be read", where):
         policy = service.get_service_properties()["delete_retention_policy"]
     return StoreSettings(soft_delete_seconds=int(policy.days or 0) * _DAY if policy.enabled else 0, keeps_ids=False)
 
@@ -34,7 +34,7 @@ def container_holds(container: ContainerClient, where: str) -> tuple[str, ...]:
     Raises:
         StoreError: refused.
     """
-    with azure_errors("the container's holds cannot be asked", where):
+    with azure_errors("the container's holds cannot be read", where):
         found = container.get_container_properties()
     policy = found.has_immutability_policy and not found.immutable_storage_with_versioning_enabled
     return (*([_POLICY] if policy else ()), *([_HOLD] if found.has_legal_hold else ()))

@@ -87,7 +87,7 @@ class AzureStore:
         Raises:
             StoreError: refused.
         """
-        with azure_errors("the account's kind cannot be asked", self.name):
+        with azure_errors("the account's kind cannot be read", self.name):
             return bool(self._container.get_account_information().get("is_hns_enabled"))
 
     def can(self, capability: Capability) -> bool:

@@ -219,7 +219,7 @@ def _newest(vault: Vault, base: Path, client: VaultClient, now: datetime) -> Vau
     found = [i for i in found if i.taken <= now + _FUTURE]
     if not found:
         raise EstateError(
-            "no inventory of the vault is at hand, so that nobody can tell what is in it",
+            "no inventory of the vault is at hand, so that what is in it is unknown",
             where=vault.location,
             todo=f"{ask}, and plan again when it has ended (some hours), within a day",
         )

@@ -31,7 +31,7 @@ _KINDS: dict[str, type[StoreError]] = {
     "FileAlreadyExistsException": Changed,
     "AlreadyBeingCreatedException": Changed,
 }
-_NO_KERBEROS = "it wants Kerberos, which this version does not support: let a plain WebHDFS answer in its place"
+_NO_KERBEROS = "it wants Kerberos, which this version does not support: offer a plain WebHDFS instead"
 _TODO = {
     "AccessControlException": "give the user that `hdfs` names the right to list and read there",
     "StandbyException": "name the active NameNode under `hdfs.webhdfs`",
@@ -128,7 +128,7 @@ class WebHdfs:
 
     def home(self) -> str:
         """The user's home folder, whether it exists or not."""
-        told = self._told("it does not tell a home folder", "/", "GETHOMEDIRECTORY", "Path")
+        told = self._told("it does not name a home folder", "/", "GETHOMEDIRECTORY", "Path")
         if not isinstance(told, str) or not told.startswith("/"):
             raise self._odd("/")
         return told
@@ -151,7 +151,7 @@ class WebHdfs:
 
     def checksum(self, path: str) -> str:
         """What HDFS's DataNodes make of a file's bytes: the same bytes in the same blocks, the same text."""
-        what = "its checksum is not told"
+        what = "it does not give its checksum"
         data = self._asked(what, path, "GET", self._place(what, "GET", path, "GETFILECHECKSUM"))
         try:
             told = json.loads(data)["FileChecksum"]

@@ -28,7 +28,7 @@ def of_others(base: Path, manifest: str | None, of: str) -> Mapping[str, frozens
         raise EstateError(
             "the manifest is no JSON of name -> list of tables: every object counts",
             where=manifest,
-            todo="mend it, or leave it out",
+            todo="correct it, or leave it out",
         ) from None
     return {
         name: there

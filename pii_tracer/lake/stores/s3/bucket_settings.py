@@ -104,7 +104,7 @@ def _configurations(call: Callable[..., Mapping[str, Any]], bucket: str, kind: s
         if not page.get("IsTruncated"):
             return
         if page.get("NextContinuationToken") in (None, token.get("ContinuationToken")):
-            raise PaginationError(message="more is to come, and the server does not say where")
+            raise PaginationError(message="the server says that the list goes on, and does not say where")
         token = {"ContinuationToken": page["NextContinuationToken"]}
 
 

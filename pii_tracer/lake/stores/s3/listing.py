@@ -19,8 +19,8 @@ from botocore.exceptions import PaginationError
 
 Page = Mapping[str, Any]
 
-_NO_MARKER = "more is to come, and the server does not say where"
-_CIRCLE = "the server lists the same again, whatever comes after it is asked for"
+_NO_MARKER = "the server says that the list goes on, and does not say where"
+_CIRCLE = "the server repeats a page of the list, whatever page is asked for"
 
 
 def version_pages(client: Any, bucket: str, prefix: str) -> Iterator[Page]:

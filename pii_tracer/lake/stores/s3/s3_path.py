@@ -244,7 +244,7 @@ class Ranges(io.RawIOBase):
             return 0
         data = self._part(self._at, self._at + wanted - 1)
         if len(data) != wanted:
-            raise OSError("a store gave another number of bytes than it was asked for")
+            raise OSError("a store returned a wrong number of bytes")
         buffer[:wanted] = data
         self._at += wanted
         return wanted

@@ -67,6 +67,6 @@ def judged(look: Callable[[], Found | str]) -> Found | str:
     except EstateError as error:
         return "; ".join(filter(None, (error.what, error.todo)))
     except (ClientError, BotoCoreError) as error:
-        return f"S3 does not tell what keeps deleted objects there ({error_code(error)})"
+        return f"S3 does not say what keeps deleted objects there ({error_code(error)})"
     except OSError as error:
         return f"S3 refuses to show it ({str(error).rpartition(': ')[2]})"

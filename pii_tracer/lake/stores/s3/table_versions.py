@@ -61,7 +61,7 @@ def _metadata(file: S3Location, clients: ClientFactory) -> bytes:
     answer = client.get_object(Bucket=file.bucket, Key=file.key)
     with closing(answer["Body"]) as body:
         if answer["ContentLength"] > _LARGEST_METADATA:
-            raise ValueError("a metadata file of this size is none")
+            raise ValueError("a file of this size is not a metadata file")
         return bytes(body.read())
 
 

@@ -37,12 +37,12 @@ def fetch(client: S3Client, bucket: str, version: ObjectVersion) -> tuple[memory
         answer = client.get_object(Bucket=bucket, Key=version.key, VersionId=version.version_id)
         with closing(answer["Body"]) as body:  # as a context manager it would give the stream that checks no length
             if answer["ETag"].strip('"') != version.etag:  # only `null` versions can be written over
-                raise EstateError("another object stands there than was listed", where=version.version_id)
+                raise EstateError("another object is there than was listed", where=version.version_id)
             data = _in_file(body) if answer["ContentLength"] > IN_MEMORY else memoryview(body.read())
     except (ClientError, BotoCoreError) as error:
         raise EstateError(_told(error_code(error), version), where=version.version_id) from None
     except OSError as error:  # the disk is full
-        raise EstateError(f"it cannot be kept for reading: {error.strerror}", where=version.version_id) from None
+        raise EstateError(f"no temporary copy of it can be made: {error.strerror}", where=version.version_id) from None
     return data, answer
 
 

@@ -42,7 +42,9 @@ def client_settings(cluster: KafkaCluster, base: Path) -> dict[str, Any]:
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
             if not separator:
-                raise EstateError("a line is not `name=value`", where=f"{path}, line {number}", todo="mend that line")
+                raise EstateError(
+                    "a line is not `name=value`", where=f"{path}, line {number}", todo="correct that line"
+                )
             settings[name.strip()] = value.strip()
     return settings | {"bootstrap.servers": cluster.bootstrap, **_SILENT}
 

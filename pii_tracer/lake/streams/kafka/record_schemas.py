@@ -79,7 +79,7 @@ class ClusterSchemas:
             return parse_schema(json.loads(path.read_text(encoding="utf-8-sig")))
         except Exception as error:  # fastavro has errors of many kinds for a wrong schema
             raise EstateError(
-                f"the Avro schema cannot be read: {type(error).__name__}", where=str(path), todo="mend the file"
+                f"the Avro schema cannot be read: {type(error).__name__}", where=str(path), todo="correct the file"
             ) from None
 
     def _protobuf_file(self, part: RecordPart, path: Path) -> Schema:
@@ -97,7 +97,7 @@ class ClusterSchemas:
 def _lacking(part: RecordPart, schema: Schema) -> list[str]:
     """What the estate file says of a schema file and is not so. A wrong path would find nobody in any record."""
     if part.message is None:
-        several = "has more than one file that no other imports, so that message indexes say nothing"
+        several = "has more than one file that no other file imports, so that message indexes are ambiguous"
         return [] if schema.indexes else [several]
     if part.message not in schema.messages:
         return [f"has no message {part.message}"]

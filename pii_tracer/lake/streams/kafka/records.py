@@ -187,9 +187,7 @@ class RecordMatcher:
         if found not in self._values[term.key_set]:
             return False
         if isinstance(found, Unwritten):  # it can be the person's, or of a writer who set nothing
-            raise Undecodable(
-                f"a declared member of the {what} is not written, and nobody can tell whether it was meant"
-            )
+            raise Undecodable(f"a declared member of the {what} is not written, and it is unknown whether it was meant")
         return True
 
 

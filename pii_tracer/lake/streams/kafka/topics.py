@@ -172,7 +172,7 @@ def checked_every(admin: AdminClient) -> float:
     told = [_broker_setting(admin, broker, CHECK_INTERVAL) for broker in admin.list_topics(timeout=TIMEOUT).brokers]
     seconds = [int(interval) / 1000 for interval in told if interval is not None]
     if not seconds or len(seconds) < len(told):
-        raise EstateError(f"a broker does not tell its {CHECK_INTERVAL}", todo="let the client describe the brokers")
+        raise EstateError(f"a broker does not show its {CHECK_INTERVAL}", todo="let the client describe the brokers")
     return max(seconds)
 
 

@@ -205,5 +205,5 @@ def _load(file: Path) -> State:
         raise LineageError(
             "what was fetched before cannot be read",
             where=str(file),
-            todo="restore the file, or remove it to read anew",
+            todo="restore the file, or remove it to read from the start",
         ) from None

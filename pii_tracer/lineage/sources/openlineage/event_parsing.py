@@ -292,7 +292,7 @@ def _field(source: Mapping[str, Any], wrong: Wrong) -> Field | None:
     column = a_text(source.get("field"), "inputFields.field", wrong)
     if id_ and column:
         return None if _unnamed(column, wrong) else (*id_, column)
-    wrong("an input field is not told with dataset and column")
+    wrong("an input field is not given with dataset and column")
     return None
 
 

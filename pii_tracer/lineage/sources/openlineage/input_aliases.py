@@ -52,9 +52,10 @@ def _several_places(events: Events) -> Iterator[LineageGap]:
             yield LineageGap(
                 dataset=other,
                 kind=LineageGapKind.UNRESOLVED_NAME,
-                reason=f"symlinks call both {first} and {other} {table}, and nothing tells whether these are one table",
+                reason=f"symlinks call both {first} and {other} {table}, and nothing shows whether these are one table",
                 evidence=f"symlinks of {table}",
-                closes="let what sends the events tell a move by a lifecycleStateChange facet (RENAME), or one place",
+                closes="let the sender of the events report a move by a lifecycleStateChange facet (RENAME), or one"
+                " place",
                 same_as=first,
             )
 
@@ -63,7 +64,7 @@ def _could_be(one: DatasetId, other: DatasetId) -> LineageGap:
     return LineageGap(
         dataset=other,
         kind=LineageGapKind.UNRESOLVED_NAME,
-        reason=f"{one} and {other} could be one dataset, and nothing tells whether they are",
+        reason=f"{one} and {other} could be one dataset, and nothing shows whether they are",
         evidence=f"names in events: {one}, {other}",
         closes="let what sends the events name it as its catalog does; or, if they are one, write under `lineage` of"
         f" the estate file: {_joining(other, one)}",
@@ -105,8 +106,9 @@ def _gap(run: Run, dataset: DatasetId, name: str, table: DatasetId) -> LineageGa
     return LineageGap(
         dataset=dataset,
         kind=LineageGapKind.UNRESOLVED_NAME,
-        reason=f"events read {dataset}, which is called {name} as {table} is, and nothing tells whether these are one",
+        reason=f"events read {dataset}, which is called {name} as {table} is, and nothing shows whether these are one",
         evidence=run.proof.first[1],
-        closes="let what sends the events tell the table's place by a symlinks facet, or name the table by its place",
+        closes="let the sender of the events give the table's place by a symlinks facet, or name the table by its"
+        " place",
         same_as=table,
     )

@@ -19,7 +19,7 @@ from pii_tracer.model.gap_kinds import LineageGapKind
 _MAY = {
     Ended.COMPLETE: "wrote it",
     Ended.FAILED: "may have written it (the run failed)",
-    Ended.OPEN: "may have written it (the run was never said to end)",
+    Ended.OPEN: "may have written it (no event says that the run ended)",
     Ended.DECLARED: "is said to write it",
 }
 
@@ -182,7 +182,7 @@ def _no_outputs(run: Run, ledger: Ledger) -> None:
 
 def _no_columns(run: Run, output: DatasetId, missing: list[DatasetId], ledger: Ledger) -> None:
     names = ", ".join(map(str, missing))
-    reason = f"job {run.proof.job} {_MAY[run.ended]} from {names}, and no event tells the columns{_code(run)}"
+    reason = f"job {run.proof.job} {_MAY[run.ended]} from {names}, and no event names the columns{_code(run)}"
     ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
 
 

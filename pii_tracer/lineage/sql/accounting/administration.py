@@ -114,7 +114,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "(?:SYSTEM|RECONFIGURE|SHUTDOWN|KILL|DBCC|FLUSH|PURGE|DISCARD|REINDEX|CHECKPOINT|INSTALL|UNINSTALL)<tail>",
         "REMOVE WIDGET <n>",
     ),
-    "the same rows are laid out anew, or counted": (
+    "the same rows are laid out again, or counted": (
         rf"ALTER {_TABLE} (?:PARTITION \(<tail> \) )?{_LAID_OUT}<tail>",
         "(?:OPTIMIZE|FSCK REPAIR TABLE|(?:CHECK|REPAIR) TABLE|CLUSTER|RUNSTATS|COLLECT STATISTICS|REORG)<tail>",
         r"GENERATE SYMLINK_FORMAT_MANIFEST FOR TABLE <n>(?: \. @)?",
@@ -134,7 +134,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         f"ALTER {_TABLE} REPLICA IDENTITY<tail>",
         "(?:LOCK|UNLOCK) TABLES?<tail>",
     ),
-    "a setting of the session, or a word to the client": (
+    "a setting of the session, or a message to the client": (
         "ALTER SESSION (?:UN)?SET<tail>",
         "(?:PRINT|RAISERROR|THROW|RAISE|WAITFOR|DELIMITER|HELP|LISTEN|UNLISTEN|NOTIFY|DEALLOCATE|CLOSE|ABORT|RELOAD)<tail>",
         "GO(?: 0)?",
@@ -147,7 +147,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "END|BEGIN STATEMENT SET",
     ),
     "a description": ("COMMENT (?:IF EXISTS )?ON<rights>",),
-    "a job is switched or goes, and nothing comes": (
+    "a job is switched or removed, and no rows are added": (
         f"ALTER {_SWITCHED} <exists><n> (?:SUSPEND|RESUME|ENABLE|DISABLE|REFRESH|SET|UNSET)<tail>",
         f"DROP {_SWITCHED}<tail>(?: ON <n>)?",
         "DROP (?:(?:TEMP|TEMPORARY|AGGREGATE) )?(?:FUNCTION|PROCEDURE|MACRO|RULE|CAST|SERVER|CATALOG|LOCATION)<tail>",

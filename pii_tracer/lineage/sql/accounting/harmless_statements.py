@@ -12,10 +12,10 @@ _MOVES = re.compile(
 )
 
 _COMMANDS: Mapping[str, frozenset[str]] = {
-    "the engine lays out the same rows anew, or removes old files": frozenset(
+    "the engine lays out the same rows again, or removes old files": frozenset(
         {"OPTIMIZE", "VACUUM", "MSCK", "ZORDER", "REORG", "FSCK", "REFRESH", "ANALYZE"}
     ),
-    "it tells about tables": frozenset({"SHOW", "DESCRIBE", "DESC", "LIST", "EXPLAIN"}),
+    "it describes tables": frozenset({"SHOW", "DESCRIBE", "DESC", "LIST", "EXPLAIN"}),
     "a setting of the session": frozenset({"SET", "RESET", "USE", "ADD", "UNCACHE", "CLEAR"}),
     "who may do what": frozenset({"GRANT", "REVOKE", "DENY"}),
     "a description": frozenset({"COMMENT"}),
@@ -27,8 +27,8 @@ _SPEAKS_OF_VERBS = frozenset({"GRANT", "REVOKE", "DENY", "COMMENT", "SHOW", "DES
 
 _NODES: Mapping[str, tuple[type[exp.Expression], ...]] = {
     "a setting of the session": (exp.Use, exp.Set, exp.Pragma, exp.Uncache),
-    "it tells about tables": (exp.Describe, exp.Show, exp.Analyze),
-    "the same rows are read anew": (exp.Refresh,),
+    "it describes tables": (exp.Describe, exp.Show, exp.Analyze),
+    "the same rows are read again": (exp.Refresh,),
     "rows go, and nothing comes": (exp.TruncateTable,),
     "a description": (exp.Comment,),
     "the borders of a transaction": (exp.Transaction, exp.Commit, exp.Rollback),
@@ -42,7 +42,7 @@ DEFINITIONS: Mapping[str, frozenset[str]] = {
     "who may do what": frozenset({"ROLE", "USER", "GROUP"}),
     "what the engine can use": frozenset({"WAREHOUSE", "TAG", "FILE_FORMAT", "FILE FORMAT", "STORAGE_INTEGRATION",
                                           "STORAGE INTEGRATION"}),
-    "a name for a place: a statement that reads or writes it tells of it": frozenset({"STAGE"}),
+    "a name for a place: statements that read or write it are followed": frozenset({"STAGE"}),
     "a computation: a statement that calls it is taken to use all of its arguments": frozenset({"FUNCTION", "MACRO"}),
 }  # fmt: skip
 """Kinds of CREATE that make no copy by themselves."""

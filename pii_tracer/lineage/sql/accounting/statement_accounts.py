@@ -85,7 +85,7 @@ WITHOUT_DATA: Mapping[str, Clauses] = {
             exp.Insert: "overwrite exists alternative ignore default", exp.When: "matched", exp.Cache: "lazy",
             exp.OnConflict: "duplicate action conflict_keys constraint", exp.LoadData: "local overwrite temp",
             exp.Clone: "shallow copy", exp.CTE: "materialized"},
-    "columns of a star that stay away, or are called otherwise": {exp.Star: "except_ rename"},
+    "columns of a star that are left out or renamed": {exp.Star: "except_ rename"},
     _FORM: {exp.Join: "global_ directed", exp.Lateral: "view outer cross_apply ordinality", exp.Unnest: "explode_array",
             exp.Table: "only ordinality", exp.Union: "side kind on", exp.Except: "side kind on",
             exp.Intersect: "side kind on", exp.Pivot: "include_nulls default_on_null identify_pivot_strings "
@@ -99,8 +99,8 @@ WITHOUT_DATA: Mapping[str, Clauses] = {
         exp.ModifyColumn: "rename_from",
         exp.AlterSet: "tablespace access_method file_format copy_options tag serde",
         exp.Alter: "kind exists only options cluster not_valid check cascade iceberg"},
-    "the statement gives these rows back, and writes them nowhere": {exp.Returning: "expressions"},
-    "rows of these tables go, and nothing comes": {exp.Delete: "tables", exp.Insert: "using"},
+    "the statement returns these rows, and writes them nowhere": {exp.Returning: "expressions"},
+    "rows of these tables are removed, and none are added": {exp.Delete: "tables", exp.Insert: "using"},
 }  # fmt: skip
 """Clauses that move no data, by the reason."""
 
@@ -124,7 +124,7 @@ QUIET: Mapping[str, Kinds] = {
         exp.DataType, exp.DataTypeParam, exp.PseudoType, exp.CharacterSet, exp.JSONColumnDef, exp.OpenJSONColumnDef,
         exp.JSONSchema, exp.XMLNamespace, exp.IntervalOp,
     ),
-    "a rule about the values of the table itself": (
+    "a constraint on the table's own values": (
         exp.Constraint, exp.PrimaryKey, exp.ForeignKey, exp.Reference, exp.Check, exp.CheckColumnConstraint,
         exp.NotNullColumnConstraint, exp.UniqueColumnConstraint, exp.PrimaryKeyColumnConstraint,
         exp.AutoIncrementColumnConstraint, exp.GeneratedAsIdentityColumnConstraint,

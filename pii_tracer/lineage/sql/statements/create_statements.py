@@ -79,7 +79,7 @@ def _other(query: Query, node: exp.Create, kind: str) -> Draft:
         query.findings.opaque = True
         query.findings.doubt(f"what CREATE {kind} takes its rows from is not followed")
     elif any(node.find_all(exp.ExternalProperty, exp.RemoteWithConnectionModelProperty)):
-        query.findings.doubt(f"the {kind} runs elsewhere: where the values that it is given go is not known")
+        query.findings.doubt(f"the {kind} runs elsewhere: it is unknown where its inputs go")
     elif body is not None and body.find(exp.Table, exp.Query) is not None:
         query.findings.doubt(f"the body of CREATE {kind} is not followed")
     for part in node.find_all(exp.Func):

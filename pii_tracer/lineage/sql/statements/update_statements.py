@@ -47,7 +47,9 @@ def updated(query: Query, node: exp.Update) -> Draft:
     joined = isinstance(table, exp.Table) and bool(table.args.get("joins"))
     known = {c.lower() for c, _ in query.names.columns(target)} if joined else set()
     if known and any(name.lower() not in known for name, _ in pairs):
-        query.findings.doubt(f"a column is set that {shown([table.name])} has not: of which of the tables is not known")
+        query.findings.doubt(
+            f"a column is set that {shown([table.name])} has not: it is unknown to which table it belongs"
+        )
     query.findings.tables.pop(target, None)
     where = node.args.get("where")
     if where is not None:

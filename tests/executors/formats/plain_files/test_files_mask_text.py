@@ -80,7 +80,7 @@ def test_a_csv_record_that_would_be_read_otherwise_is_refused(here: SparkEstate)
     folder.mkdir()
     (folder / "a.csv").write_text(f'uid,email,amount\n5,"x \\"y\\" z",2\n{UID},m,x\\\n\n')
     kept = mask("email", held=("amount",), found_by=("uid",))
-    refused(masked(here, folder, Format.CSV, kept), "cannot be taken apart")
+    refused(masked(here, folder, Format.CSV, kept), "cannot be parsed reliably")
 
 
 # --- JSON lines

@@ -172,7 +172,7 @@ def test_an_object_that_its_owner_brings_back_while_the_run_is_parked_is_not_del
     assert state is not None
     assert state.state is State.PARTIAL
     [failure] = state.failed
-    assert "brought the object back" in failure.reason
+    assert "wrote the object again" in failure.reason
     assert "make a new plan" in failure.todo
     assert users(world.get(bucket, KEY)) == [PERSON, OTHERS[0]]
     # the rest went on
@@ -188,7 +188,7 @@ def test_a_null_version_that_was_a_marker_and_is_an_object_now_is_not_deleted(wo
     world.put(bucket, KEY, body(*OTHERS))  # where versioning is suspended this takes the place of a marker
     marker = {"key": KEY, "version_id": "null"}
     work = removal(bucket, marker, object_lock=False, never_latest_of=[KEY])
-    with pytest.raises(PartlyDone, match="brought the object back"):
+    with pytest.raises(PartlyDone, match="wrote the object again"):
         world.executor().run(work, None)
     assert users(world.get(bucket, KEY)) == [*OTHERS]
 
@@ -215,7 +215,7 @@ def test_rules_in_both_directions_do_not_bring_a_deleted_object_back(world: Worl
     found, _ = discover_archives(lake.estate, lake.clients, lake.base)
     [gap] = [gap for gap in Lake(objects=found).plan().gaps if gap.waiver is None]
     assert gap.kind == "s3_replicated_back"
-    assert f"switch off the rule from {there} to {here}" in gap.reason
+    assert f"Switch off the rule from {there} to {here}" in gap.reason
     # what would come of it: every new object there is copied here
     world.put(there, KEY, body(OTHERS[0]))
     assert live(world, here)

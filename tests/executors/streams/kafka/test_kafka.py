@@ -362,7 +362,7 @@ def test_records_that_cannot_be_told_apart_stop_it_before_anything_is_written(
     broker.send(topic, *records)
     world = planned(broker, topic, declared, Strategy.TOMBSTONE, BY_KEY, BY_VALUE)
     end = world.now().offsets
-    with pytest.raises(RunError, match="cannot be told apart") as caught:
+    with pytest.raises(RunError, match="cannot be identified") as caught:
         world.executor().run(world.steps[0], world.copy)
     assert USER not in str(caught.value)
     assert world.now().offsets == end

@@ -136,7 +136,7 @@ def test_records_that_are_not_of_the_schema_stop_it_and_are_never_clean(
 ) -> None:
     world = orders(broker, tmp_path, ("o-1", value))
     end = world.now().offsets
-    with pytest.raises(RunError, match="cannot be told apart") as caught:
+    with pytest.raises(RunError, match="cannot be identified") as caught:
         world.executor().run(world.steps[0], world.copy)
     assert USER not in str(caught.value)
     assert world.now().offsets == end

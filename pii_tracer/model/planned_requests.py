@@ -1,4 +1,4 @@
-"""Many requests in a plan file: packed by columns, so that the plan of a hundred thousand persons stays small.
+"""The requests of a plan. Many are packed by columns, so that the plan of a hundred thousand persons stays small.
 
 The file tells in the open how many there are, by law, and their first and last dates. The rest is compressed.
 """
@@ -10,9 +10,15 @@ import binascii
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
 import msgspec
+from pydantic import BeforeValidator, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from pii_tracer.model.datasets import Frozen
 
 LISTED = 1_000
 """So many requests are listed one by one."""
@@ -22,7 +28,7 @@ _SEEN = (("received", "first_received", min), ("received", "last_received", max)
 
 
 def packed(requests: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]] | dict[str, Any]:
-    """Requests as a plan file has them: a list of a few, one object of many. Dates are texts, which sort as they are."""
+    """Requests as a plan file has them: a list of a few, one object of many. Dates are texts, and sort as these."""
     if len(requests) <= LISTED:
         return list(requests)
     columns = {name: [request[name] for request in requests] for name in requests[0]}
@@ -82,3 +88,32 @@ def schema(listed: dict[str, Any]) -> dict[str, Any]:
             },
         ],
     }
+
+
+class PlannedRequest(Frozen):
+    """One erasure request in the plan: keyed reference only.
+
+    not_before: when the notice that its law wants has run, and the erasure may begin; None where none is wanted.
+    extended: when the person was informed that the law's longer time is taken; the deadline is then that of it.
+    """
+
+    id: str
+    subject: str
+    law: str
+    citation: str
+    received: datetime
+    deadline: datetime
+    not_before: datetime | None = None
+    extended: datetime | None = None
+
+
+class _EitherWay:
+    """Tells the schema of both ways in which a plan file has requests."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return schema(handler(core))
+
+
+Requests = Annotated[tuple[PlannedRequest, ...], BeforeValidator(unpacked), _EitherWay]
+"""In a plan file a list, or packed where there are many."""
