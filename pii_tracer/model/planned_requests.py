@@ -6,11 +6,11 @@ The file tells in the open how many there are, by law, and their first and last 
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Annotated, Any
 
 import msgspec
@@ -22,22 +22,34 @@ from pii_tracer.model.datasets import Frozen
 
 LISTED = 1_000
 """So many requests are listed one by one."""
-_MOST_BYTES = 1 << 30
-"""What unpacks to more is no plan's."""
+_MOST_OF_ONE = 2048
+"""Bytes of a request; what unpacks to more is no plan's."""
 _SEEN = (("received", "first_received", min), ("received", "last_received", max), ("deadline", "first_deadline", min))
+_DATES = ("received", "deadline", "not_before", "extended")
+_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z")
+"""In UTC, so that dates sort as their texts do without the last letter."""
+
+_Columns = dict[str, list[str | None]]
 
 
 def packed(requests: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]] | dict[str, Any]:
-    """Requests as a plan file has them: a list of a few, one object of many. Dates are texts, and sort as these."""
+    """Requests as a plan file has them: a list of a few, one object of many."""
     if len(requests) <= LISTED:
         return list(requests)
     columns = {name: [request[name] for request in requests] for name in requests[0]}
+    for name in _DATES:
+        columns[name] = [None if date is None else _in_utc(date) for date in columns[name]]
     data = zlib.compress(msgspec.json.encode(columns, order="sorted"), 9)
     return {**_summary(columns), "packed": base64.b64encode(data).decode()}
 
 
+def _in_utc(date: str) -> str:
+    there = datetime.fromisoformat(date.replace("Z", "+00:00")).astimezone(timezone.utc)
+    return there.isoformat().replace("+00:00", "Z")
+
+
 def _summary(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    dates = {shown: choose(columns[name]) for name, shown, choose in _SEEN}
+    dates = {shown: choose(columns[name], key=lambda date: date[:-1]) for name, shown, choose in _SEEN}
     return {"count": len(columns["id"]), "laws": dict(sorted(Counter(columns["law"]).items())), **dates}
 
 
@@ -50,22 +62,30 @@ def unpacked(requests: object) -> object:
     if not isinstance(requests, dict):
         return requests
     try:
-        columns = msgspec.json.decode(_decompressed(base64.b64decode(requests["packed"], validate=True)))
+        columns = _columns(requests["packed"], requests["count"])
         rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         said = _summary(columns)
-    except (KeyError, TypeError, AttributeError, ValueError, binascii.Error, zlib.error, msgspec.DecodeError):
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, zlib.error, msgspec.DecodeError):
         raise ValueError("the packed requests cannot be read") from None
-    if said != {name: value for name, value in requests.items() if name != "packed"} or len(rows) <= LISTED:
+    shown = {name: value for name, value in requests.items() if name != "packed"}
+    if said != shown or len(rows) <= LISTED:
         raise ValueError("the packed requests are not what is said beside them")
     return rows
 
 
-def _decompressed(data: bytes) -> bytes:
+def _columns(text: str, count: int) -> _Columns:
+    """The columns, with every date as this module writes it. count: the number of requests that the file names."""
+    if type(count) is not int:
+        raise TypeError("the number of requests is no whole number")
     stream = zlib.decompressobj()
-    content = stream.decompress(data, _MOST_BYTES)
+    content = stream.decompress(base64.b64decode(text, validate=True), max(1, count) * _MOST_OF_ONE)
     if not stream.eof or stream.unused_data:
         raise ValueError("not one whole stream")
-    return content
+    columns = msgspec.json.decode(content, type=_Columns)
+    dates = (date for name in _DATES for date in columns.get(name, ()) if date is not None)
+    if not all(map(_DATE.fullmatch, dates)):
+        raise ValueError("a date in another form")
+    return columns
 
 
 def schema(listed: dict[str, Any]) -> dict[str, Any]:

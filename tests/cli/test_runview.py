@@ -47,7 +47,7 @@ def test_what_a_hold_keeps_in_columns_is_told_apart() -> None:
     assert check is not None
     assert check.held == (
         "lake.prod.payments, column pan: user.pan, 3 times in 2 files",
-        "lake.prod.payments, where no column is told: user.pan, 3 times in 2 files",
+        "lake.prod.payments, where no column is named: user.pan, 3 times in 2 files",
     )
     page = render_run_html(example_run().model_copy(update={"bytes_checked": check}))
     assert "Kept by a hold" in page

@@ -431,5 +431,5 @@ def test_what_keeps_the_objects_is_not_guessed_where_the_server_does_not_tell(sh
     shop.lakefs.faults = lambda method, path: 403 if path.endswith("/prepare_commits") else None
     assert run.act(AWAIT).facts["kept_by"] is None
     run.at(20)
-    with pytest.raises(RunError, match="what an unknown commit keeps is unknown"):
+    with pytest.raises(RunError, match="what keeps them is unknown"):
         run.act(AWAIT)

@@ -7,7 +7,7 @@ import json
 import random
 import uuid
 import zlib
-from datetime import timedelta
+from datetime import timedelta, timezone
 from typing import Any
 
 import pytest
@@ -59,6 +59,20 @@ def test_what_was_packed_is_read_as_it_was_written(many: ErasurePlan) -> None:
     assert read.to_bytes() == raw
 
 
+def test_the_first_dates_are_those_of_the_moments_and_not_of_the_texts() -> None:
+    zone = timezone(timedelta(hours=14))
+    first = DEADLINE - timedelta(minutes=30)
+    some = list(_requests(LISTED + 1))
+    some[3] = some[3].model_copy(
+        update={"deadline": first.astimezone(zone), "received": NOW + timedelta(microseconds=5)}
+    )
+    made = plan(requests=tuple(some))
+    shown = _file(made)["requests"]
+    assert shown["first_deadline"] == first.isoformat().replace("+00:00", "Z")
+    assert shown["last_received"] == (NOW + timedelta(microseconds=5)).isoformat().replace("+00:00", "Z")
+    assert ErasurePlan.model_validate_json(made.to_bytes()).requests == made.requests
+
+
 def test_the_requests_of_a_hundred_thousand_persons_take_less_than_five_mebibytes() -> None:
     assert len(plan(requests=_requests(100_000)).to_bytes()) < 5 << 20
 
@@ -102,8 +116,51 @@ def _without_columns(packed: dict[str, Any]) -> None:
     packed["packed"] = base64.b64encode(zlib.compress(b"[]")).decode()
 
 
+def _in_another_zone(packed: dict[str, Any]) -> None:
+    """The file would show another request's deadline as the first one."""
+    columns = _columns(packed)
+    early = (DEADLINE - timedelta(minutes=1)).astimezone(timezone(timedelta(hours=14))).isoformat()
+    packed["packed"] = _shown({**columns, "deadline": [early, *columns["deadline"][1:]]})
+
+
+def _in_seconds(packed: dict[str, Any]) -> None:
+    columns = _columns(packed)
+    packed["packed"] = _shown({**columns, "deadline": ["86400", *columns["deadline"][1:]]})
+
+
+def _letters_for_rows(packed: dict[str, Any]) -> None:
+    packed["packed"] = _shown({**_columns(packed), "id": "x" * packed["count"]})
+
+
+def _nested(packed: dict[str, Any]) -> None:
+    packed["packed"] = base64.b64encode(zlib.compress(b"[" * 200_000)).decode()
+
+
+def _much(packed: dict[str, Any]) -> None:
+    packed["packed"] = base64.b64encode(zlib.compress(b'{"id":["' + b"x" * (4 << 20) + b'"]}')).decode()
+
+
+def _no_whole_number(packed: dict[str, Any]) -> None:
+    packed["count"] = float(packed["count"])
+
+
 @pytest.mark.parametrize(
-    "change", [_without_one, _of_another_law, _ragged, _with_more_behind, _cut_off, _later, _without_columns]
+    "change",
+    [
+        _in_another_zone,
+        _in_seconds,
+        _letters_for_rows,
+        _nested,
+        _much,
+        _no_whole_number,
+        _without_one,
+        _of_another_law,
+        _ragged,
+        _with_more_behind,
+        _cut_off,
+        _later,
+        _without_columns,
+    ],
 )
 def test_a_file_that_says_otherwise_in_the_open_is_refused(many: ErasurePlan, change: Any) -> None:
     data = _file(many)
@@ -115,6 +172,6 @@ def test_a_file_that_says_otherwise_in_the_open_is_refused(many: ErasurePlan, ch
 def test_what_is_wrong_in_a_packed_request_is_named(many: ErasurePlan) -> None:
     data = _file(many)
     columns = _columns(data["requests"])
-    data["requests"]["packed"] = _shown({**columns, "subject": [7, *columns["subject"][1:]]})
+    data["requests"]["packed"] = _shown({**columns, "subject": [None, *columns["subject"][1:]]})
     with pytest.raises(ReviewError, match=r"requests\.0\.subject"):
         parse_plan(json.dumps(data).encode(), "a.plan.json")

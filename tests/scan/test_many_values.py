@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import uuid
 from collections import Counter
 
@@ -97,3 +99,16 @@ def test_values_in_long_data_are_found_among_thousands(monkeypatch: pytest.Monke
     for form, written in (("text", numbers[7][1].encode()), ("hex", numbers[8][1].encode().hex().encode())):
         found = patterns.raw(noise + written + noise, lines=True)
         assert [term for term, _ in found.items()] == [("one", form)]
+
+
+@pytest.mark.parametrize("algorithm", ["md5", "sha1", "sha256", "sha512"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"=\n"])
+def test_a_digest_that_goes_on_in_the_next_line_is_found_by_both(
+    algorithm: str, end: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = "asha.rao@x.example"
+    digest = hashlib.new(algorithm, value.encode())
+    for written in (digest.hexdigest().encode(), base64.b64encode(digest.digest()).rstrip(b"=")):
+        text = b"id: " + written[:19] + end + written[19:] + b" x"
+        for patterns in _both([(KEY_SETS[0], value)], monkeypatch):
+            assert "one" in {name for name, _ in patterns.raw(text, lines=True)}, written

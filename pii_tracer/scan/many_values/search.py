@@ -1,8 +1,8 @@
 """The search for so many values that the patterns of all their writings cannot be held.
 
 Only the plain patterns of all values are. Of their writings and digests windows are known (`windows_of_values`). Where
-one stands in the data, the patterns of its owners are made, and searched there as those of few values are. So the same
-is found: a window stands in every pattern.
+one stands in the data, the patterns of its owners are made, and searched there as those of few values are. So no less
+is found: a window stands in every pattern. Over ends of lines more is, as every pattern is looked for there.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from pii_tracer.scan.hits import Form
 from pii_tracer.scan.many_values.windows import Places
 from pii_tracer.scan.many_values.windows_of_values import WRITINGS, Value, builder_of
 from pii_tracer.scan.pattern_prefilter import Sieve
+from pii_tracer.scan.value_encodings import ALGORITHMS
 
 _LINED = frozenset({Form.TEXT, Form.BASE64, Form.HEX})
-"""Forms that are looked for over the ends of lines."""
+_DIGESTS = frozenset(ALGORITHMS)
+"""Forms that are looked for over the ends of lines; digests where they are text."""
 
 MANY = 5_000
 """Of more values the writings are not all made."""
@@ -184,12 +186,16 @@ def search_of(values: Sequence[Value]) -> ValueSearch:
     return _search_of_many(values) if len(values) > MANY else _search_of_few(values)
 
 
+def _is_lined(pattern: bytes, form: Form) -> bool:
+    return form in _LINED or (form in _DIGESTS and pattern.isascii())
+
+
 def _search_of_few(values: Sequence[Value]) -> ValueSearch:
     tables = Tables()
     for key_set, value in values:
         tables.add(key_set, value)
     tables.show_digests()
-    lined = [p for table in (tables.folded, tables.exact) for p, terms in table.items() if terms[0][1] in _LINED]
+    lined = [p for table in (tables.folded, tables.exact) for p, terms in table.items() if _is_lined(p, terms[0][1])]
     patterns = [*tables.folded, *tables.exact, *tables.bounded, *tables.anchors]
     folded, exact = Automaton(tables.folded), Automaton(tables.exact)
     return ValueSearch(tables, folded, exact, Sieve(patterns), line_wraps.Borders(lined), patterns, lined, many=False)

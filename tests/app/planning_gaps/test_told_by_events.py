@@ -204,7 +204,8 @@ def test_where_nothing_of_the_persons_leads_the_scan_settles_it(lab: Estate) -> 
     lab.table("numbers", {"n": [2]})
     lab.job(["shops"], "towns")
     # a filter is no value: what the persons' rows only decided about holds nothing of them
-    lab.job(["shops", "people"], "picked", {"shop": [("shops", "shop", "IDENTITY")]})
+    told = {name: [("shops", name, "IDENTITY")] for name in shops}
+    lab.job(["shops", "people"], "picked", told)
     lab.events[-1]["outputs"][0]["facets"]["columnLineage"]["dataset"] = [
         {**lab.dataset("people"), "field": "cust", "transformations": [{"type": "INDIRECT", "subtype": "FILTER"}]}
     ]

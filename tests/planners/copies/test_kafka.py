@@ -238,7 +238,7 @@ def test_a_prefix_goes_only_where_its_owner_says_so() -> None:
     (copy,) = [c for c in made.copies if c.format is Format.KAFKA]
     assert copy.facts["kept_below"] == [9, 0]
     assert "partition(s) 1" in copy.reason
-    assert "of others 4 at planning" in copy.reason
+    assert "At planning 4 of these were of others" in copy.reason
     assert "once billing, search have read them" in copy.reason
     assert "not read yet" not in copy.reason
     assert [(o.kind, o.reason) for o in made.overrides] == [
