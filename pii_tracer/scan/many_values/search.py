@@ -11,12 +11,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from pii_tracer.scan.forms import line_wraps
-from pii_tracer.scan.forms.pattern_tables import Automaton, Search, Table, Tables, Term
+from pii_tracer.scan.forms.pattern_tables import Automaton, Search, Table, Tables, Term, add
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.many_values.windows import Places
 from pii_tracer.scan.many_values.windows_of_values import WRITINGS, Value, builder_of
@@ -32,10 +33,20 @@ MANY = 5_000
 
 _TOGETHER = 512
 """Owners whose patterns are searched by one automaton."""
+_KEPT_TABLES = 4096
+"""Owners whose patterns are kept, some 20 KiB each."""
 _KEPT = 64
 """Automata that are kept for the next piece of data."""
 
 Match = tuple[tuple[Term, ...], int, int]
+
+
+class _Last(threading.local):
+    """What each thread looked at last, and whose windows stand in it."""
+
+    def __init__(self) -> None:
+        self.data: bytes | None = None
+        self.owners: list[int] = []
 
 
 class Writings:
@@ -49,7 +60,9 @@ class Writings:
         self._windows = builder.table()
         self.longest = builder.longest
         self._made: OrderedDict[tuple[int, ...], tuple[Automaton, Automaton]] = OrderedDict()
+        self._last = _Last()
         self._lock = threading.Lock()
+        self._tables = lru_cache(_KEPT_TABLES)(self._tables_of)
 
     def places(self, data: bytes | memoryview) -> Places:
         """Sorted places, one or more inside every writing."""
@@ -57,9 +70,12 @@ class Writings:
 
     def automata(self, data: bytes) -> Iterator[tuple[Automaton, Automaton]]:
         """What finds every writing that stands in the data: in any case, and exactly."""
-        owners = self._windows.find(data)[1].tolist()
-        if self._always:
-            owners = sorted({*owners, *self._always})
+        folded = data.lower()  # has the same windows, and the same data are asked for in both ways
+        if self._last.data != folded:
+            owners = self._windows.find(folded)[1].tolist()
+            self._last.owners = sorted({*owners, *self._always}) if self._always else owners
+            self._last.data = folded
+        owners = self._last.owners
         for start in range(0, len(owners), _TOGETHER):
             yield self._automata_of(tuple(owners[start : start + _TOGETHER]))
 
@@ -68,17 +84,27 @@ class Writings:
             if owners in self._made:
                 self._made.move_to_end(owners)
                 return self._made[owners]
-        tables = Tables()
+        folded: Table = {}
+        exact: Table = {}
         for owner in owners:
-            number, what = divmod(owner, 2)
-            (tables.written if what == WRITINGS else tables.digested)(*self._values[number])
-        tables.show_digests()
-        made = Automaton(_beside(self._plain, tables.folded)), Automaton(tables.exact)
+            tables = self._tables(owner)
+            for joined, part in ((folded, tables.folded), (exact, tables.exact)):
+                for pattern, terms in part.items():
+                    for term in terms:
+                        add(joined, pattern, term)
+        made = Automaton(_beside(self._plain, folded)), Automaton(exact)
         with self._lock:
             self._made[owners] = made
             while len(self._made) > _KEPT:
                 self._made.popitem(last=False)
         return made
+
+    def _tables_of(self, owner: int) -> Tables:
+        number, what = divmod(owner, 2)
+        tables = Tables()
+        (tables.written if what == WRITINGS else tables.digested)(*self._values[number])
+        tables.show_digests()
+        return tables
 
 
 def _beside(plain: Table, others: Table) -> Table:
@@ -159,6 +185,8 @@ class EveryBorder:
 
     def windows(self, text: bytes | memoryview) -> Iterator[tuple[int, int]]:
         """The whole text, where it has ends of lines."""
+        if isinstance(text, bytes) and b"\n" not in text:
+            return
         if len(line_wraps.signs_at_ends(text)[0]):
             yield 0, len(text)
 
