@@ -14,6 +14,8 @@ _PIECE = 3
 """Digits parted by a break are one number only where so many stand on each side: short numbers begin many lines."""
 _FOLD = np.uint8(32)
 _LEAST_BITS, _MOST_BITS = 18, 24
+_SPARSE = 256
+"""Of so many places of the table at most one is taken, where there is room."""
 _TOGETHER = 4096
 """Patterns that are made known at once: more take more memory, and less no less time."""
 _CROWDED = 16
@@ -42,7 +44,7 @@ class Borders:
     def __init__(self, patterns: Iterable[bytes]) -> None:
         long = [pattern for pattern in patterns if len(pattern) > 3]
         self._reach = max(map(len, long), default=0)
-        self._bits = min(_MOST_BITS, max(_LEAST_BITS, (8 * self._reach * len(long)).bit_length()))
+        self._bits = min(_MOST_BITS, max(_LEAST_BITS, (_SPARSE * sum(map(len, long))).bit_length()))
         self._known = np.zeros(1 << self._bits, np.bool_)
         self._touching = np.zeros(1 << 16, np.bool_)
         for first in range(0, len(long), _TOGETHER):
