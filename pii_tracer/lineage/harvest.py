@@ -29,6 +29,7 @@ from pii_tracer.lineage.sources.openlineage.sql_facets import told_by_events
 from pii_tracer.lineage.sources.query_log.log_reading import read_queries
 from pii_tracer.lineage.sources.query_log.log_rows import log_files
 from pii_tracer.lineage.sources.query_log.shape_parsing import Parser, parse_here
+from pii_tracer.lineage.sources.session_tables import apart
 from pii_tracer.lineage.sources.shared_temp_views import share
 from pii_tracer.lineage.sources.statement_facts import (
     SPARK,
@@ -132,6 +133,7 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     told += read_views(given.views, ledger)
     reads += [SourceRead("views of catalogs", len(given.views), "statements")] if given.views else []
     reads += _left_out(sources, given.base)
+    told = apart(told)
     locations(told, ledger)
     tables(told, ledger)
     views(told, ledger)

@@ -15,6 +15,7 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.projects.parts import Part, PartKind, Parts
 from pii_tracer.lineage.sources.evidence import in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
+from pii_tracer.lineage.sources.session_tables import apart
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, locations, tables, tell, views
 from pii_tracer.lineage.sql.sql_lineage import Script
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
@@ -140,6 +141,7 @@ def side_lineage(parts: Parts, known: Known) -> SideLineage:
         for name in again:
             reading.read(by_name[name])
     told = [(part, line, one) for part in ordered for line, one in _told(part, reading, known.dialect)]
+    told = [(part, line, one) for (part, line, _), one in zip(told, apart([one for *_, one in told]), strict=True)]
     created = {one.made.output for *_, one in told if one.made.output and one.made.effect is Effect.SCHEMA}
     schemas |= {
         name: found for name in sorted(created) if name not in schemas and (found := reading.names.columns(name))

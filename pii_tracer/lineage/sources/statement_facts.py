@@ -107,6 +107,8 @@ def _of_a_session(told: Iterable[Told]) -> set[str]:
     """
     made, other, used = (defaultdict[str, set[str]](set) for _ in range(3))
     for one in told:
+        if one.made.output is not None and getattr(one.own.of(one.made.output), "namespace", None) == VIEW:
+            other[one.made.output].add(one.proof.job)  # one of several that have the name
         if one.made.output is not None and one.made.effect is Effect.REPLACE:
             temporary = _TEMPORARY.match(one.made.sql) is not None and not one.rebuild
             (made if temporary else other)[one.made.output].add(one.proof.job)

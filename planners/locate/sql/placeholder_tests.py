@@ -7,14 +7,22 @@ ELSE id END` takes it from person 5: what looks like somebody's value is no plac
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
+
 from sqlglot import exp
 
 _JOINED = (exp.And, exp.Or, exp.Not, exp.Paren)
 _SPELLED = (exp.Trim, exp.Lower, exp.Upper, exp.Cast, exp.Paren, exp.Coalesce)
 """What may be done to the value before it is compared."""
 _NINES = 3
-_MANY = 4
-"""Digits of a number that stands for none, and of a text that can be a phone or a key."""
+"""Digits of a number that stands for none."""
+_LONGEST = 24
+"""Digits of the longest number that is looked at: an exponent can ask for any length."""
+_NOBODY = frozenset(
+    {"", "-", "--", "---", ".", "?", "??", "???", "n/a", "#n/a", "na", "n.a.", "nan", "null", "(null)", "<null>", "\\n",
+     "nil", "none", "unknown", "undefined", "missing", "not available", "not applicable", "not provided", "not set"}
+)  # fmt: skip
+"""Texts that stand for no value, in small letters. A list of exceptions: any other text can be a name or a key."""
 
 
 def is_test_of_placeholders(node: exp.Expression) -> bool:
@@ -45,11 +53,17 @@ def _is_constant(node: exp.Expression) -> bool:
 
 
 def _names_somebody(node: exp.Literal) -> bool:
-    """Whether a constant looks like a key, a phone or an address. 0, 999 and longer, and negative numbers do not."""
-    name = node.name.strip()
-    digits = [sign for sign in name if sign.isdigit()]
-    if isinstance(node.parent, exp.Neg):
+    """Whether a constant can be somebody's: all but the words and numbers that stand for none."""
+    name = node.name.strip().lower()
+    try:
+        number = Decimal(name)
+    except InvalidOperation:
+        return name not in _NOBODY
+    if not number.is_finite():
+        return name not in _NOBODY
+    if isinstance(node.parent, exp.Neg) or number.is_signed() or not number:
         return False
-    if name.isdigit():
-        return set(digits) != {"0"} and (set(digits) != {"9"} or len(digits) < _NINES)
-    return "@" in name or (len(digits) >= _MANY and len(set(digits)) > 1)
+    if number.adjusted() > _LONGEST:
+        return True
+    digits = format(number.quantize(1) if number == number.to_integral_value() else number, "f")
+    return set(digits) != {"9"} or len(digits) < _NINES

@@ -179,6 +179,10 @@ def engine_of(facets: Mapping[str, Any], draft: Draft) -> None:
             draft.engines.add(engine)
 
 
+_CHECKERS = frozenset({"greatexpectations", "soda", "sodacore", "sodasql"})
+"""Tools that do nothing but check, in small letters without marks."""
+
+
 def unread_of(facets: Mapping[str, Any], draft: Draft) -> None:
     """The run facet `extractionError`: its producer could not read some of the run's statements, and left them out.
 
@@ -192,9 +196,26 @@ def unread_of(facets: Mapping[str, Any], draft: Draft) -> None:
         draft.unread.add(f"{failed} of its {total} statements" if counted else "some of its statements")
 
 
-def is_checked(item: Mapping[str, Any]) -> bool:
-    """Whether an event says of an input that its values were checked."""
-    return any(
+def _is_check(event: Mapping[str, Any]) -> bool:
+    """Whether an event comes from what only checks data, by its job's type, its producer or its own facets.
+
+    Airflow's events have facets of data quality only where an operator checks. Other jobs check what they read and
+    then write it.
+    """
+    job, run = (value if isinstance(value := event.get(key), dict) else {} for key in ("job", "run"))
+    of_job, of_run = (value if isinstance(value := one.get("facets"), dict) else {} for one in (job, run))
+    kind = value if isinstance(value := of_job.get("jobType"), dict) else {}
+    integration, type_ = (str(kind.get(key, "")).lower() for key in ("integration", "jobType"))
+    producer = str(event.get("producer", "")).lower().replace("-", "").replace("_", "")
+    if "sql" in of_job and integration != "airflow":
+        return integration == "dbt" and type_ == "test"
+    tool = integration.replace("_", "") in _CHECKERS or any(f"/{name}" in producer for name in _CHECKERS)
+    return tool or integration == "airflow" or type_ == "test" or "great_expectations_meta" in of_run
+
+
+def is_checked(item: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
+    """Whether an event, of what only checks data, says of an input that its values were checked."""
+    return _is_check(event) and any(
         isinstance(item.get(k), dict) and not item[k].keys().isdisjoint(_CHECKS) for k in ("facets", "inputFacets")
     )
 

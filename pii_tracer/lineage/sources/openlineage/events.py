@@ -201,7 +201,7 @@ class _Reader:
                 draft.inputs.add(found.id)
                 self._facets(found, draft, at)
                 self._made_before(found, at)
-                if is_checked(item):
+                if is_checked(item, event):
                     draft.checked.add(found.id)
         for item in a_list(event.get("outputs"), "outputs", draft.of(None)):
             found = dataset_of(item, "an output", draft)

@@ -167,9 +167,9 @@ def _known(run: Run, siblings: list[Run]) -> bool:
 
 def _is_test(run: Run) -> bool:
     """A test, which writes no rows: one of dbt (job `project.….test`, four parts or more), or one whose inputs are all
-    said to be checked (facets of data quality). No code is told of it.
+    checked by what does nothing else (`is_checked`), and which completed. No code is told of it.
     """
-    if run.inputs <= run.checked and not run.code:
+    if run.inputs <= run.checked and not run.code and run.ended is Ended.COMPLETE:
         return True
     return run.proof.job.endswith(".test") and run.proof.job.count(".") >= 3 and not run.sql and not run.code
 

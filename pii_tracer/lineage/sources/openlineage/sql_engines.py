@@ -52,6 +52,11 @@ Not `hive`: several engines read the tables of one metastore.
 QUOTES_TEXT = frozenset({"spark", "databricks", "hive", "bigquery", "mysql"})
 """Dialects in which a text stands in double quotes, and no name."""
 
+QUOTES_BY_SETTING = frozenset({"mysql"})
+"""Those of them in which a server's setting makes it a name (ANSI_QUOTES:
+https://dev.mysql.com/doc/refman/8.4/en/sql-mode.html), whoever says that it is this dialect.
+"""
+
 _QUOTED = re.compile(r'"([^"]+)"')
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _QUERY = re.compile(r"\s*(?:(?:--[^\n]*\n|/\*.*?\*/)\s*)*(?:SELECT\b|WITH\b|\()", re.IGNORECASE | re.DOTALL)

@@ -10,7 +10,7 @@ from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.events import Events, Run
 from pii_tracer.lineage.sources.openlineage.own_names import OwnNames, own_names, together
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras, Statements
-from pii_tracer.lineage.sources.openlineage.sql_engines import QUOTES_TEXT, in_double_quotes
+from pii_tracer.lineage.sources.openlineage.sql_engines import QUOTES_BY_SETTING, QUOTES_TEXT, in_double_quotes
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, parsed
 from pii_tracer.lineage.sources.statement_templates import skeleton, stands_for_all
 from pii_tracer.lineage.sql.sql_lineage import known_dialect
@@ -41,18 +41,28 @@ def told_by_events(events: Events, dialect: str, names: Names, eras: Eras, ledge
 
 
 def _doubt_quotes(run: Run, dialect: str, ledger: Ledger) -> None:
-    """A gap where a name of the run's own tables stands in double quotes, and nobody knows what these mean there."""
-    quoted = {w for text, named in run.sql if not named and dialect in QUOTES_TEXT for w in in_double_quotes(text)}
-    tables = run.inputs | run.outputs if quoted else ()
-    words = {c.name.lower() for d in tables for c in ledger.columns.get(d, ())}
+    """A gap where a name of the run's own tables stands in double quotes, and nobody knows what these mean there.
+
+    Of a dialect in which a setting decides it, also where an event or the place of the tables tells the dialect.
+    """
+    columns = {c.name.lower() for d in run.inputs for c in ledger.columns.get(d, ())}
+    tables = run.inputs | run.outputs
+    words = columns | {c.name.lower() for d in tables for c in ledger.columns.get(d, ())}
     words |= {part.lower() for d in tables for part in d.name.replace('"', "").split(".")}
-    if quoted & words:
+    for text, named in run.sql:
+        if not (dialect in QUOTES_TEXT if not named else named in QUOTES_BY_SETTING):
+            continue
+        if not in_double_quotes(text) & (columns if named else words):
+            continue
+        why = "unless a setting makes them names" if named else "and no event names its dialect"
         reason = (
-            f"the SQL of job {run.proof.job} has names of its tables in double quotes, which mean texts in {dialect}, "
-            "and no event names its dialect"
+            f"the SQL of job {run.proof.job} has names of its tables in double quotes, which mean texts in "
+            f"{named or dialect}, {why}"
         )
+        closes = "let what sends the events name the dialect, or name it in the estate file"
+        if named:
+            closes = "write the names without double quotes or in backticks, or give the columns in the events"
         for output in sorted(run.outputs - run.told) if run.outputs else (None,):
-            closes = "let what sends the events name the dialect, or name it in the estate file"
             ledger.gap(output, LineageGapKind.UNKNOWN_DIALECT, reason, run.proof, closes)
 
 

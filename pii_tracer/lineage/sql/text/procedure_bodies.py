@@ -41,9 +41,11 @@ _FOREIGN = re.compile(r"\bLANGUAGE\s+'?(?!SQL\b|PLPGSQL\b)(?P<name>\w+)", re.IGN
 _NOT_A_BLOCK = frozenset({"TRAN", "TRANSACTION", "WORK", "STATEMENT", ";", ""})
 _CLOSED_APART = frozenset({"IF", "LOOP", "WHILE", "REPEAT", "FOR"})
 """What END closes without a BEGIN before it: `END IF`."""
+_CONDITION = r"(?:NOT\s+FOUND\b|SQLSTATE\s+(?:VALUE\s+)?(?:'[^']*'|\"[^\"]*\")|`[^`]+`|[\w.]+)"
+"""What a handler is for; behind the list stands its statement: https://dev.mysql.com/doc/refman/8.4/en/declare-handler.html."""
 _CONTROL = re.compile(
     r"^\s*(?:(?:ELSE?IF|ELSIF|IF|WHEN)\b(?:(?!\bTHEN\b).)*\bTHEN\b|(?:WHILE|FOR)\b(?:(?!\b(?:DO|LOOP)\b).)*\b(?:DO|LOOP)\b"
-    r"|DECLARE\s+\w+\s+HANDLER\s+FOR\b(?:(?!\b(?:BEGIN|INSERT|UPDATE|DELETE|MERGE|REPLACE|SET|CALL|SELECT)\b).)*"
+    rf"|DECLARE\s+\w+\s+HANDLER\s+FOR\s+{_CONDITION}(?:\s*,\s*{_CONDITION})*"
     r"|\w+\s*:\s*(?=(?:BEGIN|LOOP|WHILE|REPEAT|FOR)\b)"
     r"|CASE\b(?:(?!\bTHEN\b).)*\bTHEN\b|BEGIN\b(?!\s+(?:TRAN|WORK))(?:\s+(?:TRY|CATCH|ATOMIC)\b)?|ELSE|LOOP|REPEAT|EXCEPTION|RETURN\s+QUERY"
     r"|END(?:\s+(?:TRY|CATCH|IF|LOOP|WHILE|REPEAT|FOR|CASE)\b)?)",
