@@ -1,0 +1,62 @@
+"""Keys of several columns in a bucket of Cloud Storage; Azure has the same reader of places, planner and executor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.gcs.shop import Shop
+from tests.gcssupport import Gcs
+from tests.kits.tenants_kit import ASHA, BY_KEY, ESTATE, OTHERS, WRITERS, Row, erased, opened, waived
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json", "orc", "avro"])
+def test_one_person_leaves_and_her_namesake_of_another_tenant_stays(gcs: Gcs, tmp_path: Path, kind: str) -> None:
+    """An old generation holds her by the key alone, and another one holds nobody: only the first goes."""
+    shop, write = Shop.of(gcs, tmp_path), WRITERS[kind]
+    shop.export("out", f"a.{kind}", write(*OTHERS, BY_KEY))
+    shop.export("out", f"a.{kind}", write(ASHA, *OTHERS))
+    shop.export("out", f"b.{kind}", write(*OTHERS[:1]))
+    shop.export("out", f"b.{kind}", write(BY_KEY, *OTHERS))
+    plan = erased(shop, 2, lambda: (), ())
+    deleted = [step for step in plan["steps"] if step["action"] == "object_delete_versions"]
+    assert [len(step["parameters"]["versions"]) for step in deleted] == [1]
+    texts = (shop.read(f"out/{name}.{kind}") for name in "ab")
+    if kind in ("csv", "json"):
+        assert list(texts) == [write(*OTHERS), write(*OTHERS)]
+
+
+def planned(shop: Shop) -> tuple[list[str], list[str]]:
+    """The kinds of gaps that nobody waived, and the places of copies in the bucket."""
+    opened(shop)
+    _, plan = shop.plan(**ESTATE)
+    return [gap["kind"] for gap in plan["gaps"] if gap["id"] in waived(plan)], [
+        copy["location"] for copy in plan["copies"] if copy["location"].startswith("gs:")
+    ]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "json"])
+def test_a_folder_with_her_namesake_alone_holds_nobody(gcs: Gcs, tmp_path: Path, kind: str) -> None:
+    shop = Shop.of(gcs, tmp_path)
+    shop.export("out", f"a.{kind}", WRITERS[kind](*OTHERS))
+    assert planned(shop) == ([], [])
+
+
+def test_an_old_generation_without_the_tenant_is_a_gap(gcs: Gcs, tmp_path: Path) -> None:
+    """Whose its rows are nobody knows: it is neither deleted nor clean."""
+    shop = Shop.of(gcs, tmp_path)
+    shop.export("out", "a.csv", b"uid,mail\n7,\n")
+    shop.export("out", "a.csv", WRITERS["csv"](BY_KEY, *OTHERS))
+    gaps, found = planned(shop)
+    assert gaps == ["key_of_several", "object_place"]
+    assert found == []
+
+
+@pytest.mark.parametrize(("row", "clean"), [(BY_KEY, False), (OTHERS[0], True), (OTHERS[4], True)])
+def test_the_verification_finds_her_and_not_her_namesake(gcs: Gcs, tmp_path: Path, row: Row, clean: bool) -> None:
+    shop = Shop.of(gcs, tmp_path)
+    shop.export("out", "a.csv", WRITERS["csv"](BY_KEY, *OTHERS))
+    erased(shop, 1, lambda: (shop.read("out/a.csv"),), (WRITERS["csv"](*OTHERS),))
+    shop.put("out/late.csv", WRITERS["csv"](row))
+    assert (shop.verify() == 0) is clean
