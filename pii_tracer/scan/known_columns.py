@@ -25,6 +25,11 @@ def key_columns(match: Match | None, root: Folder | None = None, kind: Format | 
     return KeyColumns(columns, RowKeys.of(match, kind) if kind else None)
 
 
+def row_columns(match: Match | None, kind: Format) -> KeyColumns:
+    """No columns of which a cell is compared as a whole; rows are compared with keys of several columns."""
+    return KeyColumns(rows=RowKeys.of(match, kind))
+
+
 def with_columns_made(columns: Iterable[str], root: Folder | None) -> frozenset[str]:
     """Columns, and the format's own columns where all they are made of is among them."""
     given = frozenset(columns)

@@ -19,23 +19,24 @@ from planners.step_drafts import slug
 
 def not_compared(found: Survey, world: World) -> list[Gap]:
     """A gap for each place that a plan for a key of several columns cannot look into; none for a key of one."""
+    return [gap for place in _places(found, world) for gap in not_compared_place(found, *place)]
+
+
+def not_compared_place(found: Survey, what: str, place: str, dataset: DatasetId | None) -> list[Gap]:
+    """The gap of one place; none for a key of one column. what: the kind of place, for people."""
     if not found.subject.several_columns:
         return []
-    key = found.subject.key
-    gaps = []
-    for what, place, dataset in _places(found, world):
-        gaps.append(
-            Gap(
-                id=f"gap-{GapKind.KEY_OF_SEVERAL}-{slug(found.subject.name)}-{slug(place)}",
-                dataset=dataset,
-                kind=GapKind.KEY_OF_SEVERAL,
-                reason=f"{what} {place} is searched for the persons' identifiers, and not for {key}: no step there"
-                " compares several columns. Rows that are found by this key alone stay. Its owner erases them, or"
-                " a named person who looked waives this",
-                evidence=f"the key of `{found.subject.name}` has several columns",
-            )
+    return [
+        Gap(
+            id=f"gap-{GapKind.KEY_OF_SEVERAL}-{slug(found.subject.name)}-{slug(place)}",
+            dataset=dataset,
+            kind=GapKind.KEY_OF_SEVERAL,
+            reason=f"{what} {place} is searched for the persons' identifiers, and not for {found.subject.key}: nothing"
+            " there is compared with several columns. What is found by this key alone stays. Its owner erases it, or a"
+            " named person who looked waives this",
+            evidence=f"the key of `{found.subject.name}` has several columns",
         )
-    return gaps
+    ]
 
 
 def searched_in_rows(found: Survey) -> Override:
@@ -82,7 +83,6 @@ def _places(found: Survey, world: World) -> Iterator[tuple[str, str, DatasetId |
     compared = {state.location for state in inventory.tables}
     compared |= {p for seen in (world.hdfs, world.stored) for p, found in seen.items() if found.state is not None}
     yield from (("the vault", one.location, None) for one in inventory.vaults)
-    yield from (("the topic", one.location, one.dataset) for one in inventory.topics)
     yield from (("the repository", one.location, None) for one in inventory.lakefs)
     places: list[tuple[str, DatasetId | None]] = [(str(one.location), one.dataset) for one in inventory.remote]
     places += [(str(one.location), None) for one in inventory.hdfs]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from deltalake import write_deltalake
 
-from tests.gcs.shop import Shop
+from tests.gcs.shop import BUCKET, Shop
+from tests.gcs.tables import Lake, put_all
 from tests.gcssupport import Gcs
-from tests.kits.tenants_kit import ASHA, BY_KEY, ESTATE, OTHERS, WRITERS, Row, erased, opened, waived
+from tests.kits.tenants_kit import ASHA, BY_KEY, ESTATE, OTHERS, WRITERS, Row, as_table, erased, opened, waived
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json", "orc", "avro"])
@@ -60,3 +62,40 @@ def test_the_verification_finds_her_and_not_her_namesake(gcs: Gcs, tmp_path: Pat
     erased(shop, 1, lambda: (shop.read("out/a.csv"),), (WRITERS["csv"](*OTHERS),))
     shop.put("out/late.csv", WRITERS["csv"](row))
     assert (shop.verify() == 0) is clean
+
+
+def put_table(shop: Shop, folder: str, *rows: Row) -> None:
+    write_deltalake(shop.base / "made" / folder, as_table(*rows))
+    put_all(shop, shop.base / "made" / folder, folder)
+
+
+def test_a_table_is_erased_by_the_whole_key_though_no_byte_shows_her(gcs: Gcs, tmp_path: Path) -> None:
+    shop = Lake.of(gcs, tmp_path)
+    opened(shop)
+    shop.exports.append("t")
+    put_table(shop, "t", BY_KEY, *OTHERS)
+    code, plan = shop.plan(**ESTATE)
+    assert (code, waived(plan)) == (0, [])
+    (copy,) = (copy for copy in plan["copies"] if copy["location"].startswith("gs:"))
+    assert (copy["strategy"], copy["found"]["rows"], copy["found"]["files_with_person"]) == ("delete_by_key", 1, 0)
+    actions = [step["action"] for step in plan["steps"] if step["copy"] == copy["id"]]
+    assert actions == [
+        "delta_delete_rows",
+        "delta_purge",
+        "delta_vacuum",
+        "delta_clean_log",
+        "object_clear_versions",
+        "verify_copy",
+    ]
+
+
+def test_a_held_object_of_a_table_is_a_gap_though_no_byte_shows_her(gcs: Gcs, tmp_path: Path) -> None:
+    """Without a hit the place was taken for one in which nobody is, and the step would have failed half-way."""
+    shop = Lake.of(gcs, tmp_path)
+    opened(shop)
+    shop.exports.append("t")
+    put_table(shop, "t", BY_KEY, *OTHERS)
+    gcs.buckets[BUCKET].objects[-1]["temporaryHold"] = True
+    _, plan = shop.plan(**ESTATE)
+    assert [gap["kind"] for gap in plan["gaps"] if gap["id"] in waived(plan)] == ["object_held"]
+    assert not [step for step in plan["steps"] if step["action"] == "delta_delete_rows"]

@@ -20,6 +20,9 @@ from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.rows.file_rows import Row, rows_of
 
+_ALONE = PLAIN | {Format.KAFKA}
+"""Formats in which each row that lies there counts."""
+
 Values = Mapping[str, frozenset[str]]
 """The texts of persons' keys (`pii_tracer.model.key_columns`) in all spellings, by key set."""
 
@@ -39,7 +42,7 @@ class RowKeys:
     def of(cls, match: Match | None, kind: Format) -> RowKeys | None:
         """Of a place whose rows are found so; None where no key has several columns, or a log says what counts."""
         terms = tuple(term for term in match.terms if term.beside) if match else ()
-        return cls(kind, terms) if terms and kind in PLAIN else None
+        return cls(kind, terms) if terms and kind in _ALONE else None
 
     @property
     def described(self) -> list[Any]:
@@ -119,7 +122,7 @@ def _text_at(row: Row, part: KeyPart) -> str | None:
         if isinstance(access, FieldAccess):
             value = _field(value, access.name)
             continue
-        value = _parsed(value) if isinstance(value, str) else value
+        value = _parsed(value) if isinstance(value, str) else value  # a record is parsed already
         for name in access.path:
             value = value.get(name) if isinstance(value, Mapping) else None
     return _text(value)
