@@ -82,7 +82,6 @@ def _places(found: Survey, world: World) -> Iterator[tuple[str, str, DatasetId |
     inventory = world.inventory
     compared = {state.location for state in inventory.tables}
     compared |= {p for seen in (world.hdfs, world.stored) for p, found in seen.items() if found.state is not None}
-    yield from (("the vault", one.location, None) for one in inventory.vaults)
     yield from (("the repository", one.location, None) for one in inventory.lakefs)
     places: list[tuple[str, DatasetId | None]] = [(str(one.location), one.dataset) for one in inventory.remote]
     places += [(str(one.location), None) for one in inventory.hdfs]
