@@ -71,6 +71,7 @@ from planners.copies.scan_evidence import (
     LakefsEvidence,
     TopicEvidence,
 )
+from planners.copies.whole_keys import WholeKeys
 from planners.keys.key_tables import declared_edges
 from planners.locate.edge_effects import declared_anonymisers
 from planners.locate.key_location import follow
@@ -247,12 +248,13 @@ def make_plan(
     patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
     refuse_telling_texts(requests, reason, planner, waivers, patterns, out)
     numbers = other_numbers(surveys, graph, inventory, estate, paths, say)
-    searched = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say, numbers)
+    short, whole = any(k.weak for k in key_sets), WholeKeys.of(surveys, inventory)
+    searched = search_places(inventory, estate, patterns, short, say, numbers, whole)
     searchers = searchers_with_ledger(settings, estate, say)
-    hdfs = search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say, numbers)
+    hdfs = search_hdfs(inventory, estate, patterns, short, say, numbers, whole)
     tables = {state.location for state in inventory.tables}
     folders = {place: seen.evidence for place, seen in hdfs.items() if seen.evidence and place not in tables}
-    stored = search_object_places(inventory, estate, patterns, as_of, say, numbers)
+    stored = search_object_places(inventory, estate, patterns, as_of, say, numbers, whole)
     folders |= {place: seen.evidence for place, seen in stored.items() if seen.evidence and place not in tables}
     by_folder = ((p, seen.evidence) for found in (hdfs, stored) for p, seen in found.items() if p in tables)
     there = {place: told for place, told in by_folder if told}

@@ -173,6 +173,7 @@ class _Columns:
         self._rest = frozenset(c.name for c in state.columns if c.name.lower() not in keys)
         self._folders = self._rest & set(state.partition_columns)
         self._expected = {t.label().lower() for t in match.terms if not t.beside}
+        self._whole = {t.label().lower() for t in match.terms if t.beside}
         # what a format writes beside the columns is made of them
         self._made = format_of(state.format).added_columns
 
@@ -185,6 +186,8 @@ class _Columns:
         if self._made and place.column.startswith(self._made):
             return frozenset()
         label = place.column.lower()
+        if label in self._whole:
+            return frozenset()
         for top in _tops(label):
             if columns := self._names.get(top):
                 now = {name.lower() + label[len(top) :] for name in columns}
