@@ -53,13 +53,15 @@ class OthersRows:
     """Rows that are not the persons' and hold a value of theirs in a column.
 
     column: label as `Hit.column`. more: there may be more rows than were counted. offers: the part of the estate file
-    that can say what the column is, by what stands in it; None where its values tell neither.
+    that can say what the column is, by what stands in it; None where its values tell neither. persons: references of
+    those whose values were met.
     """
 
     column: str
     rows: int
     more: bool = False
     offers: Literal["other_keys", "not_keys"] | None = None
+    persons: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from pii_tracer.model.datasets import Carries, DatasetId, Strategy
 from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import Gap
+from planners.copies.derived_keys import Derived
 from planners.copies.executor_support import astray, no_rebuild, unsupported
-from planners.copies.match_keys import Derived
 from planners.copies.scan_evidence import Evidence
 from planners.formats.registry import planner_of
 from planners.gaps.declared_keys import silent_key

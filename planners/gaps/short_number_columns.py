@@ -20,7 +20,7 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
-from planners.copies.match_keys import everybodys
+from planners.copies.derived_keys import everybodys
 from planners.copies.scan_evidence import Digits, Evidence
 from planners.locate.edge_effects import value_edges
 from planners.locate.key_location import Carriage

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pii_tracer.app.persons_apart.values_by_person import ValuesByPerson, whose
 from pii_tracer.app.planning.person_counts import left_to_spark
 from pii_tracer.app.planning.short_number_columns import take_values
 from pii_tracer.lake.careful_reading import Readings
@@ -70,11 +71,12 @@ def others_rows(
     readings: Readings,
     say: Callable[[str], None],
     digits: Mapping[str, tuple[KeyDigits, ...]],
+    owners: ValuesByPerson | None,
 ) -> dict[str, tuple[OthersRows, ...]]:
     """By location of a table in which persons' rows are found by a match: values of theirs in other rows.
 
     patterns_at: what is looked for in the table at a location. digits: by location, short numbers that look like the
-    key; others say nothing.
+    key; others say nothing. owners: asked whose values stand in the rows that are found; nobody asks where None.
 
     A table that cannot be read is a gap; one that only Spark reads, or whose keys it alone compares, is said.
     """
@@ -94,7 +96,7 @@ def others_rows(
                 ]
                 for root in _roots(state, by_location)
             }
-            rows = _Rows(state, match, mentions, survey, patterns_at(state.location), like)
+            rows = _Rows(state, match, mentions, survey, patterns_at(state.location), like, owners)
             look = partial(_look_at, rows, seen, evidence.get(state.location), paths, say)
             readings.table(state, look, None, _UNTOLD)
             found[state.location] = (*found.get(state.location, ()), *rows.told)
@@ -217,9 +219,10 @@ class _Rows:
         survey: Survey,
         patterns: Patterns,
         like: Like,
+        owners: ValuesByPerson | None,
     ) -> None:
         self.state = state
-        self._like = like
+        self._like, self._owners = like, owners
         self._match = match or Match(terms=())
         self._mentions = mentions
         self.places = Match(terms=(*self._match.terms, *(t for m in mentions for t in m.match.terms)))
@@ -227,6 +230,7 @@ class _Rows:
         self.patterns = patterns
         self._survey = survey
         self._counts: Counter[str] = Counter()
+        self._persons: dict[str, set[str]] = {}
         self._more_than_keys: set[str] = set()
         self._values: dict[str, set[str]] = {}
 
@@ -234,7 +238,10 @@ class _Rows:
     def told(self) -> tuple[OthersRows, ...]:
         """What was found, by column."""
         found = sorted(self._counts.items())
-        return tuple(OthersRows(name, min(n, MOST), n >= MOST, self._offers(name)) for name, n in found)
+        return tuple(
+            OthersRows(name, min(n, MOST), n >= MOST, self._offers(name), frozenset(self._persons.get(name, ())))
+            for name, n in found
+        )
 
     def _offers(self, label: str) -> Literal["other_keys", "not_keys"] | None:
         """What can be said of a column in which nothing but keys was found, by all that stands in it."""
@@ -284,10 +291,24 @@ class _Rows:
             return
         if rows.num_rows == 1:
             self._counts.update(labels)
+            self._ask_whose(rows, labels)
             return
         half = rows.num_rows // 2
         self._count(rows.slice(0, half))
         self._count(rows.slice(half))
+
+    def _ask_whose(self, row: pa.RecordBatch, labels: Collection[str]) -> None:
+        """Keep whose values stand in these columns of a row that holds some."""
+        from pii_tracer.scan.decode.arrow import search_batch
+
+        if self._owners is None:
+            return
+        looked = Collector(self._owners.patterns)
+        search_batch(row, looked, "data")
+        for hit in looked.hits():
+            label = hit.column or row.schema.names[0]
+            if label in labels:
+                self._persons.setdefault(label, set()).update(whose([hit.key_set], self._key_sets))
 
     def _labels(self, rows: pa.RecordBatch) -> frozenset[str]:
         from pii_tracer.scan.decode.arrow import search_batch
