@@ -45,7 +45,7 @@ _PLACES: Mapping[str, str] = {
     "<n>": _NAME,
     "<tail>": rf"(?: (?!{_any(*_MOVES.split())}\b)\S+)*",
     "<rules>": rf"(?: (?!{_any(*_QUERIES.split())}\b)\S+)*",
-    "<rights>": r"(?: (?!(?:AS|FROM|INTO|VALUES|WHERE|JOIN|=)(?: |$))\S+)*",
+    "<rights>": r"(?: (?!(?:AS|FROM|INTO|VALUES|WHERE|JOIN|=|TO (?:SHARE|DATASHARE))(?: |$))\S+)*",
     "<exists>": r"(?:IF (?:NOT )?EXISTS )?",
 }
 """`<tail>`: words none of which moves data. `<rules>`: an expression, without a query. `<rights>`: what names kinds of
@@ -109,7 +109,8 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
     "what the engine uses": (
         f"CREATE (?:OR REPLACE )?(?:TEMP(?:ORARY)? |GLOBAL |LOCAL )?{_ENGINE}<tail>",
         f"(?:ALTER|DROP) (?:TEMP(?:ORARY)? )?{_ENGINE}<rules>",
-        "CREATE (?:OR REPLACE )?(?:EXTERNAL )?(?:CATALOG|LOCATION|SERVER|FOREIGN DATA WRAPPER)<rules>",
+        "CREATE (?:OR REPLACE )?(?:EXTERNAL )?(?:LOCATION|SERVER|FOREIGN DATA WRAPPER)<rules>",
+        "CREATE (?:OR REPLACE )?(?:EXTERNAL )?CATALOG(?! <exists><n> USING SHARE)<rules>",
         "ALTER (?:ACCOUNT|SYSTEM|SERVER CONFIGURATION|SERVER|ORGANIZATION)<tail>",
         "(?:SYSTEM|RECONFIGURE|SHUTDOWN|KILL|DBCC|FLUSH|PURGE|DISCARD|REINDEX|CHECKPOINT|INSTALL|UNINSTALL)<tail>",
         "REMOVE WIDGET <n>",

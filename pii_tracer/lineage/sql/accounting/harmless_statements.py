@@ -62,6 +62,8 @@ def without_data(node: exp.Expression) -> bool:
             return True  # it shows how a statement would run
         if word == "VACUUM" and re.search(r"\bINTO\b", rest, re.IGNORECASE):
             return False  # SQLite: a copy of the database
+        if word == "GRANT" and re.search(r"\bTO\s+(?:DATA)?SHARE\b", rest, re.IGNORECASE):
+            return False  # it gives others the rows
         return word in _QUIET_COMMANDS and (word in _SPEAKS_OF_VERBS or not _MOVES.search(rest))
     if isinstance(node, exp.Describe):
         return str(node.args.get("style") or "").upper() not in ("ANALYZE", "ANALYSE")
