@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import yaml
 
 from reports.escape import visible
+from reports.wording import counted
 
 MOST_OTHERS = 8
 """Further candidates for a source that a comment names."""
@@ -84,6 +85,10 @@ class DraftLike(Protocol):
     def unread(self) -> Sequence[str]: ...
     @property
     def gaps(self) -> Sequence[str]: ...
+    @property
+    def placed(self) -> bool: ...
+    @property
+    def uncompiled(self) -> Sequence[str]: ...
 
 
 def estate_yaml(draft: DraftLike) -> str:
@@ -98,7 +103,8 @@ def _lines(draft: DraftLike) -> Iterator[str]:
     yield f"estate: {_word(draft.estate)}"
     yield "environment: local            # local | production (production needs signed approvals)"
     yield from _catalogs(draft)
-    yield f"roots: {_word(list(draft.places.roots))}"
+    placed = "   # guess: where the catalogs' tables lie" if draft.placed else ""
+    yield f"roots: {_word(list(draft.places.roots))}{placed}"
     if draft.dev_roots:
         yield f"dev_roots: {_word(list(draft.dev_roots))}   # guess: by the folders' names"
     if draft.places.s3:
@@ -182,16 +188,20 @@ _OneLine.add_representer(str, _text)
 
 def draft_lines(draft: DraftLike) -> Iterator[str]:
     """What was found, for the terminal."""
-    yield f"found {draft.tables} tables and folders with data"
+    yield f"found {counted(draft.tables, 'table or folder', 'tables and folders')} with data"
     if draft.subjects:
         first = draft.subjects[0]
         yield (
             f"guess: persons are known from {visible(first.source)} by {visible(first.key)};"
-            f" {len(first.identifiers)} identifying columns, {len(first.further)} further tables with the key"
+            f" {counted(len(first.identifiers), 'identifying column')},"
+            f" {counted(len(first.further), 'further table')} with the key"
         )
     else:
         yield "no table looks as if it knew persons: write `subjects` by hand"
     if draft.unread:
-        yield f"{len(draft.unread)} tables were judged by the names of their columns alone"
+        tables = counted(len(draft.unread), "table was", "tables were")
+        yield f"{tables} judged by the names of columns alone"
+    for project in draft.uncompiled:
+        yield f"{visible(project)} has no target/manifest.json yet: run `dbt compile` there before `pii-tracer harvest`"
     if draft.gaps:
         yield f"not all is clear: {', '.join(draft.gaps)}; `pii-tracer inventory` says where"

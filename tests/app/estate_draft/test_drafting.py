@@ -89,6 +89,27 @@ def test_lineage_is_told_apart(lake: Path) -> None:
     assert (estate.lineage.sql, estate.lineage.events, estate.lineage.dbt) == (("jobs",), ("events.ndjson",), ("shop",))
 
 
+def test_a_dbt_project_without_a_manifest_says_how_to_make_it(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (lake / "shop").mkdir()
+    (lake / "shop" / "dbt_project.yml").write_text("name: shop\n")
+    made(lake, "--discover", str(lake / "lake"), "--lineage", str(lake / "shop"))
+    assert "shop has no target/manifest.json yet: run `dbt compile` there" in capsys.readouterr().out
+    words = ["--estate", str(lake / "pii-tracer.yaml"), "--state", str(lake / "state")]
+    assert cli(["harvest", *words]) == ExitCode.ERROR
+    said = capsys.readouterr().err
+    assert "the dbt project has no manifest" in said
+    assert f"where: {lake / 'shop/target/manifest.json'}" in said
+    assert "run `dbt compile` in the project" in said
+
+
+def test_a_folder_above_the_root_makes_no_development_clones(tmp_path: Path) -> None:
+    """Whoever names a folder means it, wherever it lies; `dev` in the way there says nothing of its tables."""
+    write_deltalake(tmp_path / "dev/disk1/crm/customers", USERS)
+    write_deltalake(tmp_path / "dev/disk1/sandbox/customers", USERS)
+    estate = made(tmp_path / "mine", "--discover", str(tmp_path / "dev/disk1"))
+    assert estate.dev_roots == (str(tmp_path / "dev/disk1/sandbox"),)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
