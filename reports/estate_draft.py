@@ -34,6 +34,19 @@ class FurtherLike(Protocol):
     def shared(self) -> float | None: ...
 
 
+class MentionedLike(Protocol):
+    """A column with the source's values (`planners.draft.subject_guesses.Mentioned`)."""
+
+    @property
+    def table(self) -> str: ...
+    @property
+    def column(self) -> str: ...
+    @property
+    def of(self) -> str | None: ...
+    @property
+    def shared(self) -> float: ...
+
+
 class SubjectLike(Protocol):
     """A table that may know persons (`planners.draft.subject_guesses.SubjectGuess`)."""
 
@@ -49,6 +62,8 @@ class SubjectLike(Protocol):
     def identifiers(self) -> Mapping[str, GuessLike]: ...
     @property
     def further(self) -> Sequence[FurtherLike]: ...
+    @property
+    def mentioned(self) -> Sequence[MentionedLike]: ...
 
 
 class PlacesLike(Protocol):
@@ -152,8 +167,10 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
     yield "    identifiers:              # guess: columns that identify a person by themselves"
     for column, guess in first.identifiers.items():
         yield f"      - {_word({'column': column, 'category': guess.category})}   # by its {guess.by}"
-    if first.further:
-        yield "    tables:                   # guess: further tables with the same key, by the column's name"
+    taken = any(table.shared is None or table.shared > 0 for table in first.further)
+    if first.further or first.mentioned:
+        mark = "" if taken else "# "  # a list of comments alone is no list
+        yield f"    {mark}tables:                   # guess: further tables with the same key, by the column's name"
     for table in first.further:
         line = f"- {_word({'table': table.table, 'key': table.key})}"
         if table.shared is None:
@@ -162,6 +179,12 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
             yield f"      {line}   # {table.shared:.0%} of its keys are in the source"
         else:
             yield f"      # {line}   # none of its keys is in the source: other persons, or another number"
+    if first.mentioned:
+        yield "      # the source's values, under another name: take in what no job of the lineage makes. Two lines of one"
+        yield "      # table are two persons in a row: docs/where-is-the-key.md, `other_keys`"
+    for item in first.mentioned:
+        entry = {"table": item.table, "key": item.column} | ({"of": item.of} if item.of else {})
+        yield f"      # - {_word(entry)}   # {item.shared:.0%} of its values are in the source"
     if others:
         yield "  # other tables that may know persons:"
     for other in others[:MOST_OTHERS]:

@@ -102,6 +102,21 @@ def test_a_dbt_project_without_a_manifest_says_how_to_make_it(lake: Path, capsys
     assert "run `dbt compile` in the project" in said
 
 
+def test_columns_with_the_sources_values_are_comments_to_take_in(tmp_path: Path) -> None:
+    """Uncommented, the lines are right as they are; until then a table that a job makes stays lineage's."""
+    write_deltalake(tmp_path / "lake/crm/customers", USERS)
+    sent = pa.table({"sent_to": ["asha@north.example", "chen@north.example"]})
+    write_deltalake(tmp_path / "lake/mail/log", sent)
+    assert made(tmp_path, "--discover", str(tmp_path / "lake")).subjects[0].tables == ()
+    text = (tmp_path / "pii-tracer.yaml").read_text()
+    assert "- {table: mail.log, key: sent_to, of: contactEmail}" in text
+    (tmp_path / "pii-tracer.yaml").write_text(
+        text.replace("    # tables:", "    tables:").replace("      # - {table", "      - {table")
+    )
+    [table] = load_estate(tmp_path / "pii-tracer.yaml").subjects[0].tables
+    assert (table.table, table.key, table.of) == ("mail.log", "sent_to", "contactEmail")
+
+
 def test_a_folder_above_the_root_makes_no_development_clones(tmp_path: Path) -> None:
     """Whoever names a folder means it, wherever it lies; `dev` in the way there says nothing of its tables."""
     write_deltalake(tmp_path / "dev/disk1/crm/customers", USERS)
@@ -153,3 +168,11 @@ def test_tables_of_a_bucket_are_declared(
     [subject] = estate.subjects
     assert (subject.source, [t.table for t in subject.tables]) == ("crm.customers", ["exports.calls"])
     assert "71234501" not in (tmp_path / "pii-tracer.yaml").read_text() + capsys.readouterr().err
+
+
+def test_a_list_of_comments_alone_is_no_list(tmp_path: Path) -> None:
+    """The only further table has other keys: named in a comment, and the file is one that can be read."""
+    write_deltalake(tmp_path / "lake/crm/customers", USERS)
+    write_deltalake(tmp_path / "lake/fleet/trips", pa.table({"trip_id": [1], "customer_id": [900]}))
+    assert made(tmp_path, "--discover", str(tmp_path / "lake")).subjects[0].tables == ()
+    assert "# - {table: fleet.trips" in (tmp_path / "pii-tracer.yaml").read_text()
