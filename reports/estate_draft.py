@@ -180,8 +180,8 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
         else:
             yield f"      # {line}   # none of its keys is in the source: other persons, or another number"
     if first.mentioned:
-        yield "      # the source's values, under another name: take in what no job of the lineage makes. Two lines of one"
-        yield "      # table are two persons in a row: docs/where-is-the-key.md, `other_keys`"
+        yield "      # the source's values, under another name: take in what no job of the lineage makes."
+        yield "      # two lines of one table are two persons in a row: docs/where-is-the-key.md, `other_keys`"
     for item in first.mentioned:
         entry = {"table": item.table, "key": item.column} | ({"of": item.of} if item.of else {})
         yield f"      # - {_word(entry)}   # {item.shared:.0%} of its values are in the source"

@@ -121,6 +121,7 @@ class Verification:
             self.spark()
         for copy, told in asked:
             say(f"{told} ({pace.next()})")
+            baseline: Baseline | None
             if counted_by_spark(copy):
                 baseline = Verifier(self.spark(), self.keys).baseline(copy)
             elif copy.kind is CopyKind.TOPIC:

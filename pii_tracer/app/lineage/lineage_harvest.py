@@ -25,7 +25,6 @@ def harvest(
     from pii_tracer.lineage.sources.query_log.parse_workers import cores, parser_in
 
     estate = settings.estate()
-    show.step("inventory", "schemas from the catalogs")
     inventory = take_inventory(estate, settings.base, show.step)
     show.step("harvest")
     if on_spark:

@@ -176,3 +176,15 @@ def test_a_list_of_comments_alone_is_no_list(tmp_path: Path) -> None:
     write_deltalake(tmp_path / "lake/fleet/trips", pa.table({"trip_id": [1], "customer_id": [900]}))
     assert made(tmp_path, "--discover", str(tmp_path / "lake")).subjects[0].tables == ()
     assert "# - {table: fleet.trips" in (tmp_path / "pii-tracer.yaml").read_text()
+
+
+@pytest.mark.parametrize("words", [["inventory"], ["harvest"]])
+def test_whoever_waits_for_discovery_is_told_so(
+    lake: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    """A large lake takes minutes to list; every command that lists it says that it does."""
+    made(lake, "--discover", str(lake / "lake"))
+    said = capsys.readouterr().err
+    assert said.index("discovering what exists") < said.index("looking into")
+    cli([*words, "--estate", str(lake / "pii-tracer.yaml"), "--state", str(lake / "state")])
+    assert capsys.readouterr().err.count("discovering what exists") == 1
