@@ -10,10 +10,10 @@ REMEDIES: Mapping[str, str] = {
     GapKind.MISSING_ROOT: "Correct `roots`, or mount the place; then plan again.",
     GapKind.OUTSIDE_ROOTS: "Add its folder to `roots`, or waive it where the place is somebody else's.",
     GapKind.UNREADABLE: "Give the rights, repair, remove or rename it, or declare the encoding of a CSV folder.",
-    GapKind.OUTSIDE_LINK: "Remove the link, or add what it leads to to `roots`.",
+    GapKind.OUTSIDE_LINK: "Remove the link, or add the place that it leads to under `roots`.",
     GapKind.HIDDEN_DATA: "Look into it; remove it or give it a name that is not hidden.",
     GapKind.UNKNOWN_FILE: (
-        "Look into it; remove or move it, or waive it. No gap where the scan can read it and finds nothing."
+        "Look into it; remove or move it, or waive it. It is no gap once the scan can read it and finds nothing."
     ),
     GapKind.TWO_FORMATS: "Remove the metadata of the one that is no longer used, or split the folder.",
     GapKind.NESTED_TABLE: "Move the inner table out.",
@@ -105,7 +105,7 @@ REMEDIES: Mapping[str, str] = {
     GapKind.KAFKA_TOPIC: "Give the right to describe it and its settings.",
     GapKind.FOLLOWER_REPLICAS: "The cluster's owner looks at the brokers' disks, or somebody waives it.",
     GapKind.LAKEFS_REPOSITORY: "Correct address and rights, as the evidence says.",
-    GapKind.LAKEFS_DANGLING: "Give the repository rules, and let the run prepare a collection.",
+    GapKind.LAKEFS_DANGLING: "Set garbage collection rules for the repository, and let the run prepare a collection.",
     GapKind.LAKEFS_STORAGE: "Name `local_root`, or the estate's `s3`. A run under a waiver ends unverified.",
     GapKind.LAKEFS_MESSAGES: "Only a new repository is free of them.",
     GapKind.LAKEFS_IMPORTED: "Erase them where they lie, and import them again.",
