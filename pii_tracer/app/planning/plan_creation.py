@@ -103,6 +103,7 @@ def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True)
 
     stored: whether buckets are asked for archives and for what is treated as they are, bare folders in S3.
     """
+    say("discovering what exists")
     inventory = with_lake(with_stored_tables(discover(estate, base), estate), estate, EstatePaths(estate, base))
     archives = (*estate.archives, *_bare_in_s3(inventory)) if stored else ()
     if archives:
@@ -235,7 +236,6 @@ def make_plan(
     asked = [(r, r.subject.of(subject, r.id)) for subject, mine in _by_subject(estate, requests) for r in mine]
     references = {r.id: key.reference(r.subject.type, value) for r, value in asked}
     planned_requests(requests, references, estate.laws, as_of)  # before the long work
-    say("discovering what exists")
     inventory = with_remote(take_inventory(estate, base, say), estate, paths, say)
     say("harvesting lineage")
     harvested = take_lineage(settings, estate, inventory, say)
