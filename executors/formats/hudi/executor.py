@@ -28,6 +28,7 @@ from executors.formats.table_steps import (
     TableExecutor,
     name_of,
 )
+from executors.stores.hdfs.spark_rights import refuse_without_rights
 from executors.sweep.listed_files import Listed
 from executors.sweep.table_folders import (
     files_below,
@@ -46,6 +47,7 @@ from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI_REBUILD_METADATA,
 )
 from pii_tracer.lake.stores.any_place import AnyPlace
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
@@ -82,7 +84,7 @@ class HudiExecutor(TableExecutor):
         }
 
     def check(self, step: Step, copy: Copy | None) -> None:
-        """Raise `RunError` when there is no Hudi table, or when Spark does not know it by name."""
+        """Raise `RunError` when there is no Hudi table, or when Spark does not know it by name or may not write it."""
         folder = self._place(step)
         with refusals(folder):
             there = (folder / ".hoodie" / "hoodie.properties").is_file()
@@ -97,6 +99,8 @@ class HudiExecutor(TableExecutor):
                 where=_name(step),
                 todo="its owner raises it (`CALL upgrade_table`), then plan again",
             )
+        if isinstance(folder, HdfsPath):
+            refuse_without_rights(self._ctx.spark, str(folder), str(folder / ".hoodie"), str(self._timeline(step)))
 
     @contextmanager
     def _around(self, step: Step) -> Iterator[None]:

@@ -20,6 +20,7 @@ _BASE_FILE = re.compile(rf"{UUID}-\d+_[\d-]+_\d+\.(?:parquet|orc|hfile)", re.IGN
 _LOG_FILE = re.compile(rf"\.{UUID}-\d+_\d+\.log\.\d+_[\d-]+", re.IGNORECASE)
 """https://hudi.apache.org/tech-specs-1point0/#file-layout-hierarchy"""
 _CDC = "hoodie.table.cdc.enabled"
+_DATABASE = "hoodie.database.name"
 _INDEXES = "hoodie.table.metadata.partitions"
 _SECONDARY = "secondary_index_"
 _KEYS = {
@@ -54,6 +55,7 @@ class HudiPlanner(FormatPlanner):
             or _logs_changes(state)
             or _bootstrapped(state)
             or _indexed(state)
+            or _of_other_database(state)
             or _partitioned_by(state, keys)
         )
 
@@ -129,6 +131,18 @@ def _indexed(state: TableState) -> str | None:
     return (
         f"a Hudi table with a secondary index ({', '.join(found)}). The delete of the persons' rows fails in Hudi 1.2"
         " while it is there. Its owner drops it (DROP INDEX … ON the table), then plan again"
+    )
+
+
+def _of_other_database(state: TableState) -> str | None:
+    """A writer compares the database's name with the table's (`Config conflict`), and not the table's own name."""
+    told = state.properties.get(_DATABASE, "")
+    schema, _, name = (state.table or "").rpartition(".")
+    if not told or not schema or schema.rpartition(".")[2].lower() == told.lower():
+        return None
+    return (
+        f"a Hudi table of the database {told} ({_DATABASE}), known here as {state.table}. Hudi refuses to write it"
+        f" under another database's name: declare it as {told}.{name} in the estate file, then plan again"
     )
 
 

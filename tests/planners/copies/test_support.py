@@ -18,6 +18,7 @@ from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import Column, DatasetId, Format
+from pii_tracer.model.plan import ErasurePlan
 from planners.copies.executor_support import astray, unsupported
 from tests.planners.smalllake import Lake, kinds, touched
 
@@ -128,6 +129,21 @@ def test_a_hudi_table_with_a_secondary_index_is_blocked(indexes: str, named: str
     made = Lake(states={"a": {"format": HUDI, "write_mode": "mor", "properties": properties}}).plan()
     assert made.applyable == (named is None)
     assert [g for g in made.gaps if f"secondary index {named}" in g.reason and "DROP INDEX" in g.reason] or not named
+
+
+def test_a_hudi_table_known_by_the_name_of_another_database_is_blocked() -> None:
+    """Hudi's DELETE fails (`Config conflict`); tests/hdfs/test_hudi.py erases a table of another name in its database."""
+
+    def planned(database: str) -> ErasurePlan:
+        properties = {"hoodie.database.name": database, "hoodie.table.name": "t"}
+        return Lake(states={"a": {"format": HUDI, "write_mode": "cow", "properties": properties}}).plan()
+
+    other = planned("Sales")
+    assert not other.applyable
+    assert "c-prod.a" not in touched(other)
+    assert [g.reason for g in other.gaps if "declare it as Sales.a in the estate file" in g.reason]
+    assert planned("Prod").applyable
+    assert planned("").applyable
 
 
 @pytest.mark.parametrize(

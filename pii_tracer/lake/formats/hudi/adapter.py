@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from pii_tracer.lake.inventory import TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.stores.any_place import AnyPlace
+    from pii_tracer.lake.stores.looked_table import FolderAsked
+    from pii_tracer.lake.stores.looked_table import Looked as LookedByFolder
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
 
 
@@ -76,6 +78,13 @@ class HudiFormat(TableFormat):
 
         return look_at_hudi(asked.by_place, asked.folders, asked.options)
 
+    erased_in = frozenset({"hdfs"})
+
+    def look_in_store(self, asked: FolderAsked) -> LookedByFolder:
+        from pii_tracer.lake.formats.hudi.store_table import look_at_hudi
+
+        return look_at_hudi(asked)
+
     def data_files(self, state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
         from pii_tracer.lake.formats.hudi import rows
 
@@ -84,7 +93,7 @@ class HudiFormat(TableFormat):
     def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
         from pii_tracer.lake.formats.hudi import rows
 
-        return rows.current_rows(state, paths)
+        return rows.current_rows(state, columns, paths)
 
     def read_file_rows(
         self, state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths

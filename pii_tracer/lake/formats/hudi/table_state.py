@@ -43,8 +43,11 @@ def is_hudi(folder: Path) -> bool:
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
-def load_hudi(location: AnyPlace, options: Mapping[str, str] = NO_OPTIONS) -> HudiTable:
-    """The table in a folder, read-only. options: how hudi-rs reaches S3 (`EstatePaths.s3_options`).
+def load_hudi(
+    location: Path | S3Path, options: Mapping[str, str] = NO_OPTIONS, *, shown: str | None = None
+) -> HudiTable:
+    """The table in a folder, read-only. options: how hudi-rs reaches S3 (`EstatePaths.s3_options`). shown: its place in
+    errors, where the folder is a copy.
 
     Raises:
         EstateError: missing properties, no completed commit, a version that hudi-rs does not read, or a name that it
@@ -60,17 +63,15 @@ def load_hudi(location: AnyPlace, options: Mapping[str, str] = NO_OPTIONS) -> Hu
                 todo="rename the folder; only Spark can read it as it is",
             )
         builder = HudiTableBuilder.from_base_uri(str(location)).with_storage_options(dict(options))
-    elif isinstance(location, Path):
-        builder = HudiTableBuilder.from_base_uri(location.as_uri())
     else:
-        raise EstateError("Hudi tables are not read there", where=str(location), todo="name a table of this machine")
+        builder = HudiTableBuilder.from_base_uri(location.as_uri())
     try:
         with panics_as_errors():
             return builder.build()
     except Exception as error:
         raise EstateError(
             f"the Hudi table cannot be read: {type(error).__name__}",
-            where=str(location),
+            where=shown or str(location),
             todo="repair the table's `.hoodie` folder; nothing is known of the table until then",
         ) from None
 

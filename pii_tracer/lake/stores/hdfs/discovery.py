@@ -15,7 +15,7 @@ from typing import cast
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.registered_tables import Registry
 from pii_tracer.lake.formats.plain_files.data_file import PARTITION
-from pii_tracer.lake.formats.registry import table_formats
+from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import gap
 from pii_tracer.lake.stores.base import Absent, StoreError
@@ -243,7 +243,7 @@ class _Walk:
     def _place(self, path: str, entries: list[Status], above: str | None) -> str:
         """The place that a folder is, or is a part of."""
         name, known = path.rpartition("/")[2], self.found[above] if above else None
-        if above and known and known.kind in _OWN:
+        if above and known and (known.kind in _OWN or _owns(known.format, path.removeprefix(joined(above, "")))):
             return above
         if name == TRASH:
             self.found[path] = _Found(HdfsKind.TRASH)
@@ -268,6 +268,11 @@ class _Walk:
     def _gap(self, kind: GapKind, reason: str, path: str) -> None:
         location = f"{self.name_node}{path}"
         self.gaps.append(gap(hdfs_location(location).dataset, kind, reason, location))
+
+
+def _owns(table: Format | None, below: str) -> bool:
+    """Whether a folder is a table's own, whatever it looks like. below: its path in the table's folder."""
+    return table is not None and format_of(table).owns_place(tuple(below.split("/")))
 
 
 def _above(path: str) -> Iterator[str]:

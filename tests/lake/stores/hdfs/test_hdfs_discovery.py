@@ -68,13 +68,15 @@ def states(hdfs: Hdfs, root: str, tmp_path: Path) -> dict[str, str]:
 
 def test_tables_and_folders_are_found_and_read(hdfs: Hdfs, tmp_path: Path) -> None:
     root = hdfs.folder()
-    for path in ("delta/_delta_log/0.json", "hudi/.hoodie/x", "ice/metadata/v1.metadata.json", "bare/day=1/b.csv"):
+    own = "hudi/.hoodie/metadata/.hoodie/x"  # a table of the table's own
+    for path in ("delta/_delta_log/0.json", own, "ice/metadata/v1.metadata.json", "bare/day=1/b.csv"):
         hdfs.put(joined(root, path), b"{}")
     for path in ("delta/a.csv", "hudi/p/a.csv", "ice/data/a.csv", "bare/day=1/a.csv", "bare/_temporary/0/a.csv"):
         hdfs.put(joined(root, path), ROW)
     hdfs.put(joined(root, "others/a.csv"), OTHER)
     found, _ = looked(hdfs, root, tmp_path)
     formats = {p.location.path.rpartition("/")[2]: p.format and p.format.value for p in found.hdfs}
+    assert "metadata" not in formats
     assert {name: formats[name] for name in ("delta", "hudi", "ice", "bare")} == {
         "delta": "delta",
         "hudi": "hudi",
