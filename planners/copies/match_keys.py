@@ -14,6 +14,7 @@ from itertools import compress
 from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import PersonsUnknown
+from planners.copies.nobodys_values import nobodys
 from planners.locate.key_uniqueness import SameKey, same_key
 
 WEAK_DIGITS = 10
@@ -139,7 +140,7 @@ def resolve(
     alike = same_key(rows.columns[subject.key], identifiers, {person.key for person in wanted})
     several = {person.request: alike[person.key] for person in wanted if person.key in alike}
     keys = Keys(subject=subject, base={}, others={}, key_only=lost, recased=recased, same_key=several)
-    return _joined(keys, found, {column: column for column in found}, identifiers)
+    return _joined(keys, found, {column: column for column in found}, subject.categories)
 
 
 def _not_there(subject: Subject, gone: Sequence[Wanted], recased: Collection[str]) -> PersonsUnknown:
@@ -178,7 +179,7 @@ def with_table(
     found = _gather(told | dict.fromkeys(table.record_keys, table.owners or (table.key,)), rows, former, wanted)
     columns = tuple(found)
     origins = {column: table.origin(column) for column in columns}
-    return _joined(keys, found, origins, {i.column for i in table.identifiers})
+    return _joined(keys, found, origins, table.categories)
 
 
 @dataclass
@@ -252,7 +253,7 @@ def _versions(rows: SourceRows, former: Iterable[SourceRows]) -> Iterable[tuple[
         yield False, version
 
 
-def _joined(keys: Keys, found: Mapping[str, _Column], origins: Mapping[str, str], identifiers: Collection[str]) -> Keys:
+def _joined(keys: Keys, found: Mapping[str, _Column], origins: Mapping[str, str], named: Mapping[str, str]) -> Keys:
     base, others, alike = dict(keys.base), dict(keys.others), dict(keys.alike)
     former, ambiguous = dict(keys.former), dict(keys.ambiguous)
     doubtful = set(keys.ambiguous_of)
@@ -260,11 +261,11 @@ def _joined(keys: Keys, found: Mapping[str, _Column], origins: Mapping[str, str]
         of = found[column]
         clear = of.clear()
         base[origin] = tuple(sorted(of.now | clear))
-        others[origin] = frozenset(of.others)
+        others[origin] = frozenset(of.others | nobodys(of.all, named.get(column)))
         former[origin] = frozenset(clear)
         left = of.then - of.now - clear
         ambiguous[origin] = len({value for _, value in left})
         doubtful |= {reference for reference, _ in left}
-        alike[origin] = frozenset() if column in identifiers else of.alike()
+        alike[origin] = frozenset() if column in named else of.alike()
     told = frozenset(doubtful)
     return replace(keys, base=base, others=others, former=former, ambiguous=ambiguous, ambiguous_of=told, alike=alike)

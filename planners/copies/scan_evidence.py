@@ -78,6 +78,18 @@ class Padded:
 
 
 @dataclass(frozen=True)
+class Contradicted:
+    """Rows that a match finds and that may be somebody else's, by what stands in a column of them.
+
+    column: as `MatchTerm.label`. by: the only identifier or the key that finds these rows.
+    """
+
+    column: str
+    by: str
+    rows: int
+
+
+@dataclass(frozen=True)
 class Digits:
     """Where in a location a short number of a key set was seen.
 
@@ -137,7 +149,9 @@ class Evidence:
 
     strong: names of key sets whose unmistakable values were found. weak: columns (or `text`) in which only a short
     number was found; digits: the same, by key set and column. unread: files that could not be decoded, with the reason.
-    padded: what stands in key columns with blanks behind it, as CHAR has it, where the rows were read.
+    padded: what stands in key columns with blanks behind it, as CHAR has it, where the rows were read. contradicted:
+    rows that the match finds and that speak of somebody else. strange_keys: columns that the estate file declares as
+    the key, and in which most values are no key of the source.
     places: where among the rows of files values stand, of short numbers those in known columns. seen: every file with a
     value that cannot be mistaken. compared: the rows of every file were compared with keys of several columns.
     """
@@ -152,6 +166,8 @@ class Evidence:
     places: frozenset[Place] = frozenset()
     digits: frozenset[Digits] = frozenset()
     padded: frozenset[Padded] = frozenset()
+    contradicted: frozenset[Contradicted] = frozenset()
+    strange_keys: frozenset[str] = frozenset()
     seen: frozenset[Seen] = frozenset()
     compared: bool = False
 

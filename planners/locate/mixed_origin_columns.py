@@ -63,7 +63,12 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
 
 def _may_repeat(found: Survey, origin: str) -> bool:
     values = [value for _, value in found.keys.base.get(origin, ())]
-    return any(len(value) < _LONG and not _UNIQUE.match(value) for value in values)
+    return any(map(may_name_another, values))
+
+
+def may_name_another(value: str) -> bool:
+    """Whether somebody else may have the same value in another system."""
+    return len(value) < _LONG and not _UNIQUE.match(value)
 
 
 def _unknown(
