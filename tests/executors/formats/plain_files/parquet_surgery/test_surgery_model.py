@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from executors.formats.plain_files import parquet_rewrite
@@ -104,6 +104,10 @@ def files(draw: st.DrawFn) -> tuple[pa.Table, bytes, dict[str, Any]]:
     }
     sink = io.BytesIO()
     pq.write_table(table, sink, write_batch_size=2, **options)
+    try:
+        pq.ParquetFile(io.BytesIO(sink.getvalue())).read(use_threads=False)
+    except pa.ArrowInvalid:  # pages of version 2.0 with no booleans but those of empty lists: Arrow cannot read its own
+        reject()
     return table, sink.getvalue(), options
 
 
