@@ -10,7 +10,7 @@ import pytest
 
 from executors.context import ExecutionContext
 from pii_tracer.app.execution.executor_value_search import ScanFinder
-from pii_tracer.model.datasets import KeySet, Match, MatchTerm
+from pii_tracer.model.datasets import Format, KeySet, Match, MatchTerm
 from pii_tracer.model.errors import RunError
 from pii_tracer.review.sealed_person_values import KeyRing
 from tests.s3support import estate
@@ -33,7 +33,7 @@ def test_a_value_is_seen_wherever_it_stands() -> None:
     finder = ScanFinder(SETS)
     assert MAIL not in finder.mask(f"day=1/{MAIL}/a")
     assert (finder.in_text(f"of {MAIL}"), finder.in_text("of nobody")) == (True, False)
-    held = finder.in_file("a.csv", f"id,mail\n7,{MAIL}\n".encode(), MATCH, (), {})
+    held = finder.in_file("a.csv", f"id,mail\n7,{MAIL}\n".encode(), Format.CSV, MATCH, (), {})
     assert (held.held, held.unread) == (True, ())
     assert finder.beside({"Metadata": {"owner": MAIL}}, {}, ()).held
     assert finder.beside({}, {"owner": MAIL}, ()).held
@@ -43,16 +43,16 @@ def test_a_value_is_seen_wherever_it_stands() -> None:
 
 def test_a_short_number_counts_but_where_it_means_something_else() -> None:
     finder, data = ScanFinder(SETS), b"id,price\n7,48213\n"
-    assert finder.in_file("a.csv", data, MATCH, (), {}).held
-    assert not finder.in_file("a.csv", data, MATCH, ("price",), {}).held
+    assert finder.in_file("a.csv", data, Format.CSV, MATCH, (), {}).held
+    assert not finder.in_file("a.csv", data, Format.CSV, MATCH, ("price",), {}).held
 
 
 def test_another_systems_number_counts_but_in_its_column() -> None:
     sets = (KeySet(name="id", origin="u.id", weak=False, values=(("subj_1", "7340219981"),)),)
     finder, driver = ScanFinder(sets), {"driver": frozenset({"id"})}
     for data, held in ((b"id,driver\n7,7340219981\n", False), (b"driver,note\n7,7340219981\n", True)):
-        assert finder.in_file("a.csv", data, MATCH, (), {}).held
-        assert finder.in_file("a.csv", data, MATCH, (), driver).held is held
+        assert finder.in_file("a.csv", data, Format.CSV, MATCH, (), {}).held
+        assert finder.in_file("a.csv", data, Format.CSV, MATCH, (), driver).held is held
 
 
 def test_who_erases_imports_nothing_of_who_searches() -> None:
