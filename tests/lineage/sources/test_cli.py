@@ -84,7 +84,7 @@ def test_gaps_are_listed_with_what_closes_them_and_nothing_invisible(estate, tmp
     (tmp_path / "events.ndjson").write_text(json.dumps(broken) + "\nrubbish\n")
     assert run(["harvest", *estate(events=["events.ndjson"])]) == 0
     out = capsys.readouterr().out
-    assert "events.ndjson: 1 events" in out
+    assert "events.ndjson: 1 event\n" in out
     assert "seen in events.ndjson:2; get the whole file again" in out
     assert "give the job's SQL" in out
     assert "\x1b" not in out
