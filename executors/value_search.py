@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pii_tracer.model.datasets import KeySet, Match
+from pii_tracer.model.datasets import Format, KeySet, Match
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.other_numbers import NoKeys
 
@@ -33,7 +33,9 @@ class Finder(Protocol):
     def in_text(self, text: str) -> bool:
         """Whether a text holds a value that cannot be mistaken."""
 
-    def in_file(self, name: str, data: bytes, match: Match, others: Collection[str], no_keys: NoKeys) -> Seen:
+    def in_file(
+        self, name: str, data: bytes, kind: Format, match: Match, others: Collection[str], no_keys: NoKeys
+    ) -> Seen:
         """What a file holds. name: its ending tells what it is; match: how its rows of persons were found; no_keys: its
         columns of other systems' numbers.
         """

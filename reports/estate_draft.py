@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import yaml
 
 from reports.escape import visible
+from reports.wording import counted
 
 MOST_OTHERS = 8
 """Further candidates for a source that a comment names."""
@@ -33,6 +34,19 @@ class FurtherLike(Protocol):
     def shared(self) -> float | None: ...
 
 
+class MentionedLike(Protocol):
+    """A column with the source's values (`planners.draft.subject_guesses.Mentioned`)."""
+
+    @property
+    def table(self) -> str: ...
+    @property
+    def column(self) -> str: ...
+    @property
+    def of(self) -> str | None: ...
+    @property
+    def shared(self) -> float: ...
+
+
 class SubjectLike(Protocol):
     """A table that may know persons (`planners.draft.subject_guesses.SubjectGuess`)."""
 
@@ -48,6 +62,8 @@ class SubjectLike(Protocol):
     def identifiers(self) -> Mapping[str, GuessLike]: ...
     @property
     def further(self) -> Sequence[FurtherLike]: ...
+    @property
+    def mentioned(self) -> Sequence[MentionedLike]: ...
 
 
 class PlacesLike(Protocol):
@@ -84,6 +100,10 @@ class DraftLike(Protocol):
     def unread(self) -> Sequence[str]: ...
     @property
     def gaps(self) -> Sequence[str]: ...
+    @property
+    def placed(self) -> bool: ...
+    @property
+    def uncompiled(self) -> Sequence[str]: ...
 
 
 def estate_yaml(draft: DraftLike) -> str:
@@ -98,7 +118,8 @@ def _lines(draft: DraftLike) -> Iterator[str]:
     yield f"estate: {_word(draft.estate)}"
     yield "environment: local            # local | production (production needs signed approvals)"
     yield from _catalogs(draft)
-    yield f"roots: {_word(list(draft.places.roots))}"
+    placed = "   # guess: where the catalogs' tables lie" if draft.placed else ""
+    yield f"roots: {_word(list(draft.places.roots))}{placed}"
     if draft.dev_roots:
         yield f"dev_roots: {_word(list(draft.dev_roots))}   # guess: by the folders' names"
     if draft.places.s3:
@@ -146,8 +167,10 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
     yield "    identifiers:              # guess: columns that identify a person by themselves"
     for column, guess in first.identifiers.items():
         yield f"      - {_word({'column': column, 'category': guess.category})}   # by its {guess.by}"
-    if first.further:
-        yield "    tables:                   # guess: further tables with the same key, by the column's name"
+    taken = any(table.shared is None or table.shared > 0 for table in first.further)
+    if first.further or first.mentioned:
+        mark = "" if taken else "# "  # a list of comments alone is no list
+        yield f"    {mark}tables:                   # guess: further tables with the same key, by the column's name"
     for table in first.further:
         line = f"- {_word({'table': table.table, 'key': table.key})}"
         if table.shared is None:
@@ -156,6 +179,12 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
             yield f"      {line}   # {table.shared:.0%} of its keys are in the source"
         else:
             yield f"      # {line}   # none of its keys is in the source: other persons, or another number"
+    if first.mentioned:
+        yield "      # the source's values, under another name: take in what no job of the lineage makes."
+        yield "      # two lines of one table are two persons in a row: docs/where-is-the-key.md, `other_keys`"
+    for item in first.mentioned:
+        entry = {"table": item.table, "key": item.column} | ({"of": item.of} if item.of else {})
+        yield f"      # - {_word(entry)}   # {item.shared:.0%} of its values are in the source"
     if others:
         yield "  # other tables that may know persons:"
     for other in others[:MOST_OTHERS]:
@@ -182,16 +211,20 @@ _OneLine.add_representer(str, _text)
 
 def draft_lines(draft: DraftLike) -> Iterator[str]:
     """What was found, for the terminal."""
-    yield f"found {draft.tables} tables and folders with data"
+    yield f"found {counted(draft.tables, 'table or folder', 'tables and folders')} with data"
     if draft.subjects:
         first = draft.subjects[0]
         yield (
             f"guess: persons are known from {visible(first.source)} by {visible(first.key)};"
-            f" {len(first.identifiers)} identifying columns, {len(first.further)} further tables with the key"
+            f" {counted(len(first.identifiers), 'identifying column')},"
+            f" {counted(len(first.further), 'further table')} with the key"
         )
     else:
         yield "no table looks as if it knew persons: write `subjects` by hand"
     if draft.unread:
-        yield f"{len(draft.unread)} tables were judged by the names of their columns alone"
+        tables = counted(len(draft.unread), "table was", "tables were")
+        yield f"{tables} judged by the names of columns alone"
+    for project in draft.uncompiled:
+        yield f"{visible(project)} has no target/manifest.json yet: run `dbt compile` there before `pii-tracer harvest`"
     if draft.gaps:
         yield f"not all is clear: {', '.join(draft.gaps)}; `pii-tracer inventory` says where"

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.model.gap_remedies import REMEDIES
 from reports.escape import visible
 
 
@@ -69,8 +70,12 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
         count = f"{len(repository.objects):,}"
         table.add_row(_text(repository.location), "lakeFS", "", count, size, _text(f"{refs}; {rules}"))
     console.print(table)
+    said: set[str] = set()
     for gap in inventory.gaps:
         console.print(Text.assemble(("gap ", "bold yellow"), visible(f"{gap.kind}: {gap.reason} ({gap.evidence})")))
+        if gap.kind not in said and (remedy := REMEDIES.get(gap.kind)):
+            console.print(Text(f"    to close it: {remedy}"))
+        said.add(gap.kind)
     if not inventory.gaps:
         console.print("no gaps")
 

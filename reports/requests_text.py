@@ -47,6 +47,8 @@ class PlannedRequests(Protocol):
     def set_aside(self) -> Mapping[str, str]: ...
     @property
     def next_batch(self) -> datetime | None: ...
+    @property
+    def apart(self) -> Mapping[str, str]: ...
 
 
 def added_line(done: AddedList) -> str:
@@ -113,6 +115,8 @@ def planned_lines(found: PlannedRequests) -> Iterator[str]:
     """What planning did with the store's requests."""
     for name, why in found.set_aside.items():
         yield f"{name} is set aside: {visible(why)}"
+    for name, why in found.apart.items():
+        yield f"{name} is carried over: {visible(why)}"
     if found.next_batch is not None:
         yield f"the policy lets no plan be made now: the next batch begins on {found.next_batch:%Y-%m-%d %H:%M} UTC"
     elif found.written is None:

@@ -86,7 +86,9 @@ def counted(value: int, one: str, many: str | None = None) -> str:
 
 
 def money(value: float, currency: str) -> str:
-    """`₹1,840`; below ten units with two decimals."""
+    """`₹1,840`; below ten units with two decimals. Zero means that nothing used has a price in the estate file."""
+    if value == 0:
+        return "nothing priced"
     amount = f"{value:,.2f}" if 0 < abs(value) < 10 else f"{value:,.0f}"
     sign = _CURRENCY_SIGNS.get(currency)
     return f"{sign}{amount}" if sign else f"{amount} {currency}"

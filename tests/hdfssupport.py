@@ -97,10 +97,15 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
         yield cluster
 
 
+def hadoop_jars() -> Path:
+    """The folder with Hadoop's own jars."""
+    return retrieved("hadoop-minicluster", VERSION, ivy=_IVY, shared=False)
+
+
 @contextmanager
 def running(folder: Path) -> Iterator[Hdfs]:
     """A cluster with its files in a folder."""
-    jars = retrieved("hadoop-minicluster", VERSION, ivy=_IVY, shared=False)
+    jars = hadoop_jars()
     port, http = free_ports(2)
     told = folder / "details"
     command = [

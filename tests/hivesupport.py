@@ -1,6 +1,6 @@
-"""A real Hive metastore for tests: 2.3.9 out of Spark's own jars, one process on loopback.
+"""A real Hive metastore for tests, one process on loopback: 2.3.9 out of Spark's own jars, or 3.1.3 alone.
 
-The one jar that Spark lacks is fetched once by the Ivy that it brings. Its database is Derby's, in the process' memory.
+What Spark lacks is fetched once by the Ivy that it brings. Its database is Derby's, in the process' memory.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.lake.catalogs.hive.client import Metastore
+from tests.hdfssupport import hadoop_jars
 from tests.kafkasupport import free_ports
 from tests.servers import end, own_java, retrieved, spark_jars
 
 DISRUPTOR = "3.3.7"
+STANDALONE = "3.1.3"
 ANSWERS_WITHIN = 120.0
 
 PARQUET = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
@@ -38,6 +40,29 @@ _SETTINGS = {
     "datanucleus.connectionPoolingType": "NONE",
     "hive.in.test": "false",
 }
+# Hive's own classes are there for it to know formats by; nothing compiles expressions over partitions, or compacts
+_WITHOUT_HIVE = {
+    "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.events.EventCleanerTask",
+    "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
+}
+_IVY = f"""\
+<ivy-module version="2.0">
+  <info organisation="tests" module="hive"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies defaultconfmapping="default->default">
+    <dependency org="org.apache.hive" name="hive-standalone-metastore" rev="{STANDALONE}">
+      <exclude org="org.apache.hadoop"/>
+      <exclude org="org.slf4j"/>
+      <exclude org="org.eclipse.jetty"/>
+      <exclude org="org.mortbay.jetty"/>
+      <exclude org="com.sun.jersey"/>
+    </dependency>
+    <dependency org="org.apache.hive" name="hive-exec" rev="{STANDALONE}" transitive="false"/>
+    <dependency org="org.apache.derby" name="derby" rev="10.14.1.0"/>
+    <dependency org="org.apache.logging.log4j" name="log4j-api" rev="2.17.1"/>
+  </dependencies>
+</ivy-module>
+"""
 
 
 class Asked(Metastore):
@@ -117,18 +142,29 @@ class Hive:
                 client.add_partition(Partition([day], database, table, 0, 0, storage(place), {}))
 
 
+def _spark_brings() -> str:
+    disruptor = retrieved("disruptor", DISRUPTOR, dependency=("com.lmax", "disruptor", DISRUPTOR))
+    return f"{disruptor}/*:{spark_jars()}/*"
+
+
+def _standalone() -> str:
+    """Hadoop's own jars before the metastore's."""
+    return f"{hadoop_jars()}/*:{retrieved('hive-standalone-metastore', STANDALONE, ivy=_IVY, shared=False)}/*"
+
+
 @contextmanager
-def serving(folder: Path) -> Iterator[Hive]:
+def serving(folder: Path, version: str = "2.3.9") -> Iterator[Hive]:
     """A metastore that keeps its tables in memory, until the block ends; its log goes into the folder."""
     (port,) = free_ports(1)
+    alone = version == STANDALONE
+    classes = _standalone() if alone else _spark_brings()
     conf = folder / "conf"
     conf.mkdir()
     properties = (
         f"<property><name>{key}</name><value>{value.format(folder=folder)}</value></property>"
-        for key, value in _SETTINGS.items()
+        for key, value in (_SETTINGS | (_WITHOUT_HIVE if alone else {})).items()
     )
     (conf / "hive-site.xml").write_text(f"<configuration>{''.join(properties)}</configuration>", encoding="utf-8")
-    disruptor = retrieved("disruptor", DISRUPTOR, dependency=("com.lmax", "disruptor", DISRUPTOR))
     small = ("-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
     command = [
         own_java(),
@@ -136,7 +172,7 @@ def serving(folder: Path) -> Iterator[Hive]:
         f"-Djava.io.tmpdir={folder}",
         f"-Dderby.stream.error.file={folder / 'derby.log'}",
         "-cp",
-        f"{conf}:{disruptor}/*:{spark_jars()}/*",
+        f"{conf}:{classes}",
         "org.apache.hadoop.hive.metastore.HiveMetaStore",
         "-p",
         str(port),

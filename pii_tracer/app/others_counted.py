@@ -26,3 +26,9 @@ def counting_of(copy: Copy) -> str | None:
     if copy.kind not in OBJECTS and copy.kind is not CopyKind.TABLE_HISTORY and copy.places:
         return f"counting everybody else's rows in {copy.table or Path(copy.location).name}"
     return None
+
+
+def counted_by_spark(copy: Copy) -> bool:
+    """Whether the rows of a copy that is counted are read by Spark."""
+    by_files = in_place(copy.location) and not copy.stored_table
+    return not (copy.kind is CopyKind.TOPIC or in_lakefs(copy.location) or by_files)

@@ -22,10 +22,11 @@ from pii_tracer.lake.streams.kafka.topics import (
     topic_state,
     undecided,
 )
-from pii_tracer.model.datasets import DatasetId, Match
+from pii_tracer.model.datasets import DatasetId, Format, Match
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.hits import Hit
+from pii_tracer.scan.known_columns import row_columns
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.streams.kafka.topic_records import Reading, TopicLook, look_at_topic
@@ -46,6 +47,7 @@ def read_evidence(
     matcher = RecordMatcher(state.declared, match, values, schemas, keyless=not state.compacted)
     counts = _Counts(matcher, state.declared)
     patterns = numbers.at(build_patterns(survey.key_sets.values()), state.dataset, state.location)
+    patterns = patterns.comparing(row_columns(match, Format.KAFKA))
     settings = client_settings(cluster, base)
     try:
         records = read_topic(settings, state.declared.name, range(len(state.offsets)))
@@ -141,6 +143,7 @@ def look(estate: Estate, base: Path, copy: Copy, patterns: Patterns) -> TopicLoo
     with closing(read_topic(settings, topic.name, partitions, committed=True)) as committed:
         reading = Reading(records, committed, stable)
         schemas = ClusterSchemas(cluster, base)
+        patterns = patterns.comparing(row_columns(copy.match, Format.KAFKA))
         return look_at_topic(copy, state, patterns, schemas, reading, starts)
 
 

@@ -123,16 +123,19 @@ class Searched:
 
     def lines(self) -> Iterator[str]:
         """The same for people, the verdict last."""
+        from reports.wording import counted, size
+
         for place in self.places:
-            yield f"searched: {place.root}: {len(place.files)} files, {sum(f.size for f in place.files)} bytes"
+            read = size(sum(file.size for file in place.files))
+            yield f"searched: {place.root}: {counted(len(place.files), 'file')}, {read}"
         for item in self.residue[:50]:
             yield f"found: {item.copy_id}: {item.file}: {item.where} ({item.form})"
         for line in self.unverified[:50]:
             yield f"unverified: {line}"
         if self.short and self.residue:
             yield f"{self.short} of the values are short numbers: only their columns show whose they are"
-        numbers = f"found in {len(self.residue)} places · unverified {len(self.unverified)}"
-        yield f"{self.state.value}: {self.values} values · {numbers}"
+        numbers = f"found in {counted(len(self.residue), 'place')} · unverified {len(self.unverified)}"
+        yield f"{self.state.value}: {counted(self.values, 'value')} · {numbers}"
 
 
 def read_values(source: TextIO, name: str) -> tuple[KeySet, ...]:

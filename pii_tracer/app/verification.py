@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.app import vault_inventories
 from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.app.changes_since_plan import declared_since, lone_files, object_places, unseen
-from pii_tracer.app.others_counted import OBJECTS, counting_of
+from pii_tracer.app.others_counted import OBJECTS, counted_by_spark, counting_of
 from pii_tracer.app.work_pace import Pace
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -116,16 +116,20 @@ class Verification:
         asked = [(copy, told) for copy in self.plan.copies if (told := counting_of(copy))]
         pace = Pace([copy.found.bytes if copy.found else 0 for copy, _ in asked])
         self.baselines = {}
+        if any(counted_by_spark(copy) for copy, _ in asked):
+            say("starting Spark, which fetches its jars where it never ran")
+            self.spark()
         for copy, told in asked:
             say(f"{told} ({pace.next()})")
-            if copy.kind is CopyKind.TOPIC:
+            baseline: Baseline | None
+            if counted_by_spark(copy):
+                baseline = Verifier(self.spark(), self.keys).baseline(copy)
+            elif copy.kind is CopyKind.TOPIC:
                 baseline = self._topic(copy).baseline
             elif in_lakefs(copy.location):
                 baseline = self._repository(copy).baseline
-            elif in_place(copy.location) and not copy.stored_table:
-                baseline = self._place_files(copy).baseline
             else:
-                baseline = Verifier(self.spark(), self.keys).baseline(copy)
+                baseline = self._place_files(copy).baseline
             if baseline:
                 self.baselines[baseline.copy_id] = baseline
         return tuple(self.baselines.values())

@@ -63,9 +63,11 @@ def rendered(report: CheckReport, fmt: str) -> str:
 
         return render_annotations(report)
     from reports.escape import visible
+    from reports.wording import counted
 
     lines = [f"{i.finding.level.value}: {i.finding.rule}: {visible(i.finding.message)}" for i in report.findings]
-    return "\n".join([*lines, f"{len(lines)} finding(s) against {report.policy_file}"]) + "\n"
+    count = counted(len(lines), "finding") if lines else "no findings"
+    return "\n".join([*lines, f"{count} against {report.policy_file}"]) + "\n"
 
 
 def as_json(report: CheckReport) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,6 +63,7 @@ def plan(
     manifest."""
     from pii_tracer.app.intake.due_requests import plan_due
     from pii_tracer.app.planning.erasure_plan import plan as make
+    from pii_tracer.app.planning.plan_files import manifest_path
     from reports.progress import Progress
     from reports.requests_text import planned_lines
 
@@ -89,6 +91,8 @@ def plan(
         click.echo(line, err=True)
     if made is None:
         return int(ExitCode.DONE)
+    sealed = manifest_path(made.path).name
+    click.echo(f"wrote {made.path}, with .md and .html, and {sealed} (the persons' values, encrypted)", err=True)
     print_plan(made.plan, made.path, fmt, settings.options(policy))
     for line in made.idle_waivers:
         click.echo(line, err=True)
@@ -163,8 +167,9 @@ def approve(
     with an SSH key, also the signed bytes and their signature for `ssh-keygen -Y verify`."""
     from pii_tracer.app.review.plan_approval import approve as sign
 
+    settings = Settings(estate_file, state)
     path = sign(
-        Settings(estate_file, state),
+        settings,
         plan_file,
         approver=approver,
         role=role,
@@ -176,6 +181,8 @@ def approve(
         policy=policy,
     )
     click.echo(str(path))
+    again = shlex.join(["pii-tracer", "apply", str(plan_file), *settings.options(policy), "--trusted", "APPROVERS"])
+    click.echo(f"next: `{again}`, where APPROVERS is the file with the public keys that count", err=True)
     return int(ExitCode.DONE)
 
 

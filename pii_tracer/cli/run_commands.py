@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,6 +101,7 @@ def _told(ran: RunOutcome, fmt: str) -> int:
 def status(run: str | None, state: Path, fmt: str) -> int:
     """How far a RUN has come, from its journal alone; without one, all runs."""
     from pii_tracer.app.execution.run_status import status as look
+    from reports.wording import minute
 
     told = look(state, run)
     if fmt == "json":
@@ -107,7 +109,8 @@ def status(run: str | None, state: Path, fmt: str) -> int:
         return int(ExitCode.DONE)
     for item in told:
         of = "an unknown number of" if item.steps is None else item.steps
-        click.echo(f"{item.plan_id}: {item.state}, {item.done} of {of} steps, last {item.last}")
+        last = minute(datetime.fromisoformat(item.last)) if item.last else "none"
+        click.echo(f"{item.plan_id}: {item.state}, {item.done} of {of} steps, last {last}")
         if item.closed:
             click.echo(f"    closed {item.closed}")
         if item.run_by:

@@ -29,9 +29,8 @@ def load_yaml(path: Path, what: str) -> Any:
     try:
         text = read_bounded(path, MAX_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
-        raise ConfigError(
-            f"the {what} file is missing", where=str(path), todo="name the right path, or run `pii-tracer init`"
-        ) from None
+        made = ", or run `pii-tracer init`" if what in ("estate", "policy") else ""
+        raise ConfigError(f"the {what} file is missing", where=str(path), todo=f"name the right path{made}") from None
     except OSError as error:
         raise ConfigError(
             f"the {what} file cannot be read: {error.strerror}",

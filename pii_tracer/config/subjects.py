@@ -86,6 +86,11 @@ class Named(Frozen):
         return self
 
     @property
+    def categories(self) -> dict[str, str]:
+        """By column of an identifier, its data category."""
+        return {identifier.column: identifier.category for identifier in self.identifiers}
+
+    @property
     def several_columns(self) -> tuple[str, ...]:
         """The columns of a key of several, in its order; empty for a key of one."""
         return columns_of_key(self.key)

@@ -157,8 +157,13 @@ def carry_over(
 ) -> None:
     """Requests that a plan does not erase, or did not erase wholly, with the reason. holds: ids of those that keep data
     of theirs."""
+    carry_each_over(store, dict.fromkeys(requests, reason), at, holds)
+
+
+def carry_each_over(store: RequestStore, reasons: Mapping[str, str], at: datetime, holds: Sequence[str] = ()) -> None:
+    """As `carry_over`, each with a reason of its own. reasons: by request."""
     with store.writing() as connection:
-        for name in requests:
+        for name, reason in reasons.items():
             if one(connection, name).state in OPEN:
                 _change(connection, name, RequestState.CARRIED_OVER, Said(_PROGRAM, reason, at))
                 connection.execute("UPDATE requests SET holds = ? WHERE id = ?", (",".join(sorted(holds)), name))

@@ -180,7 +180,8 @@ def _events(sources: LineageSources, given: Given, identities: Identities, reads
     found = {place: event_files(existing(given.base / place)) for place in sources.events}
     if given.log is not None and given.log.is_dir():
         found["the event log"] = event_files(given.log)
-    given.progress(f"reading {sum(map(len, found.values()))} files of events")
+    if count := sum(map(len, found.values())):
+        given.progress(f"reading events: {count:,} {'file' if count == 1 else 'files'}")
     named = [(f, shown(f, given.base)) for files in found.values() for f in files]
     events = read_events(named, identities, given.progress)
     counts = iter(events.by_file)
@@ -249,7 +250,8 @@ def _files(
 ) -> list[Told]:
     """Statements of SQL files. What one file creates, a later one knows."""
     files = [f for place in sources.sql for f in sql_files(existing(given.base / place))]
-    given.progress(f"reading {len(files)} files of SQL")
+    if count := len(files):
+        given.progress(f"reading SQL: {count:,} {'file' if count == 1 else 'files'}")
     told = []
     for file in files:
         name = shown(file, given.base)

@@ -6,6 +6,7 @@ No message ever holds a person's value: raise with the name of the column or key
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import IntEnum
 
@@ -81,6 +82,16 @@ class PersonsUnknown(PlanError):
     def __init__(self, what: str, *, where: str, todo: str, requests: tuple[str, ...]) -> None:
         super().__init__(what, where=where, todo=todo)
         self.requests = requests
+
+
+class PersonsApart(PlanError):
+    """Something of some persons alone stands against a plan for all. reasons: by request, why it is planned apart."""
+
+    def __init__(
+        self, what: str, *, where: str | None = None, todo: str | None = None, reasons: Mapping[str, str]
+    ) -> None:
+        super().__init__(what, where=where, todo=todo)
+        self.reasons = reasons
 
 
 class PlanIncomplete(PlanError):

@@ -18,11 +18,11 @@ from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.model.actions import CONFIRMED, Action
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import Strategy
-from pii_tracer.model.errors import ProofError
+from pii_tracer.model.errors import ProofError, ReviewError
 from pii_tracer.model.plan import HELD, ErasurePlan, digest_of
 from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.proof import merkle_tree
-from pii_tracer.proof.attestation_log import position
+from pii_tracer.proof.attestation_log import History
 from pii_tracer.proof.evidence_leaves import (
     Erased,
     Reserved,
@@ -42,6 +42,7 @@ from pii_tracer.verify.verdicts import to_be_seen
 
 READING = "reading"
 """Key of `pii_tracer.scan.hits.Reading` in a step's facts and in the scope."""
+JOURNAL, LEAVES = "journal.jsonl", "leaves.jsonl"
 NUMBERED = ("approvals", "confirmations")
 """Folders of the evidence whose files are `000.json` and so on."""
 LIMITS = (
@@ -65,11 +66,11 @@ class Others:
 class Proven:
     """All that an attestation is made of.
 
-    request: id of the one that it is about; all that the plan answers where None. journal: bytes of the run's journal.
+    journal: bytes of the run's journal.
     residue: what the verifier still found. scanned_at: end of its scan. clean: ids of the copies of which this run's
     own verdict says that nothing is left. exceptions: beside those that the plan itself
     holds. confirmations: signed words of persons, kept in the evidence; their digests are in the steps' results.
-    history: the lines of the estate's log of attestations (`proof.log`). authority: URL of the time stamp authority
+    authority: URL of the time stamp authority
     that will be asked about the envelope. not_asked: what stores refuse to tell and a named person waived.
     reading: how the files of the scope that were not all decoded came to be searched.
     """
@@ -84,18 +85,11 @@ class Proven:
     residue: Sequence[str] = ()
     exceptions: Sequence[Reserved] = ()
     tools: Mapping[str, str] = field(default_factory=dict)
-    history: Sequence[bytes] = ()
     confirmations: Sequence[bytes] = ()
     authority: str | None = None
     others: Others = Others()
-    request: str | None = None
     not_asked: Sequence[str] = ()
     reading: Reading = field(default_factory=Reading)
-
-    @property
-    def requests(self) -> tuple[PlannedRequest, ...]:
-        """What it is about."""
-        return tuple(r for r in self.loaded.plan.requests if self.request in (None, r.id))
 
 
 @dataclass(frozen=True)
@@ -120,8 +114,36 @@ class Attestation:
         sweep_temporaries(folder, 0.0)
 
 
-def attest(proven: Proven, key: dsse.PrivateKey, *, nonce: Callable[[], str]) -> Attestation:
-    """Attest a finished erasure. nonce: gives at least 128 random bits as text at each call.
+@dataclass(frozen=True)
+class Basis:
+    """What all attestations of a run say: those about one request, and the one about all that its plan answers."""
+
+    requests: Mapping[str, PlannedRequest]
+    subjects: Sequence[Mapping[str, Any]]
+    predicate: Mapping[str, Any]
+    evidence: Mapping[str, bytes]
+
+    @property
+    def root(self) -> str:
+        """The root of the leaves, in hex."""
+        return str(self.predicate["merkle"]["root"])
+
+    def about(self, request: str | None, history: History, key: dsse.PrivateKey) -> Attestation:
+        """The attestation about a request, or about all where None. history: of the estate's log of attestations.
+
+        Raises:
+            ProofError: the plan does not answer this request.
+        """
+        if request is not None and request not in self.requests:
+            raise ProofError("the plan does not answer this request", todo="name one of its requests")
+        mine = self.requests.values() if request is None else (self.requests[request],)
+        told = [{"id": r.id, "subject": r.subject, "law": r.law} for r in mine]
+        predicate = {"requests": told, **self.predicate, "log": history.position()}
+        return Attestation(dsse.seal(dsse.statement(PREDICATE_TYPE, self.subjects, predicate), key), self.evidence)
+
+
+def basis_of(proven: Proven, *, nonce: Callable[[], str]) -> Basis:
+    """What attestations of a finished erasure say. nonce: gives at least 128 random bits as text at each call.
 
     Raises:
         ProofError: residue, open steps, an empty scope, no approval, or a journal of another plan.
@@ -139,13 +161,22 @@ def attest(proven: Proven, key: dsse.PrivateKey, *, nonce: Callable[[], str]) ->
     taken = [data for data in proven.confirmations if digest_of(data) in confirmed_by(predicate)]
     evidence = {
         "plan.json": proven.loaded.raw,
-        "journal.jsonl": proven.journal,
-        "leaves.jsonl": _joined(leaves),
+        JOURNAL: proven.journal,
+        LEAVES: _joined(leaves),
         "scope.jsonl": _joined(scope),
         **{f"approvals/{i:03}.json": data for i, data in enumerate(proven.approvals)},
         **{f"confirmations/{i:03}.json": data for i, data in enumerate(taken)},
     }
-    return Attestation(dsse.seal(dsse.statement(PREDICATE_TYPE, subjects, predicate), key), evidence)
+    return Basis({r.id: r for r in proven.loaded.plan.requests}, subjects, predicate, evidence)
+
+
+def made_over(attestation: bytes) -> tuple[str, str] | None:
+    """Head of the journal and root of the leaves that an attestation was made over, as it says; nothing is checked."""
+    try:
+        said = dsse.unseal(attestation, ()).statement["predicate"]
+        return str(said["journal"]["head"]), str(said["merkle"]["root"])
+    except (ReviewError, KeyError, TypeError):
+        return None
 
 
 def confirmed_by(predicate: Mapping[str, Any]) -> dict[str, str]:
@@ -163,8 +194,6 @@ def open_steps(plan: ErasurePlan, records: Sequence[Record]) -> tuple[str, ...]:
 def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     plan = proven.loaded.plan
     digests = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
-    if not proven.requests:
-        raise ProofError("the plan does not answer this request", todo="name one of its requests")
     if torn or digests != {proven.loaded.digest}:
         raise ProofError("the journal is torn or of another plan", todo="resume the run, then attest")
     if proven.residue:
@@ -199,7 +228,6 @@ def _predicate(
     at, scope_digest = iso(proven.scanned_at), lines_digest(scope)
     reading = {READING: proven.reading.model_dump(mode="json")} if not proven.reading.is_whole else {}
     return {
-        "requests": [{"id": r.id, "subject": r.subject, "law": r.law} for r in proven.requests],
         "plan": {"id": plan.plan_id, "digest": proven.loaded.digest, "subjects_digest": plan.subjects_digest},
         "inventory_digest": plan.inventory_digest,
         "approvals": [digest_of(data) for data in proven.approvals],
@@ -211,7 +239,6 @@ def _predicate(
         "tools": dict(proven.tools),
         "exceptions": [item.model_dump(mode="json") for item in (*_exceptions(plan, records), *proven.exceptions)],
         "statement": f"not found in scope {scope_digest} ({len(scope)} files) at time {at}",
-        "log": position(proven.history),
         "timestamp": {"authority": proven.authority},
         "not_proved": [
             *LIMITS,

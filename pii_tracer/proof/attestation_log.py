@@ -35,23 +35,35 @@ def log_line(attestation: bytes, plan_id: str) -> bytes:
     return canonical({"attestation": digest_of(attestation), "plan": plan_id})
 
 
-def position(lines: Sequence[bytes]) -> dict[str, Any]:
-    """What an attestation says about the log before it: size, root, and proofs about the last step."""
-    tree = merkle_tree.Tree(merkle_tree.leaf_hash(line) for line in lines)
-    size = len(tree)
-    said: dict[str, Any] = {"size": size, "root": tree.root.hex(), "previous": None}
-    if size:
-        last = canonical_object(lines[-1]) or {}
-        before = merkle_tree.Tree(merkle_tree.leaf_hash(line) for line in lines[:-1])
-        said["previous"] = {
-            "attestation": last["attestation"],
-            "plan": last["plan"],
-            "size": size - 1,
-            "root": before.root.hex(),
-            "inclusion": [node.hex() for node in tree.inclusion(size - 1)],
-            "consistency": [node.hex() for node in tree.consistency(size - 1)] if size > 1 else [],
-        }
-    return said
+class History:
+    """The lines of a log with their tree. A line more costs as little however many there are."""
+
+    def __init__(self, lines: Sequence[bytes]) -> None:
+        self._tree = merkle_tree.Tree(merkle_tree.leaf_hash(line) for line in lines[:-1])
+        self._before, self._last = self._tree.root, b""
+        for line in lines[-1:]:
+            self.append(line)
+
+    def append(self, line: bytes) -> None:
+        """Add a line."""
+        self._before, self._last = self._tree.root, line
+        self._tree.append(merkle_tree.leaf_hash(line))
+
+    def position(self) -> dict[str, Any]:
+        """What an attestation says about the log before it: size, root, and proofs about the last step."""
+        size = len(self._tree)
+        said: dict[str, Any] = {"size": size, "root": self._tree.root.hex(), "previous": None}
+        if size:
+            last = canonical_object(self._last) or {}
+            said["previous"] = {
+                "attestation": last["attestation"],
+                "plan": last["plan"],
+                "size": size - 1,
+                "root": self._before.hex(),
+                "inclusion": [node.hex() for node in self._tree.inclusion(size - 1)],
+                "consistency": [node.hex() for node in self._tree.consistency(size - 1)] if size > 1 else [],
+            }
+        return said
 
 
 def check_position(said: Mapping[str, Any]) -> list[str]:
@@ -151,11 +163,11 @@ class AttestationLog:
         finally:
             os.close(fd)
 
-    def append(self, line: bytes) -> None:
-        """Add a line, inside `locked`; it is on the disk when this returns."""
+    def append(self, *lines: bytes) -> None:
+        """Add lines, inside `locked`; they are on the disk when this returns."""
         fd = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         try:
-            write_and_sync(fd, line + b"\n")
+            write_and_sync(fd, b"".join(line + b"\n" for line in lines))
         finally:
             os.close(fd)
-        self._lines.append(line)
+        self._lines += lines

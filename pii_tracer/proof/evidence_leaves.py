@@ -12,6 +12,8 @@ from typing import Any
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.datasets import Frozen
+from pii_tracer.proof import merkle_tree
+from pii_tracer.proof.untrusted_json import canonical_object, split_lines
 from pii_tracer.run.journal import Kind, Record
 
 
@@ -60,6 +62,16 @@ def evidence_leaves(records: Iterable[Record], erased: Iterable[Erased], nonce: 
     ]
     contents += [{"kind": "erased", **item.model_dump()} for item in erased]
     return tuple(canonical({**content, "nonce": nonce()}) for content in contents)
+
+
+def root_of(leaves: bytes) -> str:
+    """The root over a file of leaves, in hex."""
+    return merkle_tree.root([merkle_tree.leaf_hash(line) for line in split_lines(leaves)]).hex()
+
+
+def nonces_in(leaves: bytes) -> list[str]:
+    """The nonces of a file of leaves, in its order."""
+    return [str((canonical_object(line) or {}).get("nonce", "")) for line in split_lines(leaves)]
 
 
 def scope_lines(scope: Iterable[ScopeFile]) -> tuple[bytes, ...]:

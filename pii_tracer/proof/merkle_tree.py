@@ -31,6 +31,18 @@ class Tree:
             level = _parents(level)
             self._levels.append(level)
 
+    def append(self, leaf: bytes) -> None:
+        """Add a leaf hash: only the right edge changes."""
+        self._levels[0].append(leaf)
+        height, node = 0, leaf
+        while len(level := self._levels[height]) > 1:
+            node = node_hash(level[-2], level[-1]) if len(level) % 2 == 0 else level[-1]
+            if height + 1 == len(self._levels):
+                self._levels.append([])
+            above = self._levels[height + 1]
+            above[(len(level) - 1) >> 1 :] = [node]
+            height += 1
+
     def __len__(self) -> int:
         return len(self._levels[0])
 

@@ -231,7 +231,8 @@ def _dates(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
         ("done by", old.totals.finish, new.totals.finish),
         ("deadline", old.totals.deadline, new.totals.deadline),
     ):
-        if one != other:
+        # the same plan that is made seconds later ends seconds later
+        if abs(other - one) >= (timedelta(minutes=1) if subject == "done by" else timedelta.resolution):
             later = other > one
             text = f"{_day(one)} becomes {_day(other)}, {_span(abs(other - one))} {'later' if later else 'earlier'}"
             # a later end and an earlier deadline both take time away

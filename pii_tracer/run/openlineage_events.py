@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from typing import Any
 
 import attr
@@ -39,6 +40,9 @@ PRODUCER = "https://github.com/pii-tracer/pii-tracer"
 NAMESPACE = "pii-tracer"
 FACET = "piiTracer_erasure"
 FACET_SCHEMA = f"{PRODUCER}/blob/main/pii_tracer/schemas/ErasureRunFacet.json#/$defs/ErasureRunFacet"
+
+MOST_NAMED = 100
+"""Requests that an event names: it is sent for every step, and may not grow with the persons."""
 
 _READS_ONLY = frozenset(
     {
@@ -85,13 +89,16 @@ class ErasureStep:
 
 @attr.define
 class ErasureRunFacet(RunFacet):
-    """What is erased. planDigest: of the approved bytes. attempt: counts from 1, per run of the plan or of the step."""
+    """What is erased. planDigest: of the approved bytes. attempt: counts from 1, per run of the plan or of the step.
+    requests: of more than `MOST_NAMED` those that are due first. requestCount: all of them, where not all are named.
+    """
 
     planId: str
     planDigest: str
     attempt: int
     requests: list[ErasureRequest]
     step: ErasureStep | None = None
+    requestCount: int | None = None
 
     @staticmethod
     def _get_schema() -> str:
@@ -128,6 +135,8 @@ class RunEvents:
         reads_only = _READS_ONLY | actions_with(Role.WAITS)
         self._steps = {step.id: step for step in plan.steps if step.copy_ and step.action not in reads_only}
         self._copies = {copy.id: copy for copy in plan.copies}
+        first = nsmallest(MOST_NAMED, plan.requests, key=lambda r: r.deadline)
+        self._requests = [ErasureRequest(r.id, r.law, iso(r.deadline)) for r in first]
         self._digest = ""
         self._walk: _Open | None = None
         self._open: dict[str, _Open] = {}
@@ -267,8 +276,9 @@ class RunEvents:
             planId=plan.plan_id,
             planDigest=self._digest,
             attempt=run.attempt,
-            requests=[ErasureRequest(r.id, r.law, iso(r.deadline)) for r in plan.requests],
+            requests=self._requests,
             step=about,
+            requestCount=len(plan.requests) if len(plan.requests) > MOST_NAMED else None,
             producer=PRODUCER,
         )
 

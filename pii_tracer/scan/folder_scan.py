@@ -15,6 +15,7 @@ from pii_tracer.scan.decode.dispatch import search
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, TreeScan
 from pii_tracer.scan.longer_cells import WINDOW
+from pii_tracer.scan.rows.whole_keys import search_rows
 from pii_tracer.scan.search_workers import THREADS, Searchers, Stamp
 from pii_tracer.scan.shapes.file_shapes import ShapeKeeper, ShapingCollector
 from pii_tracer.scan.truncated_bounds import without_explained
@@ -147,6 +148,7 @@ def _scan(name: str, context: str, data: memoryview, patterns: Patterns, keeper:
     collector = Collector(patterns) if shapes is None else ShapingCollector(patterns, shapes)
     decoded = search(context, data, collector)
     path_hits(name, collector)
+    search_rows(name, data, collector)
     scan = FileScan(
         path=patterns.mask(name),
         size=len(data),

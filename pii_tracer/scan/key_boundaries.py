@@ -6,8 +6,12 @@ import copy
 import re
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from pii_tracer.scan.email_boundaries import QUOTED_PRINTABLE
+
+if TYPE_CHECKING:
+    from pii_tracer.scan.rows.whole_keys import RowKeys
 
 LONGER = 5
 """Up to so many digits beside a value's own digits make it another's key; more are other data joined to it."""
@@ -80,11 +84,16 @@ class KeyColumns:
 
     Besides, columns of which the owner says that they hold another system's numbers: a cell of one that is nothing but
     a key is not the person's. Whatever else stands there counts.
+
+    rows: where rows have keys of several columns, which are compared row by row.
     """
 
-    def __init__(self, columns: Mapping[str, Collection[str]] = MappingProxyType({})) -> None:
+    def __init__(
+        self, columns: Mapping[str, Collection[str]] = MappingProxyType({}), rows: RowKeys | None = None
+    ) -> None:
         """columns: names of key sets by the column's label. Case makes no difference in labels, as in Spark."""
         self.labels = tuple(sorted(columns))
+        self.rows = rows
         self._others: Mapping[str, Collection[bytes]] = {}
         self.not_keys: Mapping[str, frozenset[str]] = {}
         self._columns: dict[str, frozenset[str]] = {}
@@ -92,10 +101,13 @@ class KeyColumns:
             self._columns[label.lower()] = self._columns.get(label.lower(), frozenset()) | frozenset(names)
 
     @property
-    def described(self) -> list[list[tuple[str, list[str]]]]:
-        """The columns, with the names of their key sets, sorted: those of keys, and those that hold other numbers."""
+    def described(self) -> list[list[Any]]:
+        """The columns, with the names of their key sets, sorted: those of keys, and those that hold other numbers; and
+        what is compared row by row.
+        """
         both = (self._columns, self.not_keys)
-        return [sorted((label, sorted(names)) for label, names in columns.items()) for columns in both]
+        columns = [sorted((label, sorted(names)) for label, names in columns.items()) for columns in both]
+        return [*columns, self.rows.described if self.rows else []]
 
     def __contains__(self, column: str | None) -> bool:
         return column is not None and (column.lower() in self._columns or column.lower() in self.not_keys)

@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterable, Sequence
 from pii_tracer.model.datasets import Format, Match
 from pii_tracer.scan.decode.table_traces import Folder, table_traces
 from pii_tracer.scan.key_boundaries import KeyColumns
+from pii_tracer.scan.rows.whole_keys import RowKeys
 
 
-def key_columns(match: Match | None, root: Folder | None = None) -> KeyColumns:
+def key_columns(match: Match | None, root: Folder | None = None, kind: Format | None = None) -> KeyColumns:
     """The columns in which rows are deleted by `column = key`; terms inside of structs or JSON are none.
 
-    root: the table's folder, where it has one.
+    root: the table's folder, where it has one. kind: of a place whose files are read row by row, where a key has
+    several columns.
     """
     columns: dict[str, frozenset[str]] = {}
     for term in match.terms if match else ():
@@ -20,7 +22,12 @@ def key_columns(match: Match | None, root: Folder | None = None) -> KeyColumns:
             columns[term.column] = columns.get(term.column, frozenset()) | {term.key_set}
     for own, fields in _made_of(columns, root).items():
         columns[own] = frozenset.intersection(*(columns[field] for field in fields))
-    return KeyColumns(columns)
+    return KeyColumns(columns, RowKeys.of(match, kind) if kind else None)
+
+
+def row_columns(match: Match | None, kind: Format) -> KeyColumns:
+    """No columns of which a cell is compared as a whole; rows are compared with keys of several columns."""
+    return KeyColumns(rows=RowKeys.of(match, kind))
 
 
 def with_columns_made(columns: Iterable[str], root: Folder | None) -> frozenset[str]:

@@ -76,7 +76,7 @@ class ScanLedger:
 
     def search_name(self, patterns: Patterns, *, columns: bool) -> str:
         """What stands for a search in the names of its entries. columns: with the key columns that it compares by."""
-        sets = [key_set.model_dump() for key_set in patterns.key_sets]
+        sets = [key_set.model_dump() for key_set in (*patterns.key_sets, *patterns.row_sets)]
         compared = patterns.key_columns if columns else KeyColumns()
         return self._mac("search", json.dumps([sets, compared.described]), scanner_version()).hex()
 

@@ -11,12 +11,13 @@ import copy
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.number_keys import without_fraction
+from pii_tracer.model.number_keys import spelled, without_fraction
 from pii_tracer.scan.email_boundaries import of_another
 from pii_tracer.scan.forms import bytes_in_text, escape_views, hidden_letters, joints, line_wraps, unseen_signs
 from pii_tracer.scan.forms.anchors import Anchors
@@ -71,11 +72,13 @@ class Patterns:
         """
         self.file_keys = file_keys
         self.key_columns = KeyColumns()
-        sets = tuple(k for k in key_sets if not k.columns)
+        given = tuple(key_sets)
+        sets = tuple(k for k in given if not k.columns)
         values = [(key_set, value) for key_set in sets for _, value in key_set.values if value]
         if not values:
             raise ScanError("there are no values to search for", todo="resolve the persons' keys before scanning")
         self.key_sets = sets
+        self.row_sets = tuple(k for k in given if k.columns)
         self._weak = frozenset(k.name for k in sets if k.weak)
         self._others = {k.name: frozenset(map(str.encode, k.others)) for k in sets if k.others}
         self._size = sum(len(k.values) for k in sets)
@@ -121,6 +124,11 @@ class Patterns:
         same = copy.copy(self)
         same.key_columns = self.key_columns.leaving_out(not_keys)
         return same
+
+    @cached_property
+    def whole_keys(self) -> Mapping[str, frozenset[str]]:
+        """Keys of several columns, which no bytes show, by key set: the texts with which rows are compared."""
+        return {found.name: spelled(found) for found in self.row_sets}
 
     def of_cell(self, text: str) -> tuple[str, ...]:
         """The key sets of which a whole cell is a value, a whole number also where it has a fraction of zeros."""

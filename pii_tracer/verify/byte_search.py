@@ -137,7 +137,7 @@ def verify_objects(copy: Copy, patterns: Patterns, versions: Iterable[ObjectVers
     Raises:
         EstateError: reading a version was refused.
     """
-    patterns = patterns.comparing(key_columns(copy.match))
+    patterns = patterns.comparing(key_columns(copy.match, kind=copy.format))
     files: list[FileScan] = []
     for version in versions:
         name = f"{patterns.mask(version.key)}?versionId={version.version_id}"

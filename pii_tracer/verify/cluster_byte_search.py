@@ -107,7 +107,8 @@ def _ask(
     spark: SparkSession, look: Look[T], packets: Sequence[Sequence[Marked[T]]], patterns: Patterns
 ) -> list[list[FileScan | None]]:
     secret = AESGCM.generate_key(bit_length=256)
-    common = _sealed(secret, (scanner_version(), patterns.key_sets, patterns.key_columns, look))
+    sets = (*patterns.key_sets, *patterns.row_sets)
+    common = _sealed(secret, (scanner_version(), sets, patterns.key_columns, look))
     rows = [(common, _sealed(secret, packet)) for packet in packets]
     context = spark.sparkContext
     context.setJobDescription("pii-tracer: search the bytes of files")

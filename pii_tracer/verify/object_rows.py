@@ -1,26 +1,22 @@
 """Rows of one object or file that no engine reads: how many are the persons', and a sum over everybody else's.
 
-Whose a row is comes from the scan (any of the person's values in it), not from the executor's comparison.
+Whose a row is comes from the scan (any of the person's values in it, or all columns of a key of several), not from the
+executor's comparison.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow.parquet as pq
-
-from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy
-from pii_tracer.scan.decode.compression import unpack
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.rows.file_rows import rows_of
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import judge
 from pii_tracer.verify.verdicts import StateBaseline
@@ -45,7 +41,7 @@ def counted(copy: Copy, name: str, data: bytes | memoryview, patterns: Patterns)
     """
     persons = others = total = 0
     try:
-        for row in _rows(copy.format, name, data):
+        for row in rows_of(copy.format, name, data):
             if _is_persons(copy, row, patterns):
                 persons += 1
             else:
@@ -69,41 +65,10 @@ def state_of(name: str, parts: Iterable[Rows]) -> StateBaseline:
     return StateBaseline(state=name, rows_total=persons + others, rows_person=persons, checksum=checksum)
 
 
-def _rows(kind: Format, name: str, data: bytes | memoryview) -> Iterator[Mapping[str, Any]]:
-    if not len(data):
-        return
-    if kind is Format.PARQUET:
-        file = pq.ParquetFile(io.BytesIO(data))
-        for batch in file.iter_batches():
-            yield from batch.to_pylist()
-    elif kind is Format.ORC:
-        from pyarrow import orc
-
-        yield from orc.ORCFile(io.BytesIO(data)).read().to_pylist()
-    elif kind is Format.AVRO:
-        import fastavro
-
-        for record in fastavro.reader(io.BytesIO(data)):
-            yield record if isinstance(record, Mapping) else {"value": record}
-    else:
-        unpacked = unpack(name, memoryview(data))
-        plain = bytes(unpacked[2] if unpacked else data)
-        yield from _lines(plain) if kind is Format.JSON else _records(plain)
-
-
-def _records(plain: bytes) -> Iterator[Mapping[str, Any]]:
-    text = io.StringIO(plain.decode("utf-8-sig", "surrogateescape"), newline="")
-    yield from csv.DictReader(text, strict=True, restkey="(more)")
-
-
-def _lines(plain: bytes) -> Iterator[Mapping[str, Any]]:
-    for line in plain.splitlines():
-        if line.strip():
-            row = json.loads(line)
-            yield row if isinstance(row, Mapping) else {"value": row}
-
-
 def _is_persons(copy: Copy, row: Mapping[str, Any], patterns: Patterns) -> bool:
+    keys = patterns.key_columns.rows
+    if keys is not None and keys.found_in(row, patterns.whole_keys):
+        return True
     found = Collector(patterns)
     for column, value in row.items():
         found.cell(value, "data", column)

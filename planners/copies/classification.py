@@ -200,7 +200,10 @@ def _table(
     state = with_blanks(found, state, seen)
     wrong = misfits(found, state, carriage)
     # nobody could look for them
-    unsure = bool(wrong) or any(t.beside or found.derived[t.origin, t.expression].unsure for _, t in carriage.found_in)
+    unsure = bool(wrong) or any(
+        (t.beside and not (seen and seen.compared)) or found.derived[t.origin, t.expression].unsure
+        for _, t in carriage.found_in
+    )
     if carriage.carries in _STRATEGY and seen and not (seen.found or seen.weak or seen.unread or unsure):
         reason = f"{why}{carriage.reason}; every file was decoded and holds nothing of the person"
         told = Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)

@@ -7,30 +7,18 @@ and erased with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
 from pii_tracer.config.subjects import Subject, SubjectTable
-from pii_tracer.model.datasets import DatasetId, KeySet
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import PersonsUnknown
-from pii_tracer.model.key_columns import joined, split
+from planners.copies.nobodys_values import nobodys
 from planners.locate.key_uniqueness import SameKey, same_key
-from planners.locate.keys_of_columns import each_of
-from planners.locate.sql.spark_functions import (
-    INPUT,
-    compiled,
-    essence,
-    is_plain,
-)
-from planners.locate.sql.whole_numbers import NotComputable
 
 WEAK_DIGITS = 10
 """A number of fewer digits than this is likely to mean something else elsewhere (an id of another table)."""
-
-
-Evaluated = Callable[[str], str | None]
-"""What an expression makes of a value."""
 
 
 def is_short_number(value: str) -> bool:
@@ -91,7 +79,8 @@ class Keys:
     base: per source column, the (reference, value) pairs. others: per source column, the values of everybody else, now
     and formerly, against which a match is checked before it may delete anything.
     former: those of `base` that only former versions of the source have. ambiguous: per source column, how many former
-    values are not in `base`, since another key had them, too: nobody can tell whose rows hold them.
+    values are not in `base`, since another key had them, too: nobody can tell whose rows hold them; ambiguous_of: the
+    persons (references) who had them.
     alike: per column of keys, those that other people have now, as the persons have theirs, and that differ only in
     case. Not of former versions: a key whose case was mended is the person's own. Not of identifiers: `Rao@x.example`
     may be the same mailbox as `rao@x.example`. key_only: requests whose person no version of the source has any more;
@@ -105,6 +94,7 @@ class Keys:
     others: Mapping[str, frozenset[str]] = field(repr=False)
     former: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict, repr=False)
     ambiguous: Mapping[str, int] = field(default_factory=dict)
+    ambiguous_of: frozenset[str] = frozenset()
     alike: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     key_only: frozenset[str] = frozenset()
     recased: frozenset[str] = frozenset()
@@ -150,7 +140,7 @@ def resolve(
     alike = same_key(rows.columns[subject.key], identifiers, {person.key for person in wanted})
     several = {person.request: alike[person.key] for person in wanted if person.key in alike}
     keys = Keys(subject=subject, base={}, others={}, key_only=lost, recased=recased, same_key=several)
-    return _joined(keys, found, {column: column for column in found}, identifiers)
+    return _joined(keys, found, {column: column for column in found}, subject.categories)
 
 
 def _not_there(subject: Subject, gone: Sequence[Wanted], recased: Collection[str]) -> PersonsUnknown:
@@ -189,7 +179,7 @@ def with_table(
     found = _gather(told | dict.fromkeys(table.record_keys, table.owners or (table.key,)), rows, former, wanted)
     columns = tuple(found)
     origins = {column: table.origin(column) for column in columns}
-    return _joined(keys, found, origins, {i.column for i in table.identifiers})
+    return _joined(keys, found, origins, table.categories)
 
 
 @dataclass
@@ -263,137 +253,19 @@ def _versions(rows: SourceRows, former: Iterable[SourceRows]) -> Iterable[tuple[
         yield False, version
 
 
-def _joined(keys: Keys, found: Mapping[str, _Column], origins: Mapping[str, str], identifiers: Collection[str]) -> Keys:
+def _joined(keys: Keys, found: Mapping[str, _Column], origins: Mapping[str, str], named: Mapping[str, str]) -> Keys:
     base, others, alike = dict(keys.base), dict(keys.others), dict(keys.alike)
     former, ambiguous = dict(keys.former), dict(keys.ambiguous)
+    doubtful = set(keys.ambiguous_of)
     for column, origin in origins.items():
         of = found[column]
         clear = of.clear()
         base[origin] = tuple(sorted(of.now | clear))
-        others[origin] = frozenset(of.others)
+        others[origin] = frozenset(of.others | nobodys(of.all, named.get(column)))
         former[origin] = frozenset(clear)
-        ambiguous[origin] = len({v for _, v in of.then - of.now - clear})
-        alike[origin] = frozenset() if column in identifiers else of.alike()
-    return replace(keys, base=base, others=others, former=former, ambiguous=ambiguous, alike=alike)
-
-
-@dataclass(frozen=True)
-class Derived:
-    """A key set, and what of the persons is not in it.
-
-    shared: how many values are not, since they belong to other people too: they cannot tell whose a row is.
-    unsure: persons for whom what the expression gives is not certain; why: the first reason, without any value.
-    left: former values that are not in the key set, since the expression makes somebody else's the same.
-    """
-
-    keys: KeySet
-    shared: int
-    unsure: int = 0
-    why: str = ""
-    left: frozenset[str] = field(default=frozenset(), repr=False)
-
-    @property
-    def blind(self) -> bool:
-        """Whether nobody of the persons could be found by it."""
-        return bool(self.unsure or self.shared) and not self.keys.values
-
-
-def derive(keys: Keys, column: str, expression: str) -> Derived:
-    """The key set for a source column put through a recorded expression.
-
-    Values that another person of the source has too, after the expression, are left out: a phone of a family, or an
-    expression that throws too much away.
-
-    Raises:
-        NotComputable: the expression does not parse.
-    """
-    several = keys.subject.several_columns if column == keys.subject.key else ()
-    evaluated = _compiled(keys, column, expression)
-    core = expression if several else essence(expression)
-    kernel = None if core == INPUT else _compiled(keys, column, core)
-    values: set[tuple[str, str]] = set()
-    inputs: set[str] = set()
-    unsure: dict[str, str] = {}
-    former = keys.former.get(column, frozenset())
-    left = _equal({value for _, value in former}, keys.others[column], kernel)
-    pairs = {pair for pair in keys.base[column] if pair not in former or pair[1] not in left}
-    if keys.unseen and not (several or is_plain(expression)):
-        unsure = {reference: "its source cannot be read: others may have the same" for reference, _ in pairs}
-        pairs = set()
-    for reference, value in sorted(pairs):
-        try:
-            result = evaluated(value)
-        except NotComputable as error:
-            unsure.setdefault(reference, error.what)
-            continue
-        if result:
-            values.add((reference, result))
-            inputs.add(value)
-    # `007` is another text once it was a number
-    plain = (bool(several) or is_plain(expression)) and values == pairs
-    shared = _shared(inputs, keys.others[column], evaluated, kernel)
-    alike = _alike({value for _, value in values}, keys.alike.get(column, frozenset()), evaluated)
-    values = {pair for pair in values if pair[1] not in shared}
-    mine = {value for _, value in values}
-    weak = any(map(is_short_number, mine))
-    key_set = KeySet(
-        name=column if plain else f"{column}|{expression}",
-        origin=column,
-        expression=None if plain else expression,
-        weak=weak,
-        values=tuple(sorted(values)),
-        others=alike,
-        columns=several,
-    )
-    return Derived(
-        keys=key_set, shared=len(shared), unsure=len(unsure), why=min(unsure.values(), default=""), left=left
-    )
-
-
-def _alike(mine: set[str], alike: frozenset[str], evaluated: Callable[[str], str | None]) -> tuple[str, ...]:
-    """What the expression gives for others' keys, where that, too, differs from the persons' only in case."""
-    folded = {value.casefold() for value in mine}
-    results = (_quiet(evaluated, value) for value in alike)
-    return tuple(sorted({r for r in results if r and r not in mine and r.casefold() in folded}))
-
-
-def everybodys(keys: Keys, column: str, expression: str) -> frozenset[str]:
-    """The values of everybody, the persons included, of now and of former versions, after an expression."""
-    values = keys.others[column] | {value for _, value in keys.base[column]}
-    if expression == INPUT:
-        return values
-    evaluated = _compiled(keys, column, expression)
-    return frozenset(result for value in values if (result := _quiet(evaluated, value)))
-
-
-def _compiled(keys: Keys, column: str, expression: str) -> Evaluated:
-    """An expression over a source column; over the subject's key where that has several columns, over each of them."""
-    number = len(keys.subject.several_columns)
-    if not number or column != keys.subject.key or expression == INPUT:
-        return compiled(expression)
-    each = [compiled(part) for part in each_of(expression, number)]
-    return lambda text: joined([part(value) for part, value in zip(each, split(text), strict=True)])
-
-
-def _equal(mine: set[str], others: frozenset[str], evaluated: Evaluated | None) -> frozenset[str]:
-    """Those of the persons' values that somebody else's value equals after the expression; None for none."""
-    if not mine or evaluated is None:
-        return frozenset(mine & others)
-    results = {_quiet(evaluated, value) for value in others} - {None}
-    return frozenset(value for value in mine if _quiet(evaluated, value) in results)
-
-
-def _shared(mine: set[str], others: frozenset[str], evaluated: Evaluated, kernel: Evaluated | None) -> frozenset[str]:
-    """Those results of the expression that somebody else's value has, too.
-
-    kernel: the expression without what tells any two inputs apart, in which equal results are sought.
-    """
-    return frozenset(result for value in _equal(mine, others, kernel) if (result := _quiet(evaluated, value)))
-
-
-def _quiet(evaluated: Callable[[str], str | None], value: str) -> str | None:
-    """Another person's value may not be computable (a malformed phone): it then matches nothing."""
-    try:
-        return evaluated(value)
-    except NotComputable:
-        return None
+        left = of.then - of.now - clear
+        ambiguous[origin] = len({value for _, value in left})
+        doubtful |= {reference for reference, _ in left}
+        alike[origin] = frozenset() if column in named else of.alike()
+    told = frozenset(doubtful)
+    return replace(keys, base=base, others=others, former=former, ambiguous=ambiguous, ambiguous_of=told, alike=alike)

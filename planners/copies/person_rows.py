@@ -70,6 +70,13 @@ def _trimmed(batch: pa.RecordBatch, term: MatchTerm, cells: pa.Array) -> pa.Arra
     return joined_arrays([pc.utf8_rtrim(part, " ") for part in parts]) if term.beside else pc.utf8_rtrim(cells, " ")
 
 
+def looked_at(batch: pa.RecordBatch, match: Match) -> dict[MatchTerm, pa.Array] | None:
+    """By term of one column the texts that it looks at; None where only Spark can tell."""
+    found = {term: texts_at(batch, term) for term in match.terms if not term.beside}
+    known = {term: texts for term, texts in found.items() if texts is not None}
+    return known if len(known) == len(found) else None
+
+
 def _looked(
     batch: pa.RecordBatch, match: Match, wanted: Mapping[MatchTerm, pa.Array]
 ) -> dict[MatchTerm, tuple[pa.Array, pa.BooleanArray]] | None:

@@ -53,13 +53,15 @@ class OthersRows:
     """Rows that are not the persons' and hold a value of theirs in a column.
 
     column: label as `Hit.column`. more: there may be more rows than were counted. offers: the part of the estate file
-    that can say what the column is, by what stands in it; None where its values tell neither.
+    that can say what the column is, by what stands in it; None where its values tell neither. persons: references of
+    those whose values were met.
     """
 
     column: str
     rows: int
     more: bool = False
     offers: Literal["other_keys", "not_keys"] | None = None
+    persons: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,18 @@ class Padded:
     column: str
     rows: int
     alone: bool
+
+
+@dataclass(frozen=True)
+class Contradicted:
+    """Rows that a match finds and that may be somebody else's, by what stands in a column of them.
+
+    column: as `MatchTerm.label`. by: the only identifier or the key that finds these rows.
+    """
+
+    column: str
+    by: str
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -135,9 +149,11 @@ class Evidence:
 
     strong: names of key sets whose unmistakable values were found. weak: columns (or `text`) in which only a short
     number was found; digits: the same, by key set and column. unread: files that could not be decoded, with the reason.
-    padded: what stands in key columns with blanks behind it, as CHAR has it, where the rows were read.
+    padded: what stands in key columns with blanks behind it, as CHAR has it, where the rows were read. contradicted:
+    rows that the match finds and that speak of somebody else. strange_keys: columns that the estate file declares as
+    the key, and in which most values are no key of the source.
     places: where among the rows of files values stand, of short numbers those in known columns. seen: every file with a
-    value that cannot be mistaken.
+    value that cannot be mistaken. compared: the rows of every file were compared with keys of several columns.
     """
 
     files: int
@@ -150,7 +166,10 @@ class Evidence:
     places: frozenset[Place] = frozenset()
     digits: frozenset[Digits] = frozenset()
     padded: frozenset[Padded] = frozenset()
+    contradicted: frozenset[Contradicted] = frozenset()
+    strange_keys: frozenset[str] = frozenset()
     seen: frozenset[Seen] = frozenset()
+    compared: bool = False
 
     @property
     def found(self) -> bool:
@@ -275,7 +294,8 @@ class HdfsEvidence:
     in_digits: files with nothing but digits of a short number; short: whether one was looked for at all. unread: what
     could not be searched, with the reason; beyond: files that metadata names outside of every place. strong: key sets
     of such values. telling: files whose paths hold one. named: paths that metadata in here names. touched: files with
-    any value, and all data files of a folder, each as it was read. bytes: of those with a value.
+    any value, and all data files of a folder, each as it was read. bytes: of those with a value. unseen: a table's rows
+    can be the persons' by a key of several columns, which no bytes show.
 
     state, evidence: of a table, or of a bare folder whose files steps can write again; stuck: why they cannot.
     """
@@ -292,6 +312,7 @@ class HdfsEvidence:
     named: frozenset[str] = frozenset()
     touched: tuple[HdfsRead, ...] = ()
     bytes: int = 0
+    unseen: bool = False
     state: TableState | None = None
     evidence: Evidence | None = None
     stuck: str | None = None
@@ -318,7 +339,7 @@ class StoredEvidence:
     in_digits: live versions with nothing but digits of a short number; old_in_digits: noncurrent ones. unread: what
     could not be searched, with the reason. strong: key sets of such values. telling: versions whose keys hold one;
     beside: versions whose metadata does. read: every version that was read. held: what keeps the store from changing
-    a version with a value, in words. bytes: of those with a value.
+    a version with a value, in words. bytes: of those with a value. unseen: as of a place in HDFS.
 
     state, evidence: of a bare folder whose objects steps can write again; stuck: why they cannot.
     """
@@ -335,6 +356,7 @@ class StoredEvidence:
     read: tuple[StoredRead, ...] = ()
     held: tuple[str, ...] = ()
     bytes: int = 0
+    unseen: bool = False
     state: TableState | None = None
     evidence: Evidence | None = None
     stuck: str | None = None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pii_tracer.model.datasets import Column
-from planners.draft.column_guesses import PERSONS, Guess, category_of, key_strength, kind_of_person, words_of
+from planners.draft.column_guesses import PERSONS, SHARE, Guess, category_of, key_strength, kind_of_person, words_of
 
 MOST_FURTHER = 200
 """Further tables that a draft names."""
+_LONG = 5
+"""Letters of a value from which on it is no number that every table has."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,16 @@ class FurtherTable:
 
 
 @dataclass(frozen=True)
+class Mentioned:
+    """A column of another table with the source's values, by whatever name. of: the identifier; None: the key."""
+
+    table: str
+    column: str
+    of: str | None
+    shared: float
+
+
+@dataclass(frozen=True)
 class SubjectGuess:
     """A table that may know persons. identifiers: by column. unique: each sampled key stands once."""
 
@@ -53,6 +65,7 @@ class SubjectGuess:
     unique: bool
     identifiers: Mapping[str, Guess]
     further: tuple[FurtherTable, ...] = ()
+    mentioned: tuple[Mentioned, ...] = ()
 
 
 def guess_subjects(tables: Sequence[SampledTable]) -> list[SubjectGuess]:
@@ -108,6 +121,30 @@ def _with_further(guess: SubjectGuess, tables: Sequence[SampledTable]) -> Subjec
             shared = len(keys & known) / len(keys) if keys and known and source.is_whole(guess.key) else None
             further.append(FurtherTable(table.name, column.name, shared))
             break
-    return SubjectGuess(
-        guess.name, guess.source, guess.key, guess.unique, guess.identifiers, tuple(further[:MOST_FURTHER])
-    )
+    named = {guess.source, *(table.table for table in further)}
+    mentioned = _mentioned(guess, source, [table for table in tables if table.name not in named and not table.clone])
+    return replace(guess, further=tuple(further[:MOST_FURTHER]), mentioned=tuple(mentioned[:MOST_FURTHER]))
+
+
+def _mentioned(guess: SubjectGuess, source: SampledTable, others: Sequence[SampledTable]) -> list[Mentioned]:
+    """Columns whose values are nearly all the source's, as far as all of the source's were read."""
+    known = {
+        None if column == guess.key else column: {str(value) for value in source.values(column) if value is not None}
+        for column in (guess.key, *guess.identifiers)
+        if source.is_whole(column)
+    }
+    found = []
+    for table in sorted(others, key=lambda table: table.name):
+        for column in table.columns:
+            values = {str(value) for value in table.values(column.name) if value is not None}
+            if not values or min(map(len, values)) < _LONG:
+                continue
+            shares = [(of, len(values & there) / len(values)) for of, there in known.items()]
+            of, shared = max(shares, key=_share, default=(None, 0.0))
+            if shared >= SHARE:
+                found.append(Mentioned(table.name, column.name, of, shared))
+    return found
+
+
+def _share(item: tuple[str | None, float]) -> float:
+    return item[1]

@@ -13,11 +13,11 @@ from pii_tracer.model.datasets import Carries, DatasetId, Strategy
 from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import Gap
+from planners.copies.derived_keys import Derived
 from planners.copies.executor_support import astray, no_rebuild, unsupported
-from planners.copies.match_keys import Derived
 from planners.copies.scan_evidence import Evidence
 from planners.formats.registry import planner_of
-from planners.gaps.declared_keys import silent_key
+from planners.gaps.declared_keys import rows_of_others, silent_key
 from planners.gaps.unerasable_s3_tables import belongs_to_others, remote_gap
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
@@ -50,7 +50,7 @@ def _no_way(state: TableState, item: CopyDraft) -> str:
 def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft, seen: Evidence | None) -> list[Gap]:
     """What stands against treating the copy as planned."""
     name = slug(title(state))
-    gaps = silent_key(state, item, seen) if carriage.declared else []
+    gaps = [*rows_of_others(state, item, seen), *(silent_key(state, item, seen) if carriage.declared else [])]
     if item.copy.strategy is Strategy.BLOCKED and (several := refused(state, carriage)):
         gaps.append(several_persons(item, several))
     elif item.copy.strategy is Strategy.BLOCKED:
@@ -82,8 +82,9 @@ def shared_in(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]
                     id=f"gap-shared-{name}-{slug(column)}",
                     dataset=state.dataset,
                     kind=GapKind.SHARED_IDENTIFIER,
-                    reason=f"{shared} value(s) of {trace.origin} belong to other people too, and no row is deleted by"
-                    f" them: the person's rows that have no other key than {column} stay",
+                    reason=f"{shared} value(s) of {trace.origin} belong to other people too, or name nobody"
+                    f" (`unknown`). No row is deleted by them: the person's rows that have no other key than {column}"
+                    " stay",
                     evidence=f"column {column}, from {trace.origin}",
                 )
             )
@@ -160,8 +161,9 @@ def shared_values(found: Survey) -> list[Gap]:
                     id=f"gap-shared-{slug(found.subject.name)}-{slug(origin)}",
                     dataset=found.source,
                     kind=GapKind.SHARED_IDENTIFIER,
-                    reason=f"{number} value(s) of {origin} belong to other people too. Nothing is deleted or searched"
-                    " by them, so that the person's rows and files that have nothing else stay",
+                    reason=f"{number} value(s) of {origin} belong to other people too, or name nobody (`unknown`)."
+                    " Nothing is deleted or searched by them, so that the person's rows and files that have nothing"
+                    " else stay",
                     evidence=f"rows of {found.subject.source} with other keys",
                 )
             )

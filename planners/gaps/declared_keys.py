@@ -1,4 +1,4 @@
-"""Keys that the estate file declares for a table: they must find the person where the scan sees one."""
+"""Keys whose rows may be somebody else's, and keys that the estate file declares: they must find the person alone."""
 
 from __future__ import annotations
 
@@ -8,9 +8,51 @@ from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import Match, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
-from planners.copies.scan_evidence import Evidence, Place
+from planners.copies.scan_evidence import Contradicted, Evidence, Place
 from planners.locate.subject_survey import title
 from planners.step_drafts import CopyDraft, slug
+
+
+def rows_of_others(state: TableState, item: CopyDraft, seen: Evidence | None) -> list[Gap]:
+    """Gaps where rows that would be deleted may be somebody else's, by what else stands in the rows or the column."""
+    if item.copy.match is None or item.copy.strategy is Strategy.BLOCKED or seen is None:
+        return []
+    by_column: dict[str, list[Contradicted]] = {}
+    for one in seen.contradicted:
+        by_column.setdefault(one.column, []).append(one)
+    gaps = [
+        _gap(
+            state,
+            column,
+            f"{sum(one.rows for one in ones)} row(s) would be deleted that"
+            f" {' or '.join(sorted(one.by for one in ones))} alone finds. In {column} they have a value that the"
+            " persons do not have in the source, so that they may be another person's",
+            "a family has one phone, and two systems count from one. Let the job write the key, or correct the"
+            " table's key or rows, then plan again. Where the rows are the persons' own (a former address), waive this",
+        )
+        for column, ones in sorted(by_column.items())
+    ]
+    return gaps + [
+        _gap(
+            state,
+            column,
+            f"the estate file declares {column} as the key here, and less than half of its values are keys of the"
+            " source. It may be another system's number, and the rows would be deleted that have the same by chance",
+            "take the table out of the subject's `tables`, or correct its `key`, then plan again. Where the rows of"
+            " former persons are the reason, waive this",
+        )
+        for column in sorted(seen.strange_keys - by_column.keys())
+    ]
+
+
+def _gap(state: TableState, column: str, reason: str, todo: str) -> Gap:
+    return Gap(
+        id=f"gap-{GapKind.FOREIGN_KEYS}-{slug(title(state))}-{slug(column)}-rows",
+        dataset=state.dataset,
+        kind=GapKind.FOREIGN_KEYS,
+        reason=reason,
+        evidence=todo,
+    )
 
 
 def silent_key(state: TableState, item: CopyDraft, seen: Evidence | None) -> list[Gap]:

@@ -1,7 +1,7 @@
 """Places in which nobody looks for a key of several columns: the bytes of a user's number tell nobody without a tenant.
 
-Rows of tables are compared by all columns of the key. Archives, topics and the like are searched by bytes, or take one
-column, so that a person who is there by the key alone would not be seen.
+Rows of tables, archives and bare folders are compared by all columns of the key. Topics and the like are searched by
+bytes, or take one column, so that a person who is there by the key alone would not be seen.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import is_remote
 from pii_tracer.model.plan import Gap, Override
 from planners.formats.registry import planner_of
 from planners.locate.subject_survey import Survey, World, title
@@ -20,23 +19,24 @@ from planners.step_drafts import slug
 
 def not_compared(found: Survey, world: World) -> list[Gap]:
     """A gap for each place that a plan for a key of several columns cannot look into; none for a key of one."""
+    return [gap for place in _places(found, world) for gap in not_compared_place(found, *place)]
+
+
+def not_compared_place(found: Survey, what: str, place: str, dataset: DatasetId | None) -> list[Gap]:
+    """The gap of one place; none for a key of one column. what: the kind of place, for people."""
     if not found.subject.several_columns:
         return []
-    key = found.subject.key
-    gaps = []
-    for what, place, dataset in _places(found, world):
-        gaps.append(
-            Gap(
-                id=f"gap-{GapKind.KEY_OF_SEVERAL}-{slug(found.subject.name)}-{slug(place)}",
-                dataset=dataset,
-                kind=GapKind.KEY_OF_SEVERAL,
-                reason=f"{what} {place} is searched for the persons' identifiers, and not for {key}: no step there"
-                " compares several columns. Rows that are found by this key alone stay. Its owner erases them, or"
-                " a named person who looked waives this",
-                evidence=f"the key of `{found.subject.name}` has several columns",
-            )
+    return [
+        Gap(
+            id=f"gap-{GapKind.KEY_OF_SEVERAL}-{slug(found.subject.name)}-{slug(place)}",
+            dataset=dataset,
+            kind=GapKind.KEY_OF_SEVERAL,
+            reason=f"{what} {place} is searched for the persons' identifiers, and not for {found.subject.key}: nothing"
+            " there is compared with several columns. What is found by this key alone stays. Its owner erases it, or a"
+            " named person who looked waives this",
+            evidence=f"the key of `{found.subject.name}` has several columns",
         )
-    return gaps
+    ]
 
 
 def searched_in_rows(found: Survey) -> Override:
@@ -80,15 +80,15 @@ def unexplained_key(found: Survey, state: TableState) -> list[Gap]:
 
 def _places(found: Survey, world: World) -> Iterator[tuple[str, str, DatasetId | None]]:
     inventory = world.inventory
-    yield from (("the archive", one.location, one.dataset) for one in inventory.objects)
-    yield from (("the vault", one.location, None) for one in inventory.vaults)
-    yield from (("the topic", one.location, one.dataset) for one in inventory.topics)
+    compared = {state.location for state in inventory.tables}
+    compared |= {p for seen in (world.hdfs, world.stored) for p, found in seen.items() if found.state is not None}
     yield from (("the repository", one.location, None) for one in inventory.lakefs)
-    yield from (("the place", str(one.location), None) for one in inventory.hdfs)
-    yield from (("the place", str(one.location), None) for one in inventory.object_places)
-    yield from (("the place", str(one.location), one.dataset) for one in inventory.remote)
+    places: list[tuple[str, DatasetId | None]] = [(str(one.location), one.dataset) for one in inventory.remote]
+    places += [(str(one.location), None) for one in inventory.hdfs]
+    places += [(str(one.location), None) for one in inventory.object_places]
+    yield from (("the place", place, dataset) for place, dataset in places if place not in compared)
     for state in inventory.tables:
         carriage = found.carriages.get(state.dataset)
         by_key = any(trace.beside for _, trace in carriage.terms) if carriage else False
-        if by_key and (is_remote(state.location) or not planner_of(state.format).compares_whole_keys or state.nessie):
+        if by_key and (not planner_of(state.format).compares_whole_keys or state.nessie):
             yield "the table", title(state), state.dataset

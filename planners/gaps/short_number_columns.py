@@ -20,7 +20,7 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
-from planners.copies.match_keys import everybodys
+from planners.copies.derived_keys import everybodys
 from planners.copies.scan_evidence import Digits, Evidence
 from planners.locate.edge_effects import value_edges
 from planners.locate.key_location import Carriage
@@ -85,7 +85,8 @@ def unexplained(
     """The short numbers in a table that no lineage explains.
 
     Where lineage connects the table with the persons, it explains the columns that come from other columns, and those
-    in which it looks for the persons; that a column comes from none (a constant) does not explain what stands there.
+    in which it looks for the persons. That a column comes from none (a constant), or that the estate file calls what
+    fills it an anonymiser, does not explain what stands there.
     """
     mine = sorted((d for d in seen.digits if d.key_set in found.key_sets) if seen else (), key=repr)
     if carriage is None:
@@ -94,6 +95,7 @@ def unexplained(
     if carriage.found_in:
         mine = [d for d in mine if d.column]
         filled |= {name.lower() for name in carriage.columns}
+    filled -= {name.lower() for name, column in carriage.columns.items() if column.ended}
     return tuple(d for d in mine if not filled.intersection(tops(d.column or "")))
 
 

@@ -26,7 +26,7 @@ def keys_of_several(found: Survey, world: World) -> list[Gap]:
         if same.persons > 1 or (beside and same.groups > 1):
             gaps.append(
                 Gap(
-                    id=f"gap-key_of_several-{slug(found.subject.name)}-{slug(request)}",
+                    id=several_id(found, request),
                     dataset=found.source,
                     kind=GapKind.KEY_OF_SEVERAL,
                     reason=f"{_why(found, request, same, beside)}. All of them, and all that their values find, would"
@@ -38,6 +38,11 @@ def keys_of_several(found: Survey, world: World) -> list[Gap]:
                 )
             )
     return gaps
+
+
+def several_id(found: Survey, request: str) -> str:
+    """The id of the gap of this request."""
+    return f"gap-{GapKind.KEY_OF_SEVERAL}-{slug(found.subject.name)}-{slug(request)}"
 
 
 def _together(found: Survey, beside: tuple[str, ...]) -> tuple[str, ...]:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import Protocol
 
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.subjects import Subject
 from pii_tracer.lineage.graph.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.datasets import Access, ColumnId, Frozen
+from pii_tracer.model.datasets import Access, ColumnId, DatasetId, Frozen
 from pii_tracer.model.errors import ConfigError
-from planners.locate.identifier_traces import ColumnCarriage, Trace, composed
+from planners.locate.identifier_traces import ColumnCarriage, Teller, Trace, composed
 from planners.locate.sql.column_expressions import Fate, Place, locate
+from planners.locate.sql.equal_columns import Equal, same_kind, with_persons_columns
+from planners.locate.sql.relation_rows import Rows
+from planners.locate.sql.statement_rows import Statement, Told
 
 
 class Anonymisers(Frozen):
@@ -122,3 +128,111 @@ def carried(
                 lost.add(origin)
                 mixed |= came.mixed or picks_others(place)
     return ColumnCarriage(frozenset(traces), frozenset(lost), mixed, frozenset(ended))
+
+
+class Followed(Protocol):
+    """What is known of the datasets upstream, while a walk goes on."""
+
+    graph: LineageGraph
+    subject: Subject
+    statements: dict[DatasetId, dict[Teller, Statement]]
+    edges: dict[DatasetId, tuple[Edge, ...]]
+
+    def named(self, table: str) -> DatasetId: ...
+    def is_known(self, dataset: DatasetId) -> bool: ...
+    def column(self, dataset: DatasetId, name: str) -> ColumnCarriage | None: ...
+    def names(self, dataset: DatasetId) -> tuple[str, ...]: ...
+    def rows(self, dataset: DatasetId) -> Rows: ...
+    def all_edges(self, dataset: DatasetId, tellers: Collection[Teller] | None = None) -> tuple[Edge, ...]: ...
+
+
+class JoinedColumns:
+    """Columns of tables of nobody that joins make equal to a person's: they count as these, from there on downstream.
+
+    explained: by dataset such columns, each with the name (in lower case) of a column that it goes into; they stand
+    for nothing else there. said: what is recorded of a statement, and what it says with the person's columns.
+    """
+
+    def __init__(self, walk: Followed) -> None:
+        self._walk = walk
+        self._beyond: set[tuple[DatasetId, str]] = set()
+        self.explained: dict[DatasetId, frozenset[tuple[ColumnId, str]]] = {}
+        self.said: dict[Told, Told] = {}
+
+    def take(self, dataset: DatasetId) -> None:
+        """Change what the walk has of a dataset's statements and edges."""
+        if self._walk.subject.several_columns:
+            return
+        more = self._from_statements(dataset)
+        if self._beyond:  # nothing of the source's own columns reaches these
+            coming = (e for e in self._walk.all_edges(dataset) if _low(e.source) in self._beyond)
+            more |= {e for e in coming if self._walk.column(e.source.dataset, e.source.column)}
+        more -= set(self._walk.edges[dataset])
+        self._walk.edges[dataset] = (*self._walk.edges[dataset], *sorted(more, key=repr))
+        self._beyond |= {_low(e.target) for e in more}
+
+    def _from_statements(self, dataset: DatasetId) -> set[Edge]:
+        statements = self._walk.statements[dataset]
+        made: dict[Teller, Statement] = {}
+        added: set[Edge] = set()
+        told: list[Edge] = []
+        for teller, statement in statements.items():
+            coming = self._walk.all_edges(dataset, {teller}) if self._may_join(statement) else ()
+            rows = {edge.source.dataset for edge in coming}
+            tells = partial(self._tells, rows)
+            found = with_persons_columns(statement.tree, tells, self._owner) if statement.tree and rows else None
+            if found is None:
+                continue
+            made[teller] = Statement(found[0].sql("spark"), statement.views)
+            self.said[statement.told] = made[teller].told
+            named = self._walk.named
+            keys = {
+                (named(e.table), e.column): ColumnId(dataset=named(e.persons_table), column=e.persons_column)
+                for e in found[1]
+            }
+            for edge in coming:
+                key = keys.get(_low(edge.source))
+                if key is not None and edge.subtype is Subtype.IDENTITY:
+                    added.add(edge.model_copy(update={"source": key, "expression": None}))
+                    told.append(edge)
+        if made:
+            jobs = {job for _, job, _ in made}
+            others = self._walk.all_edges(dataset, statements.keys() - made.keys())
+            explained = {_ends(e) for e in told if all((evidence.job or "") in jobs for evidence in e.evidence)}
+            self.explained[dataset] = frozenset(explained - {_ends(e) for e in others})
+            statements |= made
+        return added
+
+    @staticmethod
+    def _may_join(statement: Statement) -> bool:
+        return " join " in statement.text.lower() or ("," in statement.text and "=" in statement.text)
+
+    def _tells(self, rows: Collection[DatasetId], equal: Equal) -> bool:
+        """Whether the one column names persons by its plain value, and the other is of a table of nobody. rows: the
+        tables of which values come along.
+        """
+        mine, persons = self._walk.named(equal.table), self._walk.named(equal.persons_table)
+        if persons not in rows or not self._walk.is_known(mine) or self._walk.rows(mine).carrier:
+            return False
+        found = self._walk.column(persons, equal.persons_column)
+        if not found or found.lost or not found.traces:
+            return False
+        plain = all(t.expression == "x" and not (t.access or t.mixed or t.partial or t.mention) for t in found.traces)
+        return plain and same_kind(self._type(mine, equal.column), self._type(persons, equal.persons_column))
+
+    def _type(self, dataset: DatasetId, column: str) -> str:
+        return next((c.type for c in self._walk.graph.columns(dataset) if c.name.lower() == column.lower()), "")
+
+    def _owner(self, column: str, tables: Collection[str]) -> str | None:
+        """The one of some tables that has a column; None where that is not known."""
+        names = {table: [n.lower() for n in self._walk.names(self._walk.named(table))] for table in tables}
+        found = [table for table, columns in names.items() if column.lower() in columns]
+        return found[0] if len(found) == 1 and all(names.values()) else None
+
+
+def _low(column: ColumnId) -> tuple[DatasetId, str]:
+    return column.dataset, column.column.lower()
+
+
+def _ends(edge: Edge) -> tuple[ColumnId, str]:
+    return edge.source, edge.target.column.lower()

@@ -22,7 +22,7 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spots, spot_of, struct_fields
 from pii_tracer.model.datasets import ColumnId, DatasetId, FieldAccess
 from planners.locate.declared_identifiers import as_told
-from planners.locate.edge_effects import Anonymisers, carried, value_edges
+from planners.locate.edge_effects import Anonymisers, JoinedColumns, carried, value_edges
 from planners.locate.identifier_traces import (
     ColumnCarriage,
     Contribution,
@@ -84,6 +84,7 @@ class Walk:
         self._grouped: dict[str, frozenset[str] | None] = {}
         self.columns: dict[DatasetId, dict[str, ColumnCarriage]] = dict(self.told)
         self.circular = False
+        self.equal = JoinedColumns(self)
 
     def _order(self) -> tuple[DatasetId, ...]:
         """What is downstream of the source or of a further table, and these tables, upstream first."""
@@ -125,6 +126,7 @@ class Walk:
             before = self.columns.get(dataset)
             self._parts.pop(dataset, None)
             self._grouped.clear()  # known as long as the columns upstream stay as they are
+            self.equal.take(dataset)
             brought = self._brought[dataset] = self.columns_of(dataset, self.edges[dataset])
             made = self.columns[dataset] = self._with_told(dataset, brought)
             made = self._with_joins(dataset, made)

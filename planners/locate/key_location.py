@@ -74,6 +74,7 @@ class Carriage:
     person may stand in somebody else's row; then no row may be deleted by a key. closes: what would answer an unknown.
     tags: the categories of the columns, with their witnesses. mentions: columns that name persons in rows that are not
     theirs alone; these rows stay. declared: the estate file names the dataset among the subject's `tables`.
+    joined_keys: columns of nobody's tables that a join makes equal to the person's key, and the column they go into.
     if_confirmed: what its word would make of it, where lineage cannot match all rows; the rows have to bear it out.
     """
 
@@ -90,6 +91,7 @@ class Carriage:
     mentions: tuple[Mentioned, ...] = ()
     declared: bool = False
     if_confirmed: Carriage | None = None
+    joined_keys: frozenset[tuple[ColumnId, str]] = frozenset()
 
     @property
     def ways(self) -> tuple[tuple[str, tuple[Access, ...]], ...]:
@@ -137,7 +139,11 @@ def follow(
         far[dataset] = len(hops)
         result[dataset] = _classify(walk, dataset, hops, rows[dataset], strays)
     told = walk.told.keys() - {source}
-    return {d: replace(c, tags=reached.get(d, {}), declared=d in told) for d, c in result.items()}
+    joined = walk.equal.explained
+    return {
+        d: replace(c, tags=reached.get(d, {}), declared=d in told, joined_keys=joined.get(d, frozenset()))
+        for d, c in result.items()
+    }
 
 
 @dataclass(frozen=True)

@@ -63,14 +63,23 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
 
 def _may_repeat(found: Survey, origin: str) -> bool:
     values = [value for _, value in found.keys.base.get(origin, ())]
-    return any(len(value) < _LONG and not _UNIQUE.match(value) for value in values)
+    return any(map(may_name_another, values))
+
+
+def may_name_another(value: str) -> bool:
+    """Whether somebody else may have the same value in another system."""
+    return len(value) < _LONG and not _UNIQUE.match(value)
 
 
 def _unknown(
     found: Survey, world: World, dataset: DatasetId, column: str, ways: Collection[tuple[Access, ...]]
 ) -> Iterator[Edge]:
     """The edges by which something else comes where the keys stand: in the column, or at their field of it."""
+    here = found.carriages.get(dataset)
+    joined = here.joined_keys if here is not None else frozenset()
     for edge in value_edges(world.graph.edges_into_column(ColumnId(dataset=dataset, column=column))):
+        if (edge.source, column.lower()) in joined:
+            continue
         known = found.carriages.get(edge.source.dataset)
         held = {name.lower() for name in known.columns} if known is not None else set()
         goes_in = any(place.fate is not Fate.COUNTED and place.access in ways for place in along(edge, ()))

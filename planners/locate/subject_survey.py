@@ -14,7 +14,8 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import DatasetId, KeySet
 from pii_tracer.model.other_numbers import NotKeys
 from pii_tracer.model.plan import Gap
-from planners.copies.match_keys import Derived, Keys, derive
+from planners.copies.derived_keys import Derived, derive
+from planners.copies.match_keys import Keys
 from planners.copies.scan_evidence import (
     BesideEvidence,
     CatalogEvidence,

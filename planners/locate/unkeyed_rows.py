@@ -96,6 +96,8 @@ class Unkeyed:
     def _kept(self, statement: Statement, into: Collection[DatasetId]) -> bool:
         """Whether the tables that a single query joins tell already that nothing lacks; its columns cost more."""
         tables = [(self._walk.named(name), may) for name, may in statement.joined or ()]
+        if len({dataset for dataset, _ in tables}) < len(tables):
+            return False  # of a table that is joined with itself its name does not say which side is meant
         if any(dataset in into and not may for dataset, may in tables):
             return True
         return bool(tables) and all(
@@ -165,7 +167,8 @@ class Unkeyed:
     def _texts(self) -> dict[Told, str]:
         """Where the statements are that write the dataset, by what is recorded of them."""
         jobs = self._walk.jobs[self._dataset]
-        return {(job.statement, job.views): job.where or job.job for job in jobs if job.statement}
+        told = {(job.statement, job.views): job.where or job.job for job in jobs if job.statement}
+        return {self._walk.equal.said.get(one, one): where for one, where in told.items()}
 
     def _runs(self, told: Collection[str]) -> set[str]:
         """Jobs without a text that take rows of persons one by one, from columns that hold no identifier."""

@@ -55,7 +55,7 @@ def render_plan_markdown(
         )
     view = PlanView(plan)
     above = int(budget * _SHARE_ABOVE)
-    blocking = _blocking(view.open_gaps, int(budget * _SHARE_OF_GAPS))
+    blocking = _blocking(view, int(budget * _SHARE_OF_GAPS))
     if _bytes(_joined(blocking)) > above:
         above = int(budget * _SHARE_BESIDE_GAPS)
     head = [_verdict(view, above)]
@@ -67,7 +67,7 @@ def render_plan_markdown(
     head += _listed("Kept, not erased", _kept(view), above)
     title = f"Cannot be undone: {plan.totals.irreversible:,} of {wording.counted(plan.totals.steps, 'step')}"
     head += _listed(title, _acts(view), above)
-    head += _listed("Gaps waived", [_gap(gap) for gap in view.waived_gaps], above)
+    head += _listed("Gaps waived", [_gap(gap, view) for gap in view.waived_gaps], above)
     head += _listed("Done by people, who confirm it", [_task(task) for task in view.tasks], above)
     tail = [*_schedules(view, above // 2), _commands(view, plan_file, options)]
     room = budget - _bytes(_joined(head)) - _bytes(_joined(tail)) - 200
@@ -130,11 +130,12 @@ def _verdict(view: PlanView, room: int) -> str:
     )
 
 
-def _blocking(gaps: Sequence[Gap], room: int) -> list[str]:
+def _blocking(view: PlanView, room: int) -> list[str]:
     """Every gap that blocks: with its reason where there is room, else by id, kind and place alone.
 
     Where not even these fit, all are counted by their kinds.
     """
+    gaps = view.open_gaps
     if not gaps:
         return []
     lines = [_short_gap(gap) for gap in gaps]
@@ -145,7 +146,7 @@ def _blocking(gaps: Sequence[Gap], room: int) -> list[str]:
         return [_GAPS, "\n".join([*lines, "", f"*{len(gaps):,} gaps in all: `pii-tracer show` names each.*"])]
     shortened = False
     for index, gap in enumerate(gaps):
-        whole = _gap(gap)
+        whole = _gap(gap, view)
         more = _bytes(whole) - _bytes(lines[index])
         if more > spare:
             shortened = True
@@ -159,8 +160,10 @@ def _short_gap(gap: Gap) -> str:
     return f"- **{_text(gap.id)}** {_text(gap.kind)}{where}"
 
 
-def _gap(gap: Gap) -> str:
+def _gap(gap: Gap, view: PlanView) -> str:
     line = f"{_short_gap(gap)}: {_text(gap.reason)} (evidence: {_text(gap.evidence)})"
+    if remedy := view.remedies.get(gap.id):
+        line += f". To close it: {_text(remedy)}"
     if gap.waiver:
         line += f" — waived by {_text(gap.waiver.who)} until {wording.day(gap.waiver.until)}: {_text(gap.waiver.why)}"
     return line

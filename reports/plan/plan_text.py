@@ -49,7 +49,7 @@ def render_plan(plan: ErasurePlan, *, width: int, plan_file: str, options: Seque
     if plan.overrides:
         parts.append(_section("Protections set aside", [_override(item.kind, item.reason) for item in plan.overrides]))
     if view.open_gaps:
-        parts.append(_section("Gaps that block this plan", [_gap(gap) for gap in view.open_gaps]))
+        parts.append(_section("Gaps that block this plan", [_gap(gap, view) for gap in view.open_gaps]))
     if view.left_out:
         parts.append(_section("Left out, not erased", [_left_out(view)]))
     if view.kept:
@@ -60,7 +60,7 @@ def render_plan(plan: ErasurePlan, *, width: int, plan_file: str, options: Seque
         title = f"Cannot be undone: {plan.totals.irreversible:,} of {wording.counted(plan.totals.steps, 'step')}"
         parts.append(_section(title, [_acts(view, shown=_NAMES_SHOWN if width >= _WIDE else 2)]))
     if view.waived_gaps:
-        parts.append(_section("Gaps waived", [_gap(gap) for gap in view.waived_gaps]))
+        parts.append(_section("Gaps waived", [_gap(gap, view) for gap in view.waived_gaps]))
     if view.tasks:
         parts.append(_section("Done by people, who confirm it", [_task(task) for task in view.tasks]))
     copies = _copies_wide(view) if width >= _WIDE else _copies_narrow(view)
@@ -114,11 +114,13 @@ def _override(kind: str, reason: str) -> Text:
     return Text.assemble(("! ", "bold red"), (visible(kind), "bold"), ("  ", ""), visible(reason))
 
 
-def _gap(gap: Gap) -> RenderableType:
+def _gap(gap: Gap, view: PlanView) -> RenderableType:
     mark = ("✗ ", "bold red") if gap.waiver is None else ("~ ", "yellow")
     where = f"  {gap.dataset}" if gap.dataset else ""
     title = Text.assemble(mark, (visible(gap.id), "bold"), f"  {visible(gap.kind)}", visible(where))
     lines = [_line(gap.reason), _line(f"evidence: {gap.evidence}", "dim")]
+    if remedy := view.remedies.get(gap.id):
+        lines.append(_line(f"to close it: {remedy}"))
     if gap.waiver:
         waiver = gap.waiver
         lines.append(_line(f"waived by {waiver.who} until {wording.day(waiver.until)}: {waiver.why}", "yellow"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -13,6 +13,7 @@ from itertools import count as counting
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.actions import CONFIRMED, Action
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.gap_remedies import REMEDIES
 from pii_tracer.model.plan import (
     Copy,
     ErasurePlan,
@@ -206,6 +207,14 @@ class PlanView:
         return tuple(gap for gap in self.plan.gaps if gap.waiver is None and gap.kind != GapKind.LEFT_OUT)
 
     @cached_property
+    def remedies(self) -> Mapping[str, str]:
+        """By id of an open gap, what closes it: once for each kind, at the first gap of it."""
+        first: dict[str, str] = {}
+        for gap in self.open_gaps:
+            first.setdefault(gap.kind, gap.id)
+        return {gap_id: remedy for kind, gap_id in first.items() if (remedy := REMEDIES.get(kind))}
+
+    @cached_property
     def left_out(self) -> tuple[Gap, ...]:
         """Copies that this plan leaves out by choice."""
         return tuple(gap for gap in self.plan.gaps if gap.kind == GapKind.LEFT_OUT)
@@ -297,6 +306,12 @@ class PlanView:
         """
         file = shlex.join([plan_file, *options])
         check = (f"pii-tracer check {file}", "policy, digests and gaps")
+        if self.verdict is Verdict.INCOMPLETE:
+            again = f"pii-tracer plan REQUESTS --planner NAME --out {file}"
+            return (
+                (again, "after each gap is closed, or waived with `--waivers` (docs/howto/incomplete-plan.md)"),
+                check,
+            )
         if self.verdict not in (Verdict.READY, Verdict.PARTIAL):
             return (check,)
         return (

@@ -156,7 +156,7 @@ def _sum(run: RunView) -> RenderableType:
     colour = _COLOURS[tone]
     line = Text(closing_line(run), style=f"bold {colour}")
     rest = Text(
-        f"{wording.number(run.rows_erased)} rows erased in {wording.span(run.finished - run.started)}"
+        f"{wording.counted(run.rows_erased, 'row')} erased in {wording.span(run.finished - run.started)}"
         + (f" · {wording.counted(len(run.beyond), 'copy', 'copies')} beyond" if run.beyond else ""),
         style="dim",
     )

@@ -1,4 +1,4 @@
-"""What to do after a run that is not complete, in commands."""
+"""What to do after a run, in commands."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from reports.wording import counted
 
 
 def next_steps(result: Mapping[str, Any], state: str | None = None) -> tuple[str, ...]:
-    """What a person does next about the final object of a run, one sentence or two each; nothing where all is done.
+    """What a person does next about the final object of a run, one sentence or two each.
 
     What single steps need stands with them (`failed`). state: the state folder, where commands have to name it.
     """
     run = str(result["plan_id"])
-    resume = f"`{shlex.join(['pii-tracer', 'resume', run, *(['--state', state] if state else [])])}`"
+
+    def command(*words: str) -> str:
+        return f"`{shlex.join(['pii-tracer', *words, run, *(['--state', state] if state else [])])}`"
+
+    resume = command("resume")
     told = []
     foreseen = [item for item in result["residue"] if item.get("foreseen")]
     if foreseen:
@@ -41,4 +45,7 @@ def next_steps(result: Mapping[str, Any], state: str | None = None) -> tuple[str
         told.append(f"from {result['waiting_until']} on, or when the person who was asked has answered: {resume}")
     if result["failed"] and not told:
         told.append(f"fix what failed, then {resume}")
+    if result["attestation"] and not told:
+        answer, close = command("attest", "certificate"), command("close")
+        told.append(f"answer the person with {answer}, then destroy the sealed values with {close}")
     return tuple(told)

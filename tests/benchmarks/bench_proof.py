@@ -17,10 +17,10 @@ from functools import partial
 from pathlib import Path
 
 from pii_tracer.proof import merkle_tree
-from pii_tracer.proof.attestation import attest
 from pii_tracer.proof.attestation_verifier import verify_attestation
 from pii_tracer.proof.evidence_leaves import Erased, ScopeFile
 from pii_tracer.run.journal import Journal, Kind, write_and_sync
+from tests.proof.attested import attest
 from tests.proof.test_attestation import KEY, nonces, proven
 
 _APPENDS = 300

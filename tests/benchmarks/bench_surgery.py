@@ -1,8 +1,9 @@
 """One person in a large Parquet object: surgery on its row groups against a whole rewrite.
 
-An object of 128 row groups in the stand-in for S3 (moto behind a strict shim, one process on this machine). The person
-has three rows in one row group. The peer, in the same run: the object is downloaded, every row group is decoded, written
-and read back, and the object is sent. Both read the object over HTTP and check what they wrote. Run: `make bench-surgery`.
+An object of 128 row groups in a server for S3 on this machine: MinIO where `make stores` built it, else the strict
+stand-in (moto, one Python process). The person has three rows in one row group. The peer, in the same run: the object is
+downloaded, every row group is decoded, written and read back, and the object is sent. Both read the object over HTTP and
+check what they wrote. Run: `make bench-surgery`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from executors.formats.plain_files import parquet_rewrite
 from executors.stores.s3.executor import S3Executor
 from executors.stores.s3.objects import read, write_like
 from pii_tracer.model.actions import Action
-from sample_lineage import s3_standin
+from tests import storeservers
 from tests.s3support import MATCH, PERSON, PLAN, Context, World, estate, keyring, step
 
 GROUPS = 128
@@ -150,9 +151,7 @@ def measured(name: str, way: Callable[..., dict[str, Any]], world: World, data: 
     new = world.get(BUCKET, KEY)
     assert len(new) == fact["bytes"]
     told = ", ".join(f"{k}: {v}" for k, v in fact.items() if k.startswith(("row_groups", "written")))
-    spent = (
-        f"{seconds:.1f} s, {client.writing:.1f} s of it the stand-in writes; {busy:.1f} s of this process' processor"
-    )
+    spent = f"{seconds:.1f} s, {client.writing:.1f} s of it the server writes; {busy:.1f} s of this process' processor"
     print(f"{name}: {spent}; {client.sent / 1024**2:.1f} MiB sent; {told}", flush=True)
     return seconds, pq.read_table(io.BytesIO(new))
 
@@ -162,28 +161,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=1024)
     parser.add_argument("--times", type=int, default=3)
+    built = storeservers.program("minio") is not None
+    parser.add_argument("--server", choices=("minio", "stand-in"), default="minio" if built else "stand-in")
     options = parser.parse_args()
-    os.environ |= s3_standin.demo_credentials()
-    with tempfile.TemporaryDirectory() as folder:
-        running = s3_standin.start(Path(folder))
-        try:
-            world = World(running.endpoint_url)
-            world.client().create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "ap-south-1"})
-            data = made(options.megabytes)
-            print(f"an object of {len(data) / 1024**2:.0f} MiB in {GROUPS} row groups")
-            times: dict[str, list[float]] = {"surgery": [], "whole rewrite": []}
-            for _ in range(options.times):
-                found = [measured(n, way, world, data) for n, way in (("surgery", surgery), ("whole rewrite", whole))]
-                for name, (seconds, _) in zip(times, found, strict=True):
-                    times[name].append(seconds)
-                assert found[0][1].equals(found[1][1]), "the two ways give other rows"
-            best = {name: min(taken) for name, taken in times.items()}
-            ratio = best["whole rewrite"] / best["surgery"]
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-            print(f"best: {best['surgery']:.1f} s against {best['whole rewrite']:.1f} s, {ratio:.1f} times as fast")
-            print(f"peak memory of both: {peak:.1f} GiB")
-        finally:
-            s3_standin.stop(running)
+    serve = storeservers.minio if options.server == "minio" else storeservers.standin
+    with tempfile.TemporaryDirectory() as folder, serve(Path(folder) / "server") as server:
+        os.environ |= storeservers.credentials()
+        os.environ.pop("AWS_SESSION_TOKEN", None)
+        world = World(server.endpoint_url)
+        world.client().create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "ap-south-1"})
+        data = made(options.megabytes)
+        print(f"an object of {len(data) / 1024**2:.0f} MiB in {GROUPS} row groups; server: {options.server}")
+        times: dict[str, list[float]] = {"surgery": [], "whole rewrite": []}
+        for _ in range(options.times):
+            found = [measured(n, way, world, data) for n, way in (("surgery", surgery), ("whole rewrite", whole))]
+            for name, (seconds, _) in zip(times, found, strict=True):
+                times[name].append(seconds)
+            assert found[0][1].equals(found[1][1]), "the two ways give other rows"
+        best = {name: min(taken) for name, taken in times.items()}
+        ratio = best["whole rewrite"] / best["surgery"]
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+        print(f"best: {best['surgery']:.1f} s against {best['whole rewrite']:.1f} s, {ratio:.1f} times as fast")
+        print(f"peak memory of both: {peak:.1f} GiB")
 
 
 if __name__ == "__main__":

@@ -158,3 +158,17 @@ def test_drift_tells_that_the_estate_file_was_edited(base: Path, capsys: pytest.
     capsys.readouterr()
     assert called(base, *drift) == ExitCode.DRIFT
     assert [(item["kind"], item["hard"]) for item in json.loads(capsys.readouterr().out)] == [("estate_file", True)]
+
+
+def test_each_command_says_what_it_wrote_and_what_comes_next(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called(base, "plan", str(base / "request.yaml"), "--out", str(base / "p.plan.json")) == 0
+    said = capsys.readouterr().err
+    assert f"wrote {base / 'p.plan.json'}, with .md and .html" in said
+    assert "p.subjects.sealed (the persons' values, encrypted)" in said
+    assert called(base, "check", str(base / "p.plan.json")) == 0
+    assert capsys.readouterr().out == f"no findings against {base / 'policy.yaml'}\n"
+    assert approve(base, "asha", "dpo") == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines() == [str(base / "p.approval-asha.json")], "for scripts: the path alone"
+    assert f"next: `pii-tracer apply {base / 'p.plan.json'} --estate" in said.err
+    assert "--trusted APPROVERS`" in said.err

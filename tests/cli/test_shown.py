@@ -45,4 +45,4 @@ def test_a_locale_without_a_sign_ends_no_command_with_an_error(tmp_path: Path) -
         check=False,
     )
     assert (shown.returncode, shown.stderr) == (0, b"")
-    assert "\u20b90" in shown.stdout.decode()
+    assert "\u256d\u2500 Erasure plan" in shown.stdout.decode()

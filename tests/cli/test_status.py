@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -115,3 +116,11 @@ def test_an_estate_file_that_is_a_circle_of_links_is_an_error_in_words(
     told = capsys.readouterr().err
     assert "unexpected" not in told
     assert "symbolic links" in told
+
+
+def test_times_are_written_for_people_and_exact_for_machines(
+    begun: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, told = status(begun.state, capsys)
+    assert re.search(r" steps, last \d+ [A-Z][a-z]{2} \d{4} \d\d:\d\d UTC\n", text)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[0-9:.]+\+00:00", told["last"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pii_tracer.config.estate_file import load_estate
+from pii_tracer.config.estate_file import load_estate, load_policy, load_request
 from pii_tracer.model.errors import ConfigError
 
 ESTATE = """
@@ -31,3 +32,12 @@ def test_a_declared_table_may_not_lie_in_a_schema_with_the_name_of_a_catalog(tmp
     file.write_text(ESTATE.format(table="lake.users"))
     with pytest.raises(ConfigError, match=r"lake\.users has a schema with the name of a catalog"):
         load_estate(file)
+
+
+@pytest.mark.parametrize(("load", "made"), [(load_estate, True), (load_policy, True), (load_request, False)])
+def test_a_missing_file_names_the_command_that_makes_it_and_no_other(
+    tmp_path: Path, load: Callable[[Path], object], made: bool
+) -> None:
+    with pytest.raises(ConfigError, match="file is missing") as error:
+        load(tmp_path / "none.yaml")
+    assert error.value.todo == "name the right path" + (", or run `pii-tracer init`" if made else "")

@@ -1,4 +1,4 @@
-"""An estate of many tenants that each count their users from 1: in Iceberg, in Delta, and in a folder of Parquet."""
+"""An estate of many tenants that each count their users from 1: in Iceberg, Delta, Hudi, and a folder of Parquet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from tests.cli.small import RECEIVED
 from tests.e2e.clinic import use_catalog
 from tests.leaks import Person
-from tests.sparksession import small_spark
+from tests.sparksession import HAS_HUDI, small_spark
 
 ASKED = (("4", 17, "asha.rao@north.example"), ("5", 18, "ben.okoro@south.example"))
 """Two persons: with each other's columns they are (4, 18) and (5, 17), who are others."""
@@ -30,6 +30,15 @@ CROSS JOIN med.many.days d;
 INSERT OVERWRITE DIRECTORY '{base}/tables/exports' USING parquet
 SELECT named_struct('tenant', tenant_id, 'user', user_id) AS who, total FROM many.orders
 """
+IN_HUDI = """;
+
+CREATE TABLE many.stays USING hudi LOCATION '{base}/tables/stays'
+TBLPROPERTIES (type = 'cow', primaryKey = 'tenant_id,user_id,night') AS
+SELECT u.tenant_id, u.user_id, d.n AS night FROM med.many.users u CROSS JOIN med.many.days d
+WHERE u.tenant_id IS NOT NULL AND u.user_id IS NOT NULL
+"""
+JOBS += IN_HUDI if HAS_HUDI else ""
+DECLARED = {"orders": "delta"} | ({"stays": "hudi"} if HAS_HUDI else {})
 
 ESTATE = {
     "version": 1,
@@ -40,7 +49,7 @@ ESTATE = {
         "med": {"type": "iceberg-hadoop", "warehouse": "warehouse"},
         "spark_catalog": {
             "type": "declared",
-            "tables": [{"name": "many.orders", "format": "delta", "location": "tables/orders"}],
+            "tables": [{"name": f"many.{n}", "format": f, "location": f"tables/{n}"} for n, f in DECLARED.items()],
         },
     },
     "roots": ["warehouse", "tables"],
@@ -75,7 +84,8 @@ def build(base: Path, spark: Any) -> None:
     use_catalog(base, spark)
     spark.sql("CREATE DATABASE IF NOT EXISTS med.many")
     spark.sql("CREATE DATABASE IF NOT EXISTS many")
-    spark.sql("DROP TABLE IF EXISTS many.orders")
+    for name in DECLARED:
+        spark.sql(f"DROP TABLE IF EXISTS many.{name}")
     rows = [*ASKED, *OTHERS, (None, 17, "nobody@x.example"), ("4", None, "none@x.example")]
     frame = frame_of_rows(spark, rows, "tenant_id string, user_id bigint, email string")
     frame.coalesce(1).writeTo("med.many.users").using("iceberg").create()
@@ -89,7 +99,7 @@ TABLES = {
     "orders": "SELECT tenant_id, user_id FROM delta.`{base}/tables/orders`",
     "visits": "SELECT tenant_id, CAST(visitor AS BIGINT) FROM med.many.visits",
     "exports": "SELECT who.tenant, who.user FROM parquet.`{base}/tables/exports`",
-}
+} | ({"stays": "SELECT tenant_id, user_id FROM many.stays"} if HAS_HUDI else {})
 
 
 def rows(base: Path, spark: Any) -> dict[str, list[tuple[Any, ...]]]:

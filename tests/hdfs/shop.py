@@ -73,6 +73,12 @@ class Shop:
     exports: list[str] = field(default_factory=list)
     deletable: list[dict[str, str]] = field(default_factory=list)
     user: str = USER
+    key: Any = None
+    """Of the request, where it is not the user."""
+    users: bytes = b""
+    """The users' table, where it is not the usual one."""
+    columns: tuple[str, ...] = ("uid", "mail")
+    """Those that a job copied."""
 
     @property
     def plan_file(self) -> Path:
@@ -107,7 +113,7 @@ class Shop:
         """The estate file, the policy, and a request."""
         folder = self.base / "tables" / "users"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "part-0.parquet").write_bytes(parquet(*OTHERS, (self.user, MAIL)))
+        (folder / "part-0.parquet").write_bytes(self.users or parquet(*OTHERS, (self.user, MAIL)))
         table = {"name": "shop.users", "format": "parquet", "location": "tables/users"}
         estate = {
             "version": 1,
@@ -133,7 +139,7 @@ class Shop:
             "id": "SHOP-1",
             "law": "GDPR",
             "received": (datetime.now(timezone.utc) - timedelta(days=1)).isoformat(),
-            "subject": {"type": "user", "key": self.user},
+            "subject": {"type": "user", "key": self.key or self.user},
         }
         (self.base / "request.yaml").write_text(yaml.safe_dump(request))
         # the held table would fill the exports again: its owner knows
@@ -157,7 +163,7 @@ class Shop:
     def _event(self, number: int, folder: str) -> dict[str, Any]:
         source = {"namespace": "file", "name": str(self.base / "tables" / "users")}
         kind = {"type": "DIRECT", "subtype": "IDENTITY", "masking": False}
-        columns = {c: {"inputFields": [{**source, "field": c, "transformations": [kind]}]} for c in ("uid", "mail")}
+        columns = {c: {"inputFields": [{**source, "field": c, "transformations": [kind]}]} for c in self.columns}
         schema = {"schema": {"fields": [{"name": c, "type": "string"} for c in columns]}}
         output = self._dataset(folder)
         return {

@@ -70,7 +70,7 @@ def fill(shop: Shop, hive: Hive) -> dict[str, str]:
     hive.table(
         "core.sims", at(shop, "land/sims"), TEXT, columns=COLUMNS, parameters=SPARK_CSV, options={"header": "true"}
     )
-    sql = {"viewOriginalText": "SELECT 1", "viewExpandedText": "SELECT 1"}
+    sql = dict.fromkeys(("viewOriginalText", "viewExpandedText"), "SELECT * FROM core.clean")
     hive.table("core.seen", None, kind="VIRTUAL_VIEW", columns=COLUMNS, **sql)
     return files
 

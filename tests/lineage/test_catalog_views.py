@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lake.catalogs.base import CatalogView
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
@@ -60,3 +62,25 @@ def test_a_view_of_a_view(tmp_path: Path) -> None:
 def test_a_query_that_cannot_be_read_is_a_gap(tmp_path: Path) -> None:
     graph = harvested(tmp_path, view("SELECT uid AS who FROM (("))
     assert [gap.kind for gap in graph.gaps if "catalog uc, view main.sales.seen" in str(gap)] != []
+
+
+WITH_NAMES = tuple(Column(name=name, type="string") for name in ("who", "mail"))
+SWAPPED = tuple(Column(name=name, type="string") for name in ("mail", "who"))
+
+
+@pytest.mark.parametrize("dialect", ["databricks", "hive", "spark", "trino"])
+@pytest.mark.parametrize(
+    ("query", "columns", "found"),
+    [
+        ("SELECT uid, mail FROM main.sales.people", WITH_NAMES, {"/lake/people.uid"}),
+        ("SELECT * FROM main.sales.people", WITH_NAMES, {"/lake/people.uid"}),
+        ("SELECT uid AS who, mail FROM main.sales.people", SWAPPED, {"/lake/people.mail"}),
+        ("SELECT uid AS who, mail, 1 AS later FROM main.sales.people", WITH_NAMES, {"/lake/people.uid"}),
+    ],
+)
+def test_the_names_that_a_view_gives_its_columns(
+    tmp_path: Path, query: str, columns: tuple[Column, ...], found: set[str], dialect: str
+) -> None:
+    """Catalogs keep the query without the names of `CREATE VIEW v (who, mail)`."""
+    renamed = CatalogView("uc", "main.sales.seen", query, dialect, ("main", "sales"), columns)
+    assert origins(harvested(tmp_path, renamed)) == found

@@ -19,7 +19,7 @@ from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import ErasurePlan, Exemption, Gap, HeldColumn, Mask, PlannedHold
 from pii_tracer.model.waivers import Waiver
-from pii_tracer.proof.attestation import Others, Proven, attest
+from pii_tracer.proof.attestation import Others, Proven
 from pii_tracer.proof.attestation_verifier import Given, verify_attestation
 from pii_tracer.proof.evidence_leaves import (
     Erased,
@@ -35,6 +35,7 @@ from pii_tracer.run.journal import Journal
 from pii_tracer.run.runner import run
 from pii_tracer.scan.hits import Reading
 from reports.run.certificate import certificate, render_certificate
+from tests.proof.attested import attest
 from tests.review.plans import NOW, copy, plan
 from tests.review.test_review import approved
 from tests.run.fakes import (

@@ -18,13 +18,14 @@ from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan, Gap
 from pii_tracer.model.waivers import Waiver
-from pii_tracer.proof.attestation import Others, attest
+from pii_tracer.proof.attestation import Others
 from pii_tracer.proof.attestation_issuing import publish
 from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog
 from pii_tracer.proof.evidence_leaves import Erased, Reserved, ReservedKind
 from pii_tracer.review.dsse import unseal
 from pii_tracer.review.trusted_keys import public_pem
 from reports.run.certificate import certificate, render_certificate
+from tests.proof.attested import attest
 from tests.proof.aws import RSA_KEY, START, TrailWriter, keys_json
 from tests.proof.test_attestation import APPROVER, KEY, nonces, proven
 from tests.reports.test_plan_reports import Page
@@ -64,8 +65,7 @@ def add_run(
     said = replace(said, exceptions=exceptions, erased=[*said.erased, Erased(copy_id="c1", uri=uri)])
     log = AttestationLog(state / LOG_NAME)
     publish(
-        lambda history: attest(replace(said, history=history), KEY, nonce=nonces()),
-        folder.attestation,
+        {folder.attestation: lambda history: attest(said, KEY, nonce=nonces(), history=history)},
         folder.evidence,
         log,
         name,
@@ -114,8 +114,7 @@ def test_an_attestation_made_again_keeps_the_one_before_it(state: Path, capsys: 
     said = replace(proven(state), others=Others(compared=1))
     first = folder.attestation.read_bytes()
     publish(
-        lambda history: attest(replace(said, history=history), KEY, nonce=nonces()),
-        folder.attestation,
+        {folder.attestation: lambda history: attest(said, KEY, nonce=nonces(), history=history)},
         folder.evidence,
         AttestationLog(state / LOG_NAME),
         "plan-1",

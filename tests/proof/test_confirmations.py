@@ -11,12 +11,12 @@ from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_EXPIRE_SNAPSHOTS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.plan import Copy, Step, digest_of
-from pii_tracer.proof.attestation import attest
 from pii_tracer.proof.attestation_verifier import Given, verify_attestation
 from pii_tracer.proof.findings import Check
 from pii_tracer.review.manual_step_confirmation import Confirmation, confirm
 from pii_tracer.run.executor_protocol import Outcome
 from tests.proof import test_attestation as attestations
+from tests.proof.attested import attest
 from tests.proof.test_attestation import APPROVER, KEY, nonces, proven
 from tests.review.plans import NOW, copy, plan, step
 from tests.run.fakes import FakeExecutor

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import ProofError
 from pii_tracer.proof import merkle_tree
-from pii_tracer.proof.attestation import attest
 from pii_tracer.proof.findings import Check
 from pii_tracer.proof.inclusion_proof import prove, verify_object
+from tests.proof.attested import attest
 from tests.proof.test_attestation import APPROVER, KEY, made, nonces, proven
 
 

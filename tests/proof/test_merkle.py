@@ -70,3 +70,13 @@ def test_consistency_paths_are_those_of_the_rfcs_example() -> None:
     assert tree.consistency(6) == [i, j, k]
     assert tree.inclusion(0) == [leaves[1], merkle_tree.node_hash(c, d), last]
     assert tree.inclusion(6) == [i, k]
+
+
+def test_a_tree_that_grew_is_the_tree_of_all_its_leaves() -> None:
+    grown = merkle_tree.Tree(())
+    for size in range(1, len(HASHES) + 1):
+        grown.append(HASHES[size - 1])
+        whole = merkle_tree.Tree(HASHES[:size])
+        assert (len(grown), grown.root) == (size, whole.root)
+        assert [grown.inclusion(n) for n in range(size)] == [whole.inclusion(n) for n in range(size)]
+        assert [grown.consistency(n) for n in range(1, size)] == [whole.consistency(n) for n in range(1, size)]

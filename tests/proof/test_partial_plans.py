@@ -10,7 +10,7 @@ from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
-from pii_tracer.proof.attestation import attest
+from tests.proof.attested import attest
 from tests.proof.test_attestation import KEY, nonces, proven
 from tests.review.plans import plan
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,11 +12,12 @@ import pytest
 
 from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.execution.plan_run import Ran
-from pii_tracer.app.execution.run_folder import RunFolder, RunInfo
+from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, evidence_of
 from pii_tracer.cli.main import run as command
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.model.planned_requests import PlannedRequest
-from pii_tracer.proof.attestation_verifier import requests_of, verify_attestation
+from pii_tracer.proof import attestation, merkle_tree
+from pii_tracer.proof.attestation_verifier import Given, requests_of, verify_attestation
 from pii_tracer.proof.findings import Check
 from pii_tracer.review import dsse
 from pii_tracer.review.trusted_keys import load_private
@@ -121,6 +124,35 @@ def test_a_run_that_is_looked_at_again_keeps_them_and_a_crash_in_between_is_mend
     }
 
 
+def counted(function: Callable[..., Any], name: str, calls: Counter[str]) -> Callable[..., Any]:
+    def call(*given: Any) -> Any:
+        calls[name] += 1
+        return function(*given)
+
+    return call
+
+
+def test_a_plan_of_many_writes_its_evidence_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request costs an envelope: neither the plan again, nor the log read and hashed again, nor the journal."""
+    calls: Counter[str] = Counter()
+    for place, name in ((merkle_tree, "node_hash"), (attestation, "evidence_leaves")):
+        monkeypatch.setattr(place, name, counted(getattr(place, name), name, calls))
+    many = tuple(f"REQ-{n}" for n in range(64))
+    done = ran(tmp_path, several(*many))
+    attest_run(done, CLEAN, ())
+    written = [p for p in done.folder.path.rglob("*") if p.is_file() and p.parent.name != "proven"]
+    assert sum(p.name == "plan.json" for p in written) == 1
+    assert sum(p.name == "attestation.json" for p in written) == 65
+    assert calls["evidence_leaves"] == 1
+    assert calls["node_hash"] < 65 * 10, "a tree is built again for each"
+    log = (tmp_path / "state" / "attestations.jsonl").read_bytes()
+    key = load_private(tmp_path / "state" / "keys" / "attest.pem").public_key()
+    for name in ("REQ-0", "REQ-40", "REQ-63"):
+        envelope = done.folder.attestation_of(name)
+        given = Given(log=log)
+        assert verify_attestation(envelope.read_bytes(), evidence_of(envelope), [key], given).findings == ()
+
+
 def test_one_request_has_one(tmp_path: Path) -> None:
     done = ran(tmp_path, several("REQ-1"))
     attest_run(done, CLEAN, ())
@@ -133,5 +165,5 @@ def test_a_request_that_the_plan_does_not_answer_is_found(tmp_path: Path) -> Non
     private = load_private(tmp_path / "state" / "keys" / "attest.pem")
     payload = dsse.unseal(done.folder.attestation_of("REQ-2").read_bytes(), ()).payload
     changed = dsse.seal(payload.replace(b'"id":"REQ-2"', b'"id":"REQ-9"'), private)
-    found = verify_attestation(changed, done.folder.attestation_of("REQ-2").parent / "evidence", [private.public_key()])
+    found = verify_attestation(changed, done.folder.evidence, [private.public_key()])
     assert [f.check for f in found.findings] == [Check.PLAN]

@@ -19,13 +19,13 @@ from securesystemslib.signer import SSlibKey
 from pii_tracer.cli.main import run as command
 from pii_tracer.config.proof import AttestationKey, KmsKey
 from pii_tracer.model.errors import PiiTracerError, ProofError
-from pii_tracer.proof.attestation import attest
 from pii_tracer.proof.attestation_verifier import verify_attestation
 from pii_tracer.proof.attester_keys import KmsSigner, attester, public_file
 from pii_tracer.proof.evidence_leaves import Erased
 from pii_tracer.proof.findings import Check
 from pii_tracer.review import dsse
 from pii_tracer.review.trusted_keys import public_pem
+from tests.proof.attested import attest
 from tests.proof.aws import REGION
 from tests.proof.aws_server import ALIAS, Kms, environment, serving
 from tests.proof.test_attestation import nonces, proven

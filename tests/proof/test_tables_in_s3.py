@@ -20,7 +20,6 @@ from pii_tracer.app.verification import Verification
 from pii_tracer.lake.formats.delta.vocabulary import DELTA_VACUUM
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
-from pii_tracer.proof.attestation import attest
 from pii_tracer.proof.cloudtrail.deletion_binding import check_trail
 from pii_tracer.proof.evidence_leaves import Erased
 from pii_tracer.proof.findings import Check as Finding
@@ -30,6 +29,7 @@ from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.run.journal import Journal, Kind
 from pii_tracer.run.runner import run
 from pii_tracer.verify.verdicts import RunVerdict
+from tests.proof.attested import attest
 from tests.proof.aws import RSA_KEY, keys_json, one
 from tests.proof.cloudtrail.test_trail_binding import AT, trail
 from tests.proof.test_attestation import KEY, nonces, proven

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.model.errors import ProofError
-from pii_tracer.proof.attestation import NO_AUTHORITY, attest
+from pii_tracer.proof.attestation import NO_AUTHORITY
 from pii_tracer.proof.attestation_issuing import publish, stamp_of
 from pii_tracer.proof.attestation_log import AttestationLog
 from pii_tracer.proof.attestation_verifier import Given, verify_attestation
 from pii_tracer.proof.findings import Check, Report
 from pii_tracer.proof.rfc3161_timestamps import load_certificates, request_stamp, verify_stamp
 from pii_tracer.review import dsse
+from tests.proof.attested import attest
 from tests.proof.authority import make_authority, serving
 from tests.proof.test_attestation import KEY, made, nonces, proven
 
@@ -36,8 +37,7 @@ def stamped(folder: Path, authority: tuple[str, Path], scanned_at: datetime | No
     said = replace(proven(folder), authority=url, scanned_at=at)
     envelope = folder / "attestation.json"
     publish(
-        lambda history: attest(replace(said, history=history), KEY, nonce=nonces()),
-        envelope,
+        {envelope: lambda history: attest(said, KEY, nonce=nonces(), history=history)},
         folder / "evidence",
         AttestationLog(folder / "log"),
         "plan-1",
@@ -106,8 +106,7 @@ def test_the_stamp_goes_with_its_attestation(tmp_path: Path, authority: tuple[st
     (tmp_path / "again").mkdir()
     said = replace(proven(tmp_path / "again"), authority=url if again else None, scanned_at=datetime.now(timezone.utc))
     publish(
-        lambda history: attest(replace(said, history=history), KEY, nonce=nonces()),
-        envelope,
+        {envelope: lambda history: attest(said, KEY, nonce=nonces(), history=history)},
         tmp_path / "evidence",
         AttestationLog(tmp_path / "log"),
         "plan-1",

@@ -12,6 +12,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from pii_tracer.model.errors import UsageError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.gap_remedies import REMEDIES
 from pii_tracer.model.plan import (
     ErasurePlan,
     Gap,
@@ -163,6 +165,23 @@ def test_verdict_overrides_gaps_and_irreversible_come_before_the_copies() -> Non
         if words != "Copies\n"
     ]
     assert places == sorted(places)
+
+
+def test_each_kind_of_open_gap_says_once_what_closes_it() -> None:
+    """And the next command is to plan again; a waived gap says nothing of the kind."""
+    first, other, waived = (Gap(id=f"g{n}", dataset=None, kind=kind, reason="r", evidence="e") for n, kind in _KINDS)
+    waived = waived.model_copy(update={"waiver": next(gap.waiver for gap in example_gaps() if gap.waiver)})
+    plan = example_plan(gaps=(first, other, waived)).model_copy(update={"complete": False})
+    page = Page(render_plan_html(plan, plan_file=FILE))
+    for text in (_terminal(plan, 200), render_plan_markdown(plan, plan_file=FILE), " ".join(page.words)):
+        assert text.lower().count("to close it: ") == 1
+        assert "Load the lineage of the job that wrote it" in text
+        assert REMEDIES[GapKind.MFA_DELETE] not in text
+        assert f"pii-tracer plan REQUESTS --planner NAME --out {FILE}" in text
+        assert text.index("pii-tracer plan REQUESTS") < text.index(f"pii-tracer check {FILE}")
+
+
+_KINDS = ((1, GapKind.UNEXPECTED_COPY), (2, GapKind.UNEXPECTED_COPY), (3, GapKind.MFA_DELETE))
 
 
 def test_without_colour_there_is_no_escape_sequence(plan: ErasurePlan, monkeypatch: pytest.MonkeyPatch) -> None:

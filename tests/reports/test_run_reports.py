@@ -22,6 +22,7 @@ from reports.run.run_views import (
     RunView,
     StepState,
 )
+from reports.wording import money
 from tests.reports.example import example_run
 from tests.reports.test_plan_reports import Page
 
@@ -243,6 +244,7 @@ RESULT = {
     "drift": [],
     "waiting_until": None,
     "failed": [],
+    "attestation": None,
 }
 
 
@@ -265,3 +267,17 @@ def test_a_run_that_is_not_complete_says_what_to_do_next(changes: dict[str, Any]
     for line, word in zip(told, words, strict=True):
         assert word in line
         assert "drift" in changes or "`pii-tracer resume plan-1 --state '/srv/a state'`" in line
+
+
+def test_a_run_that_is_complete_says_how_to_answer_and_to_close_the_request() -> None:
+    [told] = next_steps({**RESULT, "attestation": "/srv/a.json"}, "/srv/a state")
+    assert told == (
+        "answer the person with `pii-tracer attest certificate plan-1 --state '/srv/a state'`, then destroy the sealed"
+        " values with `pii-tracer close plan-1 --state '/srv/a state'`"
+    )
+
+
+@pytest.mark.parametrize(("cost", "said"), [(0.0, "nothing priced"), (0.5, "₹0.50"), (1840.0, "₹1,840")])
+def test_a_plan_without_prices_claims_no_cost(cost: float, said: str) -> None:
+    """Zero of a currency would be a claim; nothing in the estate file has a price."""
+    assert money(cost, "INR") == said

@@ -170,7 +170,8 @@ def test_each_kind_of_difference(old: ErasurePlan, new: ErasurePlan, words: str)
 
 def test_the_same_plan_has_not_changed_and_dates_of_making_do_not_matter() -> None:
     assert changes(OLD, OLD) == ()
-    again = plan(plan_id="plan-2", created_at=NOW + timedelta(days=1), tool_version="9")
+    seconds_later = totals(finish=OLD.totals.finish + timedelta(seconds=59))
+    again = plan(plan_id="plan-2", created_at=NOW + timedelta(days=1), tool_version="9", totals=seconds_later)
     assert render_changes_text(changes(OLD, again)) == NOTHING
 
 

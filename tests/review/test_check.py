@@ -298,7 +298,7 @@ def test_text_and_json_say_the_same() -> None:
     assert [f["rule"] for f in told["findings"]] == ["gaps", "gaps", "immediate-retention", "overrides"]
     assert told["denied"]
     text = rendered(report(BAD), "text")
-    assert text.splitlines()[-1] == "4 finding(s) against policy.yaml"
+    assert text.splitlines()[-1] == "4 findings against policy.yaml"
     assert len(text.splitlines()) == 5
 
 

@@ -13,6 +13,7 @@ import pytest
 from pii_tracer.config.estate_file import load_policy
 from pii_tracer.model.errors import ConfigError, ReviewError
 from pii_tracer.model.gap_kinds import GapKind, LineageGapKind
+from pii_tracer.model.gap_remedies import REMEDIES
 from pii_tracer.model.plan import Gap
 from pii_tracer.review.plan_file import parse_plan
 from tests.review.plans import plan
@@ -30,6 +31,12 @@ def test_the_page_tells_each_kind_once() -> None:
     assert rows == [kind.value for kind in (*GapKind, *LineageGapKind)]
 
 
+def test_reports_say_what_the_page_says_to_do() -> None:
+    page = (ROOT / "docs" / "gaps.md").read_text()
+    written = dict(re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", page, re.MULTILINE))
+    assert {kind: re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", written[kind]) for kind in GapKind} == REMEDIES
+
+
 def made(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Enum and member of each kind that is not only compared with, or a member of a set."""
     if isinstance(node, ast.Compare | ast.Set | ast.JoinedStr):
@@ -41,7 +48,12 @@ def made(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def test_each_kind_is_made_somewhere() -> None:
-    files = (f for folder in SOURCE for f in (ROOT / folder).rglob("*.py") if f.name != "gap_kinds.py")
+    files = (
+        f
+        for folder in SOURCE
+        for f in (ROOT / folder).rglob("*.py")
+        if f.name not in ("gap_kinds.py", "gap_remedies.py")
+    )
     found = {told for file in files for told in made(ast.parse(file.read_text()))}
     there = {(type(kind).__name__, kind.name) for kind in (*GapKind, *LineageGapKind)}
     assert sorted(there - found) == []

@@ -230,6 +230,23 @@ def test_every_event_has_the_facet_as_its_schema_says(tmp_path: Path, validator:
             assert not validator.is_valid({FACET: {**facets[FACET], **change}}), change
 
 
+def test_an_event_does_not_grow_with_the_persons(tmp_path: Path, validator: Draft202012Validator) -> None:
+    """It is sent for each step: of many requests it names those that are due first, and how many there are."""
+    [one] = the_plan().requests
+    days = [*range(300, 0, -1)]
+    many = tuple(
+        one.model_copy(update={"id": f"R-{day}", "deadline": one.deadline + timedelta(days=day)}) for day in days
+    )
+    records = session(tmp_path / "j", Counting(World()), Ticking())
+    facets = [
+        Serde.to_dict(event)["run"]["facets"][FACET]
+        for event in RunEvents(the_plan().model_copy(update={"requests": many})).feed(records)
+    ]
+    for facet in facets:
+        assert [request["id"] for request in facet["requests"]] == [f"R-{day}" for day in range(1, 101)]
+        assert (facet["requestCount"], validator.is_valid({FACET: facet})) == (300, True)
+
+
 def test_the_schema_names_the_fields_of_the_classes() -> None:
     schema = json.loads(ERASURE_FACET_SCHEMA.read_bytes())
     assert schema["$id"] + "#/$defs/ErasureRunFacet" == FACET_SCHEMA

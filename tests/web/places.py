@@ -19,13 +19,13 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Column
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan, Gap, digest_of
-from pii_tracer.proof.attestation import attest
 from pii_tracer.readiness.estate_state import Coverage, EstateState, TableFacts
 from pii_tracer.readiness.findings import Finding, FindingKind, Level
 from pii_tracer.readiness.reading import Given, assess
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Journal, Kind
 from tests.lineage.graphs import NASTY, ds, edge
+from tests.proof.attested import attest
 from tests.proof.test_attestation import KEY, nonces, proven
 from tests.review.plans import copy, plan
 from tests.review.test_review import approved

@@ -6,7 +6,7 @@ The leaf is cast to text as Spark casts it and compared with the key set; a row 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -69,16 +69,33 @@ def resolve(names: list[str], wanted: str) -> int | None:
 
 
 def present_terms(names: list[str], match: Match) -> tuple[tuple[MatchTerm, ...], tuple[str, ...]]:
-    """Terms whose columns all exist here, and labels of those of which one does not.
+    """Terms whose columns all exist here, and labels of those of which none does.
 
     Raises:
-        RowsError: none exists, so that nothing can be said about any row.
+        RowsError: as `missing_terms`.
     """
-    there = tuple(term for term in match.terms if all(resolve(names, name) is not None for name in term.columns))
-    missing = tuple(term.label() for term in match.terms if term not in there)
-    if not there:
+    known = {name for name in match.columns if resolve(names, name) is not None}
+    missing = missing_terms(match, known)
+    return tuple(term for term in match.terms if known.issuperset(term.columns)), missing
+
+
+def missing_terms(match: Match, known: Collection[str]) -> tuple[str, ...]:
+    """Labels of the terms of which no column is there. known: the columns of the match that are.
+
+    Raises:
+        RowsError: these are all terms, or a key of several columns is there in part: whose its rows are is unknown.
+    """
+    for term in match.terms:
+        there, gone = (dict.fromkeys(c for c in term.columns if (c in known) is part) for part in (True, False))
+        if there and gone:
+            raise RowsError(
+                f"it has {', '.join(there)} and not {', '.join(gone)} of the key: nobody knows whose its rows are",
+                todo=BY_HAND,
+            )
+    missing = tuple(term.label() for term in match.terms if not set(term.columns).issubset(known))
+    if len(missing) == len(match.terms):
         raise RowsError("no column of the match exists in the object", todo="look at the object by hand; it is kept")
-    return there, missing
+    return missing
 
 
 def person_mask(table: pa.Table, terms: tuple[MatchTerm, ...], keys: Keys) -> pa.Array:

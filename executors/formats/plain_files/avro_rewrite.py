@@ -20,11 +20,11 @@ import cramjam
 import fastavro
 import zstandard
 
-from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError
+from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError, missing_terms
 from executors.formats.plain_files.compression import unsnapped
 from executors.formats.plain_files.file_sources import Stored
 from executors.formats.plain_files.row_masking import places
-from executors.formats.plain_files.row_match import has_column, is_persons, lacking
+from executors.formats.plain_files.row_match import has_column, is_persons
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 
@@ -67,7 +67,7 @@ def survey(path: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> 
     before = after = 0
     with path.open("rb") as stream:
         head = _head(stream)
-        missing = lacking(match, has_column(head.columns, match))
+        missing = missing_terms(match, has_column(head.columns, match))
         for block in _blocks(stream, head):
             before += len(block.records)
             after += sum(_kept(head, record, match, keys, mask) == record[0] for record in block.records)

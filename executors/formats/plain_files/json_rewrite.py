@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError
+from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError, missing_terms
 from executors.formats.plain_files.compression import codec_of, reading, writing
 from executors.formats.plain_files.file_sources import Stored
 from executors.formats.plain_files.row_masking import places
-from executors.formats.plain_files.row_match import has_column, is_persons, lacking
+from executors.formats.plain_files.row_match import has_column, is_persons
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 
@@ -38,7 +38,7 @@ def survey(path: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> 
             before += 1
             columns |= has_column(list(row), match)
             after += _kept(line, row, match, keys, mask) == line
-    return before, after, lacking(match, columns) if before else ()
+    return before, after, missing_terms(match, columns) if before else ()
 
 
 def write(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> None:

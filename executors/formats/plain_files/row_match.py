@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -33,18 +33,6 @@ def is_persons(row: Mapping[str, Any], match: Match, keys: Keys) -> bool:
 def has_column(names: list[str], match: Match) -> frozenset[str]:
     """Columns of the match that are among some names, as Spark resolves them (any case)."""
     return frozenset(column for column in match.columns if resolve(names, column) is not None)
-
-
-def lacking(match: Match, columns: Collection[str]) -> tuple[str, ...]:
-    """Labels of the terms of which a column is not among those of the match that are there.
-
-    Raises:
-        RowsError: all of them, so that nothing can be said about any row.
-    """
-    missing = tuple(term.label() for term in match.terms if not set(term.columns).issubset(columns))
-    if len(missing) == len(match.terms):
-        raise RowsError("no column of the match exists in the file", todo=BY_HAND)
-    return missing
 
 
 def _matches(row: Mapping[str, Any], term: MatchTerm, keys: Keys) -> bool:

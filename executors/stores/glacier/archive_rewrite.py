@@ -234,7 +234,7 @@ class Rewriting:
         after = data if kept.data is None else kept.data
         name, own = f"archive.{self.parameters.format.value}", self.parameters
         no_keys = self.work.ctx.no_keys(self.work.copy)
-        seen = self._finder.in_file(name, after, own.match, own.other_keys, no_keys)
+        seen = self._finder.in_file(name, after, own.format, own.match, own.other_keys, no_keys)
         if seen.held or seen.unread:
             told = "without the person's rows the archive still holds a value of theirs"
             what = told if seen.held else seen.unread[0]

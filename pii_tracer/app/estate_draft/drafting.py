@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from pii_tracer.lake.formats.base import NamedBy
 from pii_tracer.lake.formats.registry import known_format, table_formats
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.datasets import PLAIN, Format
-from pii_tracer.model.errors import EstateError, UsageError
+from pii_tracer.model.errors import EstateError, LineageError, UsageError
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import object_uri
 from planners.draft.column_guesses import key_strength
 from planners.draft.object_tables import tables_of
@@ -33,6 +35,8 @@ MOST_VALUES = 5_000
 MOST_KEYS = 1_000_000
 """Values of a column that looks like a key: whether each stands once, and whose they are."""
 _DEV = frozenset({"dev", "sandbox", "scratch", "playground"})
+_TOP = 3
+"""Parts of the path of a folder right below the top (`/data/lake`): what is around it is no root."""
 Say = Callable[[str], None]
 
 
@@ -41,7 +45,8 @@ class Draft:
     """What a first estate file says. declared: tables that no catalog names: name, format and place.
 
     warehouses: catalogs that folders of tables look like, by name. subjects: guesses, the most likely first.
-    unread: tables whose columns were not looked into, as they are large or could not be read.
+    unread: tables whose columns were not looked into, as they are large or could not be read. placed: whether roots
+    are where the catalogs' tables lie, and nobody named them. uncompiled: dbt projects without a manifest.
     """
 
     estate: str
@@ -53,6 +58,8 @@ class Draft:
     tables: int
     unread: tuple[str, ...]
     gaps: tuple[str, ...]
+    placed: bool = False
+    uncompiled: tuple[str, ...] = ()
 
 
 def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
@@ -65,6 +72,9 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
     warehouses: dict[str, dict[str, str]] = {}
     declared: list[tuple[str, Format, str]] = []
     found = _look(_estate(name, places, warehouses, declared), base, say)
+    if placed := _roots_around(found, base):
+        places = replace(places, roots=[*places.roots, *placed])
+        found = _look(_estate(name, places, warehouses, declared), base, say)
     warehouses |= _warehouses(found, base)
     taken = [table.table for table in found.tables if table.table]
     unnamed = _unnamed(found, base)
@@ -78,11 +88,13 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
         places=places,
         declared=tuple(declared),
         warehouses=warehouses,
-        dev_roots=_dev_roots(found, base),
+        dev_roots=_dev_roots(found, paths.roots, base),
         subjects=tuple(guess_subjects(sampled)),
         tables=len(found.tables),
         unread=unread,
         gaps=tuple(sorted({gap.kind.value for gap in found.gaps})),
+        placed=bool(placed),
+        uncompiled=tuple(project for project in places.lineage.get("dbt", ()) if not _is_compiled(base / project)),
     )
 
 
@@ -160,17 +172,37 @@ def _can_be_declared(table: TableState) -> bool:
     return table.format in PLAIN or (adapter is not None and not adapter.registered_by_metadata)
 
 
-def _dev_roots(found: Inventory, base: Path) -> tuple[str, ...]:
+def _roots_around(found: Inventory, base: Path) -> list[str]:
+    """The folders of databases whose tables a catalog names beyond the roots; of several, the folder around them."""
+    beyond = [Path(gap.evidence) for gap in found.gaps if gap.kind is GapKind.OUTSIDE_ROOTS]
+    tables = {place if place.is_dir() else place.parent.parent for place in beyond if place.is_absolute()}
+    databases = {table.parent if len(table.parts) > _TOP else table for table in tables if table.is_dir()}
+    around = Counter(database.parent for database in databases)
+    roots = {place.parent if around[place.parent] > 1 and len(place.parts) > _TOP else place for place in databases}
+    return sorted(_written(root, base) for root in roots if not roots.intersection(root.parents))
+
+
+def _is_compiled(project: Path) -> bool:
+    from pii_tracer.lineage.sources.dbt import manifest_of
+
+    try:
+        return manifest_of(project).exists()
+    except LineageError:
+        return False
+
+
+def _dev_roots(found: Inventory, roots: Sequence[Path], base: Path) -> tuple[str, ...]:
     """The outermost folders below the roots that are called as development is."""
-    roots = set()
+    called = set()
     for table in found.tables:
         if table.remote:
             continue
-        parts = _written(Path(table.location), base).split("/")
-        place = next((number for number, part in enumerate(parts[:-1]) if part.lower() in _DEV), None)
-        if place is not None:
-            roots.add("/".join(parts[: place + 1]))
-    return tuple(sorted(roots))
+        place = Path(table.location)
+        for folder in reversed(place.parents):  # the outermost first
+            if folder.name.lower() in _DEV and any(root in folder.parents for root in roots):
+                called.add(_written(folder, base))
+                break
+    return tuple(sorted(called))
 
 
 def _written(place: Path, base: Path) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -21,19 +22,25 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import object_uri
 from pii_tracer.model.plan import STAYS, ErasurePlan, Step
 from pii_tracer.proof.attestation import (
+    JOURNAL,
+    LEAVES,
     Attestation,
+    Basis,
     Others,
     Proven,
-    attest,
+    basis_of,
+    made_over,
 )
-from pii_tracer.proof.attestation_issuing import publish, recover
-from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog
+from pii_tracer.proof.attestation_issuing import Make, publish, recover
+from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog, History
 from pii_tracer.proof.attester_keys import attester
 from pii_tracer.proof.evidence_leaves import (
     Erased,
     Reserved,
     ReservedKind,
     ScopeFile,
+    nonces_in,
+    root_of,
 )
 from pii_tracer.proof.storage_witness import (
     BY_VERSION,
@@ -43,6 +50,7 @@ from pii_tracer.proof.storage_witness import (
     gone_files,
     read_before,
 )
+from pii_tracer.review.dsse import PrivateKey
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.run_state import State
 from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict, no_copy_name
@@ -56,8 +64,8 @@ _TOOLS = ("pyspark", "sqlglot", "openlineage-python", "confluent-kafka", "protob
 def attest_run(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> Path | None:
     """The attestation of a finished run; None while anything is open or left.
 
-    A plan that answers several requests gets one for each of them too, in a folder of its own: who asked for one shall
-    not have to be shown the others' names for it.
+    A plan that answers several requests gets one for each of them too: who asked for one shall not have to be shown
+    the others' names for it. All have the same evidence, which is written once.
     """
     left = [*verdict.residue, *(r for v in elsewhere for r in v.residue)]
     harmed = verdict.bystander_rows_lost or not verdict.checksum_equal
@@ -67,27 +75,48 @@ def attest_run(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) 
     folder, plan_id = ran.folder, ran.loaded.plan.plan_id
     log = AttestationLog(Path(ran.info.state) / LOG_NAME)
     requests = [r.id for r in ran.loaded.plan.requests]
-    places = {None: folder.attestation} | {r: folder.attestation_of(r) for r in requests if len(requests) > 1}
-    for envelope in places.values():
-        recover(envelope, log, plan_id)
-    missing = {request: envelope for request, envelope in places.items() if not _attested(ran, envelope)}
+    places = {folder.attestation: None} | {folder.attestation_of(r): r for r in requests if len(requests) > 1}
+    recover(places, log, plan_id)
+    roots = {evidence: _kept_root(ran, evidence) for evidence in {*map(evidence_of, places)}}
+    missing = [envelope for envelope in places if not _attested(ran, envelope, roots[evidence_of(envelope)])]
     if missing:
-        _publish(ran, _proven(ran, verdict, elsewhere), missing, log)
+        basis = basis_of(_proven(ran, verdict, elsewhere), nonce=_nonces(ran, roots[folder.evidence]))
+        if basis.root != roots[folder.evidence]:  # it is written anew, and nothing stands any more that rests on it
+            missing = [e for e in places if e in missing or evidence_of(e) == folder.evidence]
+        _publish(ran, basis, {envelope: places[envelope] for envelope in missing}, log)
     return folder.attestation
 
 
-def _publish(ran: Ran, proven: Proven, missing: Mapping[str | None, Path], log: AttestationLog) -> None:
+def _publish(ran: Ran, basis: Basis, missing: Mapping[Path, str | None], log: AttestationLog) -> None:
     estate, base = ran.verification.estate, ran.folder.settings().base
     local = estate.environment == "local"
     key = attester(estate.attestation_key, base, Path(ran.info.state), local=local)
     stamp = _stamp(estate.timestamp_authority, base)
-    for request, envelope in missing.items():
-        about = replace(proven, request=request)
+    makes: dict[Path, Make] = {envelope: partial(_about, basis, request, key) for envelope, request in missing.items()}
+    for own in {*map(evidence_of, missing)} - {ran.folder.evidence}:  # of an earlier version
+        shutil.rmtree(own)
+    publish(makes, ran.folder.evidence, log, ran.loaded.plan.plan_id, stamp)
 
-        def make(history: Sequence[bytes], about: Proven = about) -> Attestation:
-            return attest(replace(about, history=history), key, nonce=lambda: secrets.token_hex(16))
 
-        publish(make, envelope, evidence_of(envelope), log, proven.loaded.plan.plan_id, stamp)
+def _about(basis: Basis, request: str | None, key: PrivateKey, history: History) -> Attestation:
+    return basis.about(request, history, key)
+
+
+def _kept_root(ran: Ran, evidence: Path) -> str | None:
+    """The root of the leaves that this very journal was attested with before; None where it was not."""
+    try:
+        if (evidence / JOURNAL).read_bytes() != ran.folder.journal.read_bytes():
+            return None
+        return root_of((evidence / LEAVES).read_bytes())
+    except OSError:
+        return None
+
+
+def _nonces(ran: Ran, known: str | None) -> Callable[[], str]:
+    """Those of the leaves that are there, so that these come out the same again; then, and without any, new ones."""
+    kept = nonces_in((ran.folder.evidence / LEAVES).read_bytes()) if known else []
+    rest = iter(kept)
+    return lambda: next(rest, None) or secrets.token_hex(16)
 
 
 def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> Proven:
@@ -144,10 +173,9 @@ def _stamp(authority: TimestampAuthority | None, base: Path) -> Callable[[bytes]
     return lambda data: request_stamp(authority.url, data, roots)
 
 
-def _attested(ran: Ran, envelope: Path) -> bool:
-    """Whether this very journal was attested before: a finished plan run again keeps its proof and its root."""
-    kept = evidence_of(envelope) / "journal.jsonl"
-    return envelope.exists() and kept.exists() and kept.read_bytes() == ran.folder.journal.read_bytes()
+def _attested(ran: Ran, envelope: Path, root: str | None) -> bool:
+    """Whether this very journal was attested before, with these leaves: a finished plan run again keeps its proof."""
+    return root is not None and envelope.exists() and made_over(envelope.read_bytes()) == (ran.records[-1].hash, root)
 
 
 def erased_by(ran: Ran, verdict: RunVerdict) -> list[Erased]:

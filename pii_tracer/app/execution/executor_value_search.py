@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
-from pii_tracer.model.datasets import KeySet, Match
+from pii_tracer.model.datasets import Format, KeySet, Match
 from pii_tracer.model.other_numbers import NoKeys
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import Hit, column_of
@@ -38,8 +38,10 @@ class ScanFinder:
     def in_text(self, text: str) -> bool:
         return bool(scan_bytes("text", text.encode(), self._patterns).strong)
 
-    def in_file(self, name: str, data: bytes, match: Match, others: Collection[str], no_keys: NoKeys) -> Seen:
-        patterns = self._patterns.leaving_out(no_keys).comparing(key_columns(match))
+    def in_file(
+        self, name: str, data: bytes, kind: Format, match: Match, others: Collection[str], no_keys: NoKeys
+    ) -> Seen:
+        patterns = self._patterns.leaving_out(no_keys).comparing(key_columns(match, kind=kind))
         seen = scan_bytes(name, data, patterns)
         return _seen(seen.hits, seen.unread, others)
 

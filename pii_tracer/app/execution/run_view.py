@@ -248,25 +248,26 @@ def _text(value: Any) -> str | None:
 
 
 _NOTES = {
-    "rows_deleted": "rows deleted",
-    "others_deleted": "records of others deleted",
-    "rows_dropped": "rows dropped",
-    "rows_masked": "rows masked",
-    "files_rewritten": "files rewritten",
-    "files_removed": "files removed",
-    "files_decoded": "files decoded",
-    "files_swept": "hidden files swept",
+    "rows_deleted": ("row deleted", "rows deleted"),
+    "others_deleted": ("record of others deleted", "records of others deleted"),
+    "rows_dropped": ("row dropped", "rows dropped"),
+    "rows_masked": ("row masked", "rows masked"),
+    "files_rewritten": ("file rewritten", "files rewritten"),
+    "files_removed": ("file removed", "files removed"),
+    "files_decoded": ("file decoded", "files decoded"),
+    "files_swept": ("hidden file swept", "hidden files swept"),
 }
 
 
 def _note(facts: dict[str, Any]) -> str:
-    parts = [f"{facts[key]:,} {text}" for key, text in _NOTES.items() if isinstance(facts.get(key), int)]
+    parts = [counted(facts[key], *words) for key, words in _NOTES.items() if isinstance(facts.get(key), int)]
     if facts.get("confirmed_by"):
         parts.append(f"confirmed by {facts['confirmed_by']}, {facts['role']}; evidence {facts['evidence_sha256'][:16]}")
     if isinstance(facts.get("deleted"), list):
-        parts.append(f"{len(facts['deleted']):,} versions deleted")
+        parts.append(counted(len(facts["deleted"]), "version deleted", "versions deleted"))
     if isinstance(facts.get("deleted"), dict):
-        parts.append(f"{sum(v for v in facts['deleted'].values() if isinstance(v, int)):,} files deleted")
+        gone = sum(v for v in facts["deleted"].values() if isinstance(v, int))
+        parts.append(counted(gone, "file deleted", "files deleted"))
     return ", ".join(parts)
 
 

@@ -67,7 +67,7 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
         places, gaps = (), ()
     mine = [place for place in places if place.location == location]
     unlisted = tuple(f"{patterns.mask(gap.evidence)}: {gap.reason}" for gap in gaps)
-    whole = patterns.comparing(key_columns(copy.places))
+    whole = patterns.comparing(key_columns(copy.places, kind=copy.format))
     client = client_at(estate, location)
     files = _read(client, mine, location, whole)
     if not copy.stored_table:

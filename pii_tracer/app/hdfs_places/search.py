@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 
 from pii_tracer.app.hdfs_places.bare_folders import bare_folder, declared_names
@@ -13,6 +13,7 @@ from pii_tracer.app.planning.folder_search import OPAQUE, OTHER_FORMAT, evidence
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.plain_files.stored_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.hdfs.discovery import places_in_hdfs
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
@@ -25,6 +26,7 @@ from pii_tracer.scan.referenced_files import named_files
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import PATH, HdfsEvidence, HdfsRead
+from planners.copies.whole_keys import NO_WHOLE_KEYS, WholeKeys
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ def search_hdfs(
     short: bool,
     say: Callable[[str], None],
     numbers: OtherNumbers | None = None,
+    whole: WholeKeys = NO_WHOLE_KEYS,
 ) -> dict[str, HdfsEvidence]:
     """Search every place in HDFS. short: whether a short number is looked for."""
     known = (p.location for p in inventory.hdfs if p.kind in (HdfsKind.TABLE, HdfsKind.FOLDER))
@@ -54,37 +57,44 @@ def search_hdfs(
         say(f"looking for the persons in {patterns.mask(str(place.location))}: {len(place.files):,} files")
         client = client_at(estate, place.location)
         mine = (numbers or OtherNumbers()).at(patterns, place.location.dataset, str(place.location))
+        state = tables.get(str(place.location))
+        bare = cache(partial(_bare, client, place, names))
+        mine = whole.at_folder(mine, bare) if place.kind is HdfsKind.FOLDER else mine
         looked = list(several(partial(_look, client, mine, wanted, place.kind), place.files))
-        if state := tables.get(str(place.location)):
-            found[state.location] = _of_table(state, _explained(looked, place), place, short, mine)
+        if state:
+            told = _of_table(state, _explained(looked, place), place, short, mine)
+            found[state.location] = replace(told, unseen=whole.match(state) is not None)
             continue
         told = _told(looked, short, patterns)
         if place.kind is HdfsKind.FOLDER and not told.unread:
-            told = _with_state(told, looked, client, place, names, patterns)
+            told = _with_state(told, looked, bare(), place, mine)
         found[str(place.location)] = told
     return found
 
 
-def _with_state(
-    told: HdfsEvidence,
-    looked: Sequence[_Looked],
-    client: WebHdfs,
-    place: HdfsPlace,
-    names: dict[HdfsLocation, str],
-    patterns: Patterns,
-) -> HdfsEvidence:
-    """What a bare folder showed, as of a table of this machine, where its files can be written again."""
+def _bare(client: WebHdfs, place: HdfsPlace, names: dict[HdfsLocation, str]) -> Bare | str:
+    """A bare folder whose files can be written again, or why they cannot."""
     if place.opaque:
-        return replace(told, stuck=OPAQUE.format(place.opaque))
+        return OPAQUE.format(place.opaque)
     bare = bare_folder(client, place, names)
     if isinstance(bare, str):
-        return replace(told, stuck=patterns.mask(bare))
+        return bare
     if place.registered not in (None, bare.state.format):
-        return replace(told, stuck=OTHER_FORMAT.format(place.registered, bare.state.format))
-    state = bare.state.model_copy(update={"partition_of": place.partition_of and place.partition_of.dataset})
+        return OTHER_FORMAT.format(place.registered, bare.state.format)
+    of = place.partition_of and place.partition_of.dataset
+    return replace(bare, state=bare.state.model_copy(update={"partition_of": of}))
+
+
+def _with_state(
+    told: HdfsEvidence, looked: Sequence[_Looked], bare: Bare | str, place: HdfsPlace, patterns: Patterns
+) -> HdfsEvidence:
+    """What a bare folder showed, as of a table of this machine, where its files can be written again."""
+    if isinstance(bare, str):
+        return replace(told, stuck=patterns.mask(bare))
     scans = [one.scan.model_copy(update={"path": _below(place, one.scan.path)}) for one in looked]
     data = tuple(one.read for one in looked if one.read and (one.read.holds or one.read.path in bare.paths))
-    return replace(told, state=state, evidence=evidence_of(scans, patterns), touched=data)
+    evidence = replace(evidence_of(scans, patterns), compared=patterns.key_columns.rows is not None)
+    return replace(told, state=bare.state, evidence=evidence, touched=data)
 
 
 def _explained(looked: Sequence[_Looked], place: HdfsPlace) -> list[_Looked]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,10 +16,11 @@ from pii_tracer.config.laws import Law, NoticeMissing, laws_of
 from pii_tracer.config.subjects import SubjectRef
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import RequestState, Stored
-from pii_tracer.intake.state_changes import carry_over, plan_them
-from pii_tracer.model.errors import PersonsUnknown, UsageError
+from pii_tracer.intake.state_changes import carry_each_over, plan_them
+from pii_tracer.model.errors import PersonsApart, PersonsUnknown, UsageError
 from planners.schedule.batches import Batch, BatchRule, Waiting, forecast
 
+_UNKNOWN = "no version of the source knows the person"
 MOST_PERSONS = 1_000
 """Persons of one plan, where the policy does not say how many (`max_persons`)."""
 
@@ -28,7 +29,8 @@ MOST_PERSONS = 1_000
 class DuePlan:
     """What came of planning. written: the plan, or None where no request waits for one. marked: whether its requests
     are planned by it; those of a plan that cannot be applied still wait. set_aside: requests that wait, and why.
-    next_batch: when the policy lets the next plan be made, where it lets none be made now.
+    next_batch: when the policy lets the next plan be made, where it lets none be made now. apart: requests that this
+    call carried over, since the source does not know the person or a gap is hers alone; with the reason.
     """
 
     written: WrittenPlan | None
@@ -36,6 +38,7 @@ class DuePlan:
     marked: bool = False
     set_aside: Mapping[str, str] = field(default_factory=dict)
     next_batch: datetime | None = None
+    apart: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan_due(
@@ -48,13 +51,14 @@ def plan_due(
 ) -> DuePlan:
     """Make one plan for the requests that are due first, as many as the policy lets into one, when it lets one be made.
 
-    Persons whom the source does not know are carried over, and the plan is made without them. carried_over: for
-    requests that were carried over, and nobody else. options: as of `plan`.
+    Persons whom the source does not know, and those from whom alone a gap comes, are carried over, and the plan is made
+    without them. Where all of its persons have gaps of their own, the plan is written and shows these. carried_over:
+    for requests that were carried over, and nobody else. options: as of `plan`.
 
     Raises:
         UsageError: as `plan`; a plan of some copies only; or a request was planned or ended meanwhile.
         RequestError: the store cannot be used.
-        PersonsUnknown: with `carried_over`, the source still does not know somebody.
+        PersonsUnknown: with `carried_over`, the source still does not know any of them.
         ConfigError, PlanError, LineageError, EstateError: as `plan`.
     """
     if options.get("only"):
@@ -71,24 +75,32 @@ def plan_due(
         begins = rule.opening(as_of) if most > 0 else rule.begin(as_of + timedelta(minutes=1))
         if begins > as_of:
             return DuePlan(None, next_batch=begins)
+    apart: dict[str, str] = {}
     while True:
-        choice = _Choice(estate, store, as_of, carried_over)
+        choice = _Choice(estate, store, as_of, carried_over, apart)
         chosen = choice.first(most, in_time=as_of + rule.takes if rule else None)
         if not chosen:
-            return DuePlan(None, set_aside=choice.aside)
+            return DuePlan(None, set_aside=choice.aside, apart=apart)
+        names = tuple(request.id for request in chosen)
         asked = [_asked(store, request) for request in chosen]
         try:
-            written = plan(settings, asked, as_of=as_of, policy=policy, **options)
+            written = plan(settings, asked, as_of=as_of, policy=policy, by_person=True, **options)
         except PersonsUnknown as unknown:
-            if carried_over:
+            if carried_over and len(unknown.requests) == len(names):
                 raise
-            carry_over(store, unknown.requests, "no version of the source knows the person", moment(None))
-            continue
-        names = tuple(request.id for request in chosen)
-        marked = written.plan.complete and written.plan.applyable
-        if marked:
-            plan_them(store, names, written.plan.plan_id, moment(None))
-        return DuePlan(written, names, marked, choice.aside)
+            reasons: Mapping[str, str] = dict.fromkeys(unknown.requests, _UNKNOWN)
+        except PersonsApart as some:
+            if carried_over and len(some.reasons) == len(names):
+                raise
+            reasons = some.reasons
+        else:
+            carry_each_over(store, written.reasons, moment(None))
+            marked = written.plan.complete and written.plan.applyable
+            if marked:
+                plan_them(store, names, written.plan.plan_id, moment(None))
+            return DuePlan(written, names, marked, choice.aside, apart={**apart, **written.reasons})
+        carry_each_over(store, reasons, moment(None))
+        apart.update(reasons)
 
 
 def batch_rule(settings: Settings, policy: Path | None = None) -> BatchRule | None:
@@ -140,10 +152,12 @@ def _asked(store: RequestStore, request: Stored) -> Request:
 
 class _Choice:
     """Which requests go into one plan. What a hold keeps for some persons cannot be planned together with others, nor
-    can who was in a run before be with whom the source still knows."""
+    can who was in a run before be with whom the source still knows. apart: in no plan of this call."""
 
-    def __init__(self, estate: Estate, store: RequestStore, as_of: datetime, carried_over: bool) -> None:
-        self._store, self._as_of, self._carried_over = store, as_of, carried_over
+    def __init__(
+        self, estate: Estate, store: RequestStore, as_of: datetime, carried_over: bool, apart: Collection[str]
+    ) -> None:
+        self._store, self._as_of, self._carried_over, self._apart = store, as_of, carried_over, apart
         self._subjects = {subject.name for subject in estate.subjects}
         self._holds = [hold for hold in estate.holds if hold.ends is None or hold.ends > as_of]
         self._aliases = store.aliases(frozenset(name for hold in self._holds for name in hold.requests))
@@ -185,6 +199,8 @@ class _Choice:
 
     def _why_not(self, request: Stored) -> str | None:
         """Why a request is in no plan today; empty where its own reason says so."""
+        if request.id in self._apart:
+            return ""
         if request.state is RequestState.CARRIED_OVER and not self._carried_over and not self._is_free(request):
             return ""
         if request.kind not in self._subjects:

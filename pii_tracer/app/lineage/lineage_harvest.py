@@ -25,7 +25,6 @@ def harvest(
     from pii_tracer.lineage.sources.query_log.parse_workers import cores, parser_in
 
     estate = settings.estate()
-    show.step("inventory", "schemas from the catalogs")
     inventory = take_inventory(estate, settings.base, show.step)
     show.step("harvest")
     if on_spark:
@@ -46,8 +45,10 @@ def harvest(
 
 def summary_text(summary: object) -> str:
     """One line: what was read, what was resolved, what was not."""
+    from reports.wording import counted
+
     told = vars(summary)
     return (
-        f"{told['events']} events, {told['statements']} statements: {told['resolved']} resolved,"
-        f" {told['partial']} partial, {told['opaque']} opaque; {told['gaps']} gaps"
+        f"{counted(told['events'], 'event')}, {counted(told['statements'], 'statement')}: {told['resolved']} resolved,"
+        f" {told['partial']} partial, {told['opaque']} opaque; {counted(told['gaps'], 'gap')}"
     )

@@ -87,7 +87,7 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
     """
     location = object_location(copy.location)
     place = place_now(estate, location)
-    whole = patterns.comparing(key_columns(copy.places))
+    whole = patterns.comparing(key_columns(copy.places, kind=copy.format))
     files = _read(versioned_store(estate, location), place, whole)
     unlisted = tuple(_soft_deleted(place, patterns))
     if not copy.stored_table:

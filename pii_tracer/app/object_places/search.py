@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 
 from pii_tracer.app.object_places.bare_folders import bare_folder
 from pii_tracer.app.object_places.reading import scan_beside, scanned
@@ -13,6 +13,7 @@ from pii_tracer.app.planning.folder_search import OPAQUE, OTHER_FORMAT, evidence
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.plain_files.stored_folder import Bare
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
@@ -22,6 +23,7 @@ from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import PATH, Evidence, StoredEvidence, StoredRead
+from planners.copies.whole_keys import NO_WHOLE_KEYS, WholeKeys
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ def search_object_places(
     as_of: datetime,
     say: Callable[[str], None],
     numbers: OtherNumbers,
+    whole: WholeKeys = NO_WHOLE_KEYS,
 ) -> dict[str, StoredEvidence]:
     """Search every place. as_of: when retentions are looked at."""
     found, tables = {}, {state.location: state for state in inventory.tables}
@@ -52,13 +55,17 @@ def search_object_places(
         say(f"looking for the persons in {patterns.mask(str(place.location))}: {len(readable):,} versions")
         store = versioned_store(estate, place.location)
         mine = numbers.at(patterns, place.location.dataset, str(place.location))
+        state = tables.get(str(place.location))
+        bare = cache(partial(_bare, store, place))
+        mine = mine if state or place.table else whole.at_folder(mine, bare)
         looked = list(several(partial(_look, store, mine), readable))
         told = _told(looked, as_of, patterns)
-        if state := tables.get(str(place.location)):
-            looked = _explained(looked, place)
-            told = replace(_told(looked, as_of, patterns), state=state, evidence=_of_table(place, looked, mine))
+        if state:
+            looked, unseen = _explained(looked, place), whole.match(state) is not None
+            told = _told(looked, as_of, patterns, unseen=unseen)
+            told = replace(told, state=state, evidence=_of_table(place, looked, mine))
         elif not told.unread and not place.table:
-            told = _with_state(told, looked, store, place, patterns)
+            told = _with_state(told, looked, bare(), place, mine)
         found[str(place.location)] = told
     return found
 
@@ -68,22 +75,28 @@ def _look(store: VersionedStore, patterns: Patterns, version: StoredVersion) -> 
     return _Looked(version, scan, bool(scan_beside(version, patterns).hits))
 
 
+def _bare(store: VersionedStore, place: ObjectPlace) -> Bare | str:
+    """A bare folder whose live objects can be written again, or why they cannot."""
+    if place.opaque:
+        return OPAQUE.format(place.opaque)
+    bare = bare_folder(store, place)
+    if isinstance(bare, str) or place.registered in (None, bare.state.format):
+        return bare
+    return OTHER_FORMAT.format(place.registered, bare.state.format)
+
+
 def _with_state(
-    told: StoredEvidence, looked: Sequence[_Looked], store: VersionedStore, place: ObjectPlace, patterns: Patterns
+    told: StoredEvidence, looked: Sequence[_Looked], bare: Bare | str, place: ObjectPlace, patterns: Patterns
 ) -> StoredEvidence:
     """What a bare folder showed, as of a table of this machine, where its live objects can be written again."""
-    if place.opaque:
-        return replace(told, stuck=OPAQUE.format(place.opaque))
-    bare = bare_folder(store, place)
     if isinstance(bare, str):
         return replace(told, stuck=patterns.mask(bare))
-    if place.registered not in (None, bare.state.format):
-        return replace(told, stuck=OTHER_FORMAT.format(place.registered, bare.state.format))
     scans = _below(place, looked)
     read = tuple(
         replace(one, data=one.version.state is VersionState.LIVE and one.version.key in bare.paths) for one in told.read
     )
-    return replace(told, state=bare.state, evidence=evidence_of(scans, patterns), read=read)
+    evidence = replace(evidence_of(scans, patterns), compared=patterns.key_columns.rows is not None)
+    return replace(told, state=bare.state, evidence=evidence, read=read)
 
 
 def _of_table(place: ObjectPlace, looked: Sequence[_Looked], patterns: Patterns) -> Evidence:
@@ -106,7 +119,7 @@ def _below(place: ObjectPlace, looked: Sequence[_Looked]) -> list[FileScan]:
     return [one.scan.model_copy(update={"path": one.scan.path.removeprefix(front)}) for one in looked]
 
 
-def _told(looked: Sequence[_Looked], as_of: datetime, patterns: Patterns) -> StoredEvidence:
+def _told(looked: Sequence[_Looked], as_of: datetime, patterns: Patterns, *, unseen: bool = False) -> StoredEvidence:
     scans = [one.scan for one in looked]
     weak = [one for one in looked if one.scan.weak and not one.scan.strong]
     return StoredEvidence(
@@ -120,8 +133,9 @@ def _told(looked: Sequence[_Looked], as_of: datetime, patterns: Patterns) -> Sto
         telling=sum(any(hit.where == PATH for hit in scan.strong) for scan in scans),
         beside=sum(one.beside for one in looked),
         read=tuple(StoredRead(one.version, one.scan.sha256, bool(one.scan.hits)) for one in looked),
-        held=tuple(sorted({why for one in looked if one.scan.hits for why in _held(one.version, as_of)})),
+        held=tuple(sorted({why for one in looked if one.scan.hits or unseen for why in _held(one.version, as_of)})),
         bytes=sum(scan.size for scan in scans if scan.hits),
+        unseen=unseen,
     )
 
 

@@ -14,7 +14,7 @@ from pii_tracer.model.datasets import Match
 from pii_tracer.model.errors import EstateError
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.match_keys import everybodys
+from planners.copies.derived_keys import everybodys
 from planners.copies.person_rows import texts_at, theirs
 from planners.copies.scan_evidence import Evidence
 from planners.copies.table_match import match_by

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from pii_tracer.app.planning.plan_files import read_waivers, refuse_foreign_file
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.estate_file import Request, load_request
-from pii_tracer.model.errors import UsageError
+from pii_tracer.model.errors import PersonsApart, UsageError
 from pii_tracer.model.plan import ErasurePlan
 
 if TYPE_CHECKING:
@@ -24,13 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WrittenPlan:
-    """A plan that was made, and where it lies. idle_waivers: waivers without effect, a line each."""
+    """A plan that was made, and where it lies. idle_waivers: waivers without effect, a line each.
+
+    reasons: with `by_person`, why each request has gaps of its own; then all of them have.
+    """
 
     plan: ErasurePlan
     path: Path
     summary: Summary
     inventory: Inventory
     idle_waivers: tuple[str, ...]
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan(
@@ -48,14 +52,17 @@ def plan(
     only: Sequence[str] = (),
     out: Path | None = None,
     show: Shows = SILENT,
+    by_person: bool = False,
 ) -> WrittenPlan:
     """Make the erasure plan for some requests, or files of them; write it with its sealed manifest, Markdown and HTML.
 
     as_of: the time to plan for; now, if none is given. retention: `retain`, or `immediate` with a reason. planner: who
     plans. waivers: YAML file. budget: most that erasing may cost a week. only: for these copies or datasets alone.
-    out: the plan file; in the state folder, if none is given.
+    out: the plan file; in the state folder, if none is given. by_person: find out whose the gaps are, and write no plan
+    that some of its persons alone keep from being complete.
 
     Raises:
+        PersonsApart: with `by_person`, such persons, where there are others.
         UsageError: a budget that is none, a name that is none of a plan or taken, or a file with a request that the
             request store has.
         ConfigError: request, policy, estate or waivers cannot be read.
@@ -63,6 +70,7 @@ def plan(
         LineageError: a source of lineage cannot be read.
         EstateError: the source cannot be read.
     """
+    from pii_tracer.app.persons_apart.own_gaps import reasons
     from pii_tracer.app.planning.plan_creation import make_plan
     from planners.schedule.step_dates import Retention
 
@@ -93,9 +101,13 @@ def plan(
         budget,
         source_erased=source_erased,
         out=out,
+        by_person=by_person,
     )
+    told = reasons(planned.own_gaps)
+    if told and told.keys() < {request.id for request in loaded}:
+        raise PersonsApart(f"{len(told)} of the persons have gaps of their own", todo="plan them apart", reasons=told)
     path = out or settings.state / "plans" / f"{planned.plan.plan_id}.plan.json"
     write_plan(planned.plan, planned.sealed, path, settings.options(policy))
     return WrittenPlan(
-        planned.plan, path, planned.summary, planned.inventory, tuple(without_effect(waived, planned.plan))
+        planned.plan, path, planned.summary, planned.inventory, tuple(without_effect(waived, planned.plan)), told
     )

@@ -8,24 +8,38 @@ erases, and the plan says `rows: null`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
+from pii_tracer.app.planning.short_number_columns import distinct_values
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import LibraryError, data_files, read_columns
+from pii_tracer.lake.rows.rows_of_files import read_part
 from pii_tracer.lake.stores.any_place import AnyPlace, opened
-from pii_tracer.model.datasets import PLAIN, KeySet, Match
+from pii_tracer.model.datasets import PLAIN, Match
 from pii_tracer.model.errors import EstateError
 from planners.copies.classification import match_of
+from planners.copies.contradicted_rows import found_by_one_alone, of_somebody_else, strange
 from planners.copies.executor_support import astray
 from planners.copies.person_rows import count_rows, padded
-from planners.copies.scan_evidence import Evidence, Padded
+from planners.copies.scan_evidence import Contradicted, Evidence, Padded
+from planners.copies.table_match import carriage_of
 from planners.locate.subject_survey import Survey, title
 
-_Counted = tuple[int | None, frozenset[Padded]]
-_NOT_COUNTED: _Counted = (None, frozenset())
+
+@dataclass(frozen=True)
+class _Counted:
+    """What the rows of a table show of the persons. As `Evidence` has it."""
+
+    rows: int | None = None
+    padded: frozenset[Padded] = frozenset()
+    contradicted: frozenset[Contradicted] = frozenset()
+    strange_keys: frozenset[str] = frozenset()
+
+
+_NOT_COUNTED = _Counted()
 _WITHOUT = "How many rows are the persons' is not known"
 
 
@@ -45,9 +59,16 @@ def count_persons(
             match = match_of(found, state, by_location)
             if match is not None:
                 seen = result[state.location]
-                count = partial(_rows, state, match, found.key_sets, seen, paths, say)
-                rows, blanks = readings.table(state, count, _NOT_COUNTED, _WITHOUT)
-                result[state.location] = replace(seen, rows=rows, padded=seen.padded | blanks)
+                declared = (carriage := carriage_of(found, state, by_location)[0]) is not None and carriage.declared
+                count = partial(_rows, state, match, found, seen, paths, say, declared)
+                counted = readings.table(state, count, _NOT_COUNTED, _WITHOUT)
+                result[state.location] = replace(
+                    seen,
+                    rows=counted.rows,
+                    padded=seen.padded | counted.padded,
+                    contradicted=seen.contradicted | counted.contradicted,
+                    strange_keys=seen.strange_keys | counted.strange_keys,
+                )
     return result
 
 
@@ -72,10 +93,11 @@ def _has_bytes(file: AnyPlace) -> bool:
 def _rows(
     state: TableState,
     match: Match,
-    key_sets: Mapping[str, KeySet],
+    found: Survey,
     seen: Evidence,
     paths: EstatePaths,
     say: Callable[[str], None],
+    declared: bool,
 ) -> _Counted:
     if astray(state, [(part.column, part.access) for term in match.terms for part in term.parts]):
         return _NOT_COUNTED  # a gap of its own says that no key stands there
@@ -86,4 +108,17 @@ def _rows(
             raise
         say(f"the rows of {title(state)} are counted by Spark, before the first step erases: {error.what}")
         return _NOT_COUNTED
-    return count_rows(table.to_pylist(), match, key_sets), padded(table, match, key_sets)
+    rows = count_rows(table.to_pylist(), match, found.key_sets)
+    alone = found_by_one_alone(table, match, found) if rows else frozenset[Contradicted]()
+    counted = _Counted(rows, padded(table, match, found.key_sets), alone)
+    return _with_declared(counted, state, match, found, paths) if declared and rows else counted
+
+
+def _with_declared(counted: _Counted, state: TableState, match: Match, found: Survey, paths: EstatePaths) -> _Counted:
+    """What the rows show of a key that the estate file alone says to be the persons'."""
+    terms = [term for term in match.terms if not (term.access or term.beside)]
+    strange_keys = {t.column for t in terms if strange(distinct_values(state, t.column, paths), t.key_set, found)}
+    texts = [c.name for c in state.columns if c.type == "string"]
+    columns = sorted({*texts, *match.columns})
+    others = of_somebody_else(read_part(state, columns, data_files(state, paths), paths), match, found)
+    return replace(counted, contradicted=counted.contradicted | others, strange_keys=frozenset(strange_keys))

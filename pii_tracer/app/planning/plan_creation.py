@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from importlib.util import find_spec
@@ -12,13 +12,15 @@ from pathlib import Path
 from executors.engine.step_support import refuse_unfit
 from pii_tracer.app.hdfs_places.search import search_hdfs
 from pii_tracer.app.object_places.search import search_object_places
+from pii_tracer.app.persons_apart.own_gaps import Search, own_gaps, refuse_telling
+from pii_tracer.app.persons_apart.values_by_person import ValuesByPerson
 from pii_tracer.app.planning.catalog_text_search import telling_catalogs
 from pii_tracer.app.planning.confirmed_keys import confirmed
 from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.key_table_facts import key_facts
 from pii_tracer.app.planning.lineage_text_search import telling_jobs
-from pii_tracer.app.planning.other_numbers import OtherNumbers, other_numbers
+from pii_tracer.app.planning.other_numbers import other_numbers
 from pii_tracer.app.planning.person_counts import count_persons
 from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits, unread_digits
@@ -32,7 +34,6 @@ from pii_tracer.app.planning.subject_sources import (
 from pii_tracer.app.planning.table_description_search import telling_descriptions
 from pii_tracer.app.planning.value_masking import (
     masked_paths,
-    refuse_telling_plan,
     refuse_telling_texts,
     telling_beside,
     telling_objects,
@@ -40,6 +41,7 @@ from pii_tracer.app.planning.value_masking import (
 from pii_tracer.app.planning.values_in_other_rows import others_rows
 from pii_tracer.app.scan_ledger_file import searchers_with_ledger
 from pii_tracer.app.settings import Settings
+from pii_tracer.app.streams_and_repositories import read_repositories, read_topics
 from pii_tracer.config.estate_file import (
     Archive,
     Estate,
@@ -67,10 +69,7 @@ from pii_tracer.model.waivers import Waiver
 from pii_tracer.scan.value_forms import build_patterns
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.match_keys import Wanted
-from planners.copies.scan_evidence import (
-    LakefsEvidence,
-    TopicEvidence,
-)
+from planners.copies.whole_keys import WholeKeys
 from planners.keys.key_tables import declared_edges
 from planners.locate.edge_effects import declared_anonymisers
 from planners.locate.key_location import follow
@@ -86,13 +85,17 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan with what lies beside it: the sealed manifest's bytes, the graph and the inventory it was made from."""
+    """A plan with what lies beside it: the sealed manifest's bytes, the graph and the inventory it was made from.
+
+    own_gaps: by request, the kinds of gaps that come from its person alone, where that was asked.
+    """
 
     plan: ErasurePlan
     sealed: bytes
     graph: LineageGraph
     summary: Summary
     inventory: Inventory
+    own_gaps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True) -> Inventory:
@@ -100,6 +103,7 @@ def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True)
 
     stored: whether buckets are asked for archives and for what is treated as they are, bare folders in S3.
     """
+    say("discovering what exists")
     inventory = with_lake(with_stored_tables(discover(estate, base), estate), estate, EstatePaths(estate, base))
     archives = (*estate.archives, *_bare_in_s3(inventory)) if stored else ()
     if archives:
@@ -214,11 +218,13 @@ def make_plan(
     *,
     source_erased: bool = False,
     out: Path | None = None,
+    by_person: bool = False,
 ) -> Planned:
     """Make a plan for some requests.
 
     only: for these copies, tables or places of them. weekly_budget: most that erasing may cost a week. source_erased:
     an earlier run has erased the persons' rows in the source; what is left is planned for. out: the plan file's name.
+    by_person: find out whose the gaps are.
 
     Raises:
         PlanError: no request, unknown subject or key, contradictions.
@@ -230,7 +236,6 @@ def make_plan(
     asked = [(r, r.subject.of(subject, r.id)) for subject, mine in _by_subject(estate, requests) for r in mine]
     references = {r.id: key.reference(r.subject.type, value) for r, value in asked}
     planned_requests(requests, references, estate.laws, as_of)  # before the long work
-    say("discovering what exists")
     inventory = with_remote(take_inventory(estate, base, say), estate, paths, say)
     say("harvesting lineage")
     harvested = take_lineage(settings, estate, inventory, say)
@@ -247,12 +252,13 @@ def make_plan(
     patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
     refuse_telling_texts(requests, reason, planner, waivers, patterns, out)
     numbers = other_numbers(surveys, graph, inventory, estate, paths, say)
-    searched = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say, numbers)
+    short, whole = any(k.weak for k in key_sets), WholeKeys.of(surveys, inventory)
+    searched = search_places(inventory, estate, patterns, short, say, numbers, whole)
     searchers = searchers_with_ledger(settings, estate, say)
-    hdfs = search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say, numbers)
+    hdfs = search_hdfs(inventory, estate, patterns, short, say, numbers, whole)
     tables = {state.location for state in inventory.tables}
     folders = {place: seen.evidence for place, seen in hdfs.items() if seen.evidence and place not in tables}
-    stored = search_object_places(inventory, estate, patterns, as_of, say, numbers)
+    stored = search_object_places(inventory, estate, patterns, as_of, say, numbers, whole)
     folders |= {place: seen.evidence for place, seen in stored.items() if seen.evidence and place not in tables}
     by_folder = ((p, seen.evidence) for found in (hdfs, stored) for p, seen in found.items() if p in tables)
     there = {place: told for place, told in by_folder if told}
@@ -263,61 +269,64 @@ def make_plan(
     seen_there = {place: seen.state for found in (hdfs, stored) for place, seen in found.items()}
     states = [seen_there[place] for place in folders]
     digits |= unread_digits(folders, surveys, graph, filter(None, states))
-    topics = _read_topics(estate, base, inventory, surveys, numbers, say)
+    topics = read_topics(estate, base, inventory, surveys, numbers, say)
     sealed = key.seal(key_sets)
     keys = key_facts(estate, surveys, inventory, paths, say)
-    others = others_rows(evidence, surveys, inventory, paths, partial(numbers.at, patterns), readings, say, digits)
+    owners = ValuesByPerson(key_sets, patterns.file_keys) if by_person else None
+    others = others_rows(
+        evidence, surveys, inventory, paths, partial(numbers.at, patterns), readings, say, digits, owners
+    )
     described = telling_descriptions(evidence, inventory, paths, patterns, readings, say)
     # what planning could not read stands beside what discovery could not
     known = inventory.model_copy(update={"gaps": in_order({*inventory.gaps, *readings.gaps})})
-    plan = build_plan(
-        PlanInputs(
-            estate=estate,
-            requests=requests,
-            references=references,
-            surveys=surveys,
-            world=World(
-                graph=graph,
-                inventory=known,
-                evidence=evidence | folders,
-                is_dev=paths.is_dev,
-                topics=topics,
-                lakefs=_read_repositories(estate, base, inventory, surveys, numbers, say),
-                keys=keys,
-                named=telling_objects(inventory, patterns),
-                beside=telling_beside(estate, inventory, patterns),
-                masked=masked_paths(known, patterns),
-                splits_partitions=splits_partitions(estate.spark.conf),
-                others=others,
-                digits=digits,
-                described=described,
-                catalogs=telling_catalogs(estate, base, patterns, say),
-                jobs=telling_jobs(graph, patterns),
-                not_keys=numbers.columns,
-                untaken=numbers.gaps,
-                remote=searched.places,
-                hdfs=hdfs,
-                stored=stored,
-            ),
-            digests=Digests(
-                graph=graph.digest(),
-                inventory=inventory.digest(),
-                policy=file_digest(policy_file),
-                subjects=digest_of(sealed),
-                estate=file_digest(settings.estate_file),
-            ),
-            as_of=as_of,
-            retention=retention,
-            planned_by=planner,
-            override_reason=reason,
-            waivers=waivers,
-            only=only,
-            weekly_budget=weekly_budget,
-        )
+    inputs = PlanInputs(
+        estate=estate,
+        requests=requests,
+        references=references,
+        surveys=surveys,
+        world=World(
+            graph=graph,
+            inventory=known,
+            evidence=evidence | folders,
+            is_dev=paths.is_dev,
+            topics=topics,
+            lakefs=read_repositories(estate, base, inventory, surveys, numbers, say),
+            keys=keys,
+            named=telling_objects(inventory, patterns),
+            beside=telling_beside(estate, inventory, patterns),
+            masked=masked_paths(known, patterns),
+            splits_partitions=splits_partitions(estate.spark.conf),
+            others=others,
+            digits=digits,
+            described=described,
+            catalogs=telling_catalogs(estate, base, patterns, say),
+            jobs=telling_jobs(graph, patterns),
+            not_keys=numbers.columns,
+            untaken=numbers.gaps,
+            remote=searched.places,
+            hdfs=hdfs,
+            stored=stored,
+        ),
+        digests=Digests(
+            graph=graph.digest(),
+            inventory=inventory.digest(),
+            policy=file_digest(policy_file),
+            subjects=digest_of(sealed),
+            estate=file_digest(settings.estate_file),
+        ),
+        as_of=as_of,
+        retention=retention,
+        planned_by=planner,
+        override_reason=reason,
+        waivers=waivers,
+        only=only,
+        weekly_budget=weekly_budget,
     )
-    refuse_telling_plan(plan, patterns)
+    plan = build_plan(inputs)
+    refuse_telling(plan, inputs, patterns, owners)
     refuse_unfit(estate.spark, plan.steps)
-    return Planned(plan=plan, sealed=sealed, graph=graph, summary=summary, inventory=inventory)
+    own = own_gaps(plan, inputs, Search(owners, numbers, say)) if owners and not plan.complete else {}
+    return Planned(plan=plan, sealed=sealed, graph=graph, summary=summary, inventory=inventory, own_gaps=own)
 
 
 def _by_subject(estate: Estate, requests: Sequence[Request]) -> list[tuple[Subject, list[Request]]]:
@@ -358,41 +367,3 @@ def _survey(
     spots = spots_of(subject, paths, states)
     carriages = follow(graph, source, subject, declared_anonymisers(estate, graph), tags, further, spots)
     return survey(subject, source, carriages, keys)
-
-
-def _read_topics(
-    estate: Estate, base: Path, inventory: Inventory, surveys: Sequence[Survey], numbers: OtherNumbers, say: Say
-) -> dict[tuple[str, str], TopicEvidence]:
-    """Read every declared topic from its beginning, once for each kind of subject."""
-    if not inventory.topics:
-        return {}
-    from pii_tracer.app.topic_records import read_evidence
-
-    found = {}
-    for survey_ in surveys:
-        for state in inventory.topics:
-            say(f"looking for the persons in the topic {state.declared.name}")
-            found[survey_.subject.name, state.location] = read_evidence(
-                estate, base, inventory, survey_, state, numbers
-            )
-    return found
-
-
-def _read_repositories(
-    estate: Estate, base: Path, inventory: Inventory, surveys: Sequence[Survey], numbers: OtherNumbers, say: Say
-) -> dict[tuple[str, str], LakefsEvidence]:
-    """Read every object of every lakeFS repository, once for each kind of subject."""
-    if not inventory.lakefs:
-        return {}
-    from pii_tracer.app import lakefs_objects
-
-    found = {}
-    for survey_ in surveys:
-        for state in inventory.lakefs:
-            say(f"looking for the persons in the repository {state.declared.name}")
-            try:
-                seen = lakefs_objects.read_evidence(estate, base, inventory.tables, survey_, state, numbers)
-            except EstateError as error:  # what could not be read to its end is unread, never clean
-                seen = LakefsEvidence(objects=0, bytes=0, unread=(error.what,))
-            found[survey_.subject.name, state.location] = seen
-    return found

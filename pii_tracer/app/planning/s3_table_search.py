@@ -29,6 +29,7 @@ from pii_tracer.scan.referenced_files import named_files
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import Evidence, RemoteEvidence, RemoteKind
+from planners.copies.whole_keys import NO_WHOLE_KEYS, WholeKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,6 +118,7 @@ def search_places(
     short: bool,
     say: Say,
     numbers: OtherNumbers | None = None,
+    whole: WholeKeys = NO_WHOLE_KEYS,
 ) -> Searched:
     """Search every place in S3. short: whether a short number is looked for."""
     listed = [place for place in inventory.remote if not place.unlisted]
@@ -127,12 +129,14 @@ def search_places(
 
     clients = s3_clients(estate)
     known = [place.location for place in inventory.remote]
+    states = {state.location: state for state in inventory.tables}
     places: dict[str, RemoteEvidence] = {}
     for place in listed:
-        mine = (numbers or OtherNumbers()).at(patterns, str(place.location))
+        state = states.get(str(place.location))
+        mine = whole.at((numbers or OtherNumbers()).at(patterns, str(place.location)), state)
         seen = _Search(place, clients(place.region), mine, known).seen(say)
         if _is_table(place):
-            tables[str(place.location)] = _evidence(seen, place, patterns)
+            tables[str(place.location)] = _evidence(seen, place, mine)
         else:
             places[str(place.location)] = _told(seen, place.location, short)
     return Searched(tables, places)
@@ -153,7 +157,8 @@ def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns) -> Evidence:
     found = evidence_of([*scans, *seen.deleted], patterns)
     beyond = [f"{len(seen.beyond)} file(s) that its metadata names lie outside of it"] if seen.beyond else []
     doubts = [place.doubt] if place.doubt else []
-    return replace(found, files=len(scans) + len(seen.clean), unread=(*found.unread, *beyond, *doubts))
+    unread, files = (*found.unread, *beyond, *doubts), len(scans) + len(seen.clean)
+    return replace(found, files=files, unread=unread, compared=patterns.key_columns.rows is not None)
 
 
 @dataclass(frozen=True)

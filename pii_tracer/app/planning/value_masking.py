@@ -160,20 +160,34 @@ def refuse_telling_plan(plan: ErasurePlan, patterns: Patterns) -> None:
     A value of letters alone can be a word of the plan's own, or of a table's name: `payments` is a username, too. In a
     literal of SQL it is neither, so that there every value counts.
     """
-    _refuse_telling_literals(plan, patterns)
+    for _, error in _told(plan, patterns):
+        raise error
+
+
+def named_in_plan(plan: ErasurePlan, patterns: Patterns) -> frozenset[str]:
+    """The key sets of which `refuse_telling_plan` finds a value."""
+    return frozenset(name for name, _ in _told(plan, patterns))
+
+
+def _told(plan: ErasurePlan, patterns: Patterns) -> Iterator[tuple[str, PlanError]]:
+    yield from _told_in_literals(plan, patterns)
     data = plan.to_bytes()
     for terms, start, end in patterns.occurrences(data):
         if not _TELLING.search(data, start, end):
             continue
         low, high = data.rfind(b'"', 0, start) + 1, data.find(b'"', end)
-        raise PlanError(
-            f"a name in the estate holds a value of {terms[0][0]}, and the plan would show it to everybody",
-            where=patterns.mask(data[low:high].decode("utf-8", "replace"))[:300],
-            todo="give the table, folder or column another name, then plan again (hazard F2)",
-        )
+        for name, _ in terms:
+            yield (
+                name,
+                PlanError(
+                    f"a name in the estate holds a value of {name}, and the plan would show it to everybody",
+                    where=patterns.mask(data[low:high].decode("utf-8", "replace"))[:300],
+                    todo="give the table, folder or column another name, then plan again (hazard F2)",
+                ),
+            )
 
 
-def _refuse_telling_literals(plan: ErasurePlan, patterns: Patterns) -> None:
+def _told_in_literals(plan: ErasurePlan, patterns: Patterns) -> Iterator[tuple[str, PlanError]]:
     names = {copy.id: copy.table or copy.location for copy in plan.copies}
     recorded = [
         (names.get(step.copy_ or "", step.id), sql)
@@ -183,12 +197,15 @@ def _refuse_telling_literals(plan: ErasurePlan, patterns: Patterns) -> None:
     # names of key sets hold the expression that makes them
     recorded += [(names[c.id], term.key_set) for c in plan.copies if c.places for term in c.places.terms]
     for where, sql in recorded:
-        known = next((name for text in literals(sql) for name in _named_in(text, patterns)), None)
-        if known is not None:
-            raise PlanError(
-                f"a literal of recorded SQL holds a value of {hidden(known)}, and the plan would show it to everybody",
-                where=f"the statement or expression that makes {patterns.mask(where)}",
-                todo="take the value out of the job's SQL (a table of exceptions, not a literal), then plan again",
+        for known in (name for text in literals(sql) for name in _named_in(text, patterns)):
+            yield (
+                known,
+                PlanError(
+                    f"a literal of recorded SQL holds a value of {hidden(known)}, and the plan would show it to"
+                    " everybody",
+                    where=f"the statement or expression that makes {patterns.mask(where)}",
+                    todo="take the value out of the job's SQL (a table of exceptions, not a literal), then plan again",
+                ),
             )
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pii_tracer.app.persons_apart.values_by_person import ValuesByPerson, whose
 from pii_tracer.app.planning.person_counts import left_to_spark
 from pii_tracer.app.planning.short_number_columns import take_values
 from pii_tracer.lake.careful_reading import Readings
@@ -70,11 +71,12 @@ def others_rows(
     readings: Readings,
     say: Callable[[str], None],
     digits: Mapping[str, tuple[KeyDigits, ...]],
+    owners: ValuesByPerson | None,
 ) -> dict[str, tuple[OthersRows, ...]]:
     """By location of a table in which persons' rows are found by a match: values of theirs in other rows.
 
     patterns_at: what is looked for in the table at a location. digits: by location, short numbers that look like the
-    key; others say nothing.
+    key; others say nothing. owners: asked whose values stand in the rows that are found; nobody asks where None.
 
     A table that cannot be read is a gap; one that only Spark reads, or whose keys it alone compares, is said.
     """
@@ -94,7 +96,7 @@ def others_rows(
                 ]
                 for root in _roots(state, by_location)
             }
-            rows = _Rows(state, match, mentions, survey, patterns_at(state.location), like)
+            rows = _Rows(state, match, mentions, survey, patterns_at(state.location), like, owners)
             look = partial(_look_at, rows, seen, evidence.get(state.location), paths, say)
             readings.table(state, look, None, _UNTOLD)
             found[state.location] = (*found.get(state.location, ()), *rows.told)
@@ -173,6 +175,7 @@ class _Columns:
         self._rest = frozenset(c.name for c in state.columns if c.name.lower() not in keys)
         self._folders = self._rest & set(state.partition_columns)
         self._expected = {t.label().lower() for t in match.terms if not t.beside}
+        self._whole = {t.label().lower() for t in match.terms if t.beside}
         # what a format writes beside the columns is made of them
         self._made = format_of(state.format).added_columns
 
@@ -185,6 +188,8 @@ class _Columns:
         if self._made and place.column.startswith(self._made):
             return frozenset()
         label = place.column.lower()
+        if label in self._whole:
+            return frozenset()
         for top in _tops(label):
             if columns := self._names.get(top):
                 now = {name.lower() + label[len(top) :] for name in columns}
@@ -214,9 +219,10 @@ class _Rows:
         survey: Survey,
         patterns: Patterns,
         like: Like,
+        owners: ValuesByPerson | None,
     ) -> None:
         self.state = state
-        self._like = like
+        self._like, self._owners = like, owners
         self._match = match or Match(terms=())
         self._mentions = mentions
         self.places = Match(terms=(*self._match.terms, *(t for m in mentions for t in m.match.terms)))
@@ -224,6 +230,7 @@ class _Rows:
         self.patterns = patterns
         self._survey = survey
         self._counts: Counter[str] = Counter()
+        self._persons: dict[str, set[str]] = {}
         self._more_than_keys: set[str] = set()
         self._values: dict[str, set[str]] = {}
 
@@ -231,7 +238,10 @@ class _Rows:
     def told(self) -> tuple[OthersRows, ...]:
         """What was found, by column."""
         found = sorted(self._counts.items())
-        return tuple(OthersRows(name, min(n, MOST), n >= MOST, self._offers(name)) for name, n in found)
+        return tuple(
+            OthersRows(name, min(n, MOST), n >= MOST, self._offers(name), frozenset(self._persons.get(name, ())))
+            for name, n in found
+        )
 
     def _offers(self, label: str) -> Literal["other_keys", "not_keys"] | None:
         """What can be said of a column in which nothing but keys was found, by all that stands in it."""
@@ -281,10 +291,24 @@ class _Rows:
             return
         if rows.num_rows == 1:
             self._counts.update(labels)
+            self._ask_whose(rows, labels)
             return
         half = rows.num_rows // 2
         self._count(rows.slice(0, half))
         self._count(rows.slice(half))
+
+    def _ask_whose(self, row: pa.RecordBatch, labels: Collection[str]) -> None:
+        """Keep whose values stand in these columns of a row that holds some."""
+        from pii_tracer.scan.decode.arrow import search_batch
+
+        if self._owners is None:
+            return
+        looked = Collector(self._owners.patterns)
+        search_batch(row, looked, "data")
+        for hit in looked.hits():
+            label = hit.column or row.schema.names[0]
+            if label in labels:
+                self._persons.setdefault(label, set()).update(whose([hit.key_set], self._key_sets))
 
     def _labels(self, rows: pa.RecordBatch) -> frozenset[str]:
         from pii_tracer.scan.decode.arrow import search_batch

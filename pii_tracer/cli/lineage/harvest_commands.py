@@ -54,6 +54,7 @@ def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool, workers: i
     from pii_tracer.app.lineage.lineage_harvest import summary_text
     from reports.escape import visible
     from reports.progress import Progress
+    from reports.wording import counted
 
     with Progress() as progress:
         found = read_sources(Settings(estate_file, state), on_spark=on_spark, workers=workers, show=progress)
@@ -63,7 +64,8 @@ def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool, workers: i
         return int(ExitCode.DONE)
     for source in found.summary.sources:
         files = f" in {source.files} files" if source.files > 1 else ""
-        click.echo(visible(f"{source.source}: {source.read} {source.unit}{files}"))
+        read = counted(source.read, source.unit.removesuffix("s"), source.unit)
+        click.echo(visible(f"{source.source}: {read}{files}"))
     click.echo(summary_text(found.summary))
     for gap in found.graph.gaps:
         click.echo(visible(f"gap: {gap.dataset or gap.kind}: {gap.reason}"))

@@ -37,6 +37,7 @@ _KEY = _file("--key", "the attester's public key (PEM); again where it was chang
 def _tell(report: Report, fmt: str) -> int:
     """Findings on stdout, and what was not looked at beside them: nobody shall believe that it was."""
     from reports.escape import visible
+    from reports.wording import counted
 
     if fmt == "json":
         found = [{"check": f.check.value, "message": f.message} for f in report.findings]
@@ -46,8 +47,8 @@ def _tell(report: Report, fmt: str) -> int:
             click.echo(f"✘ {finding.check.value}: {visible(finding.message)}")
         for note in report.notes:
             click.echo(f"  note: {visible(note)}")
-        count = len(report.findings)
-        click.echo("everything holds" if not count else f"{count} finding(s): do not rely on it")
+        count = counted(len(report.findings), "finding")
+        click.echo(f"{count}: do not rely on it" if report.findings else "everything holds")
     return int(ExitCode.ERROR if report.findings else ExitCode.DONE)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
 
 from pii_tracer.lake.catalogs.base import CatalogView
-from pii_tracer.lineage.sources.evidence import in_file
+from pii_tracer.lineage.sources.evidence import Proof, in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.statement_facts import Told, parsed
+from pii_tracer.lineage.sql.statement_effects import StatementLineage
 from pii_tracer.lineage.sql.text.table_names import Names
 
 
@@ -17,10 +20,32 @@ def read_views(views: Sequence[CatalogView], ledger: Ledger) -> list[Told]:
     known = ledger.known_tables() if views else {}
     told = []
     for view in views:
-        default_db, default_schema = ("", *view.written_in)[-2:]
-        names = Names(known, default_db or None, default_schema or None)
-        quoted = ".".join(f"`{part.replace('`', '``')}`" for part in view.name.split("."))
         proof = in_file(f"catalog {view.catalog}, view {view.name}", f"view {view.name}")
-        statement = f"CREATE OR REPLACE VIEW {quoted} AS\n{view.query}\n"
-        told += [Told(made, proof, rebuild=False) for made in parsed(statement, names, view.dialect, proof, ledger)]
+        told += [Told(made, proof, rebuild=False) for made in _statements(view, known, proof, ledger)]
     return told
+
+
+def _statements(
+    view: CatalogView, known: Mapping[str, Sequence[tuple[str, str]]], proof: Proof, ledger: Ledger
+) -> list[StatementLineage]:
+    """The statement that makes a view. Catalogs keep the query as it was written, and names that `CREATE VIEW v (…)`
+    gave to its columns beside it: they count where the query's own names are others."""
+    default_db, default_schema = ("", *view.written_in)[-2:]
+
+    def quoted(name: str) -> str:
+        return exp.to_identifier(name, quoted=True).sql(view.dialect)
+
+    def read(columns: str) -> list[StatementLineage]:
+        names = Names(known, default_db or None, default_schema or None)
+        target = ".".join(map(quoted, view.name.split(".")))
+        return parsed(
+            f"CREATE OR REPLACE VIEW {target}{columns} AS\n{view.query}\n", names, view.dialect, proof, ledger
+        )
+
+    made = read("")
+    own = [column.lower() for one in made for column in one.columns]
+    given = [column.name.lower() for column in view.columns]
+    # a query's star can have more columns by now than the view has
+    if made and own != given and (len(own) == len(given) or not set(given) <= set(own)):
+        return read(f" ({', '.join(quoted(column.name) for column in view.columns)})")
+    return made

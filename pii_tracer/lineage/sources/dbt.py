@@ -54,11 +54,19 @@ class Project:
 
 
 def manifest_of(place: Path) -> Path:
-    """The manifest of a project folder, a target folder, or the file itself."""
+    """The manifest of a project folder, a target folder, or the file itself.
+
+    Raises:
+        LineageError: the folder has none.
+    """
     if not place.is_dir():
         return place
     inside = [place / "manifest.json", place / "target" / "manifest.json"]
-    return next((f for f in inside if f.exists()), inside[0])
+    found = next((f for f in inside if f.exists()), None)
+    if found is None:
+        todo = "run `dbt compile` in the project, or correct `lineage.dbt` in the estate file"
+        raise LineageError("the dbt project has no manifest", where=str(inside[-1]), todo=todo)
+    return found
 
 
 def read_dbt(

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.lineage.sql.expressions import dependencies
+from pii_tracer.lineage.sql.expressions import dependencies, named_by_text
 from pii_tracer.lineage.sql.relations import (
     Elements,
     Field,
@@ -30,6 +30,11 @@ from pii_tracer.lineage.sql.text.table_names import Names, path_table
 
 Ctes = dict[str, Callable[[], Relation]]
 """Common table expressions in reach, by name; each is resolved when it is first read."""
+
+_IN_THEIR_PLACE = frozenset({"duckdb", "sqlite", "clickhouse"})
+"""Dialects in which `*` has the columns of USING where their table has them; elsewhere they come first, as in
+https://www.postgresql.org/docs/current/queries-table-expressions.html and
+https://spark.apache.org/docs/latest/sql-ref-syntax-qry-select-join.html."""
 
 _MAKES_ROWS = frozenset(
     {"range", "sequence", "generate_series", "generate_date_array", "explode", "explode_outer", "posexplode", "stack",
@@ -68,6 +73,9 @@ class FromItems(ABC):
     dialect: str
     findings: Findings = field(default_factory=Findings)
 
+    def __post_init__(self) -> None:
+        self.findings.variables = self.names.variables
+
     @abstractmethod
     def relation(self, node: exp.Expression, ctes: Ctes | None = None, outer: Scope | None = None) -> Relation:
         """The columns that a query returns."""
@@ -96,6 +104,8 @@ class FromItems(ABC):
             self.findings.doubt(
                 "the name of a table, or a part of it, is filled in later: which table is meant is not known"
             )
+        if isinstance(node.this, exp.Parameter) and f"@{node.name}".lower() not in self.names.table_variables:
+            self.findings.doubt("the rows of a table that is a parameter are not known")
         guess = self.names.guessed(node)
         if guess is not None:
             self.findings.doubt(f"the table {node.name} is taken for {guess}: name its database")
@@ -139,6 +149,9 @@ class FromItems(ABC):
                 if source.relation.open or any(s.relation.open for s in before):
                     self.findings.doubt("NATURAL JOIN of tables whose schemas are not given")
             self._using(using, source, before, str(join.side or "").upper())
+            if self.dialect not in _IN_THEIR_PLACE:
+                shared = [name.lower() for name in using]
+                scope.first = [*shared, *(name for name in scope.first if name not in shared)]
             if str(join.kind or "").upper() in ("SEMI", "ANTI"):
                 source.unseen = frozenset(f.name.lower() for f in source.relation.fields)
                 scope.sources[-1] = Source(source.names, Relation([]))
@@ -167,16 +180,15 @@ class FromItems(ABC):
             else:
                 source.unseen |= {name.lower()}
             if side == "FULL" and left:
-                self._merge(name, left[0], source)
+                self._merge(name, left[0], source, before)
 
     @staticmethod
-    def _merge(name: str, left: Source, right: Source) -> None:
+    def _merge(name: str, left: Source, right: Source, before: list[Source]) -> None:
+        """Without a table's name in front the column is of both sides; with one it is that table's own."""
         a, b = left.relation.get(name), right.relation.get(name)
         if a is None or b is None or left.relation.open:
             return
-        both = Field(a.name, limited((*a.alts, *b.alts)))
-        fields = [both if f.name.lower() == name.lower() else f for f in left.relation.fields]
-        left.relation = Relation(fields, left.relation.rest, left.relation.base)
+        left.merged[name.lower()] = Field(a.name, limited((*a.alts, *b.alts)))
 
     def source(self, node: exp.Expression, ctes: Ctes, scope: Scope) -> Source:
         """One item of a FROM clause, with its alias, column aliases and pivots."""
@@ -220,7 +232,10 @@ class FromItems(ABC):
         if isinstance(node, exp.Lateral) and not node.args.get("view") and isinstance(node.this, exp.Func):
             self._makes_rows(node.this)
         if isinstance(node, exp.Lateral | exp.Unnest | exp.Explode | exp.Inline):
-            return Source((), generated(node, scope, lambda e: self.field(e, scope, ctes)))
+            made = generated(node, scope, lambda e: self.field(e, scope, ctes))
+            if isinstance(node.this, exp.Dot) and id(node.this.this) in self.findings.namespaces:  # `dbo.f(…)`
+                self._makes_rows(cast(exp.Func, node.this.expression))
+            return Source((), made)
         if isinstance(node, exp.Subquery) and _is_group(node):
             return self._group(node, ctes, scope)
         return Source((), self.relation(node, ctes, scope.outer))
@@ -288,10 +303,16 @@ class FromItems(ABC):
         inner.sources.append(first)
         self.joins(node.this, inner, ctes)
         if not node.alias:
+            scope.first = [*scope.first, *(inner.first if not scope.sources else ())]
             scope.sources += inner.sources[:-1]
             return inner.sources[-1]
-        fields = [f for s in inner.sources for f in s.relation.fields if f.name.lower() not in s.unseen]
-        return Source((), Relation(fields, tuple(s.relation for s in inner.sources if s.relation.open)))
+        fields = [
+            s.merged.get(f.name.lower(), f)
+            for s in inner.sources
+            for f in s.relation.fields
+            if f.name.lower() not in s.unseen
+        ]
+        return Source((), Relation(inner.arranged(fields), tuple(s.relation for s in inner.sources if s.relation.open)))
 
     def _table(self, node: exp.Table, ctes: Ctes, scope: Scope) -> Source:
         self.findings.followed.add(id(node))
@@ -323,8 +344,16 @@ def _is_filled_in(node: exp.Table, dialect: str) -> bool:
     alias = node.args.get("alias")
     parts = [*node.parts, *([alias.this] if isinstance(alias, exp.TableAlias) and alias.this is not None else [])]
     named = (exp.Identifier, exp.Func, exp.Parameter) if dialect in ("tsql", "fabric") else (exp.Identifier, exp.Func)
+    if len(parts) == 1 + (isinstance(alias, exp.TableAlias) and alias.this is not None) and _is_by_text(parts[0]):
+        return True
     stage = parts[0].name.startswith("@") and isinstance(parts[0], exp.Var)  # Snowflake
     return not stage and any(not isinstance(p, named) or "${" in p.name or "{{" in p.name for p in parts)
+
+
+def _is_by_text(name: exp.Expression) -> bool:
+    """`IDENTIFIER(…)`, also where the parser takes it for a table of that name with a list of columns."""
+    unquoted = isinstance(name, exp.Identifier) and not name.args.get("quoted") and name.name.upper() == "IDENTIFIER"
+    return unquoted or (isinstance(name, exp.Func) and named_by_text(name))
 
 
 def _is_whole(node: exp.Expression) -> bool:

@@ -21,10 +21,12 @@ from pii_tracer.lineage.sql.relations import (
     Elements,
     Field,
     Relation,
+    common_members,
     constant,
     fitting,
     limited,
     renamed,
+    transformed,
     union,
     union_by_name,
 )
@@ -330,6 +332,8 @@ class Query(FromItems):
         inner = item.unalias()
         if isinstance(inner, exp.Inline):
             self.findings.doubt("the columns of inline() are not known without names")
+        if self.dialect == "duckdb" and isinstance(inner, exp.Explode) and isinstance(inner.this, exp.Struct):
+            return [transformed(f) for f in common_members(evaluate(inner.this, resolve)).values()]
         if isinstance(item, exp.Column) and len(item.parts) == 1:
             return [replace(resolve(item), name=item.name, loose=False)] if alts else [Field(item.name, alts)]
         return [Field(item.output_name or self._unnamed(item), alts)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from pii_tracer.lineage.graph.edges import Subtype
+from pii_tracer.lineage.sql.accounting.external_reads import only_decides
 from pii_tracer.lineage.sql.relations import (
     IDENTITY,
     TRANSFORMATION,
@@ -33,6 +34,8 @@ class Findings:
     evolves: the write adds the columns that its target does not have.
     views: as of `StatementLineage`.
     followed: ids of the parsed tables, columns and common table expressions that were looked at (see `audit`).
+    variables: names that the text declares, in lower case.
+    namespaces: those of them that are no column, but where a function is: `dbo` of `dbo.f(mail)`.
     """
 
     indirect: dict[tuple[str, str, Subtype], None] = field(default_factory=dict)
@@ -44,6 +47,8 @@ class Findings:
     opaque: bool = False
     evolves: bool = False
     followed: set[int] = field(default_factory=set)
+    namespaces: set[int] = field(default_factory=set)
+    variables: frozenset[str] = frozenset()
 
     def note(self, item: Field, subtype: Subtype) -> None:
         """Every column behind this one decides about the whole output."""
@@ -67,13 +72,14 @@ class Findings:
 @dataclass
 class Source:
     """One relation of a FROM clause. names: what it may be called in front of a column, lower case; hidden: what it may
-    not, as it has an alias.
+    not, as it has an alias. merged: columns that a full join has of both sides, where no table's name is in front.
     """
 
     names: tuple[str, ...]
     relation: Relation
     unseen: frozenset[str] = frozenset()
     hidden: tuple[str, ...] = ()
+    merged: dict[str, Field] = field(default_factory=dict)
 
 
 def of_other_rows(source: Source, table: str) -> None:
@@ -96,6 +102,7 @@ class Scope:
 
     aliases: columns of the SELECT list by their names. outputs: the same when a name means them before any input
     column (ORDER BY). late: the same when a name means them only if nothing else has it (WHERE, in some dialects).
+    first: columns that `*` has before all others, in lower case.
     """
 
     findings: Findings
@@ -104,6 +111,13 @@ class Scope:
     aliases: dict[str, Field] = field(default_factory=dict)
     outputs: dict[str, Field] = field(default_factory=dict)
     late: dict[str, Field] = field(default_factory=dict)
+    first: list[str] = field(default_factory=list)
+
+    def arranged(self, fields: Sequence[Field]) -> list[Field]:
+        """All columns of the relations, in the order in which `*` has them."""
+        places = [next((n for n, f in enumerate(fields) if f.name.lower() == name), None) for name in self.first]
+        ahead = [n for n in places if n is not None]
+        return [*(fields[n] for n in ahead), *(f for n, f in enumerate(fields) if n not in ahead)]
 
     def column(self, node: exp.Column, *, aliases_first: bool = False) -> Field:
         """What a column reference means; unknown ones are noted and stand for nothing."""
@@ -114,6 +128,11 @@ class Scope:
             self.findings.doubt(f"the table of {shown(parts)} has another name in this query")
         if found is not None:
             return found
+        if isinstance(node.parent, exp.Dot) and node.arg_key == "this" and isinstance(node.parent.expression, exp.Func):
+            self.findings.namespaces.add(id(node))
+            return constant(parts[-1])
+        if parts[-1].lower() in self.findings.variables and only_decides(node):
+            return constant(parts[-1])
         self.findings.doubt(f"column {shown(parts)} was not found in any table of its scope")
         everything = tuple(dict.fromkeys(_weak(d) for s in self.sources for d in s.relation.all_deps()))
         return Field(parts[-1], (Alt(None, everything),))
@@ -197,7 +216,8 @@ class Scope:
 
     def _certain(self, name: str, rest: list[str] | None = None) -> Field | None:
         """A column that schemas show; of several (a join's two sides) all, and that is noted."""
-        found = [f for s in self.sources if name.lower() not in s.unseen and (f := s.relation.known(name))]
+        key = name.lower()
+        found = [f for s in self.sources if key not in s.unseen and (f := s.merged.get(key) or s.relation.known(name))]
         if len(found) > 1:
             self.findings.doubt(f"column {name} is ambiguous")
         if not found:

@@ -93,7 +93,7 @@ class Script:
             raise LineageError(
                 f"the SQL cannot be read: {_short(error)}", todo="correct the text or its dialect"
             ) from None
-        defaults = self.names.defaults
+        defaults = self.names.begin(sql)
         try:
             return [made for statement in statements for made in self.statement(statement)]
         finally:

@@ -38,11 +38,13 @@ def star(
     if any(isinstance(s.relation, Elements) for s in sources):
         scope.findings.doubt("`*` of rows that a function makes: their columns are not named")
     fields = [
-        f
+        s.merged.get(f.name.lower(), f)
         for s in sources
         for f in s.relation.fields
         if f.name.lower() not in s.unseen and not any((n, f.name.lower()) in excepted for n in s.names)
     ]
+    if isinstance(item, exp.Star):
+        fields = scope.arranged(fields)
     unknown = [s.relation for s in sources if s.relation.open]
     if unknown and (node.args.get("except_") or node.args.get("rename") or node.args.get("replace")):
         scope.findings.doubt("`* EXCEPT` of a table whose schema is not given: the excepted columns are taken as well")

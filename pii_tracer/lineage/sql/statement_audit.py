@@ -21,7 +21,7 @@ from pii_tracer.lineage.sql.accounting.statement_accounts import (
     is_quiet,
 )
 from pii_tracer.lineage.sql.scopes import Findings, shown
-from pii_tracer.lineage.sql.text.dialect_forms import names_table
+from pii_tracer.lineage.sql.text.dialect_forms import is_name, names_table
 from pii_tracer.lineage.sql.text.table_names import Names
 
 
@@ -41,7 +41,9 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
         if isinstance(part, exp.Column | exp.Table | exp.Dot):
             yield from _unfollowed(part, findings.followed)
         elif isinstance(part, exp.Func | exp.Parameter) and id(part) not in findings.followed:
-            yield from reads_elsewhere(part, names)
+            yield from reads_elsewhere(part, names, findings.namespaces)
+        elif isinstance(part, exp.Identifier) and not is_name(part) and not isinstance(part.parent, exp.Dot):
+            yield f"the name {shown([part.name])} is in a part of the statement that is not followed"
         elif _is_template(part):
             yield "a part of the statement is filled in later: what it will be is not known"
         stored = stored_elsewhere(part)

@@ -294,6 +294,8 @@ def copied(query: Query, node: exp.Copy) -> Draft:
         return drafted(query, Effect.REPLACE, path_table(source.name.rstrip("/")), relation, list(relation.fields))
     if any(p.name.upper() == "INCLUDE_METADATA" for p in node.args.get("params") or ()):
         query.findings.doubt("columns that COPY fills from facts about the files are not followed")
+    if any(p.name.upper() in ("MANIFEST", "SSH") for p in node.args.get("params") or ()):
+        query.findings.doubt("the files that COPY loads are listed in another file")
     columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
     target = query.target(table)

@@ -35,6 +35,7 @@ class HudiPlanner(FormatPlanner):
     """Plans for Hudi tables: savepoints, rows, log files, old file slices, and the metadata table."""
 
     executors = frozenset({"hudi"})
+    compares_whole_keys = True
     own_column_prefixes = ("_hoodie_",)
     overwrite_modes = ("hoodie.datasource.overwrite.mode",)
 

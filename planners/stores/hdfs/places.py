@@ -26,7 +26,7 @@ def untreated(place: HdfsPlace, seen: HdfsEvidence | None, named: frozenset[str]
         return None if place.agreed else "once its owner agrees, name it under `hdfs[].deletable`"
     if seen.unread or seen.beyond or (seen.in_digits and not seen.strong and seen.state is None):
         return "what is in it is not known for certain"
-    if not (seen.strong or seen.in_digits):
+    if not (seen.strong or seen.in_digits or seen.unseen):
         return None
     if place.encrypted or place.striped:
         return "no step writes or deletes such files"

@@ -52,7 +52,7 @@ def kept_versions(found: Survey, world: World) -> Kept:
         carriage = found.carriages.get(place.location.dataset)
         if seen.state is None and not seen.strong and carriage is not None and carriage.carries not in _BY_KEY:
             gaps.append(_no_way(place, carriage.reason))
-        waited = not seen.strong and not seen.in_digits and stays_soft_deleted(place)
+        waited = not (seen.strong or seen.in_digits or seen.unseen) and stays_soft_deleted(place)
         if seen.state is not None and not waited:
             continue  # tables and bare folders are recognised as those of this machine
         if seen.strong & found.key_sets.keys() or waited:

@@ -64,7 +64,7 @@ def untreated(place: ObjectPlace, seen: StoredEvidence | None) -> Untreated | No
     old_in_digits = seen.old_in_digits and not place.table  # all that is old of a table goes
     if seen.unread or old_in_digits or (seen.in_digits and not seen.strong and seen.state is None):
         return Untreated("what is in it is not known for certain")
-    if not (seen.strong or seen.in_digits or seen.old_in_digits):
+    if not (seen.strong or seen.in_digits or seen.old_in_digits or seen.unseen):
         return None
     if place.table and seen.state is None:
         return Untreated("")  # what stands against it is told by its gap

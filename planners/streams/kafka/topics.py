@@ -8,6 +8,7 @@ blocked, never guessed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -22,6 +23,7 @@ from pii_tracer.model.datasets import (
     FieldAccess,
     Format,
     JsonAccess,
+    KeyPart,
     Match,
     MatchTerm,
     Strategy,
@@ -37,8 +39,11 @@ from pii_tracer.model.plan import (
 from planners.copies.classification import Recognised
 from planners.copies.scan_evidence import TopicEvidence
 from planners.gaps.blocking_risks import not_certain
+from planners.gaps.keys_of_several_columns import not_compared_place
 from planners.locate.identifier_traces import Trace
+from planners.locate.key_coverage import usable
 from planners.locate.key_location import Carriage, field_name
+from planners.locate.keys_of_columns import whole_terms
 from planners.locate.pii_categories import categories_of
 from planners.locate.sql.spark_functions import is_plain
 from planners.locate.subject_survey import Survey, World
@@ -82,16 +87,36 @@ def _places(found: Survey, state: TopicState, inventory: Inventory) -> list[Plac
     carriage = found.carriages.get(origin.dataset) if origin else None
     if carriage is None:
         return []
+    standing = [
+        (KeyPart(column=part, access=(JsonAccess(path=path),) if path else (), type="string"), trace)
+        for part, declared in ((KEY, state.declared.key), (VALUE, state.declared.value))
+        for path, column in (declared.places() if declared else {}).items()
+        for trace in _standing(carriage, column)
+    ]
+    return [*_single(found, standing), *_whole(found, standing)]
+
+
+def _single(found: Survey, standing: list[tuple[KeyPart, Trace]]) -> Iterator[Place]:
+    for part, trace in standing:
+        derived = found.derived.get((trace.origin, trace.expression))
+        if derived is not None and not derived.blind:
+            yield Place(MatchTerm(**dict(part), key_set=derived.keys.name), trace, derived.shared)
+
+
+def _whole(found: Survey, standing: list[tuple[KeyPart, Trace]]) -> list[Place]:
+    """Where all columns of a key of several stand in a record: in its key, in its value; in both together only where
+    neither has all of them, since key and value can name two persons.
+    """
+    key = found.subject.several_columns
+    known = [(str(n), trace) for n, (_, trace) in enumerate(standing) if usable(trace) and not trace.mention]
     places = []
-    for part, declared in ((KEY, state.declared.key), (VALUE, state.declared.value)):
-        for path, column in (declared.places() if declared else {}).items():
-            for trace in _standing(carriage, column):
-                derived = found.derived.get((trace.origin, trace.expression))
-                if derived is not None and not derived.blind:
-                    access = (JsonAccess(path=path),) if path else ()
-                    term = MatchTerm(column=part, access=access, key_set=derived.keys.name, type="string")
-                    places.append(Place(term, trace, derived.shared))
-    return places
+    for name, trace in whole_terms(known, found.subject.key, key) if key else ():
+        derived = found.derived.get((trace.origin, trace.expression))
+        if derived is not None and not derived.blind:
+            first, *beside = (standing[int(number)][0] for number in (name, *(column for column, _ in trace.beside)))
+            term = MatchTerm(**dict(first), key_set=derived.keys.name, beside=tuple(beside))
+            places.append(Place(term, trace, derived.shared))
+    return [place for place in places if len(set(place.term.columns)) == 1] or places
 
 
 def _standing(carriage: Carriage, name: str) -> list[Trace]:
@@ -110,7 +135,9 @@ def origins_in(found: Survey, state: TopicState, inventory: Inventory) -> set[st
     carriage = found.carriages.get(origin.dataset) if origin else None
     parts = [part.places() for part in (state.declared.key, state.declared.value) if part]
     columns = {column for part in parts for column in part.values()}
-    return {trace.origin for c in columns for trace in (_standing(carriage, c) if carriage else ())}
+    origins = {trace.origin for c in columns for trace in (_standing(carriage, c) if carriage else ())}
+    whole = found.subject.several_columns
+    return origins | {found.subject.key} if whole and origins.issuperset(whole) else origins
 
 
 def _chosen(places: list[Place]) -> list[Place]:
@@ -133,6 +160,8 @@ def topic_copies(found: Survey, world: World, estate: Estate, as_of: datetime, d
             reason = f"the table {state.declared.of}, whose rows it is declared to carry, was not found"
             gaps.append(_gap(state, GapKind.UNKNOWN_TABLE, reason, "the estate file, `kafka`"))
         places = _places(found, state, world.inventory)
+        if not any(place.term.beside for place in places):
+            gaps += not_compared_place(found, "the topic", state.location, state.dataset)
         unsure = _not_certain(found, state, world.inventory)
         gaps += unsure
         case = _Case(found, world, estate, as_of, due, state, seen, places)
@@ -232,7 +261,7 @@ def _copy(case: _Case) -> tuple[CopyDraft, list[Gap]]:
 
 def _carries(subject: Subject, places: list[Place]) -> Carries:
     """The best rung of the ladder of `planners.locate.key_location` that the chosen places reach."""
-    origins = {(p.trace.origin, is_plain(p.trace.expression)) for p in _chosen(places)}
+    origins = {(p.trace.origin, bool(p.trace.beside) or is_plain(p.trace.expression)) for p in _chosen(places)}
     if (subject.key, True) in origins:
         return Carries.KEY
     if (subject.key, False) in origins:
@@ -243,8 +272,9 @@ def _carries(subject: Subject, places: list[Place]) -> Carries:
 
 
 def _columns(case: _Case) -> tuple[PlannedColumn, ...]:
-    category = categories_of(case.subject)
-    found = {PlannedColumn(name=p.term.label(), category=category[p.trace.origin]) for p in case.places}
+    category = {case.subject.key: case.subject.key_category, **categories_of(case.subject)}
+    places = ((part, p.trace.origin) for p in case.places for part in p.term.parts)
+    found = {PlannedColumn(name=KeyPart.label(part), category=category[origin]) for part, origin in places}
     return tuple(sorted(found, key=lambda c: (c.name, c.category)))
 
 
@@ -260,6 +290,10 @@ def _strategy(case: _Case, match: Match | None) -> tuple[Strategy, datetime | No
     if case.state.compacted:
         if topic.key is None:
             return Strategy.BLOCKED, None, "a compacted topic whose records have no declared key"
+        whole = [set(term.columns) for term in match.terms if term.beside]
+        if whole and {KEY} not in whole:
+            why = "compacted, and the records' key has not all columns: a tombstone would be for others, too"
+            return Strategy.BLOCKED, None, why
         if int(settings.get("min.compaction.lag.ms", "0")) > 0:
             return Strategy.BLOCKED, None, "min.compaction.lag.ms keeps new records from the cleaner: set it to 0 first"
         return Strategy.TOMBSTONE, None, "compacted: a tombstone for each of their keys, then the cleaner runs"

@@ -55,3 +55,20 @@ def test_a_catalog_in_a_database(tmp_path: Path) -> None:
     assert estate.roots == ("warehouse",)
     [subject] = estate.subjects
     assert (subject.name, subject.source, subject.key) == ("member", "core.crm.members", "member_id")
+
+
+def test_where_a_catalogs_tables_lie_becomes_the_roots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody named a folder: the catalog does. The folder around several databases is the root, none above it."""
+    catalog = SqlCatalog("core", uri=f"sqlite:///{tmp_path / 'core.db'}", warehouse=f"file://{tmp_path / 'lake/house'}")
+    for name in ("crm", "ops"):
+        rows = pa.table({"member_id": [1, 2], "email": ["a@x.example", "b@x.example"]})
+        catalog.create_namespace(name)
+        catalog.create_table(f"{name}.members", rows.schema).append(rows)
+    base = tmp_path / "mine"
+    words = ["--discover", f"sqlite:///{tmp_path / 'core.db'}", "--warehouse", f"file://{tmp_path / 'lake/house'}"]
+    assert cli(["init", str(base), "--state", str(base / "state"), *words]) == ExitCode.DONE
+    said = capsys.readouterr().out
+    assert "found 2 tables" in said
+    assert "outside_roots" not in said
+    assert load_estate(base / "pii-tracer.yaml").roots == (str(tmp_path / "lake/house"),)
+    assert "# guess: where the catalogs' tables lie" in (base / "pii-tracer.yaml").read_text()

@@ -89,6 +89,42 @@ def test_lineage_is_told_apart(lake: Path) -> None:
     assert (estate.lineage.sql, estate.lineage.events, estate.lineage.dbt) == (("jobs",), ("events.ndjson",), ("shop",))
 
 
+def test_a_dbt_project_without_a_manifest_says_how_to_make_it(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (lake / "shop").mkdir()
+    (lake / "shop" / "dbt_project.yml").write_text("name: shop\n")
+    made(lake, "--discover", str(lake / "lake"), "--lineage", str(lake / "shop"))
+    assert "shop has no target/manifest.json yet: run `dbt compile` there" in capsys.readouterr().out
+    words = ["--estate", str(lake / "pii-tracer.yaml"), "--state", str(lake / "state")]
+    assert cli(["harvest", *words]) == ExitCode.ERROR
+    said = capsys.readouterr().err
+    assert "the dbt project has no manifest" in said
+    assert f"where: {lake / 'shop/target/manifest.json'}" in said
+    assert "run `dbt compile` in the project" in said
+
+
+def test_columns_with_the_sources_values_are_comments_to_take_in(tmp_path: Path) -> None:
+    """Uncommented, the lines are right as they are; until then a table that a job makes stays lineage's."""
+    write_deltalake(tmp_path / "lake/crm/customers", USERS)
+    sent = pa.table({"sent_to": ["asha@north.example", "chen@north.example"]})
+    write_deltalake(tmp_path / "lake/mail/log", sent)
+    assert made(tmp_path, "--discover", str(tmp_path / "lake")).subjects[0].tables == ()
+    text = (tmp_path / "pii-tracer.yaml").read_text()
+    assert "- {table: mail.log, key: sent_to, of: contactEmail}" in text
+    (tmp_path / "pii-tracer.yaml").write_text(
+        text.replace("    # tables:", "    tables:").replace("      # - {table", "      - {table")
+    )
+    [table] = load_estate(tmp_path / "pii-tracer.yaml").subjects[0].tables
+    assert (table.table, table.key, table.of) == ("mail.log", "sent_to", "contactEmail")
+
+
+def test_a_folder_above_the_root_makes_no_development_clones(tmp_path: Path) -> None:
+    """Whoever names a folder means it, wherever it lies; `dev` in the way there says nothing of its tables."""
+    write_deltalake(tmp_path / "dev/disk1/crm/customers", USERS)
+    write_deltalake(tmp_path / "dev/disk1/sandbox/customers", USERS)
+    estate = made(tmp_path / "mine", "--discover", str(tmp_path / "dev/disk1"))
+    assert estate.dev_roots == (str(tmp_path / "dev/disk1/sandbox"),)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -132,3 +168,23 @@ def test_tables_of_a_bucket_are_declared(
     [subject] = estate.subjects
     assert (subject.source, [t.table for t in subject.tables]) == ("crm.customers", ["exports.calls"])
     assert "71234501" not in (tmp_path / "pii-tracer.yaml").read_text() + capsys.readouterr().err
+
+
+def test_a_list_of_comments_alone_is_no_list(tmp_path: Path) -> None:
+    """The only further table has other keys: named in a comment, and the file is one that can be read."""
+    write_deltalake(tmp_path / "lake/crm/customers", USERS)
+    write_deltalake(tmp_path / "lake/fleet/trips", pa.table({"trip_id": [1], "customer_id": [900]}))
+    assert made(tmp_path, "--discover", str(tmp_path / "lake")).subjects[0].tables == ()
+    assert "# - {table: fleet.trips" in (tmp_path / "pii-tracer.yaml").read_text()
+
+
+@pytest.mark.parametrize("words", [["inventory"], ["harvest"]])
+def test_whoever_waits_for_discovery_is_told_so(
+    lake: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    """A large lake takes minutes to list; every command that lists it says that it does."""
+    made(lake, "--discover", str(lake / "lake"))
+    said = capsys.readouterr().err
+    assert said.index("discovering what exists") < said.index("looking into")
+    cli([*words, "--estate", str(lake / "pii-tracer.yaml"), "--state", str(lake / "state")])
+    assert capsys.readouterr().err.count("discovering what exists") == 1

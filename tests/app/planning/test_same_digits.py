@@ -283,3 +283,24 @@ def test_columns_are_compared_in_every_format(tmp_path: Path, keys: int) -> None
     assert set(found) == (set() if keys == 1 else {*(f"bare_{kind}" for kind in WRITERS), "delta", "parts", "renamed"})
     assert {reason for name, reason in found.items() if name.startswith("bare_")} <= {f"n {VALUES}"}
     assert found.get("delta", "") in ("", f"l {VALUES}; n {VALUES}; s.a {VALUES}")
+
+
+@pytest.mark.parametrize("anonymiser", ["abs", "loose.token"])
+@pytest.mark.parametrize(
+    ("tokens", "seen"),
+    [([KEY, OTHER], f"token {VALUES}"), ([KEY, 1, 2, 3], None)],
+    ids=["keys as they are", "tokens, of which one is hers by chance"],
+)
+def test_an_anonymiser_that_leaves_the_keys_is_not_believed(
+    tmp_path: Path, anonymiser: str, tokens: list[int], seen: str | None
+) -> None:
+    """The estate file's word ends the persons there: a table with every key as it is was called clean."""
+    base = estate(tmp_path, jobs="INSERT OVERWRITE s.loose SELECT abs(cust_id) AS token FROM s.cust;\n")
+    (base / "pii-tracer.yaml").write_text(
+        ESTATE.replace(
+            "{name: s.cust,", "{name: s.loose, format: parquet, location: lake/loose}\n      - {name: s.cust,"
+        )
+        + f"anonymisers: [{anonymiser.replace('loose', 's.loose')}]\n"
+    )
+    parquet(base, {"token": tokens})
+    assert gaps(base) == ({"s.loose": seen} if seen else {})

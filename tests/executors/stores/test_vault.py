@@ -21,14 +21,16 @@ from executors.stores.glacier.executor import VaultExecutor
 from pii_tracer.app import vault_inventories as verdicts
 from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.model.actions import Action
-from pii_tracer.model.datasets import Format, KeySet
+from pii_tracer.model.datasets import Format, KeySet, Match
 from pii_tracer.model.errors import RunError, ScanError
 from pii_tracer.model.other_numbers import NotKeys
 from pii_tracer.model.plan import Copy, Step
+from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.run.executor_protocol import Outcome, PartlyDone, Progress
 from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.verify.verdicts import ByteVerdict
 from tests.glaciersupport import REGION, StrictGlacier, glacier, server, tree_hash
+from tests.kits import tenant_rows
 from tests.s3support import MATCH, PERSON, WEAK, estate, keyring, parquet, step, table, user_rows
 from tests.scan.support import avro
 
@@ -47,7 +49,15 @@ class Run:
     steps: dict[Action, Step] = field(default_factory=dict)
     everything: tuple[KeySet, ...] = ()
     format: Format = Format.PARQUET
+    match: Match = MATCH
+    keyring: KeyRing = field(default_factory=keyring)
     not_keys: tuple[NotKeys, ...] = ()
+
+    def of_tenants(self) -> None:
+        """Persons with a key of several columns, who have an e-mail besides."""
+        whole = tenant_rows.Ring({("4", "17")}).keys
+        mail = KeySet(name="mail", origin="users.mail", weak=False, values=(("p0", "asha@north.example"),))
+        self.match, self.keyring, self.everything = tenant_rows.MATCH, KeyRing((whole,)), (mail,)
 
     def plan(self, *ids: str, whole: bool = False) -> None:
         archives = [self._archive(i) for i in ids]
@@ -57,7 +67,7 @@ class Run:
             Action.VAULT_REWRITE: {
                 "tier": "Standard",
                 "format": self.format.value,
-                "match": MATCH.model_dump(mode="json"),
+                "match": self.match.model_dump(mode="json"),
             },
             Action.VAULT_DELETE: {"rewritten_by": None if whole else "vault_rewrite"},
             Action.VAULT_AWAIT_INVENTORY: {
@@ -82,7 +92,7 @@ class Run:
         return ExecutionContext(
             found,
             Path(),
-            keyring(),
+            self.keyring,
             lambda: self.glacier.now,
             told=self.told,
             everything=self.everything,
@@ -188,6 +198,32 @@ def test_the_person_leaves_the_vault_and_nobody_else_does(run: Run, glacier: Str
     assert [(e.uri, e.sha256) for e in gone] == [
         (f"glacier://{REGION}/cold/{mixed}", hashlib.sha256(MIXED).hexdigest())
     ]
+
+
+def test_one_person_of_two_with_one_number_leaves_the_vault(run: Run, glacier: StrictGlacier) -> None:
+    hers, others = (
+        {"tenant_id": "4", "user_id": 17},
+        [{"tenant_id": "5", "user_id": 17}, {"tenant_id": "4", "user_id": 18}],
+    )
+    run.of_tenants()
+    mixed, clean = glacier.put(tenant_rows.parquet([hers, *others])), glacier.put(tenant_rows.parquet(others))
+    run.plan(mixed, clean)
+    run.all()
+    assert run.journal["vault_rewrite"][-1]["rows_dropped"] == 1
+    [new] = set(glacier.archives) - {clean}
+    assert mixed not in glacier.archives
+    assert pq.read_table(io.BytesIO(glacier.archives[new].body)).to_pylist() == others
+    assert run.verdict().clean
+
+
+def test_an_archive_without_the_tenant_stays_and_is_told(run: Run, glacier: StrictGlacier) -> None:
+    run.of_tenants()
+    older = glacier.put(tenant_rows.older(Format.PARQUET))
+    run.plan(older)
+    run.until_done(Action.VAULT_RETRIEVE)
+    with pytest.raises(PartlyDone, match="it has user_id and not tenant_id"):
+        run.run(Action.VAULT_REWRITE)
+    assert older in glacier.archives
 
 
 def json_gz(*users: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import socket
@@ -24,6 +25,7 @@ from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
+from pii_tracer.lake.catalogs.glue.tables import list_glue
 from pii_tracer.lake.catalogs.rest import tables
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
@@ -280,7 +282,10 @@ def test_tables_of_glue_in_all_formats(glue: Any, tmp_path: Path) -> None:
     glue_table(glue, "gone", warehouse / "gone", {"Parameters": {"classification": "parquet"}})
     glue_table(glue, "odd", warehouse / "odd", {})
     glue_table(glue, "far", "s3://bucket/far", {"Parameters": {"classification": "orc"}})
-    glue_table(glue, "view", "", {"TableType": "VIRTUAL_VIEW"})
+    coded = base64.b64encode(json.dumps({"originalSql": "SELECT uid FROM plain", "schema": "prod"}).encode()).decode()
+    query = {"ViewOriginalText": f"/* Presto View: {coded} */", "ViewExpandedText": "/* Presto View */"}
+    glue_table(glue, "seen", "", {"TableType": "VIRTUAL_VIEW", **query})
+    glue_table(glue, "silent", "", {"TableType": "VIRTUAL_VIEW"})
     found = discover(estate(aws=GLUE), tmp_path)
     assert {(s.table, s.format) for s in found.tables} == {
         ("aws.prod.people", ICEBERG),
@@ -288,11 +293,19 @@ def test_tables_of_glue_in_all_formats(glue: Any, tmp_path: Path) -> None:
         ("prod.plain", Format.PARQUET),
     }
     assert sorted(kinds(found)) == [
+        ("catalog_unreadable", "catalog aws.prod.silent"),
         ("missing_table", str(warehouse / "gone")),
         ("remote_table", "s3://bucket/far"),
         ("unknown_table", "catalog aws.prod.odd"),
     ]
     assert EstatePaths(estate(aws=GLUE), tmp_path).aliases()["spark_catalog.prod.wallets"]
+    (view,) = list_glue("aws", GLUE).views
+    assert (view.name, view.query, view.dialect, view.written_in) == (
+        "prod.seen",
+        "SELECT uid FROM plain",
+        "trino",
+        ("prod",),
+    )
 
 
 def test_a_glue_database_that_is_not_there_is_a_gap(glue: Any, tmp_path: Path) -> None:

@@ -1,39 +1,46 @@
-"""Tables of a real Hive metastore (2.3.9), and what is a gap there."""
+"""Tables of a real Hive metastore (2.3.9 and 3.1.3), and what is a gap there."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
+from thrift.Thrift import TApplicationException
 
 from pii_tracer.app.planning.catalog_text_search import telling_catalogs
+from pii_tracer.app.planning.plan_creation import take_lineage
+from pii_tracer.app.settings import Settings
 from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.lineage import LineageSources
+from pii_tracer.lake.catalogs.base import CatalogView
 from pii_tracer.lake.catalogs.hive import client, tables
+from pii_tracer.lake.catalogs.hive.storage import Refused, kept_as
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.model.datasets import Format, KeySet
+from pii_tracer.model.datasets import Column, Format, KeySet
 from pii_tracer.scan.value_forms import build_patterns
 from planners.gaps.table_descriptions import table_texts
 from planners.locate.subject_survey import World
-from tests.hivesupport import AVRO, JSON_SERDE, ORC, TEXT, Hive, serving
+from tests.hivesupport import AVRO, JSON_SERDE, ORC, PARQUET, STANDALONE, TEXT, Hive, serving
 from tests.kits.catalog_kit import CatalogKit, Filled
 from tests.lake.catalogs.test_catalogs import ROWS, estate, kinds, sql_catalog, table
 
 NOBODY = "thrift://127.0.0.1:9"
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hive]:
-    with serving(tmp_path_factory.mktemp("hive")) as server:
+@pytest.fixture(scope="module", params=["2.3.9", pytest.param(STANDALONE, marks=pytest.mark.nightly)])
+def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hive]:
+    with serving(tmp_path_factory.mktemp("hive"), request.param) as server:
         yield server
 
 
@@ -104,7 +111,6 @@ TRANSACTIONAL = {
 }
 UNTOLD: list[tuple[str, dict[str, Any]]] = [
     ("transactional", {**TRANSACTIONAL}),
-    ("transactional", {"kind": "MANAGED_TABLE", "parameters": {"transactional_properties": "insert_only"}}),
     ("materialized view", {"kind": "MATERIALIZED_VIEW"}),
     ("storage handler", {"parameters": {"storage_handler": "org.apache.hadoop.hive.hbase.HBaseStorageHandler"}}),
     ("stored as directories", {"storedAsSubDirectories": True}),
@@ -138,6 +144,20 @@ def test_what_is_no_plain_table_is_a_gap_and_not_read_as_one(
         ("unknown_table", "catalog lake.prod.odd"),
     ]
     assert told in next(g.reason for g in found.gaps if g.kind == "unknown_table")
+
+
+def test_properties_of_transactions_are_enough_to_be_no_plain_table() -> None:
+    """Servers write them with `transactional` alone, or refuse them; other programs may not."""
+    told = SimpleNamespace(
+        tableType="MANAGED_TABLE",
+        parameters={"transactional_properties": "insert_only"},
+        sd=SimpleNamespace(
+            location="/lake/odd", inputFormat=PARQUET, parameters={}, serdeInfo=None, storedAsSubDirectories=False
+        ),
+    )
+    kept = kept_as(told)
+    assert isinstance(kept, Refused)
+    assert "transactional" in kept.reason
 
 
 def test_partitions_elsewhere_or_in_another_format_are_gaps(hive: Hive, tmp_path: Path) -> None:
@@ -190,6 +210,59 @@ def test_what_the_client_cannot_read_is_a_gap_and_the_rest_is_read(hive: Hive, t
     found = discover(lake(hive), tmp_path)
     assert [s.table for s in found.tables] == ["prod.plain"]
     assert kinds(found) == [("catalog_unreadable", "catalog lake.prod.skewed")]
+
+
+def test_views_have_their_queries_and_are_no_tables(hive: Hive, tmp_path: Path) -> None:
+    view = {"kind": "VIRTUAL_VIEW", "columns": {"who": "bigint"}}
+    told = {"viewOriginalText": "SELECT uid FROM people", "viewExpandedText": "SELECT uid FROM prod.people"}
+    hive.table("prod.by_hive", None, **view, **told)
+    hive.table("prod.by_spark", None, **view, **told, parameters={"spark.sql.create.version": "3.5.9"})
+    hive.table("prod.silent", None, **view)
+    found = tables.list_hive("lake", Catalog(type=CatalogType.HIVE, uri=hive.uri, databases=("prod",)))
+    who = (Column(name="who", type="bigint"),)
+    assert found.views == (
+        CatalogView("lake", "prod.by_hive", "SELECT uid FROM prod.people", "hive", ("prod",), who),
+        CatalogView("lake", "prod.by_spark", "SELECT uid FROM people", "spark", ("prod",), who),
+    )
+    assert found.entries == ()
+    assert [gap.evidence for gap in found.gaps] == ["catalog lake.prod.silent"]
+
+
+def test_a_job_that_reads_a_view_reads_the_iceberg_table_behind_it(hive: Hive, tmp_path: Path) -> None:
+    """Hive and Spark's session catalog call an Iceberg table of the metastore by its database alone."""
+    people = table(sql_catalog(tmp_path), "prod.people")
+    marks = {"table_type": "ICEBERG", "metadata_location": people.metadata_location}
+    hive.table("prod.people", people.location(), parameters=marks)
+    hive.table("prod.copy", parquet(tmp_path / "warehouse" / "copy"))
+    query = "SELECT uid, name FROM prod.people"
+    columns = {"who": "bigint", "called": "string"}
+    hive.table("prod.seen", None, kind="VIRTUAL_VIEW", columns=columns, viewExpandedText=query, viewOriginalText=query)
+    (tmp_path / "job.sql").write_text("INSERT OVERWRITE prod.copy SELECT who AS uid, called AS name FROM prod.seen")
+    made = lake(hive).model_copy(update={"lineage": LineageSources(sql=("job.sql",))})
+    inventory = discover(made, tmp_path)
+    graph = take_lineage(
+        Settings(tmp_path / "pii-tracer.yaml", tmp_path / "state"), made, inventory, lambda _: None
+    ).graph
+    at = {state.table: state.dataset for state in inventory.tables}
+    (uid,) = (edge for edge in graph.edges_into(at["prod.copy"]) if edge.target.column == "uid")
+    (origin,) = (edge.source for edge in graph.edges_into(uid.source.dataset) if edge.target == uid.source)
+    assert (uid.source.column, origin.column, origin.dataset) == ("who", "uid", at["lake.prod.people"])
+
+
+def test_other_catalogs_of_hive_3_are_a_gap(hive: Hive, tmp_path: Path) -> None:
+    from hive_metastore.ttypes import Catalog as HiveCatalog
+    from hive_metastore.ttypes import CreateCatalogRequest, DropCatalogRequest
+
+    with hive.client() as asked:
+        try:
+            asked.create_catalog(CreateCatalogRequest(HiveCatalog("other", None, (tmp_path / "other").as_uri())))
+        except TApplicationException:  # a server of before
+            assert discover(lake(hive), tmp_path).gaps == ()
+            return
+    found = discover(lake(hive), tmp_path)
+    with hive.client() as asked:
+        asked.drop_catalog(DropCatalogRequest("other"))
+    assert kinds(found) == [("unknown_catalog", "catalog lake.other")]
 
 
 class Half:

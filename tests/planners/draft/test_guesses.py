@@ -121,6 +121,32 @@ def test_a_part_of_the_values_tells_nothing_of_all() -> None:
 MARKS: dict[str, Format | None] = {"_delta_log": DELTA, "metadata": None}
 
 
+def test_columns_with_the_sources_values_are_named_whatever_they_are_called() -> None:
+    """By an identifier or by the key; not by small numbers, which every table has."""
+    keys, mails = [10482000, 10482037], ["a@x.example", "b@x.example"]
+
+    def table(name: str, sample: dict[str, list[object]]) -> SampledTable:
+        kinds = {n: "bigint" if isinstance(v[0], int) else "string" for n, v in sample.items()}
+        return SampledTable(name, tuple(Column(name=n, type=k) for n, k in kinds.items()), sample, 2)
+
+    tables = [
+        table("raw.users", {"user_id": [*keys], "email": [*mails], "age": [31, 44]}),
+        table("raw.orders", {"user_id": [*keys], "mail": [*mails]}),
+        table("raw.payments", {"payment_id": [31, 44], "payer_email": [mails[0], None]}),
+        table("raw.referrals", {"referrer": [keys[0], keys[1]], "referred": [keys[1], keys[1]]}),
+        table("raw.other", {"contact_email": ["c@x.example", "a@x.example"]}),
+    ]
+    guess = guess_subjects(tables)[0]
+    assert [further.table for further in guess.further] == ["raw.orders"]
+    assert [(m.table, m.column, m.of) for m in guess.mentioned] == [
+        ("raw.payments", "payer_email", "email"),
+        ("raw.referrals", "referrer", None),
+        ("raw.referrals", "referred", None),
+    ]
+    short = [table("a.users", {"user_id": [1, 2], "email": [*mails]}), table("a.b", {"rank": [1, 2]})]
+    assert guess_subjects(short)[0].mentioned == ()
+
+
 def test_tables_of_a_bucket() -> None:
     keys = [
         "lake/crm/users/_delta_log/00.json",

@@ -13,6 +13,7 @@ from tests.planners.estates import carriage, terms
 TABLES = {
     "prod.orders": "order_no string, cust bigint, note string, total decimal(10,2), at timestamp",
     "prod.emails": "mail string, owner bigint, kind string",
+    "prod.visits": "user_id bigint, page string",
 }
 """Tables of nobody that lineage knows, beside those of `tests.planners.estates`."""
 CASES = [json.loads(line) for line in Path(__file__).with_name("linkage.jsonl").read_text().splitlines()]

@@ -13,7 +13,6 @@ import pytest
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind, Format
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.proof.attestation import attest
 from pii_tracer.proof.cloudtrail.deletion_binding import (
     Claim,
     Claims,
@@ -27,6 +26,7 @@ from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.executor_protocol import Outcome
 from pii_tracer.run.journal import Journal
 from pii_tracer.run.runner import run
+from tests.proof.attested import attest
 from tests.proof.aws import RSA_KEY, START, TrailWriter, access_line, call, event, keys_json, one
 from tests.proof.test_attestation import KEY, nonces, proven
 from tests.review.plans import NOW, acts, copy, plan, step

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import digest_of
 from pii_tracer.proof import attestation_issuing
-from pii_tracer.proof.attestation import attest
 from pii_tracer.proof.attestation_issuing import publish, recover
 from pii_tracer.proof.attestation_log import AttestationLog, log_line
 from pii_tracer.proof.attestation_verifier import Given, previous_of, verify_attestation
 from pii_tracer.proof.findings import Check
+from tests.proof.attested import attest
 from tests.proof.test_attestation import KEY, nonces, proven
 
 
@@ -33,8 +32,7 @@ def published(root: Path, number: int, log: AttestationLog | None = None) -> byt
     for _ in range(number * 10):
         nonce()
     publish(
-        lambda history: attest(replace(said, history=history), KEY, nonce=nonce),
-        folder / "attestation.json",
+        {folder / "attestation.json": lambda history: attest(said, KEY, nonce=nonce, history=history)},
         folder / "evidence",
         log or AttestationLog(root / "attestations.jsonl"),
         f"plan-{number}",
@@ -128,10 +126,10 @@ def test_a_crash_leaves_no_line_without_its_attestation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     class Dying(AttestationLog):
-        def append(self, line: bytes) -> None:
+        def append(self, *lines: bytes) -> None:
             if moment == "log":
                 raise _Died
-            super().append(line)
+            super().append(*lines)
 
     def dies(*_: object) -> None:
         raise _Died
@@ -151,7 +149,7 @@ def test_a_crash_leaves_no_line_without_its_attestation(
     envelope = run_folder(tmp_path, 0) / "attestation.json"
     log = AttestationLog(tmp_path / "attestations.jsonl")
     assert not envelope.exists()
-    recover(envelope, log, "plan-0")
+    recover([envelope], log, "plan-0")
     with log.locked() as lines:
         stands = list(lines)
     assert envelope.exists() == (moment == "rename")

@@ -102,6 +102,8 @@ def as_metastore(table: Mapping[str, Any]) -> Any:
         tableType=table.get("TableType") or "EXTERNAL_TABLE",
         parameters=table.get("Parameters"),
         partitionKeys=table.get("PartitionKeys"),
+        viewOriginalText=table.get("ViewOriginalText"),
+        viewExpandedText=table.get("ViewExpandedText"),
         sd=_storage(table.get("StorageDescriptor")),
     )
 
@@ -112,6 +114,7 @@ def _storage(told: Mapping[str, Any] | None) -> Any:
     serde = told.get("SerdeInfo") or {}
     return SimpleNamespace(
         location=told.get("Location"),
+        cols=[SimpleNamespace(name=c["Name"], type=c.get("Type")) for c in told.get("Columns") or ()],
         inputFormat=told.get("InputFormat"),
         parameters=told.get("Parameters"),
         storedAsSubDirectories=told.get("StoredAsSubDirectories"),
@@ -129,7 +132,7 @@ class _Walk(TableWalk):
         self._client = client
 
     def told(self, database: str, table: Mapping[str, Any]) -> None:
-        """One table. Views hold no data."""
+        """One table or view."""
         parts = (database, str(table["Name"]))
         if table.get("TargetTable"):
             reason = "a link to a table of another catalog or account: it may hold a person, and cannot be read here"
@@ -137,6 +140,7 @@ class _Walk(TableWalk):
             return
         told = as_metastore(table)
         if is_view(told):
+            self.view(parts, told)
             return
         kept = self.table(parts, told)
         if isinstance(kept, Kept) and kept.plain:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, Opaque, catalog_gap, sql_name
+from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, Listing, Opaque, catalog_gap, sql_name
 from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, kept_as, lies_inside
+from pii_tracer.lake.catalogs.hive.view_texts import view_of
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import is_hdfs
@@ -22,6 +23,7 @@ class TableWalk:
         self._entries: list[CatalogEntry] = []
         self._gaps: list[InventoryGap] = []
         self._opaque: list[Opaque] = []
+        self._views: list[CatalogView] = []
 
     def partitions(self, parts: tuple[str, str], table: Any) -> list[tuple[str | None, Any]]:
         """The place and format of each partition; none where a table has no partition keys. A refusal is a gap."""
@@ -29,11 +31,24 @@ class TableWalk:
 
     def listing(self) -> Listing:
         """What was found."""
-        return Listing(tuple(self._entries), tuple(self._gaps), opaque=tuple(self._opaque))
+        return Listing(tuple(self._entries), tuple(self._gaps), opaque=tuple(self._opaque), views=tuple(self._views))
 
     def gap(self, reason: str, *parts: str, kind: GapKind = GapKind.CATALOG_UNREADABLE) -> None:
         """A gap of the catalog, a database or a table."""
         self._gaps.append(catalog_gap(self._name, kind, reason, *parts))
+
+    def view(self, parts: tuple[str, str], table: Any) -> None:
+        """Note the query of a view, which has no rows."""
+        name = sql_name(*parts)
+        view = None if name is None else view_of(self._name, name, parts, table)
+        if view is not None:
+            self._views.append(view)
+            return
+        self.gap(
+            "no query of the view can be read, so that nobody knows which tables its readers read. Put its CREATE VIEW"
+            " statement into a file under `lineage.sql`, and waive this",
+            *parts,
+        )
 
     def table(self, parts: tuple[str, str], table: Any) -> Kept | Refused:
         """List one table that is no view, as a metastore tells it."""

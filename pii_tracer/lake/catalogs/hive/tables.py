@@ -124,7 +124,9 @@ class _Walk(TableWalk):
             for name, table in tables_of(self._store, database):
                 if table is None:
                     self.gap("the metastore names the table, and nothing else of it can be read", database, name)
-                elif not is_view(table):
+                elif is_view(table):
+                    self.view((database, name), table)
+                else:
                     self.table((database, name), table)
         except Exception as error:
             self.gap(f"the tables of the database cannot be listed ({type(error).__name__})", database)

@@ -21,6 +21,7 @@ from pii_tracer.lake.catalogs.base import (
     sql_name,
 )
 from pii_tracer.lake.catalogs.hive.storage import Refused, kept_as
+from pii_tracer.lake.catalogs.hive.view_texts import written_in
 from pii_tracer.lake.catalogs.unity.answers import TableInfo
 from pii_tracer.lake.catalogs.unity.client import UnityClient, UnityRefusal
 from pii_tracer.lake.catalogs.unity.scope import Scope
@@ -47,8 +48,6 @@ _OPTION = "option."
 _COMMITS = re.compile(r".+\.feature\.catalog(managed|owned.*)")
 _PARTITIONS = "partitionmetadataenabled"
 """https://docs.databricks.com/tables/external-partition-discovery.html"""
-_CREATED_IN = "view.catalogandnamespace."
-"""Properties of a view with the catalog and schema that its text was written in, as Spark writes them."""
 
 
 def list_unity(name: str, catalog: Catalog) -> Listing:
@@ -138,12 +137,9 @@ class _Walk:
             self.gap("the server does not show the text of the view: grant the account SELECT on it", *parts)
             return
         properties = _lower(table)
-        count = properties.get(f"{_CREATED_IN}numparts", "")
-        named = range(int(count)) if re.fullmatch("[0-9]", count) else ()
-        written_in = tuple(properties.get(f"{_CREATED_IN}part.{at}", "") for at in named)
         columns = tuple(Column(name=column.name, type=column.type_text or "") for column in table.columns or ())
         query = table.view_definition
-        self.views.append(CatalogView(self._name, name, query, _DIALECT, written_in or parts[:2], columns))
+        self.views.append(CatalogView(self._name, name, query, _DIALECT, written_in(properties) or parts[:2], columns))
 
     def _files(self, parts: tuple[str, str, str], table: TableInfo, place: str) -> None:
         properties = _lower(table)

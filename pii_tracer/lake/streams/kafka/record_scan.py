@@ -17,7 +17,8 @@ from pii_tracer.lake.streams.kafka.records import (
     decode,
 )
 from pii_tracer.scan.hit_collector import Collector
-from pii_tracer.scan.hits import FileScan, Hit
+from pii_tracer.scan.hits import FileScan, Form, Hit
+from pii_tracer.scan.rows.whole_keys import UnknownRowsError
 from pii_tracer.scan.value_forms import Patterns
 
 OnRecord = Callable[[Record, tuple[Hit, ...]], None]
@@ -78,12 +79,31 @@ def scan_record(record: Record, topic: Topic, patterns: Patterns, schemas: Schem
     for column, part, data in ((KEY, topic.key, record.key), (VALUE, topic.value, record.value)):
         if data is not None:
             _part(found, column, part or RecordPart(format=RecordFormat.STRING), data, schemas)
+    _whole_keys(found, record, topic, schemas)
     for name, content in record.headers:
         label = f"header.{patterns.mask(name)}"
         found.string(name, "record header", label)
         if content is not None:
             _text(found, content, "record header", label)
     return found
+
+
+def _whole_keys(found: Collector, record: Record, topic: Topic, schemas: Schemas) -> None:
+    """Keys of several columns, which no bytes show: the record is compared as a row."""
+    keys = found.patterns.key_columns.rows
+    if keys is None:
+        return
+    row = {}
+    try:
+        for column, part, data in ((KEY, topic.key, record.key), (VALUE, topic.value, record.value)):
+            if part is not None and data is not None:
+                row[column] = decode(part, data, column, schemas)
+        terms = keys.found_in(row, found.patterns.whole_keys)
+    except (Undecodable, UnknownRowsError) as error:
+        found.unread(str(error))
+        return
+    for term in terms:
+        found.add(term.key_set, Form.TEXT, "record", term.label())
 
 
 def _part(found: Collector, column: str, part: RecordPart, data: bytes, schemas: Schemas) -> None:

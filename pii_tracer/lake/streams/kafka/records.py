@@ -20,7 +20,8 @@ from pii_tracer.lake.streams.kafka.protobuf_messages import (
     Unwritten,
     read_message,
 )
-from pii_tracer.model.datasets import JsonAccess, Match, MatchTerm
+from pii_tracer.model.datasets import JsonAccess, KeyPart, Match, MatchTerm
+from pii_tracer.model.key_columns import joined, split
 
 KEY, VALUE = "key", "value"
 
@@ -149,35 +150,62 @@ class RecordMatcher:
         self._keyless = keyless
         self._values = values
         self._schemas = schemas
-        self._key = [t for t in match.terms if t.column == KEY]
-        self._value = [t for t in match.terms if t.column == VALUE]
+        self._key = [t for t in match.terms if t.column == KEY and not t.beside]
+        self._value = [t for t in match.terms if t.column == VALUE and not t.beside]
+        self._whole = [t for t in match.terms if t.beside]
+        names = {t.key_set for t in self._whole}
+        self._persons = {name: tuple(split(value) for value in values[name]) for name in names}
 
     def __repr__(self) -> str:
         return f"RecordMatcher({self._topic.name})"
 
     def matches(self, record: Record) -> bool:
-        """Whether the record is a person's: by its key, or by its value where it has one.
+        """Whether the record is a person's: by its key, or by its value where it has one; by a key of several columns
+        where all of them are the person's. Null in one is nobody.
 
         Raises:
             Undecodable: key or value are not what the estate file declares.
         """
-        return self._in_key(record) | self._in_value(record)
+        decoded = self._decoded(record)
+        singly = ((KEY, self._key), (VALUE, self._value))
+        found = [self._any(terms, decoded[what], what) for what, terms in singly if what in decoded]
+        return any([*found, *(self._is_whole(term, decoded) for term in self._whole)])
 
-    def _in_key(self, record: Record) -> bool:
+    def _decoded(self, record: Record) -> dict[str, Any]:
+        """The record's key and value, as far as it has them."""
+        decoded = {}
         if self._topic.key is None:
             if record.key is not None:
                 raise Undecodable("the record has a key and the estate file declares none")
-            return False
-        if record.key is None:
-            if self._keyless:
-                return False
+        elif record.key is not None:
+            decoded[KEY] = decode(self._topic.key, record.key, KEY, self._schemas)
+        elif not self._keyless:
             raise Undecodable("the record has no key")
-        return self._any(self._key, decode(self._topic.key, record.key, KEY, self._schemas), KEY)
+        if record.value is not None:
+            decoded[VALUE] = decode(self._topic.value, record.value, VALUE, self._schemas)
+        return decoded
 
-    def _in_value(self, record: Record) -> bool:
-        if record.value is None:
+    def _is_whole(self, term: MatchTerm, decoded: Mapping[str, Any]) -> bool:
+        """Whether all columns of a key are one person's.
+
+        Raises:
+            Undecodable: a member is not there at all, and the others are a person's: it can be hers, or anybody's of
+                another tenant.
+        """
+        if VALUE not in decoded and any(part.column == VALUE for part in term.parts):
+            return False  # a tombstone
+        known = [_stands(decoded.get(part.column), path_of(part)) for part in term.parts]
+        texts = [leaf(decoded.get(part.column), path_of(part), part.column) for part in term.parts]
+        if any(known) and not all(known):
+            there = [(at, text) for at, text in enumerate(texts) if known[at]]
+            if any(all(person[at] == text for at, text in there) for person in self._persons[term.key_set]):
+                raise Undecodable("a declared member of a key of several columns is missing")
             return False
-        return self._any(self._value, decode(self._topic.value, record.value, VALUE, self._schemas), VALUE)
+        if joined(texts) not in self._values[term.key_set]:
+            return False
+        if any(isinstance(text, Unwritten) for text in texts):
+            raise Undecodable("a declared member is not written, and it is unknown whether it was meant")
+        return True
 
     def _any(self, terms: list[MatchTerm], decoded: Any, what: str) -> bool:
         found = [self._is_of(term, leaf(decoded, path_of(term), what), what) for term in terms]
@@ -191,6 +219,17 @@ class RecordMatcher:
         return True
 
 
-def path_of(term: MatchTerm) -> tuple[str, ...]:
+def _stands(decoded: Any, path: tuple[str, ...]) -> bool:
+    """Whether a member is there, if only as null; with no path, whether there is anything."""
+    if not path:
+        return decoded is not None
+    for name in path:
+        if not isinstance(decoded, dict) or name not in decoded:
+            return False
+        decoded = decoded[name]
+    return True
+
+
+def path_of(term: KeyPart) -> tuple[str, ...]:
     """The JSON path of a term; empty for the whole text."""
     return tuple(name for access in term.access if isinstance(access, JsonAccess) for name in access.path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sqlglot import exp
 
@@ -24,6 +24,9 @@ _NAMES = frozenset(
      "writefile", "readfile", "load_extension"}
 )  # fmt: skip
 """Functions, by name or by how their names begin, that read tables, files or variables, or run or write something."""
+_PACKAGES = ("utl_", "dbms_", "aws_s3", "aws_lambda", "dblink")
+_OF_VALUES = frozenset({"dbms_lob", "dbms_crypto", "dbms_random", "utl_raw", "utl_encode", "utl_i18n", "utl_match"})
+"""Packages of functions of the first kind, and those of Oracle's whose functions work on their arguments alone."""
 _QUERY = re.compile(
     r"\bSELECT\b.+\bFROM\b|\bINSERT\s+(?:INTO|OVERWRITE)\b|\bDELETE\s+FROM\b|\bMERGE\s+INTO\b|\bUPDATE\b.+\bSET\b",
     re.IGNORECASE | re.DOTALL,
@@ -63,19 +66,18 @@ _ELSEWHERE_KEYS = re.compile(
 """Options that name where rows are, if not with the table."""
 
 
-def reads_elsewhere(part: exp.Expr, names: Names) -> Iterator[str]:
-    """Why a function or variable may bring in what the statement does not show."""
+def reads_elsewhere(part: exp.Expr, names: Names, namespaces: Collection[int] = ()) -> Iterator[str]:
+    """Why a function or variable may bring in what the statement does not show. namespaces: as of `Findings`."""
     if isinstance(part, exp.Parameter):
-        if not _only_decides(part) and not isinstance(part.parent, exp.DeclareItem | exp.Table):
+        if not only_decides(part) and not isinstance(part.parent, exp.DeclareItem | exp.Table):
             yield f"what the variable {part.name or 'of this statement'} holds is not known"
         return
     name = (part.name if isinstance(part, exp.Anonymous) else part.sql_name()).lower()  # type: ignore[attr-defined]
-    is_method = isinstance(part.parent, exp.Dot) and part.arg_key == "expression"  # of a value at hand
-    if (name.startswith(_PREFIXES) or name in _NAMES) and not is_method:
+    if _is_outward(name, part, namespaces):
         yield f"what the function {name} reads or writes is not known"
     for text in part.iter_expressions():
         text = text.expression if isinstance(text, exp.Kwarg | exp.PropertyEQ) else text
-        if not isinstance(text, exp.Literal) or not text.is_string:
+        if not isinstance(text, exp.Literal | exp.RawString | exp.Heredoc | exp.National) or text.is_number:
             continue
         if _QUERY.search(text.name):
             yield f"the function {name} is given a statement as a text: not followed"
@@ -83,7 +85,21 @@ def reads_elsewhere(part: exp.Expr, names: Names) -> Iterator[str]:
             yield f"the function {name} is given the name of a table as a text: not followed"
 
 
-def _only_decides(part: exp.Expr) -> bool:
+def _is_outward(name: str, part: exp.Expr, namespaces: Collection[int]) -> bool:
+    """Whether a function is one that reads or writes elsewhere, or is in a package of such functions."""
+    before = part.parent.this if isinstance(part.parent, exp.Dot) and part.arg_key == "expression" else None
+    if before is None:
+        return name.startswith(_PREFIXES) or name in _NAMES
+    packages = before.sql().lower().split(".") if isinstance(before, exp.Column | exp.Identifier) else []
+    if packages and packages[-1] in _OF_VALUES:
+        return False
+    if any(package.startswith(_PACKAGES) for package in packages):
+        return True
+    is_method = id(before) not in namespaces  # of a value at hand
+    return not is_method and (name.startswith(_PREFIXES) or name in _NAMES)
+
+
+def only_decides(part: exp.Expr) -> bool:
     """Whether a value only decides which rows there are."""
     inner: exp.Expr = part
     while inner.parent is not None and not isinstance(inner, exp.Query):

@@ -47,6 +47,8 @@ DEFINITIONS: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 """Kinds of CREATE that make no copy by themselves."""
 
+_MODES = frozenset({"READ", "ISOLATION", "WITH", "DEFERRABLE", "NOT", "REPEATABLE", "SERIALIZABLE"})
+"""How the modes of a transaction begin."""
 _QUIET_NODES = tuple(kind for kinds in _NODES.values() for kind in kinds)
 _QUIET_COMMANDS = frozenset().union(*_COMMANDS.values())
 _QUIET_KINDS = frozenset().union(*DEFINITIONS.values())
@@ -62,9 +64,14 @@ def without_data(node: exp.Expression) -> bool:
             return True  # it shows how a statement would run
         if word == "VACUUM" and re.search(r"\bINTO\b", rest, re.IGNORECASE):
             return False  # SQLite: a copy of the database
+        if word == "GRANT" and re.search(r"\bTO\s+(?:DATA)?SHARE\b", rest, re.IGNORECASE):
+            return False  # it gives others the rows
         return word in _QUIET_COMMANDS and (word in _SPEAKS_OF_VERBS or not _MOVES.search(rest))
     if isinstance(node, exp.Describe):
         return str(node.args.get("style") or "").upper() not in ("ANALYZE", "ANALYSE")
+    if isinstance(node, exp.Transaction):
+        modes = (str(mode).split() for mode in node.args.get("modes") or ())
+        return all(words and words[0].upper() in _MODES for words in modes)  # `START REPLICA` begins something else
     if isinstance(node, exp.Declare):
         return node.find(exp.Table, exp.Query) is None
     return isinstance(node, _QUIET_NODES) and node.find(exp.Query) is None

@@ -29,6 +29,8 @@ def plain(node: exp.Expression, dialect: str) -> exp.Expression:
         elif isinstance(part, exp.AlterRename):
             _renamed_column(part)
         elif isinstance(part, exp.Dot):
+            if isinstance(part.expression, exp.Func):
+                _receiver(part.this)
             if not names_table(part):
                 _column(part)
         elif part.args.get("db") == "" and dialect in INNER_SCHEMA:
@@ -94,6 +96,46 @@ def _renamed_column(action: exp.AlterRename) -> None:
     if alter is not None and len(named) == 1:
         alter.set("options", [o for o in alter.args["options"] if o is not named[0]])
         action.replace(exp.RenameColumn(this=exp.column(action.this.this.copy()), to=exp.column(named[0].this.this)))
+
+
+def is_name(part: exp.Identifier) -> bool:
+    """Whether an identifier in an expression is the name of something, and no column: a field, an alias, a parameter
+    of the lambda around it.
+    """
+    parent = part.parent
+    if not isinstance(parent, _OF_VALUES) and (type(parent), part.arg_key) not in _VALUES:
+        return True
+    if (type(parent), part.arg_key) in _NAMING or (isinstance(parent, exp.Dot) and part.arg_key == "expression"):
+        return True
+    if isinstance(parent, exp.Anonymous) and parent.name.upper() == "VALUES":  # MySQL's row that would come
+        return True
+    around: exp.Expr | None = parent
+    while around is not None and not isinstance(around, exp.Query):
+        if isinstance(around, exp.Lambda) and part.name.lower() in {p.name.lower() for p in around.expressions}:
+            return True
+        if isinstance(around, exp.Comprehension | exp.Pivot):
+            return True
+        around = around.parent
+    return False
+
+
+_OF_VALUES = (exp.Func, exp.Binary, exp.Paren, exp.Tuple, exp.Unary, exp.Bracket, exp.Where, exp.Having, exp.Ordered)
+_VALUES = frozenset({(exp.Select, "expressions"), (exp.Alias, "this"), (exp.Group, "expressions")})
+_NAMING = frozenset({(exp.PropertyEQ, "this"), (exp.Collate, "expression"), (exp.XMLElement, "this"),
+                     (exp.Kwarg, "this"), (exp.JSONExtract, "expression"), (exp.Unnest, "offset")})  # fmt: skip
+"""Where an operator or a function has a name of something."""
+
+
+def _receiver(value: exp.Expression) -> None:
+    """`f(mail).method()`: the parser makes names of the columns in what a method is called on."""
+    if isinstance(value, exp.Identifier):
+        return  # `_column` knows it
+    for name in list(value.find_all(exp.Identifier)):
+        if is_name(name):
+            continue
+        if isinstance(name.parent, exp.Dot) and not isinstance(name.parent.expression, exp.Func):
+            continue  # `t.mail`
+        name.replace(exp.Column(this=name.copy()))
 
 
 def names_table(dot: exp.Dot) -> bool:

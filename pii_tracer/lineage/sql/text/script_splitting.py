@@ -70,6 +70,11 @@ _MATERIALIZED = re.compile(r"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?MATERIALIZED\s+VIE
 _FILLED = re.compile(r"\s+WITH\s+(?:NO\s+)?DATA\s*$|\s+POPULATE\s+(?=AS\b)", re.IGNORECASE)
 """Whether a materialised view is filled at once."""
 _REPLACE_TABLE = re.compile(r"^(\s*)REPLACE\s+TABLE\b", re.IGNORECASE)
+_NAMED_BY_TEXT = re.compile(
+    r"(\b(?:INTO|TABLE|VIEW|FROM|JOIN|UPDATE|USING|OVERWRITE|EXISTS)\s+)IDENTIFIER\s*\(\s*'([\w.]+)'\s*\)",
+    re.IGNORECASE,
+)
+"""A table that a text names (https://docs.databricks.com/aws/en/sql/language-manual/sql-ref-names-identifier-clause)."""
 _TABLE_QUERY = re.compile(rf"^(?P<head>.*?\bAS\s+|\s*)TABLE\s+(?P<name>{NAME})\s*$", re.IGNORECASE | re.DOTALL)
 
 
@@ -218,6 +223,7 @@ def prepared(text: str) -> str:
         if query_text.startswith(("'", "$$")):
             query_text = query_text.strip("$") if query_text[0] == "$" else query_text[1:-1].replace("''", "'")
         return f"INSERT OVERWRITE DIRECTORY {unload['path']} {query_text}"
+    text = _NAMED_BY_TEXT.sub(r"\1\2", text)
     text = _IF.sub("", text)
     text = _TOP.sub(r"\1 INTO ", text)
     if _MATERIALIZED.match(text):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from pii_tracer.lake.formats.registry import format_names
+from pii_tracer.lineage.sql.text.declared_variables import declared_in, tables_declared_in
 from pii_tracer.lineage.sql.text.global_temp_views import global_view, is_global_view
 from pii_tracer.lineage.sql.text.names_inside_tables import Part, parts_of
 
@@ -79,6 +80,14 @@ class Names:
         self._defaults = [d for d in (default_db, default_schema) if d]
         self._spelled: dict[str, str] = {}
         self._computed: dict[str, tuple[tuple[str, exp.Expression], ...]] = {}
+        self.variables: frozenset[str] = frozenset()
+        self.table_variables: frozenset[str] = frozenset()
+        """What the text at hand declares (`declared_variables`)."""
+
+    def begin(self, sql: str) -> list[str]:
+        """Take note of what a text declares; the defaults, which it may change for itself."""
+        self.variables, self.table_variables = declared_in(sql), tables_declared_in(sql)
+        return self._defaults
 
     @property
     def defaults(self) -> list[str]:

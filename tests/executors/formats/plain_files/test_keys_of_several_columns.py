@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 from typing import Any
 
 import pyarrow as pa
@@ -15,97 +13,43 @@ from hypothesis import strategies as st
 
 from executors.formats.plain_files.arrow_match import RowsError
 from executors.formats.plain_files.row_removal import RowRemoval
-from pii_tracer.model.datasets import FieldAccess, Format, KeyPart, KeySet, Match, MatchTerm
-from pii_tracer.model.key_columns import joined, key_name, split
+from pii_tracer.model.datasets import PLAIN, FieldAccess, Format, KeyPart, Match, MatchTerm
+from pii_tracer.model.key_columns import joined, split
 from pii_tracer.model.number_keys import spelled
 from planners.copies.person_rows import count_rows, theirs
 from tests.executors.formats.plain_files.alone import Alone
-
-KEY = ("tenant_id", "user_id")
-NAME = "customer." + key_name(KEY)
-MATCH = Match(
-    terms=(
-        MatchTerm(column="tenant_id", type="string", key_set=NAME, beside=(KeyPart(column="user_id", type="bigint"),)),
-    )
+from tests.kits.tenant_rows import (
+    MATCH,
+    NAME,
+    PERSONS,
+    ROWS,
+    Person,
+    Ring,
+    as_kept,
+    kept_by_columns,
+    kept_by_model,
+    older,
+    parquet,
+    read,
+    table,
+    written,
 )
 
-Person = tuple[str, str]
 
-# few values, so that many rows share one part with a person and not the other
-TENANTS = st.sampled_from(["4", "5", "44", "é:", "1:4", ""])
-USERS = st.sampled_from([1, 4, 17, 44, 117])
-ROWS = st.lists(st.fixed_dictionaries({"tenant_id": st.none() | TENANTS, "user_id": st.none() | USERS}), max_size=12)
-PERSONS = st.sets(st.tuples(TENANTS.filter(bool), USERS.map(str)), min_size=1, max_size=3)
+def removal(kind: Format, persons: set[Person], match: Match = MATCH) -> RowRemoval:
+    return RowRemoval.of(Alone(Ring(persons)), None, match, kind)
 
 
-class Ring:
-    def __init__(self, persons: set[Person]) -> None:
-        values = tuple(sorted((f"p{n}", joined(person) or "") for n, person in enumerate(sorted(persons))))
-        self.keys = KeySet(name=NAME, origin=key_name(KEY), weak=False, values=values, columns=KEY)
-
-    def key_set(self, name: str) -> KeySet:
-        assert name == NAME
-        return self.keys
-
-
-def kept_by_model(rows: list[dict[str, Any]], persons: set[Person]) -> list[dict[str, Any]]:
-    """A row is a person's when both of its cells are that person's."""
-    return [row for row in rows if not any((row["tenant_id"], str(row["user_id"])) == person for person in persons)]
-
-
-def kept_by_columns(rows: list[dict[str, Any]], persons: set[Person]) -> list[dict[str, Any]]:
-    """The wrong way: `tenant_id IN (…) AND user_id IN (…)`."""
-    tenants, users = {t for t, _ in persons}, {u for _, u in persons}
-    return [row for row in rows if not (row["tenant_id"] in tenants and str(row["user_id"]) in users)]
-
-
-def table(rows: list[dict[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(rows, pa.schema([("tenant_id", pa.string()), ("user_id", pa.int64())]))
-
-
-def parquet(rows: list[dict[str, Any]]) -> bytes:
-    out = io.BytesIO()
-    pq.write_table(table(rows), out, row_group_size=2)
-    return out.getvalue()
-
-
-def removal(kind: Format, persons: set[Person]) -> RowRemoval:
-    return RowRemoval.of(Alone(Ring(persons)), None, MATCH, kind)
-
-
-@settings(max_examples=60, deadline=None)
-@given(ROWS, PERSONS)
-def test_parquet_loses_the_rows_of_the_persons_and_no_others(rows: list[dict[str, Any]], persons: set[Person]) -> None:
-    data = parquet(rows)
-    kept = removal(Format.PARQUET, persons).kept(data)
-    found = pq.read_table(io.BytesIO(kept.data or data)).to_pylist()
-    assert found == kept_by_model(rows, persons)
-
-
-@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize("kind", sorted(PLAIN))
+@settings(max_examples=40, deadline=None)
 @given(ROWS.filter(bool), PERSONS)
-def test_json_lines_too(rows: list[dict[str, Any]], persons: set[Person]) -> None:
-    data = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-    kept = removal(Format.JSON, persons).kept(data)
-    assert [json.loads(line) for line in (kept.data if kept.data is not None else data).splitlines()] == kept_by_model(
-        rows, persons
-    )
-
-
-@settings(max_examples=60, deadline=None)
-@given(ROWS.filter(bool), PERSONS)
-def test_csv_too(rows: list[dict[str, Any]], persons: set[Person]) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, KEY)
-    writer.writeheader()
-    writer.writerows(rows)
-    kept = removal(Format.CSV, persons).kept(text.getvalue().encode())
-    read = list(csv.DictReader(io.StringIO((kept.data or text.getvalue().encode()).decode(), newline="")))
-    wanted = [
-        {"tenant_id": r["tenant_id"] or "", "user_id": "" if r["user_id"] is None else str(r["user_id"])}
-        for r in kept_by_model(rows, persons)
-    ]
-    assert read == wanted
+def test_a_file_loses_the_rows_of_the_persons_and_no_others(
+    kind: Format, rows: list[dict[str, Any]], persons: set[Person]
+) -> None:
+    data = written(kind, rows)
+    kept = removal(kind, persons).kept(data)
+    found = read(kind, kept.data if kept.data is not None else data)
+    assert found == as_kept(kind, kept_by_model(rows, persons))
 
 
 @settings(max_examples=60, deadline=None)
@@ -133,11 +77,13 @@ def test_two_lists_of_values_would_take_rows_of_others() -> None:
     ]
 
 
-def test_a_file_without_one_of_the_columns_is_told() -> None:
-    out = io.BytesIO()
-    pq.write_table(pa.table({"user_id": [17]}), out)
-    with pytest.raises(RowsError, match="no column of the match"):
-        removal(Format.PARQUET, {("4", "17")}).kept(out.getvalue())
+@pytest.mark.parametrize("kind", sorted(PLAIN))
+@pytest.mark.parametrize("alone", [True, False], ids=["by the key alone", "by the e-mail, too"])
+def test_a_file_with_one_of_the_columns_is_left_as_it_is(kind: Format, alone: bool) -> None:
+    mail = MatchTerm(column="email", type="string", key_set=NAME)
+    match = MATCH if alone else Match(terms=(*MATCH.terms, mail))
+    with pytest.raises(RowsError, match="it has user_id and not tenant_id"):
+        removal(kind, {("4", "17")}, match).kept(older(kind))
 
 
 def test_fields_of_structs_are_columns_of_a_key() -> None:

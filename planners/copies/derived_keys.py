@@ -1,0 +1,155 @@
+"""Key sets: the persons' values of a source column, put through an expression that lineage recorded over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.model.key_columns import joined, split
+from planners.copies.match_keys import Keys, is_short_number
+from planners.locate.keys_of_columns import each_of
+from planners.locate.sql.spark_functions import (
+    INPUT,
+    compiled,
+    essence,
+    is_plain,
+)
+from planners.locate.sql.whole_numbers import NotComputable
+
+Evaluated = Callable[[str], str | None]
+"""What an expression makes of a value."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A key set, and what of the persons is not in it.
+
+    shared: how many values are not, since they belong to other people too: they cannot tell whose a row is.
+    unsure: persons for whom what the expression gives is not certain; why: the first reason, without any value.
+    left: former values that are not in the key set, since the expression makes somebody else's the same.
+    shared_of, unsure_of, left_of: references of the persons with such values.
+    """
+
+    keys: KeySet
+    shared: int
+    unsure: int = 0
+    why: str = ""
+    left: frozenset[str] = field(default=frozenset(), repr=False)
+    shared_of: frozenset[str] = frozenset()
+    unsure_of: frozenset[str] = frozenset()
+    left_of: frozenset[str] = frozenset()
+
+    @property
+    def blind(self) -> bool:
+        """Whether nobody of the persons could be found by it."""
+        return bool(self.unsure or self.shared) and not self.keys.values
+
+
+def derive(keys: Keys, column: str, expression: str) -> Derived:
+    """The key set for a source column put through a recorded expression.
+
+    Values that another person of the source has too, after the expression, are left out: a phone of a family, or an
+    expression that throws too much away.
+
+    Raises:
+        NotComputable: the expression does not parse.
+    """
+    several = keys.subject.several_columns if column == keys.subject.key else ()
+    evaluated = _compiled(keys, column, expression)
+    core = expression if several else essence(expression)
+    kernel = None if core == INPUT else _compiled(keys, column, core)
+    values: set[tuple[str, str]] = set()
+    inputs: set[str] = set()
+    unsure: dict[str, str] = {}
+    former = keys.former.get(column, frozenset())
+    left = _equal({value for _, value in former}, keys.others[column], kernel)
+    pairs = {pair for pair in keys.base[column] if pair not in former or pair[1] not in left}
+    if keys.unseen and not (several or is_plain(expression)):
+        unsure = {reference: "its source cannot be read: others may have the same" for reference, _ in pairs}
+        pairs = set()
+    for reference, value in sorted(pairs):
+        try:
+            result = evaluated(value)
+        except NotComputable as error:
+            unsure.setdefault(reference, error.what)
+            continue
+        if result:
+            values.add((reference, result))
+            inputs.add(value)
+    # `007` is another text once it was a number
+    plain = (bool(several) or is_plain(expression)) and values == pairs
+    shared = _shared(inputs, keys.others[column], evaluated, kernel)
+    alike = _alike({value for _, value in values}, keys.alike.get(column, frozenset()), evaluated)
+    shared_of = frozenset(reference for reference, value in values if value in shared)
+    values = {pair for pair in values if pair[1] not in shared}
+    mine = {value for _, value in values}
+    weak = any(map(is_short_number, mine))
+    key_set = KeySet(
+        name=column if plain else f"{column}|{expression}",
+        origin=column,
+        expression=None if plain else expression,
+        weak=weak,
+        values=tuple(sorted(values)),
+        others=alike,
+        columns=several,
+    )
+    return Derived(
+        keys=key_set,
+        shared=len(shared),
+        unsure=len(unsure),
+        why=min(unsure.values(), default=""),
+        left=left,
+        shared_of=shared_of,
+        unsure_of=frozenset(unsure),
+        left_of=frozenset(reference for reference, value in former if value in left),
+    )
+
+
+def _alike(mine: set[str], alike: frozenset[str], evaluated: Callable[[str], str | None]) -> tuple[str, ...]:
+    """What the expression gives for others' keys, where that, too, differs from the persons' only in case."""
+    folded = {value.casefold() for value in mine}
+    results = (_quiet(evaluated, value) for value in alike)
+    return tuple(sorted({r for r in results if r and r not in mine and r.casefold() in folded}))
+
+
+def everybodys(keys: Keys, column: str, expression: str) -> frozenset[str]:
+    """The values of everybody, the persons included, of now and of former versions, after an expression."""
+    values = keys.others[column] | {value for _, value in keys.base[column]}
+    if expression == INPUT:
+        return values
+    evaluated = _compiled(keys, column, expression)
+    return frozenset(result for value in values if (result := _quiet(evaluated, value)))
+
+
+def _compiled(keys: Keys, column: str, expression: str) -> Evaluated:
+    """An expression over a source column; over the subject's key where that has several columns, over each of them."""
+    number = len(keys.subject.several_columns)
+    if not number or column != keys.subject.key or expression == INPUT:
+        return compiled(expression)
+    each = [compiled(part) for part in each_of(expression, number)]
+    return lambda text: joined([part(value) for part, value in zip(each, split(text), strict=True)])
+
+
+def _equal(mine: set[str], others: frozenset[str], evaluated: Evaluated | None) -> frozenset[str]:
+    """Those of the persons' values that somebody else's value equals after the expression; None for none."""
+    if not mine or evaluated is None:
+        return frozenset(mine & others)
+    results = {_quiet(evaluated, value) for value in others} - {None}
+    return frozenset(value for value in mine if _quiet(evaluated, value) in results)
+
+
+def _shared(mine: set[str], others: frozenset[str], evaluated: Evaluated, kernel: Evaluated | None) -> frozenset[str]:
+    """Those results of the expression that somebody else's value has, too.
+
+    kernel: the expression without what tells any two inputs apart, in which equal results are sought.
+    """
+    return frozenset(result for value in _equal(mine, others, kernel) if (result := _quiet(evaluated, value)))
+
+
+def _quiet(evaluated: Callable[[str], str | None], value: str) -> str | None:
+    """Another person's value may not be computable (a malformed phone): it then matches nothing."""
+    try:
+        return evaluated(value)
+    except NotComputable:
+        return None

@@ -1,0 +1,96 @@
+"""Whose a gap is: the persons whom it comes from, where it comes from particular ones.
+
+A plan for the others has no such gap. Who is named here too often waits for a plan of her own; who is not named leaves
+the gap in the plan. So nobody is claimed to be erased in either case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pii_tracer.model.datasets import DatasetId
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import Gap
+from planners.gaps.tenant_keys import several_id
+from planners.locate.subject_survey import Survey, World
+
+SEARCHED = frozenset({GapKind.UNEXPECTED_COPY, GapKind.SAME_DIGITS})
+"""Gaps of a place in which a search for each person alone shows whose values stand there."""
+
+Persons = frozenset[str]
+
+
+def requests_with_gaps(
+    gaps: Iterable[Gap],
+    surveys: Sequence[Survey],
+    world: World,
+    references: Mapping[str, str],
+    seen: Mapping[DatasetId, Persons],
+) -> dict[str, tuple[str, ...]]:
+    """By request, the kinds of the open gaps that come from its person. Empty where a gap comes from nobody in
+    particular: it stays, whoever is left out.
+
+    references: by request, of its person. seen: by dataset with a gap of `SEARCHED`, whose values stand there.
+    """
+    requests: dict[str, list[str]] = {}
+    for request, reference in references.items():
+        requests.setdefault(reference, []).append(request)
+    found: dict[str, set[str]] = {}
+    for gap in gaps:
+        if gap.waiver is not None:
+            continue
+        mine = {request for reference in _persons(gap, surveys, world, seen) for request in requests.get(reference, ())}
+        mine |= {request for survey in surveys for request in _by_request(gap, survey)}
+        if not mine:
+            return {}
+        for request in mine:
+            found.setdefault(request, set()).add(str(gap.kind))
+    return {request: tuple(sorted(kinds)) for request, kinds in sorted(found.items())}
+
+
+def _persons(gap: Gap, surveys: Sequence[Survey], world: World, seen: Mapping[DatasetId, Persons]) -> Persons:
+    """References of those whom a gap comes from, as far as their values say it."""
+    if gap.kind in SEARCHED:
+        return seen.get(gap.dataset, frozenset()) if gap.dataset else frozenset()
+    if gap.kind == GapKind.OTHERS_ROWS:
+        here = world.others.get((gap.dataset and world.location_of(gap.dataset)) or "", ())
+        # a rebuilt table has them from another one
+        told = here or tuple(one for all_ in world.others.values() for one in all_)
+        return _joined(one.persons for one in told)
+    known = _OF_VALUES.get(GapKind(gap.kind)) if gap.kind in _OF_VALUES else None
+    return _joined(map(known, surveys)) if known else frozenset()
+
+
+def _joined(parts: Iterable[Persons]) -> Persons:
+    return frozenset[str]().union(*parts)
+
+
+def _shared(found: Survey) -> Persons:
+    keys = found.keys
+    plain = {r for origin, pairs in keys.base.items() for r, value in pairs if value in keys.others[origin]}
+    return _joined([frozenset(plain), *(derived.shared_of for derived in found.derived.values())])
+
+
+def _former(found: Survey) -> Persons:
+    return _joined([found.keys.ambiguous_of, *(derived.left_of for derived in found.derived.values())])
+
+
+def _unsure(found: Survey) -> Persons:
+    return _joined(derived.unsure_of for derived in found.derived.values())
+
+
+_OF_VALUES: Mapping[GapKind, Callable[[Survey], Persons]] = {
+    GapKind.SHARED_IDENTIFIER: _shared,
+    GapKind.FORMER_VALUE: _former,
+    GapKind.VALUE_NOT_CERTAIN: _unsure,
+}
+
+
+def _by_request(gap: Gap, found: Survey) -> Persons:
+    """Requests whose key itself is what the gap is about."""
+    keys = found.keys
+    if gap.kind == GapKind.KEY_OF_SEVERAL:
+        return frozenset(request for request in keys.same_key if several_id(found, request) == gap.id)
+    if gap.kind == GapKind.KEY_ONLY and gap.dataset == found.source:
+        return keys.key_only | keys.recased | {one.request for one in keys.earlier if one.origins}
+    return frozenset()
