@@ -72,7 +72,7 @@ def declared(store: str, *folders: str) -> dict[str, Any]:
 def rows(files: Mapping[str, bytes], folder: str, here: Path) -> list[tuple[str, str]]:
     """What a reader of a table sees. files: what lies in a store, by its key. here: where the table is put to be read."""
     for key, data in files.items():
-        if key.startswith(f"{folder}/"):
+        if key.startswith(f"{folder}/") and not key.endswith("/"):  # what stands for a folder
             (here / key).parent.mkdir(parents=True, exist_ok=True)
             (here / key).write_bytes(data)
     batches = HudiTableBuilder.from_base_uri((here / folder).as_uri()).build().read()

@@ -8,6 +8,9 @@ import pytest
 
 from tests.gcs_for_hadoop import HadoopGcs
 from tests.gcssupport import Gcs, Lies, strict_gcs
+from tests.sparksession import spark, spark_estate
+
+__all__ = ["gcs", "running", "spark", "spark_estate"]
 
 
 @pytest.fixture(scope="session")

@@ -93,7 +93,7 @@ def test_a_table_that_no_step_may_touch_stays_a_gap_and_says_why(gcs: Gcs, tmp_p
     why = {
         "origin": "/clone reads its files, as a shallow clone does",
         "clone": "it reads files outside its folder",
-        "hudi": "for tables in Cloud Storage, steps of this version erase those of Delta, Iceberg alone",
+        "hudi": "Hudi's procedures need its name",
         "iceberg": "Iceberg tables are erased there when a catalog names them",
         "outer": "/outer/inner lies inside its folder",
         "broken": "the Delta log cannot be read",

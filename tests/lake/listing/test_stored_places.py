@@ -123,5 +123,5 @@ def test_a_place_of_another_store_has_its_versions_and_its_soft_delete(gcs: Gcs,
     assert {(p.location, p.kind, len(files)) for p, files in found.values()} == {
         ("gs://shop/exports", PlaceKind.OBJECTS, 2),
         ("gs://shop/exports/t", PlaceKind.TABLE, 1),
-        ("gs://shop/h", PlaceKind.SEARCHED, 0),
+        ("gs://shop/h", PlaceKind.TABLE, 0),
     }
