@@ -76,6 +76,10 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     if isinstance(table, exp.Directory):
         target = path_table(table.this.name.rstrip("/"))
         return drafted(query, effect, target, relation, list(relation.fields))
+    if not isinstance(table, exp.Table):
+        query.findings.opaque = True
+        query.findings.doubt("what INSERT writes to is not named")
+        return Draft(effect, None)
     target = query.target(table, query.ctes_of(node))
     if body is not None and _mentions(query, body, target) > 1:  # joined with itself: a row has values of others
         joined = Source((), relation)
