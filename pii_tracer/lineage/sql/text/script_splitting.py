@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -40,7 +40,8 @@ _DIRECTORY = re.compile(
 _PATH_OPTION = re.compile(r"['\"]?path['\"]?\s*=?\s*(?P<path>'[^']*')", re.IGNORECASE)
 _QUOTED = (TokenType.HEREDOC_STRING, TokenType.RAW_STRING, TokenType.STRING, TokenType.NATIONAL_STRING)
 _SEVERAL = re.compile(
-    r";|^\s*(?:--|/\*|#)|\bBEGIN\b|\b(?:CREATE|ALTER)\b.*\b(?:PROC|PROCEDURE|TRIGGER|FUNCTION)\b", re.I | re.S
+    r";|^\s*(?:--|/\*|#|IF\b|WHILE\b)|\bBEGIN\b|\b(?:CREATE|ALTER)\b.*\b(?:PROC|PROCEDURE|TRIGGER|FUNCTION)\b",
+    re.I | re.S,
 )
 """What a text must hold to be more than one statement, or to begin with a comment."""
 _RUNS_COMMENTS = frozenset({"mysql", "singlestore", "doris", "starrocks"})
@@ -88,6 +89,8 @@ class Statement:
     """Why its outcome is not the whole truth, where that is known from its surroundings."""
     rows: Rows | None = None
     """The rows that a trigger's body speaks of."""
+    branch: bool = False
+    """Whether other statements of its text may run in its place."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ def split(sql: str, dialect: str) -> list[Statement]:
             result += [Statement(p.text, p.line, p.doubt) for p in procedure_bodies.control_pieces(sql, part, dialect)]
         else:
             result.append(statement)
-    return result
+    return [replace(one, branch=True) for one in result] if procedure_bodies.branches(tokens) else result
 
 
 def _shown_code(found: re.Match[str]) -> str:
@@ -206,7 +209,7 @@ def recut(statement: Statement, dialect: str) -> list[Statement]:
         return [statement]
     parts = procedure_bodies.cut(_tokens(statement.text, dialect))
     made = [(statement.text[p[0].start : p[-1].end + 1], statement.line + p[0].line - 1) for p in parts]
-    return [Statement(text, line, statement.doubt, statement.rows) for text, line in made]
+    return [replace(statement, text=text, line=line) for text, line in made]
 
 
 def prepared(text: str) -> str:
