@@ -295,7 +295,7 @@ class Script:
             self.views[key] = self.views.pop(made.inputs[0].lower())
             return
         if draft.effect is Effect.TEMPORARY or (self.contract and draft.effect is not Effect.SCHEMA):
-            self._see_through(key, draft, made, whole or draft.effect is Effect.RENAME)
+            self._see_through(key, draft, made, (whole and not draft.partly) or draft.effect is Effect.RENAME)
 
     def _see_through(self, key: str, draft: Draft, made: StatementLineage, whole: bool) -> None:
         if draft.effect in (Effect.DROP, Effect.DELETE, Effect.NONE):

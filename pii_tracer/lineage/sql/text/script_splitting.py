@@ -50,7 +50,7 @@ _COMMENTED = re.compile(
 )
 """Quoted texts and comments, and comments whose code runs (https://dev.mysql.com/doc/refman/8.4/en/comments.html)."""
 _VERB = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
-_EVOLVES = re.compile(r"^(\s*MERGE)\s+WITH\s+SCHEMA\s+EVOLUTION\b", re.IGNORECASE)
+_EVOLVES = re.compile(r"^(\s*(?:MERGE|INSERT))\s+WITH\s+SCHEMA\s+EVOLUTION\b", re.IGNORECASE)
 _REPLACE_INTO = re.compile(r"^(\s*)REPLACE\s+INTO\b", re.IGNORECASE)
 _LIVE = re.compile(
     r"^\s*CREATE\s+(?:OR\s+REFRESH\s+|TEMPORARY\s+|STREAMING\s+|INCREMENTAL\s+)*LIVE\s+(?P<kind>TABLE|VIEW)\b",
@@ -59,6 +59,9 @@ _LIVE = re.compile(
 _UNLOAD = re.compile(
     r"^\s*UNLOAD\s*\(\s*(?P<query>'(?:[^']|'')*'|\$\$.*?\$\$|.*)\s*\)\s*TO\s+(?P<path>'[^']*')",
     re.IGNORECASE | re.DOTALL,
+)
+_UPDATED = re.compile(
+    rf"\s*UPDATE\s+(?:TOP\s*\([^()]*\)\s*)?(?P<table>{NAME})\s+(?:WITH\s*\([^()]*\)\s*)?SET\b", re.IGNORECASE
 )
 _COMPOUND = re.compile(r"([\w.\[\]@]+)\s*([-+*/%&|^])=\s*")
 _TOP = re.compile(r"^(\s*INSERT)\s+TOP\s*\(\s*\d+\s*\)(?:\s+PERCENT)?\s+(?:INTO\s+)?", re.IGNORECASE)
@@ -242,7 +245,7 @@ def prepared(text: str) -> str:
 
 
 def evolves(text: str) -> bool:
-    """MERGE WITH SCHEMA EVOLUTION: columns that only the source has are added to the target."""
+    """MERGE and INSERT WITH SCHEMA EVOLUTION: columns that only the source has are added to the target."""
     return _EVOLVES.match(text) is not None
 
 
@@ -275,4 +278,13 @@ def call_of(text: str) -> Call | None:
 
 def expanded(text: str) -> str:
     """T-SQL's `column += value` in the form every parser reads."""
-    return _COMPOUND.sub(r"\1 = \1 \2 ", text)
+    updated = _UPDATED.match(text)
+    table = "" if updated is None else f"{updated['table']}."
+
+    def whole(found: re.Match[str]) -> str:
+        """The column, with the name of the table where other tables may have it."""
+        column, operator = found.groups()
+        named = "." in column or column.startswith("@")
+        return f"{column} = {'' if named else table}{column} {operator} "
+
+    return _COMPOUND.sub(whole, text)
