@@ -20,6 +20,11 @@ def plain(node: exp.Expression, dialect: str) -> exp.Expression:
         _of_the_same_columns(node)
     for form in reversed(list(node.find_all(exp.ForClause))):  # the inner ones first
         node = _one_text(node, form)
+    for item in list(node.find_all(exp.Columns)) if dialect == "duckdb" else ():
+        if isinstance(item.parent, exp.Select) and item.arg_key == "expressions" and isinstance(item.this, exp.Star):
+            item.replace(item.this)  # https://duckdb.org/docs/stable/sql/expressions/star: the same columns
+    if isinstance(node, exp.Update | exp.Delete) and isinstance(node.this, exp.Subquery):
+        _through_query(node, node.this)
     for clause in list(node.find_all(exp.With)):
         _searched(clause)
     for part in list(node.find_all(exp.Dot, exp.Table, exp.Lambda, exp.AlterRename, exp.NextValueFor)):
@@ -45,6 +50,17 @@ def plain(node: exp.Expression, dialect: str) -> exp.Expression:
             if found:
                 part.this.set("this", found["table"])
     return node
+
+
+def _through_query(node: exp.Update | exp.Delete, place: exp.Subquery) -> None:
+    """Oracle's UPDATE and DELETE of a query: as of a common table expression
+    (https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/UPDATE.html).
+    """
+    name = place.alias or "written_through"
+    if isinstance(place.this, exp.Query) and node.args.get("with_") is None:
+        cte = exp.CTE(this=place.this.copy(), alias=exp.TableAlias(this=exp.to_identifier(name)))
+        node.set("with_", exp.With(expressions=[cte]))
+        node.set("this", exp.to_table(name))
 
 
 def _one_text(node: exp.Expression, clause: exp.ForClause) -> exp.Expression:

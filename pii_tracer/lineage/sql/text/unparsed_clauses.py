@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from pii_tracer.lineage.sql.text.rewritten_forms import rewritten
+
 _QUOTED = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"[^\"]*\"|`[^`]*`|\$\$.*?\$\$|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _T = r"\x00\d+\x00"
 _NAME = rf"(?:[\w.$#@\[\]]|{_T})+"
@@ -103,4 +105,5 @@ def simpler(text: str, dialect: str) -> str:
     for pattern, new, dialects in _READ:
         if dialects is None or dialect in dialects:
             masked = pattern.sub(new, masked)
+    masked = rewritten(masked, dialect)
     return re.sub(r"\x00(\d+)\x00", lambda found: kept[int(found[1])], masked)
