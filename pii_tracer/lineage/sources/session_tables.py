@@ -20,6 +20,8 @@ from pii_tracer.model.datasets import DatasetId
 _TEMPORARY = re.compile(
     r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:LOCAL|GLOBAL)\s+)?(?:TEMP|TEMPORARY|VOLATILE)\s+TABLE\b", re.IGNORECASE
 )
+_HASHED = re.compile(r"(?:tempdb\.(?:\w*\.)?)?#", re.IGNORECASE)
+"""T-SQL's temporary tables, also by the name of their database."""
 _MAKES = frozenset({Effect.REPLACE, Effect.SCHEMA})
 _Scope = tuple[str, object]
 """A job and the script in which its statement stands."""
@@ -41,7 +43,7 @@ def apart(told: Sequence[Told]) -> list[Told]:
     """
     made = {one.made.output for one in told if one.made.output and _is_make(one.made)}
     result = list(told)
-    for name in sorted(name for name in made if "." not in name):
+    for name in sorted(made):
         tables = _tables(name, told)
         if len({tuple(dict.fromkeys(table.ways)) for table in tables}) < 2:
             continue
@@ -91,8 +93,7 @@ def _tables(name: str, told: Sequence[Told]) -> list[_Table]:
 
 
 def _is_make(made: StatementLineage) -> bool:
-    return (
-        made.output is not None
-        and made.effect in _MAKES
-        and (_TEMPORARY.match(made.sql) is not None or (made.output.startswith("#") and made.effect is Effect.REPLACE))
-    )
+    if made.output is None or made.effect not in _MAKES:
+        return False
+    hashed = made.effect is Effect.REPLACE and _HASHED.match(made.output) is not None
+    return hashed or _TEMPORARY.match(made.sql) is not None

@@ -13,6 +13,7 @@ from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.sql.expressions import dependencies, named_by_text
 from pii_tracer.lineage.sql.relations import (
+    Alt,
     Elements,
     Field,
     Relation,
@@ -267,6 +268,17 @@ class FromItems(ABC):
         self._makes_rows(node.this)
         return Source((name,), generated(node, scope, lambda e: self.field(e, scope, ctes)))
 
+    def _side_by_side(self, node: exp.Table, ctes: Ctes, scope: Scope) -> Source:
+        """PostgreSQL's ROWS FROM (…): columns of several functions. How many each makes is not known, so every column
+        comes from all of their arguments.
+        """
+        parts = [self.source(part, ctes, scope).relation for part in node.args["rows_from"]]
+        deps = tuple(dict.fromkeys(dep for part in parts for dep in part.all_deps()))
+        alias = node.args.get("alias")
+        if isinstance(alias, exp.TableAlias) and alias.columns:
+            return Source((), Relation([Elements(Field("", (Alt(None, deps),))).whole(c.name) for c in alias.columns]))
+        return Source((), Elements(Field("col", (Alt(None, deps),))))
+
     def _makes_rows(self, function: exp.Func) -> None:
         """Doubt a function of which nobody knows that it makes its rows of its arguments alone."""
         named = function.name if isinstance(function, exp.Anonymous) else function.sql_name()
@@ -316,6 +328,8 @@ class FromItems(ABC):
 
     def _table(self, node: exp.Table, ctes: Ctes, scope: Scope) -> Source:
         self.findings.followed.add(id(node))
+        if node.args.get("rows_from"):
+            return self._side_by_side(node, ctes, scope)
         if isinstance(node.this, exp.Func):
             return self._function(node, ctes, scope)
         if not node.args.get("db") and node.name.lower() in ctes:

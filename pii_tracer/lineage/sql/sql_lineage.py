@@ -71,6 +71,7 @@ class Script:
     """Statements of one session, in order. contract: tables written here are seen through, like temporary views.
 
     look: is shown each statement's tree before it is resolved. used: the database that a statement chose (USE).
+    branch: others may run in the statement's place, so that what was there before it may be read after it.
     """
 
     names: Names
@@ -80,6 +81,7 @@ class Script:
     created: set[str] = field(default_factory=set)
     look: Callable[[exp.Expression], None] | None = None
     used: str = ""
+    branch: bool = False
 
     def run(self, sql: str) -> list[StatementLineage]:
         """The lineage of every write of a text.
@@ -112,6 +114,7 @@ class Script:
 
     def statement(self, statement: Statement) -> list[StatementLineage]:
         """One statement; what cannot be resolved comes out with its reasons."""
+        self.branch = statement.branch
         if not statement.text:
             return [self._failed(statement, statement.doubt or "")]
         try:
@@ -248,13 +251,12 @@ class Script:
     def _dropped(self, query: Query, node: exp.Drop) -> Draft:
         tables = [t for t in node.args.get("tables") or [node.this] if isinstance(t, exp.Table)]
         names = [query.names.of(t) for t in tables]
-        for name in names:
+        for name in names if not self.branch else ():
             self.views.pop(name.lower(), None)
             self.names.forget(name)
         return Draft(Effect.DROP, names[0] if names else None)
 
     def _finish(self, statement: Statement, query: Query, draft: Draft) -> StatementLineage:
-        reasons = tuple(query.findings.reasons)
         made = StatementLineage(
             sql=statement.text,
             line=statement.line,
@@ -266,7 +268,7 @@ class Script:
             indirect=tuple(query.findings.indirect),
             columns=tuple(f.name for f in draft.fields) if not draft.unknown else (),
             location=draft.location,
-            reasons=reasons,
+            reasons=tuple(query.findings.reasons),
             assumed=tuple(query.findings.assumed),
             opaque=query.findings.opaque,
             emptied=draft.emptied,
@@ -287,13 +289,13 @@ class Script:
         lasts = draft.effect is not Effect.TEMPORARY or is_global_view(draft.output)
         part = any(parts_of(draft.output))  # a table's branch has no columns of its own; a table of such a name has
         if whole and lasts and (made.makes if part else made.columns):
-            self.names.learn(draft.output, [(c, "") for c in made.columns])
+            before = [c for c in self.names.columns(draft.output) if self.branch and c[0] not in made.columns]
+            self.names.learn(draft.output, [*((c, "") for c in made.columns), *before])
         if draft.effect is Effect.RENAME and made.inputs and made.inputs[0].lower() in self.views:
             self.views[key] = self.views.pop(made.inputs[0].lower())
             return
-        whole = whole or draft.effect is Effect.RENAME
         if draft.effect is Effect.TEMPORARY or (self.contract and draft.effect is not Effect.SCHEMA):
-            self._see_through(key, draft, made, whole)
+            self._see_through(key, draft, made, (whole and not draft.partly) or draft.effect is Effect.RENAME)
 
     def _see_through(self, key: str, draft: Draft, made: StatementLineage, whole: bool) -> None:
         if draft.effect in (Effect.DROP, Effect.DELETE, Effect.NONE):
@@ -303,16 +305,14 @@ class Script:
             fresh = self._with_older_columns(draft.output or "", fresh, stay=draft.effect is Effect.CHANGE)
         fresh = in_order(fresh, () if self.names.loose(key) else [c for c, _ in self.names.columns(key)])
         before = self.views.get(key)
-        if before is None or whole:
+        if before is None or (whole and not self.branch):
             relation = Relation(fresh.fields, fresh.rest, indirect=frozenset(made.indirect))
             texts = (*made.views, (key, made.sql)) if draft.effect is Effect.TEMPORARY else ()
             self.views[key] = _View(relation, made.inputs, made.reasons, texts)
             return
         indirect = before.relation.indirect | frozenset(made.indirect)
-        if draft.effect is Effect.APPEND and len(fresh.fields) == len(before.relation.fields):
-            both = union(before.relation, fresh)
-        else:
-            both = union_by_name(before.relation, fresh)
+        by_position = draft.effect is Effect.APPEND and len(fresh.fields) == len(before.relation.fields)
+        both = (union if by_position else union_by_name)(before.relation, fresh)
         self.views[key] = _View(
             Relation(both.fields, both.rest, indirect=indirect),
             tuple(dict.fromkeys((*before.tables, *made.inputs))),

@@ -95,6 +95,8 @@ class Draft:
     makes: bool = False
     computed: list[Field] = field(default_factory=list)
     """Columns of a new table that it makes of its others."""
+    partly: bool = False
+    """Whether other rows of the table stay where it is overwritten."""
 
     def relation(self) -> Relation:
         """What reading the output would give."""

@@ -76,12 +76,16 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     if isinstance(table, exp.Directory):
         target = path_table(table.this.name.rstrip("/"))
         return drafted(query, effect, target, relation, list(relation.fields))
+    if not isinstance(table, exp.Table):
+        query.findings.opaque = True
+        query.findings.doubt("what INSERT writes to is not named")
+        return Draft(effect, None)
     target = query.target(table, query.ctes_of(node))
     if body is not None and _mentions(query, body, target) > 1:  # joined with itself: a row has values of others
         joined = Source((), relation)
         of_other_rows(joined, target)
         relation = joined.relation
-    static, dynamic = _partitions(table)
+    static, dynamic = _partitions(table, query.dialect)
     known = [c for c, _ in query.names.columns(target)]
     loose = not columns and query.names.loose(target)
     if not columns and known:
@@ -98,10 +102,14 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     if where is not None and isinstance(where, exp.Expression):
         scope = Scope(query.findings, [Source((target.lower(),), query.lookup(target))])
         query.findings.note(query.field(where, scope, {}), Subtype.FILTER)
-    fields = placed(query, target, relation, columns, named=bool(node.args.get("by_name")), loose=loose)
+    named = bool(node.args.get("by_name"))
+    if query.findings.evolves and known and not named and not loose:  # columns that only the query has are added
+        columns = [*columns, *(f.name for f in relation.fields[len(columns) :])]
+    fields = placed(query, target, relation, columns, named=named, loose=loose)
     fields += _conflict(query, node, table, target, fields)
     fields = by_name((f.name, f) for f in fields) if node.args.get("conflict") is not None else fields
     draft = drafted(query, effect, target, relation, fields)
+    draft.partly = bool(table.args.get("partition") or node.args.get("partition") or where)
     draft.fields = [*with_computed(query, target, draft.fields), *(constant(n) for n in static)]
     return draft
 
@@ -155,14 +163,22 @@ def _new_row(node: exp.Insert) -> str:
     return node.expression.alias.lower() if isinstance(node.expression, exp.Values) else ""
 
 
-def _partitions(table: exp.Expression) -> tuple[list[str], list[str]]:
+_NAMES_PARTITIONS = frozenset({"oracle", "mysql", "singlestore", "starrocks", "doris"})
+"""Dialects in which PARTITION (p) names a partition, and no column
+(https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/INSERT.html,
+https://dev.mysql.com/doc/refman/8.4/en/partitioning-selection.html,
+https://docs.starrocks.io/docs/sql-reference/sql-statements/loading_unloading/INSERT/).
+"""
+
+
+def _partitions(table: exp.Expression, dialect: str) -> tuple[list[str], list[str]]:
     """Names of static and dynamic partition columns."""
     clause = table.args.get("partition")
     static, dynamic = [], []
     for item in clause.expressions if clause is not None else ():
         if isinstance(item, exp.EQ):
             static.append(item.this.name)
-        else:
+        elif dialect not in _NAMES_PARTITIONS:
             dynamic.append(item.name)
     return static, dynamic
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -37,11 +39,12 @@ def planned(
     jobs: str = UNION,
     estate: str = ESTATE,
     asked: str = REQUEST,
+    beside: Mapping[str, list[str]] = MappingProxyType({}),
 ) -> Any:
     staff = {"emp_id": [71234, 71235], "mail": ["a@x.example", "b@x.example"]}
     contractors = {"con_id": [first, 90001], "mail": ["c@x.example", "d@x.example"]}
     party = pa.concat_arrays([pa.array(staff[mine]), pa.array(contractors[theirs])])
-    tables = {"staff": staff, "contractors": contractors, "party": {"party_id": party}}
+    tables = {"staff": staff, "contractors": contractors, "party": {"party_id": party, **beside}}
     for name, columns in tables.items():
         (base / "w" / name).mkdir(parents=True)
         pq.write_table(pa.table(columns), base / "w" / name / "part-0.parquet")
@@ -90,3 +93,14 @@ def test_an_identifier_that_another_source_fills_too_is_not_deleted_by_without_a
     )
     gap = next(g for g in made["gaps"] if g["kind"] == "foreign_keys")
     assert "party_id, by which rows are deleted, is also filled from prod.contractors.con_id" in gap["reason"]
+
+
+def test_a_column_that_a_join_makes_equal_to_the_key_is_not_foreign(tmp_path: Path) -> None:
+    """The number of the other table is the person's wherever the row has the person."""
+    join = "FROM prod.contractors c JOIN prod.staff s ON c.con_id = s.emp_id"
+    mails = {"mail": ["a@x.example", "b@x.example", "", ""]}
+    job = f"INSERT OVERWRITE prod.party SELECT c.con_id AS party_id, s.mail {join};"
+    made = planned(tmp_path, jobs=job, beside=mails)
+    party = next(copy for copy in made["copies"] if copy["table"] == "prod.party")
+    assert [term["column"] for term in party["match"]["terms"]] == ["party_id"]
+    assert [g for g in made["gaps"] if g["kind"] == "foreign_keys"] == []

@@ -47,7 +47,7 @@ FOLLOWED: Clauses = {
     exp.With: "expressions recursive",
     exp.CTE: "this alias scalar",
     exp.From: "this",
-    exp.Table: "this alias db catalog laterals joins pivots",
+    exp.Table: "this alias db catalog laterals joins pivots rows_from",
     exp.Join: "this on using method side kind match_condition expressions",
     exp.Lateral: "this alias",
     exp.Unnest: "expressions alias offset",

@@ -18,6 +18,13 @@ def plain(node: exp.Expression, dialect: str) -> exp.Expression:
     """The same statement, changed in place."""
     if dialect == "clickhouse" and isinstance(node, exp.Create):
         _of_the_same_columns(node)
+    for form in reversed(list(node.find_all(exp.ForClause))):  # the inner ones first
+        node = _one_text(node, form)
+    for item in list(node.find_all(exp.Columns)) if dialect == "duckdb" else ():
+        if isinstance(item.parent, exp.Select) and item.arg_key == "expressions" and isinstance(item.this, exp.Star):
+            item.replace(item.this)  # https://duckdb.org/docs/stable/sql/expressions/star: the same columns
+    if isinstance(node, exp.Update | exp.Delete) and isinstance(node.this, exp.Subquery):
+        _through_query(node, node.this)
     for clause in list(node.find_all(exp.With)):
         _searched(clause)
     for part in list(node.find_all(exp.Dot, exp.Table, exp.Lambda, exp.AlterRename, exp.NextValueFor)):
@@ -42,6 +49,38 @@ def plain(node: exp.Expression, dialect: str) -> exp.Expression:
             found = _DECORATOR.fullmatch(part.name)
             if found:
                 part.this.set("this", found["table"])
+    return node
+
+
+def _through_query(node: exp.Update | exp.Delete, place: exp.Subquery) -> None:
+    """Oracle's UPDATE and DELETE of a query: as of a common table expression
+    (https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/UPDATE.html).
+    """
+    name = place.alias or "written_through"
+    if isinstance(place.this, exp.Query) and node.args.get("with_") is None:
+        cte = exp.CTE(this=place.this.copy(), alias=exp.TableAlias(this=exp.to_identifier(name)))
+        node.set("with_", exp.With(expressions=[cte]))
+        node.set("this", exp.to_table(name))
+
+
+def _one_text(node: exp.Expression, clause: exp.ForClause) -> exp.Expression:
+    """FOR JSON and FOR XML: one text of all rows and columns of the query
+    (https://learn.microsoft.com/sql/relational-databases/json/format-query-results-as-json-with-for-json-sql-server).
+    """
+    query = clause.parent
+    if not isinstance(query, exp.Select) or isinstance(query.parent, exp.SetOperation) or query.args.get("into"):
+        return node
+    if str(clause.args.get("kind")).upper() not in ("JSON", "XML"):
+        return node
+    rows = query.copy()
+    rows.set("for_", None)
+    row = exp.Anonymous(this="json_object", expressions=[exp.Star()])
+    text = exp.Select(expressions=[exp.ArrayAgg(this=row)]).from_(rows.subquery("rows_of_text", copy=False))
+    text.set("with_", rows.args.get("with_"))
+    rows.set("with_", None)
+    if query is node:
+        return text
+    query.replace(text)
     return node
 
 

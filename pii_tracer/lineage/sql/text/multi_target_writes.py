@@ -77,6 +77,8 @@ def _returned(write: exp.Expression) -> exp.Select:
     clause = write.args.get("returning")
     table = write.this.this if isinstance(write.this, exp.Schema) else write.this
     items = [e.copy() for e in clause.expressions] if clause is not None else [exp.Null()]
+    if isinstance(write, exp.Merge):  # https://www.postgresql.org/docs/current/sql-merge.html: the source comes first
+        return exp.Select(expressions=items).from_(write.args["using"].copy()).join(table.copy(), join_type="cross")
     query = exp.Select(expressions=items).from_(table.copy())
     for other in [*(write.args.get("using") or []), *_from(write)]:
         query = query.join(other.copy(), join_type="cross")
@@ -92,10 +94,11 @@ def _from(write: exp.Expression) -> list[exp.Expression]:
 def _put_out(write: exp.Expression) -> list[exp.Expression]:
     """OUTPUT … INTO: rows as they were before the write go first, as they are after it last."""
     clause = write.args.get("returning") if isinstance(write, _WRITES) else None
-    into = clause.args.get("into") if clause is not None else None
-    if clause is None or not isinstance(into, exp.Identifier | exp.Table):
+    into = _place(clause.args.get("into")) if clause is not None else None
+    if clause is None or into is None:
         return [write]
-    rows = exp.Select(expressions=[e.copy() for e in clause.expressions])
+    items = [exp.Literal.string("") if e.name == "$action" else e.copy() for e in clause.expressions]
+    rows = exp.Select(expressions=items)
     table = write.this.this if isinstance(write.this, exp.Schema) else write.this
     alias = next((t for one in _from(write) for t in one.find_all(exp.Table) if t.alias == table.name), table)
     sides = {c.table.lower() for e in clause.expressions for c in e.find_all(exp.Column)} & {"deleted", "inserted"}
@@ -103,11 +106,30 @@ def _put_out(write: exp.Expression) -> list[exp.Expression]:
     others = [o.copy() for o in (*_from(write), write.args.get("using")) if isinstance(o, exp.Expression)]
     for number, source in enumerate((*named, *others)):
         rows = rows.from_(source) if number == 0 else rows.join(source, join_type="cross")
-    kept = exp.Insert(this=into if isinstance(into, exp.Table) else exp.Table(this=into.copy()), expression=rows)
+    kept = exp.Insert(this=into, expression=rows)
     if write.args.get("with_") is not None:
         kept.set("with_", write.args["with_"].copy())
     write.set("returning", None)
     return [write, kept] if "inserted" in sides else [kept, write]
+
+
+def _place(into: object) -> exp.Expression | None:
+    """The table that OUTPUT writes to, with the columns that it names: the parser takes those for arguments.
+
+    A name of several parts is one name here (`unparsed_clauses`).
+    """
+    if isinstance(into, exp.Identifier):
+        return exp.to_table(into.name, dialect="tsql") if _IN_PARTS & set(into.name) else exp.Table(this=into.copy())
+    if isinstance(into, exp.Anonymous):
+        columns = into.expressions
+        if not columns or not all(isinstance(c, exp.Column) and not c.table for c in columns):
+            return None
+        name = into.this if isinstance(into.this, exp.Identifier) else exp.to_identifier(into.name)
+        return exp.Schema(this=_place(name), expressions=[c.this.copy() for c in columns])
+    return into if isinstance(into, exp.Table) else None
+
+
+_IN_PARTS = frozenset(".@#[")
 
 
 def _bare(table: exp.Table) -> exp.Table:

@@ -61,7 +61,7 @@ _INTO_VARIABLE = re.compile(r"^\s*(?:WITH\b.*)?SELECT\b.*\bINTO\b", re.IGNORECAS
 _DEFINED = re.compile(r"\bBEGIN\b|\$\$|\bAS\s+'", re.IGNORECASE)
 _TSQL_STARTS = frozenset(
     {"INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "DROP", "CREATE", "ALTER", "WITH", "DECLARE", "EXEC", "EXECUTE",
-     "SELECT", "SET", "PRINT", "IF", "WHILE", "RETURN", "BEGIN", "END", "ELSE", "COMMIT", "ROLLBACK"}
+     "SELECT", "SET", "PRINT", "IF", "WHILE", "RETURN", "BEGIN", "END", "ELSE", "COMMIT", "ROLLBACK", "COPY", "BULK"}
 )  # fmt: skip
 _BRANCHES = _TSQL_STARTS - {"END", "ELSE"}
 _JOINING = frozenset(
@@ -109,13 +109,49 @@ def is_control(tokens: Sequence[Token], dialect: str) -> bool:
     """Whether a statement of a script outside of any block is, or begins with, a word of control flow
     (https://cloud.google.com/bigquery/docs/reference/standard-sql/procedural-language).
     """
+    if dialect in T_SQL:
+        return any(flow for _, _, flow in _with_flow(tokens))
     system = len(tokens) > 1 and tokens[1].text.startswith("@")  # SET @@dataset_id
     return dialect == "bigquery" and tokens[0].text.upper() in _SCRIPT_WORDS and not system
 
 
 def control_pieces(sql: str, part: Sequence[Token], dialect: str) -> list[Piece]:
     """What such a statement holds beside control flow."""
-    return list(_cleaned(sql, part, dialect, None))
+    found: list[Piece] = []
+    for one in cut(part) if dialect in T_SQL else [part]:
+        if dialect in T_SQL and _HEAD.match(sql[one[0].start : one[-1].end + 1]):
+            found.append(Piece("", one[0].line, "the body of a routine or trigger is not followed"))
+        else:
+            found += _cleaned(sql, one, dialect, None)
+    return found
+
+
+def branches(tokens: Sequence[Token]) -> bool:
+    """Whether some statements of a text run in place of others, or not at all."""
+    return any(flow for _, word, flow in _with_flow(tokens) if word in _TURNS)
+
+
+def _with_flow(tokens: Sequence[Token]) -> Iterator[tuple[Token, str, bool]]:
+    """Each token with its word, and whether that is control flow's: no part of a CASE, no `IF EXISTS` behind a name."""
+    cases = 0
+    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+        word, last = token.text.upper(), "" if before is None else before.text.upper()
+        flow = False
+        if word == "CASE" and last != "END":
+            cases += 1
+        elif word == "END" and cases:
+            cases -= 1
+        elif word in ("ELSE", "END", "ELSEIF", "ELSIF", "EXCEPTION", "CATCH", "HANDLER", ";"):
+            flow = (word == ";") is bool(cases)  # a CASE that holds statements
+        elif word == "BEGIN":
+            flow = after is None or after.text.upper() not in _NOT_A_BLOCK
+        elif word in ("IF", "WHILE"):
+            flow = before is None or token.line > before.line or last in _BEFORE_FLOW
+        yield token, word, flow
+
+
+_TURNS = frozenset({"IF", "ELSE", "ELSEIF", "ELSIF", "EXCEPTION", "CATCH", "HANDLER", ";"})
+_BEFORE_FLOW = frozenset({";", "BEGIN", "END", "THEN", "ELSE", "DO", "LOOP", "TRY", "CATCH", ")", "AS"})
 
 
 def is_function(text: str) -> bool:
@@ -211,6 +247,9 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
     elif _RUNS.match(text):
         yield Piece("", part[0].line, "a routine that is called is not followed")
     elif _QUIET.match(text):
+        if dialect in T_SQL and (later := _behind([t for t in part if t.start >= start])):
+            yield from _cleaned(sql, later, dialect, rows)
+            text = sql[start : later[0].start]
         if _SELECTS.search(text) and not text.upper().startswith(("IF", "WHILE", "UNTIL")):
             yield Piece("", part[0].line, _VARIABLE)
     elif dialect not in T_SQL and _INTO_VARIABLE.match(text):
@@ -231,6 +270,20 @@ def _branch(part: Sequence[Token]) -> Sequence[Token]:
     return ()
 
 
+def _behind(part: Sequence[Token]) -> Sequence[Token]:
+    """What T-SQL runs behind `PRINT 'a'` or `SET @a = 1` on the same line."""
+    depth = 0
+    for n, (token, after) in enumerate(zip(part, [*part[1:], None], strict=False)):
+        word, called = token.text.upper(), after is not None and after.text == "("
+        if n and depth == 0 and word in _MOVES and not (called and word == "UPDATE"):
+            return part[n:]
+        depth += (word == "(") - (word == ")")
+    return ()
+
+
+_MOVES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "EXEC", "EXECUTE", "COPY", "BULK"})
+
+
 def _without_end(part: Sequence[Token]) -> Sequence[Token]:
     """Without the END of the block around, where no semicolon stands before it."""
     words = [t.text.upper() for t in part]
@@ -242,14 +295,16 @@ def _without_end(part: Sequence[Token]) -> Sequence[Token]:
 
 
 def cut(tokens: Sequence[Token]) -> list[list[Token]]:
-    """T-SQL needs no semicolons: statements begin where a line begins with a word that begins statements."""
+    """T-SQL needs no semicolons: statements begin where a line begins with a word that begins statements, and at ELSE
+    and END.
+    """
     result: list[list[Token]] = [[]]
     depth, needs_verb = 0, False
-    for before, token in zip([None, *tokens], tokens, strict=False):
-        word = token.text.upper()
+    for before, (token, word, flow) in zip([None, *tokens], _with_flow(tokens), strict=False):
         on_new_line = before is not None and token.line > before.line and before.text.upper() not in _JOINING
         begins = depth == 0 and on_new_line and word in _TSQL_STARTS
-        if begins and not (needs_verb and word in VERBS) and not _inside(result[-1], word):
+        verb = needs_verb and word in VERBS
+        if (flow and word in ("ELSE", "END")) or (begins and not verb and not _inside(result[-1], word)):
             result.append([])
         if depth == 0 and not result[-1]:
             needs_verb = word in ("INSERT", "WITH")  # a query, or what the common table expressions are for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -40,7 +40,8 @@ _DIRECTORY = re.compile(
 _PATH_OPTION = re.compile(r"['\"]?path['\"]?\s*=?\s*(?P<path>'[^']*')", re.IGNORECASE)
 _QUOTED = (TokenType.HEREDOC_STRING, TokenType.RAW_STRING, TokenType.STRING, TokenType.NATIONAL_STRING)
 _SEVERAL = re.compile(
-    r";|^\s*(?:--|/\*|#)|\bBEGIN\b|\b(?:CREATE|ALTER)\b.*\b(?:PROC|PROCEDURE|TRIGGER|FUNCTION)\b", re.I | re.S
+    r";|^\s*(?:--|/\*|#|IF\b|WHILE\b)|\bBEGIN\b|\b(?:CREATE|ALTER)\b.*\b(?:PROC|PROCEDURE|TRIGGER|FUNCTION)\b",
+    re.I | re.S,
 )
 """What a text must hold to be more than one statement, or to begin with a comment."""
 _RUNS_COMMENTS = frozenset({"mysql", "singlestore", "doris", "starrocks"})
@@ -49,7 +50,7 @@ _COMMENTED = re.compile(
 )
 """Quoted texts and comments, and comments whose code runs (https://dev.mysql.com/doc/refman/8.4/en/comments.html)."""
 _VERB = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
-_EVOLVES = re.compile(r"^(\s*MERGE)\s+WITH\s+SCHEMA\s+EVOLUTION\b", re.IGNORECASE)
+_EVOLVES = re.compile(r"^(\s*(?:MERGE|INSERT))\s+WITH\s+SCHEMA\s+EVOLUTION\b", re.IGNORECASE)
 _REPLACE_INTO = re.compile(r"^(\s*)REPLACE\s+INTO\b", re.IGNORECASE)
 _LIVE = re.compile(
     r"^\s*CREATE\s+(?:OR\s+REFRESH\s+|TEMPORARY\s+|STREAMING\s+|INCREMENTAL\s+)*LIVE\s+(?P<kind>TABLE|VIEW)\b",
@@ -58,6 +59,9 @@ _LIVE = re.compile(
 _UNLOAD = re.compile(
     r"^\s*UNLOAD\s*\(\s*(?P<query>'(?:[^']|'')*'|\$\$.*?\$\$|.*)\s*\)\s*TO\s+(?P<path>'[^']*')",
     re.IGNORECASE | re.DOTALL,
+)
+_UPDATED = re.compile(
+    rf"\s*UPDATE\s+(?:TOP\s*\([^()]*\)\s*)?(?P<table>{NAME})\s+(?:WITH\s*\([^()]*\)\s*)?SET\b", re.IGNORECASE
 )
 _COMPOUND = re.compile(r"([\w.\[\]@]+)\s*([-+*/%&|^])=\s*")
 _TOP = re.compile(r"^(\s*INSERT)\s+TOP\s*\(\s*\d+\s*\)(?:\s+PERCENT)?\s+(?:INTO\s+)?", re.IGNORECASE)
@@ -88,6 +92,8 @@ class Statement:
     """Why its outcome is not the whole truth, where that is known from its surroundings."""
     rows: Rows | None = None
     """The rows that a trigger's body speaks of."""
+    branch: bool = False
+    """Whether other statements of its text may run in its place."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +146,7 @@ def split(sql: str, dialect: str) -> list[Statement]:
             result += [Statement(p.text, p.line, p.doubt) for p in procedure_bodies.control_pieces(sql, part, dialect)]
         else:
             result.append(statement)
-    return result
+    return [replace(one, branch=True) for one in result] if procedure_bodies.branches(tokens) else result
 
 
 def _shown_code(found: re.Match[str]) -> str:
@@ -206,7 +212,7 @@ def recut(statement: Statement, dialect: str) -> list[Statement]:
         return [statement]
     parts = procedure_bodies.cut(_tokens(statement.text, dialect))
     made = [(statement.text[p[0].start : p[-1].end + 1], statement.line + p[0].line - 1) for p in parts]
-    return [Statement(text, line, statement.doubt, statement.rows) for text, line in made]
+    return [replace(statement, text=text, line=line) for text, line in made]
 
 
 def prepared(text: str) -> str:
@@ -239,7 +245,7 @@ def prepared(text: str) -> str:
 
 
 def evolves(text: str) -> bool:
-    """MERGE WITH SCHEMA EVOLUTION: columns that only the source has are added to the target."""
+    """MERGE and INSERT WITH SCHEMA EVOLUTION: columns that only the source has are added to the target."""
     return _EVOLVES.match(text) is not None
 
 
@@ -272,4 +278,13 @@ def call_of(text: str) -> Call | None:
 
 def expanded(text: str) -> str:
     """T-SQL's `column += value` in the form every parser reads."""
-    return _COMPOUND.sub(r"\1 = \1 \2 ", text)
+    updated = _UPDATED.match(text)
+    table = "" if updated is None else f"{updated['table']}."
+
+    def whole(found: re.Match[str]) -> str:
+        """The column, with the name of the table where other tables may have it."""
+        column, operator = found.groups()
+        named = "." in column or column.startswith("@")
+        return f"{column} = {'' if named else table}{column} {operator} "
+
+    return _COMPOUND.sub(whole, text)

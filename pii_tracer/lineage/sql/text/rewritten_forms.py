@@ -1,0 +1,110 @@
+"""Forms that the parser does not read and that need more than a pattern, as others with the same lineage.
+
+Asked only where a statement did not parse, with texts and quoted names set aside.
+"""
+
+from __future__ import annotations
+
+import re
+
+_PIPE = re.compile(r"\|>\s*(?P<operator>SET|DROP|RENAME)\s", re.IGNORECASE)
+_SET = re.compile(r"\s*(?P<column>[\w\x00]+)\s*=\s*(?P<value>.+?)\s*", re.DOTALL)
+_RENAMED = re.compile(r"\s*(?P<old>[\w\x00]+)\s+(?:AS\s+)?(?P<new>[\w\x00]+)\s*", re.IGNORECASE)
+_CHANGED = re.compile(r"\b(?:FINAL|NEW|OLD)\s+TABLE\s*\((?=\s*(?:INSERT|UPDATE|DELETE|MERGE)\b)", re.IGNORECASE)
+_NAME = r"[\w.$#\x00]+"
+_THROUGH = re.compile(
+    rf"^(\s*INSERT\s+INTO)\s*\(\s*SELECT\s+([\w\x00]+(?:\s*,\s*[\w\x00]+)*)\s+FROM\s+({_NAME})"
+    r"(?:\s+WHERE\s+(?:(?!\b(?:SELECT|GROUP|CONNECT)\b)[^()]|\([^()]*\))*)?\s*\)",
+    re.IGNORECASE,
+)
+_LOGGED = re.compile(
+    rf"^(?P<insert>\s*INSERT)\s+(?P<place>INTO\s+(?P<table>{_NAME})\s*(?P<columns>\([^()]*\)))\s*(?P<query>\(?\s*(?:SELECT|WITH)\b.*?)"
+    rf"\s+LOG\s+ERRORS(?:\s+INTO\s+(?P<log>{_NAME}))?(?:\s*\([^()]*\))?(?:\s+REJECT\s+LIMIT\s+(?:UNLIMITED|\d+))?\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def rewritten(text: str, dialect: str) -> str:
+    """The statement in a form that the parser reads; the same text where nothing of this kind is in it."""
+    text = _piped(text, dialect)
+    if dialect == "":
+        text = _changed(text)
+    if dialect == "oracle":
+        text = _logged(_THROUGH.sub(r"\1 \3 (\2)", text))
+    return text
+
+
+def _end(text: str, start: int, *, piped: bool = False) -> int:
+    """Where the parenthesis around a place closes, or the next pipe begins."""
+    depth = 0
+    for at in range(start, len(text)):
+        if text[at] == ")" and depth == 0:
+            return at
+        if piped and depth == 0 and (text.startswith("|>", at) or text[at] == ";"):
+            return at
+        depth += (text[at] == "(") - (text[at] == ")")
+    return len(text)
+
+
+def _listed(text: str) -> list[str]:
+    """The items of a list, at the commas outside of parentheses."""
+    items, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            items.append("")
+        else:
+            items[-1] += letter
+    return items
+
+
+def _piped(text: str, dialect: str) -> str:
+    """`|> SET`, `|> DROP` and `|> RENAME` as `|> SELECT *` with what they change
+    (https://cloud.google.com/bigquery/docs/reference/standard-sql/pipe-syntax).
+
+    In Spark each assignment sees those before it
+    (https://spark.apache.org/docs/latest/sql-pipe-syntax.html); in BigQuery none does.
+    """
+    found = _PIPE.search(text)
+    while found is not None:
+        end = _end(text, found.end(), piped=True)
+        items = _listed(text[found.end() : end])
+        operator = found["operator"].upper()
+        if operator == "DROP":
+            made = f"|> SELECT * EXCEPT ({', '.join(i.strip() for i in items)}) "
+        else:
+            pattern, form = (_SET, "{value} AS {column}") if operator == "SET" else (_RENAMED, "{old} AS {new}")
+            parts = [pattern.fullmatch(item) for item in items]
+            if not all(parts):
+                return text
+            changes = [form.format(**part.groupdict()) for part in parts if part is not None]
+            word = "REPLACE" if operator == "SET" else "RENAME"
+            several = changes if operator == "SET" and dialect != "bigquery" else [", ".join(changes)]
+            made = "".join(f"|> SELECT * {word} ({change}) " for change in several)
+        text = text[: found.start()] + made + text[end:]
+        found = _PIPE.search(text, found.start() + len(made))
+    return text
+
+
+def _changed(text: str) -> str:
+    """DB2's rows that a write in FROM has changed, as rows that a write in WITH returns
+    (https://www.ibm.com/docs/en/db2/11.5?topic=statement-table-reference).
+    """
+    found = _CHANGED.search(text)
+    if found is None or re.match(r"\s*WITH\b", text, re.IGNORECASE) or _CHANGED.search(text, found.end()):
+        return text
+    end = _end(text, found.end())
+    write, name = text[found.end() : end], "changed_rows"
+    return f"WITH {name} AS ({write} RETURNING *) {text[: found.start()]}{name}{text[end + 1 :]}"
+
+
+def _logged(text: str) -> str:
+    """Oracle's LOG ERRORS: rows that the table refuses go into another, under the same names
+    (https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/INSERT.html).
+    """
+    found = _LOGGED.match(text)
+    if found is None:
+        return text
+    *schema, table = found["table"].split(".")
+    log = found["log"] or ".".join((*schema, f"ERR$_{table[:25]}"))
+    return f"{found['insert']} ALL {found['place']} INTO {log} {found['columns']} {found['query']}"
