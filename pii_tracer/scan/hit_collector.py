@@ -307,11 +307,12 @@ class Collector:
             self.string(str(value), where, column)
 
     def binary(self, value: bytes, where: str, column: str | None, *, fixed: bool = False) -> None:
-        """A binary cell: strong values anywhere in it, weak ones only when it is nothing but the text.
+        """A binary cell: strong values anywhere in it, weak ones only when it is nothing but the text or the number.
 
         One that is a compressed stream, or a whole file, is searched as what it holds, too. fixed: as of `search_cell`.
         """
         cell_search.search_cell(value, where, column, self, fixed=fixed)
+        self.packed_number(value, where, column)
         try:
             text = value.decode()
         except UnicodeDecodeError:
@@ -324,6 +325,11 @@ class Collector:
         for name in self.patterns.cells.get(text, ()):
             if self.patterns.is_weak(name):
                 self.add(name, Form.TEXT, where, column)
+
+    def packed_number(self, value: bytes, where: str, column: str | None) -> None:
+        """Count a cell that is nothing but the bytes of a number."""
+        for number in self.patterns.packed.in_cell(value):
+            self.number(number, where, column)
 
     def cell(self, value: Any, where: str, column: str | None) -> None:
         """A value of any shape: structs, maps and lists are walked; map keys count as data."""

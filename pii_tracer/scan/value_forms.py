@@ -21,6 +21,7 @@ from pii_tracer.model.number_keys import spelled, without_fraction
 from pii_tracer.scan.email_boundaries import of_another
 from pii_tracer.scan.forms import bytes_in_text, escape_views, hidden_letters, joints, line_wraps, unseen_signs
 from pii_tracer.scan.forms.anchors import Anchors
+from pii_tracer.scan.forms.packed_numbers import PackedNumbers
 from pii_tracer.scan.forms.pattern_tables import Automaton, Search, Term, is_pattern
 from pii_tracer.scan.forms.spaced_numbers import Endings, SpacedNumbers
 from pii_tracer.scan.forms.weak_boundaries import stands_alone, whole_segment
@@ -93,6 +94,7 @@ class Patterns:
         self._spaced_terms = list(tables.spaced.values())
         self.has_tiny = bool(tables.tiny)
         self.ints = {value: tuple(names) for value, names in tables.ints.items()}
+        self.packed = PackedNumbers(self.ints)
         self.cells = {value: tuple(names) for value, names in tables.cells.items()}
         self._cut = _cut_values(self.cells, self._weak)
         self.sought = Sought(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import struct
 import uuid
 from collections.abc import Callable
 from datetime import date
@@ -141,6 +142,15 @@ def pieced(draw: Random, form: str) -> str:
     return draw.choice((" ", "-", ".", ",", ") ")).join(
         digits[at : at + groups] for at in range(0, len(digits), groups)
     )
+
+
+def packed(draw: Random, value: str) -> bytes:
+    """A cell of bytes, which may be the value as a number, or its text."""
+    digits = "".join(c for c in value if c.isdecimal() and c.isascii()) or "7"
+    n, order = int(digits) % 10**18, draw.choice(("big", "little"))
+    cell = n.to_bytes(draw.choice((8, 8, max(1, (n.bit_length() + 7) // 8))), order)
+    double = struct.pack(draw.choice((">d", "<d")), n)
+    return draw.choice((cell, cell, double, cell[1:], cell + b"\1", value.encode()[: draw.randrange(9)]))
 
 
 def number(draw: Random, value: str) -> pa.Array:

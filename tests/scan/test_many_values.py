@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import struct
 import uuid
 from collections import Counter
 
@@ -81,6 +82,10 @@ def test_many_values_are_found_as_few_are(data: st.DataObject) -> None:
         assert few.quiet(text, text=lines) == many.quiet(text, text=lines)
         assert few.ended(text, text=lines) == many.ended(text, text=lines)
     assert list(few.bounded(text, tiny=True)) == list(many.bounded(text, tiny=True))
+    numbers = [number for number in tables.ints if 0 <= number < 2**63]
+    cells = [number.to_bytes(8, "big") for number in numbers] + [struct.pack("<d", number) for number in numbers]
+    for cell in data.draw(st.lists(st.sampled_from(cells) | st.binary(max_size=9), max_size=6)) if cells else ():
+        assert few.packed.in_cell(cell) == many.packed.in_cell(cell)
 
 
 def _places(patterns: Patterns, text: bytes, lines: bool) -> Counter[tuple[str, int, int]]:

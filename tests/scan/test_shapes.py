@@ -228,6 +228,7 @@ def drawn_file(draw: Random, value: str, version: str) -> memoryview:
         columns[f"text{n}"] = pa.array(cells * 2)
         columns[f"list{n}"] = pa.array([[cell, None] for cell in cells] * 2)
         columns[f"struct{n}"] = pa.array([{"a": cell, "b": 1.5} for cell in cells] * 2)
+    columns["bytes"] = pa.array([drawn_cells.packed(draw, value) for _ in range(3)])
     most = max(map(len, columns.values()))
     columns["number"] = drawn_cells.number(draw, value)
     table = pa.table(

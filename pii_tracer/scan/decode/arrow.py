@@ -53,7 +53,7 @@ def _seen(array: Any, collector: Collector, label: str) -> Any:
     large = _large(entries)
     found = _suspects(large, collector, label)
     if not pa.types.is_large_string(large.type):
-        found = np.union1d(found, _packed(large))
+        found = np.union1d(np.union1d(found, _packed(large)), _numbers(large, collector))
     suspects = pa.array(found, array.indices.type)
     return array.filter(pc.is_in(array.indices, value_set=suspects)) if len(suspects) else array.slice(0, 0)
 
@@ -149,6 +149,8 @@ def _large(array: Any) -> Any:
 def _search_texts(array: Any, collector: Collector, where: str, label: str, *, fixed: bool) -> None:
     text = pa.types.is_large_string(array.type)
     found = _suspects(array, collector, label)
+    if not text:
+        found = np.union1d(found, _numbers(array, collector))
     for index in found:
         cell = array[int(index)]
         if cell.is_valid:
@@ -175,6 +177,15 @@ def _suspects(array: Any, collector: Collector, label: str) -> Any:
     if not collector.patterns.has_tiny:
         return found
     return np.union1d(found, _tiny(array, collector))
+
+
+def _numbers(array: Any, collector: Collector) -> Any:
+    """Indexes of the cells of a `large_binary` array that are nothing but the bytes of a number."""
+    _, borders, data = array.buffers()
+    if data is None or not len(array):
+        return np.empty(0, np.int64)
+    ends = np.frombuffer(borders, np.int64, len(array) + 1, array.offset * 8)
+    return collector.patterns.packed.places(np.frombuffer(data, np.uint8), ends)
 
 
 _ODD = np.array([byte >= 127 or (byte < 32 and byte not in b"\t\n\r\x1b") for byte in range(256)], np.uint8)

@@ -74,12 +74,10 @@ def _manifest_file(entry: dict[str, Any], collector: Collector) -> None:
 
 
 def _untyped(bound: bytes, collector: Collector) -> None:
-    """A manifest list does not carry the schema: the bound is tried as text and as a whole number."""
+    """A manifest list does not carry the schema: the bound is tried as text and as a number."""
+    if len(bound) in (4, 8) and abs(int.from_bytes(bound, "little", signed=True)) < 10_000:
+        return  # a bucket's or a day's number is no identifier
     collector.binary(bound, "manifest list, bounds", "partition")
-    if len(bound) in (4, 8):
-        number = int.from_bytes(bound, "little", signed=True)
-        if abs(number) >= 10_000:  # a bucket's or a day's number is no identifier
-            collector.number(number, "manifest list, bounds", "partition")
 
 
 def _items(bounds: Any) -> list[tuple[int, bytes]]:

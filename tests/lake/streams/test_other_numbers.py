@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -11,6 +11,7 @@ from pii_tracer.config.kafka import Topic
 from pii_tracer.lake.streams.kafka.record_scan import scan_record
 from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.hits import Form
 from pii_tracer.scan.value_forms import build_patterns
 
 KEY = "7340219981"
@@ -54,3 +55,17 @@ def test_the_declared_place_is_left_out_and_counted(given: Record) -> None:
 )
 def test_the_same_number_anywhere_else_counts(given: Record) -> None:
     assert scan_record(given, TOPIC, PATTERNS, None).hits()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [KEY, "1094795585"], ids=["bytes", "bytes that are letters"])
+@pytest.mark.parametrize("order", ["big", "little"])
+def test_a_key_or_value_that_is_a_packed_number_counts(number: str, order: Literal["big", "little"]) -> None:
+    """As Kafka's `LongSerializer` writes it; the bytes of many a number are text."""
+    sets = [KeySet(name="rider.id", origin="id", weak=False, values=(("s", number),))]
+    topic = Topic.model_validate({"name": "t", "of": "s.trips", "value": {"format": "string"}})
+    packed = int(number).to_bytes(8, order)
+    for key, value in ((packed, b"x"), (b"k", packed)):
+        given = Record(partition=0, offset=0, timestamp=0, key=key, value=value, headers=())
+        assert [hit.form for hit in scan_record(given, topic, build_patterns(sets), None).hits()] == [Form.NUMBER]  # type: ignore[arg-type]
+    given = Record(partition=0, offset=0, timestamp=0, key=packed + b"\1", value=b"x", headers=())
+    assert scan_record(given, topic, build_patterns(sets), None).hits() == ()  # type: ignore[arg-type]

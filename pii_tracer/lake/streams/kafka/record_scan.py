@@ -135,9 +135,12 @@ def _protobuf(found: Collector, decoded: Any, data: bytes, where: str, column: s
 
 def _text(found: Collector, data: bytes, where: str, column: str) -> None:
     try:
-        found.string(data.decode(), where, column)
+        text = data.decode()
     except UnicodeDecodeError:
         found.binary(data, where, column)
+        return
+    found.string(text, where, column)
+    found.packed_number(data, where, column)  # the bytes of many a number are text
 
 
 def _framed(record: Record) -> Iterable[bytes]:
