@@ -25,8 +25,8 @@ _UNABLE = frozenset({"AccessDenied", "NotImplemented", "MethodNotAllowed"})
 """Of a store, or a role, that copies no parts: the object is then sent as a whole."""
 
 
-class _NoChecksumError(Exception):
-    """The store does not tell what it copied."""
+class _NotCopiedError(Exception):
+    """The store copies no parts into such an upload (MinIO), or does not tell what it copied."""
 
 
 def copy_like(
@@ -65,7 +65,7 @@ def copy_like(
         # what stopped it is what is reported; the journal has the upload's id for the next run
         with suppress(RunError):
             abort(client, bucket, key, upload)
-        if isinstance(error, _NoChecksumError):
+        if isinstance(error, _NotCopiedError):
             return None
         if not isinstance(error, (ClientError, BotoCoreError)):
             raise
@@ -109,15 +109,20 @@ def _part(
     source = {"Bucket": which["Bucket"], "Key": which["Key"]}
     if old.get("VersionId", NULL) != NULL:
         source["VersionId"] = old["VersionId"]
-    found = client.upload_part_copy(
-        **which,
-        PartNumber=number,
-        CopySource=source,
-        CopySourceIfMatch=old["ETag"],
-        CopySourceRange=f"bytes={part.old.start}-{part.old.stop - 1}",
-    )["CopyPartResult"]
+    try:
+        found = client.upload_part_copy(
+            **which,
+            PartNumber=number,
+            CopySource=source,
+            CopySourceIfMatch=old["ETag"],
+            CopySourceRange=f"bytes={part.old.start}-{part.old.stop - 1}",
+        )["CopyPartResult"]
+    except ClientError as error:
+        if changed_meanwhile(error, which["Bucket"], which["Key"]) is not None:
+            raise
+        raise _NotCopiedError from None
     if "ChecksumSHA256" not in found:
-        raise _NoChecksumError
+        raise _NotCopiedError
     if found["ChecksumSHA256"] != checksum:
         raise RunError(
             "S3 copied other bytes than those of the version that was read; the object was left as it is",
