@@ -6,7 +6,7 @@ Values that travel through variables are not followed: `doubts` says so where it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -247,7 +247,7 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
     elif _RUNS.match(text):
         yield Piece("", part[0].line, "a routine that is called is not followed")
     elif _QUIET.match(text):
-        if dialect in T_SQL and (later := _behind([t for t in part if t.start >= start])):
+        if dialect in T_SQL and (later := _behind([t for t in part if t.start >= start], _MOVES)):
             yield from _cleaned(sql, later, dialect, rows)
             text = sql[start : later[0].start]
         if _SELECTS.search(text) and not text.upper().startswith(("IF", "WHILE", "UNTIL")):
@@ -260,22 +260,15 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
 
 def _branch(part: Sequence[Token]) -> Sequence[Token]:
     """What T-SQL's IF or WHILE runs, where it stands on the line of the condition; nothing for other statements."""
-    words = [t.text.upper() for t in part]
-    depth = 0
-    for n, word in enumerate(words) if words and words[0] in ("IF", "WHILE") else ():
-        called = words[n + 1 : n + 2] == ["("] and word == "UPDATE"  # UPDATE(column) of a trigger
-        if n and depth == 0 and word in _BRANCHES and not called:
-            return part[n:]
-        depth += (word == "(") - (word == ")")
-    return ()
+    return _behind(part, _BRANCHES) if part and part[0].text.upper() in ("IF", "WHILE") else ()
 
 
-def _behind(part: Sequence[Token]) -> Sequence[Token]:
-    """What T-SQL runs behind `PRINT 'a'` or `SET @a = 1` on the same line."""
+def _behind(part: Sequence[Token], begins: Collection[str]) -> Sequence[Token]:
+    """From the first of these words on that begins a statement on the line of another, as `PRINT 'a' INSERT …` does."""
     depth = 0
     for n, (token, after) in enumerate(zip(part, [*part[1:], None], strict=False)):
         word, called = token.text.upper(), after is not None and after.text == "("
-        if n and depth == 0 and word in _MOVES and not (called and word == "UPDATE"):
+        if n and depth == 0 and word in begins and not (called and word == "UPDATE"):  # UPDATE(column) of a trigger
             return part[n:]
         depth += (word == "(") - (word == ")")
     return ()
