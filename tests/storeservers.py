@@ -82,6 +82,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def strict_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """The strict stand-in for all tests of a module that imports it: on versitygw, which keeps folders as such, S3A
+    tries for ever to delete their markers."""
+    with standin(tmp_path_factory.mktemp("store")) as running:
+        yield running
+
+
 @contextmanager
 def versioned(folder: Path) -> Iterator[Store]:
     """A server that keeps versions: versitygw, or the stand-in."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.model.errors import ExitCode
-from tests import storeservers
 from tests.app.planning.test_nested_subject import called
 from tests.app.planning.test_remote import OTHERS, PEOPLE, Shop
 from tests.storeservers import Store, signed
+from tests.storeservers import strict_store as store
 
-__all__ = ["signed"]
+__all__ = ["signed", "store"]
 
 HELD = """writers: [{job: nightly, stopped: true}]
 holds:
   - {id: tax, kind: retention_duty, basis: Tax Act, citation: s. 12, approver: Dr. Sen, datasets: [shop.people],
      from: 2026-01-01T00:00:00Z, until: 2031-01-01T00:00:00Z}
 """
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with storeservers.standin(tmp_path_factory.mktemp("store")) as running:
-        yield running
 
 
 _numbers = iter(range(1000))

@@ -12,22 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from tests import storeservers
 from tests.app.planning.test_remote import MAIL, PEOPLE, PERSON, Shop
 from tests.gluesupport import glue_at, glue_door, glue_partition, glue_table
 from tests.storeservers import REGION, Store, signed
+from tests.storeservers import strict_store as store
 
-__all__ = ["signed"]
+__all__ = ["signed", "store"]
 
 COLUMNS = {"uid": "bigint", "mail": "string"}
 JOBS = "CREATE TABLE prod.orders USING delta AS SELECT uid, mail FROM shop.people;\n"
 VISITS = "CREATE TABLE prod.visits USING parquet AS SELECT uid, mail FROM shop.people;\n"
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with storeservers.standin(tmp_path_factory.mktemp("store")) as running:
-        yield running
 
 
 _numbers = iter(range(100))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,20 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from tests import storeservers
 from tests.gcs.tables import Lake
 from tests.kits.tenants_kit import ASHA, BY_KEY, COLUMNS, OTHERS, Row, as_table, erased
 from tests.storeservers import ACCESS, REGION, SECRET, Store, signed
+from tests.storeservers import strict_store as store
 
-__all__ = ["signed"]
+__all__ = ["signed", "store"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with storeservers.standin(tmp_path_factory.mktemp("store")) as running:
-        yield running
 
 
 @dataclass

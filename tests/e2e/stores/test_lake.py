@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,22 +22,15 @@ from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from pii_tracer.run.journal import Kind
-from tests import storeservers
 from tests.e2e import bazaar, harbour
 from tests.e2e.processes import REPO, history, run_until
 from tests.leaks import Person, leaks, watched_spark
 from tests.storeservers import ACCESS, REGION, SECRET, Store, signed
+from tests.storeservers import strict_store as store
 
-__all__ = ["signed"]
+__all__ = ["signed", "store"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """The strict stand-in: on versitygw, which keeps folders as such, S3A tries for ever to delete their markers."""
-    with storeservers.standin(tmp_path_factory.mktemp("store")) as running:
-        yield running
 
 
 @dataclass(frozen=True)
