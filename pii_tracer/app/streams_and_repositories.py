@@ -9,10 +9,7 @@ from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.model.errors import EstateError
-from planners.copies.scan_evidence import (
-    LakefsEvidence,
-    TopicEvidence,
-)
+from planners.copies.scan_evidence import LakefsEvidence, TopicEvidence
 from planners.locate.subject_survey import Survey
 
 Say = Callable[[str], None]

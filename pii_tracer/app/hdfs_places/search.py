@@ -9,7 +9,7 @@ from itertools import chain
 
 from pii_tracer.app.hdfs_places.bare_folders import bare_folder, declared_names
 from pii_tracer.app.hdfs_places.reading import fetch
-from pii_tracer.app.planning.folder_search import OPAQUE, OTHER_FORMAT, evidence_of
+from pii_tracer.app.planning.folder_search import as_registered, evidence_of
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
@@ -74,13 +74,9 @@ def search_hdfs(
 
 def _bare(client: WebHdfs, place: HdfsPlace, names: dict[HdfsLocation, str]) -> Bare | str:
     """A bare folder whose files can be written again, or why they cannot."""
-    if place.opaque:
-        return OPAQUE.format(place.opaque)
-    bare = bare_folder(client, place, names)
+    bare = as_registered(place.opaque, place.registered, partial(bare_folder, client, place, names))
     if isinstance(bare, str):
         return bare
-    if place.registered not in (None, bare.state.format):
-        return OTHER_FORMAT.format(place.registered, bare.state.format)
     of = place.partition_of and place.partition_of.dataset
     return replace(bare, state=bare.state.model_copy(update={"partition_of": of}))
 

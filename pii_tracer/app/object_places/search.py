@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from pii_tracer.app.object_places.bare_folders import bare_folder
 from pii_tracer.app.object_places.reading import scan_beside, scanned
-from pii_tracer.app.planning.folder_search import OPAQUE, OTHER_FORMAT, evidence_of
+from pii_tracer.app.planning.folder_search import as_registered, evidence_of
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
@@ -77,12 +77,7 @@ def _look(store: VersionedStore, patterns: Patterns, version: StoredVersion) -> 
 
 def _bare(store: VersionedStore, place: ObjectPlace) -> Bare | str:
     """A bare folder whose live objects can be written again, or why they cannot."""
-    if place.opaque:
-        return OPAQUE.format(place.opaque)
-    bare = bare_folder(store, place)
-    if isinstance(bare, str) or place.registered in (None, bare.state.format):
-        return bare
-    return OTHER_FORMAT.format(place.registered, bare.state.format)
+    return as_registered(place.opaque, place.registered, partial(bare_folder, store, place))
 
 
 def _with_state(

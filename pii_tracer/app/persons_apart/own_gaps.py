@@ -43,14 +43,18 @@ def _whose(state: TableState, inputs: PlanInputs, search: Search) -> frozenset[s
     """References of the persons whose values stand in a place: those that no lineage explains."""
     alone = inputs.world.inventory.model_copy(update={"tables": (state,), "gaps": ()})
     found = scan_estate(alone, search.owners.patterns, Readings(), search.say, numbers=search.numbers)[state.location]
-    known = {name: keys for survey in inputs.surveys for name, keys in survey.key_sets.items()}
     digits = {(one.key_set, one.place.lower()) for one in inputs.world.digits.get(state.location, ())}
     short = (
         place.key_set
         for place in found.places
         if place.weak and (key_set_of(place.key_set), (place.column or "").lower()) in digits
     )
-    return whose([*found.strong, *short], known)
+    return whose([*found.strong, *short], _key_sets(inputs))
+
+
+def _key_sets(inputs: PlanInputs) -> frozenset[str]:
+    """The names of the persons' key sets."""
+    return frozenset(name for survey in inputs.surveys for name in survey.key_sets)
 
 
 def refuse_telling(plan: ErasurePlan, inputs: PlanInputs, patterns: Patterns, owners: ValuesByPerson | None) -> None:
@@ -60,11 +64,10 @@ def refuse_telling(plan: ErasurePlan, inputs: PlanInputs, patterns: Patterns, ow
         PersonsApart: it would show values of these persons.
         PlanError: it would show values, and nobody asks of whom.
     """
-    known = {name: keys for survey in inputs.surveys for name, keys in survey.key_sets.items()}
     try:
         refuse_telling_plan(plan, patterns)
     except PlanError as error:
-        named = whose(named_in_plan(plan, owners.patterns), known) if owners else frozenset()
+        named = whose(named_in_plan(plan, owners.patterns), _key_sets(inputs)) if owners else frozenset()
         reason = "a name or a statement in the estate has a value of this person, and a plan would show it"
         mine = {request: reason for request, reference in inputs.references.items() if reference in named}
         if not mine:

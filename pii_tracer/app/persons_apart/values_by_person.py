@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -37,8 +37,8 @@ def _each(keys: KeySet) -> Iterable[KeySet]:
         yield keys.model_copy(update={"name": name, "values": tuple(mine)})
 
 
-def whose(names: Iterable[str], key_sets: Mapping[str, object]) -> frozenset[str]:
-    """References of the persons in names of such key sets. key_sets: by name, those that count."""
+def whose(names: Iterable[str], key_sets: Collection[str]) -> frozenset[str]:
+    """References of the persons in names of such key sets. key_sets: the names of those that count."""
     parts = (name.rpartition(_BETWEEN) for name in names)
     return frozenset(reference for key_set, _, reference in parts if key_set in key_sets)
 

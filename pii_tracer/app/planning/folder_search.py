@@ -10,7 +10,9 @@ from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.app.planning.values_in_other_rows import places
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import below
+from pii_tracer.lake.formats.plain_files.stored_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
@@ -20,11 +22,24 @@ from planners.copies.scan_evidence import Digits, Evidence, Seen
 
 Say = Callable[[str], None]
 
-OPAQUE = (
+_OPAQUE = (
     "the catalog's table {} lies there, and its files are not plain rows (gap `unknown_table`). Erase the person with"
     " the table's own engine, then plan again"
 )
-OTHER_FORMAT = "its catalog says that its files are {}, and they are {}: register it as what it is, then plan again"
+_OTHER_FORMAT = "its catalog says that its files are {}, and they are {}: register it as what it is, then plan again"
+
+
+def as_registered(opaque: str | None, registered: Format | None, look: Callable[[], Bare | str]) -> Bare | str:
+    """A bare folder of a store whose files can be written again, or why they cannot. look: tells what lies there.
+
+    opaque: the catalog's table there whose files are no plain rows. registered: the format that a catalog gives.
+    """
+    if opaque:
+        return _OPAQUE.format(opaque)
+    bare = look()
+    if isinstance(bare, str) or registered in (None, bare.state.format):
+        return bare
+    return _OTHER_FORMAT.format(registered, bare.state.format)
 
 
 def scan_estate(
