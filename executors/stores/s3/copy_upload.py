@@ -1,8 +1,12 @@
 """Write an object anew by a multipart upload of which S3 copies what stays from the old version.
 
-Every part's SHA-256 is known before it is asked for: of parts that are sent S3 checks it, of copied ones it tells it.
-An upload is completed only where each is the same.
-The whole object then has no SHA-256 of its own in S3, but one made of its parts'.
+Every part's checksum is known before it is asked for: of parts that are sent S3 checks it, of copied ones it answers
+with it. An upload is completed only where each is the same. The whole object then has no checksum of its own in S3, but
+one made of its parts'.
+
+Amazon S3 answers with the SHA-256 of a copied part. MinIO copies no part into an upload with checksums; without them it
+answers with an ETag, which is the part's MD5 unless it is encrypted by a key of KMS or of the customer
+(https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html).
 """
 
 from __future__ import annotations
@@ -10,8 +14,9 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -25,8 +30,56 @@ _UNABLE = frozenset({"AccessDenied", "NotImplemented", "MethodNotAllowed"})
 """Of a store, or a role, that copies no parts: the object is then sent as a whole."""
 
 
+_AT_ONCE = 4
+"""Parts of an object that are copied side by side."""
+
+
 class _NotCopiedError(Exception):
-    """The store copies no parts into such an upload (MinIO), or does not tell what it copied."""
+    """The store copies no parts into such an upload, or does not say what it copied."""
+
+
+class _Checksum(Protocol):
+    """How a store says what a part holds. upload: what its upload is begun with."""
+
+    upload: Mapping[str, Any]
+
+    def sent(self, body: memoryview) -> dict[str, Any]:
+        """Of a part that is sent: what the store is to check it by."""
+        ...
+
+    def entry(self, body: memoryview, copied: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """What the upload is completed with, beside the ETag; None where the store copied other bytes.
+
+        Raises:
+            _NotCopiedError: the answer does not say what was copied.
+        """
+        ...
+
+
+class _SHA256:
+    upload: Mapping[str, Any] = {"ChecksumAlgorithm": "SHA256"}
+
+    def sent(self, body: memoryview) -> dict[str, Any]:
+        return {"ChecksumAlgorithm": "SHA256", "ChecksumSHA256": _sha256(body)}
+
+    def entry(self, body: memoryview, copied: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        own = _sha256(body)
+        if copied is not None and "ChecksumSHA256" not in copied:
+            raise _NotCopiedError
+        return {"ChecksumSHA256": own} if copied is None or copied["ChecksumSHA256"] == own else None
+
+
+class _MD5:
+    upload: Mapping[str, Any] = {}
+
+    def sent(self, body: memoryview) -> dict[str, Any]:
+        return {"ContentMD5": base64.b64encode(_md5(body).digest()).decode()}
+
+    def entry(self, body: memoryview, copied: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        # another ETag may be that of an encrypted part: then nobody knows what it says
+        if copied is not None and copied["ETag"].strip('"') != _md5(body).hexdigest():
+            raise _NotCopiedError
+        return {}
 
 
 def copy_like(
@@ -41,46 +94,70 @@ def copy_like(
     begun: Callable[[str], None],
 ) -> dict[str, Any] | None:
     """Do what `write_like` does, and send only the parts that are new; None where the store cannot copy parts, or does
-    not tell their checksums.
+    not say what it copied.
 
-    data: all bytes of the new object. begun: is told the upload's id before it has a part. An upload that fails is
+    data: all bytes of the new object. begun: is given the upload's id before it has a part. An upload that fails is
     aborted.
 
     Raises:
         RunError: somebody wrote the object meanwhile, it was refused, or S3 copied other bytes.
     """
-    same = kept_beside(old, plan_id, tags)
+    ways: tuple[_Checksum, ...] = (_SHA256(), _MD5())
+    for way in ways:
+        with suppress(_NotCopiedError):
+            answer = _uploaded(client, {"Bucket": bucket, "Key": key}, data, parts, old, plan_id, tags, begun, way)
+            return {
+                "version_id": answer.get("VersionId", NULL),
+                "sha256": hashlib.sha256(data).hexdigest(),
+                "etag": answer["ETag"].strip('"'),
+                "bytes": len(data),
+                "bytes_sent": sum(len(part.new) for part in parts if part.old is None),
+                "request_id": request_id(answer),
+            }
+    return None
+
+
+def _uploaded(
+    client: S3Client,
+    where: Mapping[str, str],
+    data: bytes,
+    parts: Sequence[UploadPart],
+    old: Mapping[str, Any],
+    plan_id: str,
+    tags: Mapping[str, str],
+    begun: Callable[[str], None],
+    way: _Checksum,
+) -> Mapping[str, Any]:
+    """The answer to an upload that was completed."""
+    bucket, key = where["Bucket"], where["Key"]
     try:
-        upload = client.create_multipart_upload(Bucket=bucket, Key=key, ChecksumAlgorithm="SHA256", **same)["UploadId"]
+        upload = client.create_multipart_upload(**where, **way.upload, **kept_beside(old, plan_id, tags))["UploadId"]
     except (ClientError, BotoCoreError) as error:
         if error_code(error) in _UNABLE:
-            return None
+            raise _NotCopiedError from None
         raise refused("CreateMultipartUpload", error, bucket, key) from None
-    which = {"Bucket": bucket, "Key": key, "UploadId": upload}
+    which = {**where, "UploadId": upload}
+
+    def part(number: int, part: UploadPart) -> dict[str, Any]:
+        return _part(client, which, number, part, memoryview(data), old, way)
+
     try:
         begun(upload)
-        told = [_part(client, which, number, part, memoryview(data), old) for number, part in enumerate(parts, start=1)]
-        answer = client.complete_multipart_upload(**which, IfMatch=old["ETag"], MultipartUpload={"Parts": told})
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            done = list(pool.map(part, range(1, len(parts) + 1), parts))
+        answer: Mapping[str, Any] = client.complete_multipart_upload(
+            **which, IfMatch=old["ETag"], MultipartUpload={"Parts": done}
+        )
     except BaseException as error:
         # what stopped it is what is reported; the journal has the upload's id for the next run
         with suppress(RunError):
             abort(client, bucket, key, upload)
-        if isinstance(error, _NotCopiedError):
-            return None
         if not isinstance(error, (ClientError, BotoCoreError)):
             raise
         if error_code(error) in _UNABLE:
-            return None
+            raise _NotCopiedError from None
         raise changed_meanwhile(error, bucket, key) or refused("multipart upload", error, bucket, key) from None
-    digest = hashlib.sha256(data)
-    return {
-        "version_id": answer.get("VersionId", NULL),
-        "sha256": digest.hexdigest(),
-        "etag": answer["ETag"].strip('"'),
-        "bytes": len(data),
-        "bytes_sent": sum(len(part.new) for part in parts if part.old is None),
-        "request_id": request_id(answer),
-    }
+    return answer
 
 
 def abort(client: S3Client, bucket: str, key: str, upload_id: str) -> None:
@@ -97,15 +174,18 @@ def abort(client: S3Client, bucket: str, key: str, upload_id: str) -> None:
 
 
 def _part(
-    client: S3Client, which: Mapping[str, Any], number: int, part: UploadPart, data: memoryview, old: Mapping[str, Any]
+    client: S3Client,
+    which: Mapping[str, Any],
+    number: int,
+    part: UploadPart,
+    data: memoryview,
+    old: Mapping[str, Any],
+    way: _Checksum,
 ) -> dict[str, Any]:
     body = data[part.new.start : part.new.stop]
-    checksum = base64.b64encode(hashlib.sha256(body).digest()).decode()
     if part.old is None:
-        answer = client.upload_part(
-            **which, PartNumber=number, Body=bytes(body), ChecksumAlgorithm="SHA256", ChecksumSHA256=checksum
-        )
-        return {"PartNumber": number, "ETag": answer["ETag"], "ChecksumSHA256": checksum}
+        answer = client.upload_part(**which, PartNumber=number, Body=bytes(body), **way.sent(body))
+        return {"PartNumber": number, "ETag": answer["ETag"]} | (way.entry(body, None) or {})
     source = {"Bucket": which["Bucket"], "Key": which["Key"]}
     if old.get("VersionId", NULL) != NULL:
         source["VersionId"] = old["VersionId"]
@@ -121,12 +201,19 @@ def _part(
         if changed_meanwhile(error, which["Bucket"], which["Key"]) is not None:
             raise
         raise _NotCopiedError from None
-    if "ChecksumSHA256" not in found:
-        raise _NotCopiedError
-    if found["ChecksumSHA256"] != checksum:
+    entry = way.entry(body, found)
+    if entry is None:
         raise RunError(
             "S3 copied other bytes than those of the version that was read; the object was left as it is",
             where=f"s3://{which['Bucket']}/{which['Key']}",
             todo="`pii-tracer resume`; if it fails again, look at the object by hand",
         )
-    return {"PartNumber": number, "ETag": found["ETag"], "ChecksumSHA256": checksum}
+    return {"PartNumber": number, "ETag": found["ETag"]} | entry
+
+
+def _sha256(body: memoryview) -> str:
+    return base64.b64encode(hashlib.sha256(body).digest()).decode()
+
+
+def _md5(body: memoryview) -> Any:
+    return hashlib.md5(body, usedforsecurity=False)

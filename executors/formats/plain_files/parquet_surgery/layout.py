@@ -6,7 +6,7 @@ https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -89,6 +89,7 @@ class Layout:
     data: memoryview
     footer: Fields
     groups: tuple[Group, ...]
+    _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, data: memoryview) -> Layout:
@@ -124,11 +125,17 @@ class Layout:
         return made
 
     def pages(self, chunk: Chunk) -> tuple[Page, ...]:
-        """The pages of a chunk.
+        """The pages of a chunk; each chunk's headers are read once.
 
         Raises:
             Unsuited: they do not fill it to the last byte, or do not have the values that it says.
         """
+        start = chunk.data.start
+        if start not in self._pages:
+            self._pages[start] = self._read_pages(chunk)
+        return self._pages[start]
+
+    def _read_pages(self, chunk: Chunk) -> tuple[Page, ...]:
         found, at, values = [], chunk.data.start, 0
         try:
             while at < chunk.data.stop:
