@@ -19,7 +19,7 @@ from pii_tracer.config.kafka import KafkaCluster
 from pii_tracer.config.keys import KeyTable, ParquetEncryption, wrong_keys
 from pii_tracer.config.lakefs import LakefsServer, wrong_lakefs
 from pii_tracer.config.laws import Ground, Law, double, laws_of
-from pii_tracer.config.lease import LeasePlace
+from pii_tracer.config.lease import LeasePlace, wrong_lease
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.maintenance import MaintenanceJob
 from pii_tracer.config.monitoring.readiness import ReadinessSettings, wrong_readiness
@@ -235,8 +235,8 @@ class Estate(Frozen):
         locations = [t.location for c in self.catalogs.values() for t in c.tables]
         if len(set(locations)) != len(locations):
             raise ValueError("two declared tables have one location")
-        if self.s3 is None and (self.archives or self.lease):
-            raise ValueError("archives or a lease in S3 are declared and `s3` is missing")
+        if self.s3 is None and self.archives:
+            raise ValueError("archives in S3 are declared and `s3` is missing")
         if self.s3 is None and any(is_s3(place) for place in (*self.roots, *locations)):
             raise ValueError("roots or tables in S3 are declared and `s3` is missing")
         several = {subject.name for subject in self.subjects if subject.several_columns}
@@ -246,6 +246,12 @@ class Estate(Frozen):
         wrong = wrong or double(self.laws) or wrong_hdfs(self.hdfs, (*self.roots, *locations))
         wrong = wrong or wrong_lakefs(self.lakefs) or wrong_vaults(self.vaults) or _overlap(self.archives)
         wrong = wrong or wrong_object_stores(self.object_stores) or wrong_histories(self.catalogs)
+        wrong = wrong or wrong_lease(
+            self.lease,
+            s3=self.s3 is not None,
+            name_nodes={name_node.root.name_node for name_node in self.hdfs},
+            stores={store.store for store in self.object_stores},
+        )
         wrong = wrong or wrong_readiness(self.readiness, set(names), laws_of(self.laws))
         if wrong:
             raise ValueError(wrong)

@@ -40,7 +40,7 @@ from pii_tracer.run.executor_protocol import (
 )
 from pii_tracer.run.journal import Journal, Kind, Record
 from pii_tracer.run.lease import Lease
-from pii_tracer.run.s3.s3_lease import LeaseObject, S3Holder, S3Lease
+from pii_tracer.run.store_lease import LeaseObject, StoreHolder, StoreLease
 from pii_tracer.verify.verdicts import CopyVerdict
 from tests.e2e import test_meanwhile as meanwhile
 from tests.executors import test_killed_everywhere as killed
@@ -61,7 +61,7 @@ from tests.run import test_faults as faults
 from tests.run import test_journal as journal
 from tests.run import test_lease as lease
 from tests.run import test_runner as runs
-from tests.run import test_s3_lease as lease_s3
+from tests.run import test_store_lease as lease_s3
 from tests.run import test_throttling as throttling
 
 ROWS = range(1, 21)
@@ -137,7 +137,9 @@ def forgets_facts(original: Callable[..., None], *words: Any, **_: Any) -> None:
 # --- leases ---
 
 
-def whatever_stands_there(original: Callable[..., Any], self: LeaseObject, holder: S3Holder, etag: str | None) -> Any:
+def whatever_stands_there(
+    original: Callable[..., Any], self: LeaseObject, holder: StoreHolder, etag: str | None
+) -> Any:
     seen = self.read()
     return original(self, holder, seen.etag if seen else None)
 
@@ -243,14 +245,14 @@ SEEDED = (
     ),
     Seeded(
         3,
-        "the lease in S3 is taken without watching its holder",
-        put("pii_tracer.run.s3.s3_lease", "_watch", lambda place, seen, *_: seen),
+        "the lease in a store is taken without watching its holder",
+        put("pii_tracer.run.store_lease", "_watch", lambda place, seen, *_: seen),
         # its holder writes only when it is watched: one that writes by itself can be quicker than the bug
         lease_s3.test_no_clock_of_another_machine_is_believed,
     ),
     Seeded(
         3,
-        "the lease in S3 is overwritten whatever is there by then",
+        "the lease in a store is overwritten whatever is there by then",
         around(LeaseObject, "write", whatever_stands_there),
         lease_s3.test_of_two_who_see_the_same_silence_one_takes_over,
     ),
@@ -262,8 +264,8 @@ SEEDED = (
     ),
     Seeded(
         4,
-        "the lease in S3 is believed to be held as long as nobody says otherwise",
-        put(S3Lease, "check", lambda _: None),
+        "the lease in a store is believed to be held as long as nobody says otherwise",
+        put(StoreLease, "check", lambda _: None),
         lease_s3.test_a_taking_over_whose_answer_was_lost_is_known_as_our_own,
     ),
     Seeded(

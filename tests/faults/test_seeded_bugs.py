@@ -14,7 +14,7 @@ from tests.executors.test_killed_everywhere import disk
 from tests.faults.seeded import ROWS, SEEDED, Seeded
 from tests.kafkasupport import broker
 from tests.proof.cloudtrail.test_trail_binding import evidence
-from tests.run.test_s3_lease import other, place
+from tests.run.test_store_lease import other, place
 from tests.run.test_throttling import weather
 from tests.s3support import standin, world
 from tests.sparksession import spark, spark_estate

@@ -1,4 +1,4 @@
-"""Any interleaving of runners on one lease in S3, with answers lost: who was overtaken never passes again."""
+"""Any interleaving of runners on one lease in a store, with answers lost: who was overtaken never passes again."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from pii_tracer.model.errors import Refused
 from pii_tracer.run.journal import utc_now
-from pii_tracer.run.s3.s3_lease import LeaseObject, S3Lease
+from pii_tracer.run.store_lease import LeaseObject, StoreLease
+from tests.kits.lease_kit import Told, Watch
 from tests.kits.memory_store import MemoryStore
-from tests.run.test_s3_lease import Told, Watch
 
 
 class Leases(RuleBasedStateMachine):
@@ -21,7 +21,7 @@ class Leases(RuleBasedStateMachine):
         self.store = MemoryStore()
         self.place = LeaseObject(self.store, "plan.lease.json")
         self.history = Told()
-        self.leases: list[S3Lease] = []
+        self.leases: list[StoreLease] = []
         self.passed: list[int] = []
 
     @rule(alive=st.booleans(), which=st.integers(0, 5), lost=st.none() | st.booleans())
@@ -32,7 +32,7 @@ class Leases(RuleBasedStateMachine):
         watch = Watch(meanwhile=sign)
         self.store.faults.lost = [] if lost is None else [lost]
         try:
-            lease = S3Lease.acquire(
+            lease = StoreLease.acquire(
                 self.place, self.history, utc_now, beat_seconds=1e6, sleep=watch.sleep, monotonic=watch.monotonic
             )
         except Refused:
@@ -49,7 +49,7 @@ class Leases(RuleBasedStateMachine):
             self._check(self.leases[which % len(self.leases)])
             self.store.faults.lost = []
 
-    def _check(self, lease: S3Lease) -> None:
+    def _check(self, lease: StoreLease) -> None:
         try:
             lease.check()
         except Refused:

@@ -1,4 +1,4 @@
-"""The right to run a plan: the lock of its state folder, and where the estate names one, the lease in S3 as well."""
+"""The right to run a plan: the lock of its state folder and, if the estate names one, the lease in a store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pii_tracer.run.lease import Lease, who_runs
 from pii_tracer.run.runner import Fence
 
 if TYPE_CHECKING:
-    from pii_tracer.run.s3.s3_lease import LeaseObject
+    from pii_tracer.run.store_lease import LeaseObject
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,15 @@ def held(settings: Settings, folder: RunFolder, clock: Clock, *, take_over: bool
         if place is None:
             yield journal, near
             return
-        from pii_tracer.run.s3.s3_lease import S3Lease
+        from pii_tracer.run.store_lease import StoreLease
 
         highest = max((int(r.facts["token"]) for r in journal.records if r.kind is Kind.LEASE), default=0)
-        with S3Lease.acquire(place, journal, clock, token_above=highest) as far:
+        with StoreLease.acquire(place, journal, clock, token_above=highest) as far:
             yield journal, Both(near, far)
 
 
 def held_by(settings: Settings, folder: RunFolder) -> str | None:
-    """Who runs a plan, on this machine or by the lease in S3, in words; None where nobody does."""
+    """Who runs a plan, on this machine or by the lease in a store, in words; None where nobody does."""
     here = who_runs(folder.path)
     if here is not None:
         return here
@@ -68,7 +68,7 @@ def held_by(settings: Settings, folder: RunFolder) -> str | None:
         return f"unknown: {error.what}"
     if place is None:
         return None
-    from pii_tracer.run.s3.s3_lease import who_holds
+    from pii_tracer.run.store_lease import who_holds
 
     far = who_holds(place)
     return f"{far}, by the lease {place.name}" if far else None
@@ -80,7 +80,7 @@ def lease_object(settings: Settings, plan_id: str) -> LeaseObject | None:
     if estate.lease is None:
         return None
     from pii_tracer.lake.stores.registry import store_at
-    from pii_tracer.run.s3.s3_lease import LeaseObject
+    from pii_tracer.run.store_lease import LeaseObject
 
     store, prefix = store_at(estate, estate.lease)
     name = f"{plan_id}.lease.json"

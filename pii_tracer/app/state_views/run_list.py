@@ -1,6 +1,6 @@
 """The runs of a state folder, from their journals: how far each step is, what failed, what waits, who runs.
 
-Nothing is asked of a lease in S3: a page that is read every two seconds makes no request to other machines.
+Nothing is asked of a lease in a store: a page that is read every two seconds makes no request to other machines.
 """
 
 from __future__ import annotations

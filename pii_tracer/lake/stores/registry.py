@@ -19,7 +19,7 @@ _ALIASES = {"s3a": "s3", "s3n": "s3"}
 
 
 def store_at(estate: Estate, place: str, region: str | None = None) -> tuple[ObjectStore, str]:
-    """The store in which a place (`s3://bucket/prefix`, `file:///folder`) lies; see `ObjectStore.at`.
+    """The store in which a place (`s3://bucket/prefix`, `hdfs://host/folder`) lies; see `ObjectStore.at`.
 
     Raises:
         EstateError: no installed package knows the scheme, or the place is no place of such a store.

@@ -16,6 +16,7 @@ from pii_tracer.model.azure_location import azure_location
 from tests.azure.blob_service import BlobService, blob_service
 from tests.azure.blob_state import Account
 from tests.azure.shared_key import ACCOUNT, KEY
+from tests.kits.lease_kit import LeaseKit
 from tests.kits.store_kit import StoreKit, put
 
 
@@ -68,6 +69,15 @@ class TestAccountWithVersions(_Kit):
     @pytest.fixture
     def store(self, service: BlobService, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
         service.account.versioning = True
+        return store_on(service, monkeypatch)
+
+
+class TestLeaseInAzure(LeaseKit):
+    @pytest.fixture(params=[False, True])
+    def store(
+        self, request: pytest.FixtureRequest, service: BlobService, monkeypatch: pytest.MonkeyPatch
+    ) -> ObjectStore:
+        service.account.versioning = request.param
         return store_on(service, monkeypatch)
 
 

@@ -13,6 +13,7 @@ from pii_tracer.lake.stores.base import Absent, Changed, StoreError
 from pii_tracer.lake.stores.gcs.store import GcsStore
 from pii_tracer.lake.stores.object_places.versions import VersionState
 from tests.gcssupport import Gcs, Lies, strict_gcs
+from tests.kits.lease_kit import LeaseKit
 from tests.kits.store_kit import StoreKit, put
 
 
@@ -48,6 +49,12 @@ class TestGcsStore(StoreKit):
     @pytest.fixture(autouse=True)
     def _buckets(self, gcs: Gcs) -> None:
         self.held = gcs.buckets
+
+
+class TestLeaseInGcs(LeaseKit):
+    @pytest.fixture
+    def store(self, gcs: Gcs) -> GcsStore:
+        return gcs.bucket(uuid.uuid4().hex, versioning=True)
 
 
 def test_every_generation_is_told_with_what_stands_against_its_deletion(gcs: Gcs) -> None:

@@ -7,8 +7,12 @@ from pydantic import ValidationError
 
 from pii_tracer.config.hdfs import NameNode
 from pii_tracer.lake.stores.base import StoreError
+from pii_tracer.lake.stores.hdfs import store
 from pii_tracer.lake.stores.hdfs.store import HdfsStore
+from pii_tracer.model.errors import Refused
+from pii_tracer.run.store_lease import LeaseObject
 from tests.hdfssupport import Hdfs
+from tests.kits.lease_kit import LeaseKit, take
 from tests.kits.store_kit import FolderKit, put
 
 
@@ -33,6 +37,25 @@ class TestHdfsStore(FolderKit):
             list(refusing.versions(""))
         assert caught.value.code == "AccessControlException"
         assert "right" in str(caught.value.todo)
+
+
+class TestLeaseInHdfs(LeaseKit):
+    @pytest.fixture
+    def store(self, hdfs: Hdfs) -> HdfsStore:
+        return hdfs.store(hdfs.folder())
+
+    def test_a_lock_that_a_dead_writer_left_is_named(self, place: LeaseObject, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(store, "_PATIENCE", 0.0)
+        assert isinstance(place.store, HdfsStore)
+        lease = take(place)
+        lock = f"{place.store.folder}/leases/.plan-1.lease.json.pii-tracer-lock"
+        place.store.client.create(lock, b"")
+        with pytest.raises(Refused, match="cannot be confirmed: Locked") as caught:
+            lease.check()
+        assert str(caught.value.where).endswith(lock)
+        assert "delete the lock file" in str(caught.value.todo)
+        place.store.client.delete(lock)
+        lease.check()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""One runner a plan, for machines that share no disk: an object in S3 that is written on conditions only.
+"""One runner a plan, for machines that share no disk: an object in a store that is written on conditions only.
 
-- `If-None-Match: *` makes it, `If-Match: ETAG` changes it: of two who try at once the store takes one
-  (https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html). A store that takes writes whose
+- It is made where nothing is, and changed where nobody else changed it: of two who try at once the store takes one
+  (https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html of S3). A store that takes writes whose
   condition does not hold is found out before the lease is touched, and refused.
 - Its holder writes it anew all the time. Who wants it watches: when it has not changed for `silence_seconds` by the
   watcher's own monotonic clock, its holder is dead or cut off. No clock is compared with that of another machine.
@@ -28,7 +28,7 @@ from typing import Protocol
 
 from pydantic import Field, ValidationError
 
-from pii_tracer.lake.stores.base import Absent, Changed, ObjectStore, StoreError
+from pii_tracer.lake.stores.base import Absent, Changed, Content, ObjectStore, StoreError
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Refused
 from pii_tracer.run.journal import Clock
@@ -38,6 +38,7 @@ SILENCE_SECONDS = 90.0
 _WATCH_SECONDS = 1.0
 _MAX_BYTES = 64 * 1024
 _JSON = "application/json"
+_READS = 4  # before the last one
 _WRITES = 4  # one, and again where an earlier write of our own came in between
 
 
@@ -52,7 +53,7 @@ class History(Protocol):
         """Whether a record with this hash stands in it (`GENESIS` always does)."""
 
 
-class S3Holder(Frozen):
+class StoreHolder(Frozen):
     """The lease object. nonce: drawn for each taking; beat: counts its writes; head: of the journal by then."""
 
     pid: int
@@ -72,7 +73,7 @@ class _Unreachable(Refused):
 
 @dataclass(frozen=True)
 class _Seen:
-    holder: S3Holder
+    holder: StoreHolder
     etag: str
 
 
@@ -89,26 +90,33 @@ class LeaseObject:
         return f"{self.store.name}/{self.key}"
 
     def read(self) -> _Seen | None:
-        """What stands there now (S3 reads are strongly consistent); None where nothing does.
+        """What stands there now (stores read what was written last); None where nothing does.
 
         Raises:
             Refused: it cannot be read, or is not a lease.
         """
         try:
-            found = self.store.read(self.key, _MAX_BYTES + 1)
-            return _Seen(S3Holder.model_validate_json(found.data), found.etag)
+            found = self._content()
+            return _Seen(StoreHolder.model_validate_json(found.data), found.etag)
         except Absent:
             return None
         except StoreError as error:
             raise self._unreachable(error) from None
         except ValidationError:
             raise Refused(
-                "the lease in S3 cannot be read, so it is unknown who runs this plan",
+                "the lease cannot be read, so it is unknown who runs this plan",
                 where=self.name,
                 todo="make sure that no runner lives, then delete the object",
             ) from None
 
-    def write(self, holder: S3Holder, etag: str | None) -> str | None:
+    def _content(self) -> Content:
+        """Bytes and mark. Its holder writes it all the time, so that it may change while it is read."""
+        for _ in range(_READS):
+            with contextlib.suppress(Changed):
+                return self.store.read(self.key, _MAX_BYTES + 1)
+        return self.store.read(self.key, _MAX_BYTES + 1)
+
+    def write(self, holder: StoreHolder, etag: str | None) -> str | None:
         """Replace what has this etag (None: make it); returns the new etag, or None when somebody else was there.
 
         Raises:
@@ -178,21 +186,21 @@ class LeaseObject:
 
     def _unreachable(self, error: StoreError) -> _Unreachable:
         return _Unreachable(
-            f"the lease in S3 cannot be confirmed: {error.code}",
-            where=self.name,
-            todo="check the bucket, the credentials and the network, then resume",
+            f"the lease cannot be confirmed: {error.code}",
+            where=error.where or self.name,
+            todo=error.todo or "check the store, the credentials and the network, then resume",
         )
 
 
 @dataclass
-class S3Lease:
+class StoreLease:
     """A lease that is held and kept alive by a thread. Use as a context manager, or call `release`."""
 
     place: LeaseObject
     history: History
-    holder: S3Holder
+    holder: StoreHolder
     etag: str
-    took_over: S3Holder | None
+    took_over: StoreHolder | None
     _ended: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -215,7 +223,7 @@ class S3Lease:
         silence_seconds: float = SILENCE_SECONDS,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
-    ) -> S3Lease:
+    ) -> StoreLease:
         """Take the lease; one whose holder is silent is taken over after watching it for as long as it says.
 
         token_above: the highest token that the journal knows, so that tokens grow although somebody deletes the object.
@@ -234,7 +242,7 @@ class S3Lease:
                 where=place.name,
                 todo="resume with the state folder of that runner; if it is gone for good, plan again",
             )
-        holder = S3Holder(
+        holder = StoreHolder(
             pid=os.getpid(),
             host=socket.gethostname(),
             since=clock(),
@@ -295,7 +303,7 @@ class S3Lease:
             with contextlib.suppress(Refused):  # then it falls silent, which says the same a little later
                 self.place.write(last, self.etag)
 
-    def __enter__(self) -> S3Lease:
+    def __enter__(self) -> StoreLease:
         return self
 
     def __exit__(
@@ -325,7 +333,7 @@ def _watch(
 
 
 def who_holds(place: LeaseObject) -> str | None:
-    """Who holds the lease in S3, in words; None where nobody does. For people: takes and promises nothing.
+    """Who holds the lease in a store, in words; None where nobody does. For people: takes and promises nothing.
 
     A runner that died leaves its lease: only whoever watches it for a while can tell.
     """
@@ -336,15 +344,15 @@ def who_holds(place: LeaseObject) -> str | None:
     return _words(seen.holder) if seen and not seen.holder.released else None
 
 
-def _bytes(holder: S3Holder) -> bytes:
+def _bytes(holder: StoreHolder) -> bytes:
     return json.dumps(holder.model_dump(mode="json"), sort_keys=True).encode()
 
 
-def _words(holder: S3Holder) -> str:
+def _words(holder: StoreHolder) -> str:
     return f"process {holder.pid} on {holder.host}, since {holder.since.isoformat()}"
 
 
-def _held(holder: S3Holder | None, place: LeaseObject) -> Refused:
+def _held(holder: StoreHolder | None, place: LeaseObject) -> Refused:
     who = _words(holder) if holder else "another process"
     return Refused(
         f"this plan is already being run by {who}",

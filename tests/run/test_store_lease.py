@@ -1,4 +1,4 @@
-"""One runner a plan over S3: real conditional writes, real processes, answers that get lost."""
+"""One runner a plan over a store (S3): real conditional writes, real processes, answers that get lost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,13 @@ from pii_tracer.app.execution import run_lock
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.execution.run_lock import held
 from pii_tracer.app.settings import Settings
+from pii_tracer.lake.stores.base import Changed, Content
 from pii_tracer.lake.stores.s3.store import S3Store
 from pii_tracer.model.errors import Refused
 from pii_tracer.run.journal import GENESIS, Kind, utc_now
-from pii_tracer.run.s3.s3_lease import LeaseObject, S3Lease
+from pii_tracer.run.store_lease import LeaseObject, StoreLease
+from tests.kits.lease_kit import Told, Watch, take
+from tests.kits.memory_store import MemoryStore
 from tests.s3support import World, estate, standin, world
 
 __all__ = ["standin", "world"]
@@ -33,11 +35,11 @@ import sys
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.store import S3Store
 from pii_tracer.run.journal import utc_now
-from pii_tracer.run.s3.s3_lease import LeaseObject, S3Lease
-from tests.run.test_s3_lease import Told
+from pii_tracer.run.store_lease import LeaseObject, StoreLease
+from tests.kits.lease_kit import Told
 from tests.s3support import estate
 place = LeaseObject(S3Store(s3_clients(estate(sys.argv[1]))(None), sys.argv[2]), sys.argv[3])
-lease = S3Lease.acquire(place, Told(), utc_now, beat_seconds=0.1, silence_seconds=float(sys.argv[4]))
+lease = StoreLease.acquire(place, Told(), utc_now, beat_seconds=0.1, silence_seconds=float(sys.argv[4]))
 for line in sys.stdin:
     try:
         lease.check()
@@ -47,47 +49,9 @@ for line in sys.stdin:
 """
 
 
-@dataclass
-class Told:
-    """A journal as far as a lease sees it."""
-
-    heads: list[str] = field(default_factory=lambda: [GENESIS])
-
-    @property
-    def head(self) -> str:
-        return self.heads[-1]
-
-    def holds(self, head: str) -> bool:
-        return head in self.heads
-
-
-@dataclass
-class Watch:
-    """A watcher's time: time passes only by looking, and something may happen in it."""
-
-    meanwhile: Callable[[], None] = lambda: None
-    now: float = 0.0
-    slept: int = 0
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        self.slept += 1
-        self.meanwhile()
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def place(world: World) -> LeaseObject:
     return LeaseObject(S3Store(world.client(), world.new("leases")), "estate/plan-1.lease.json")
-
-
-def take(place: LeaseObject, history: Told | None = None, watch: Watch | None = None, **more: Any) -> S3Lease:
-    """A lease whose holder writes it only when told to."""
-    watch = watch or Watch()
-    more = {"beat_seconds": 1e6, **more}
-    return S3Lease.acquire(place, history or Told(), utc_now, sleep=watch.sleep, monotonic=watch.monotonic, **more)
 
 
 @pytest.fixture
@@ -129,7 +93,7 @@ def test_people_are_told_who_holds_it(place: LeaseObject, tmp_path: Path, monkey
         assert f"process {os.getpid()} on " in (run_lock.held_by(settings, folder) or "")
     assert run_lock.held_by(settings, folder) is None
     place.store.client.put_object(Bucket=place.store.bucket, Key=place.key, Body=b"{}")
-    assert (run_lock.held_by(settings, folder) or "").startswith("unknown: the lease in S3 cannot be read")
+    assert (run_lock.held_by(settings, folder) or "").startswith("unknown: the lease cannot be read")
     monkeypatch.undo()
     assert "unknown: " in (run_lock.held_by(settings, folder) or ""), "there is no estate file"
 
@@ -139,7 +103,7 @@ def test_a_second_runner_is_refused_as_soon_as_the_first_gives_a_sign(
 ) -> None:
     process = other(3600)
     with pytest.raises(Refused, match=f"process {process.pid} on "):
-        S3Lease.acquire(place, Told(), utc_now)
+        StoreLease.acquire(place, Told(), utc_now)
     assert asked(process) == "held"
 
 
@@ -148,7 +112,7 @@ def test_a_frozen_process_is_overtaken_and_fenced_when_it_wakes(
 ) -> None:
     process = other(1.0)
     os.kill(process.pid, signal.SIGSTOP)
-    with S3Lease.acquire(place, Told(), utc_now) as second:
+    with StoreLease.acquire(place, Told(), utc_now) as second:
         assert second.token == 2
         assert second.took_over is not None
         assert second.took_over.pid == process.pid
@@ -163,7 +127,7 @@ def test_a_killed_process_is_silent_and_taken_over(
     process = other(1.0)
     process.kill()
     process.wait()
-    with S3Lease.acquire(place, Told(), utc_now) as second:
+    with StoreLease.acquire(place, Told(), utc_now) as second:
         assert second.token == 2
 
 
@@ -185,7 +149,9 @@ def test_tokens_grow_and_a_released_lease_is_free_at_once(place: LeaseObject) ->
 def test_no_clock_of_another_machine_is_believed(place: LeaseObject) -> None:
     """The holder's clock is years behind or ahead: only whether it still writes counts."""
     for shift in (-10_000, 10_000):
-        first = S3Lease.acquire(place, Told(), lambda shift=shift: utc_now() + timedelta(days=shift), beat_seconds=1e6)  # type: ignore[misc]
+        first = StoreLease.acquire(
+            place, Told(), lambda shift=shift: utc_now() + timedelta(days=shift), beat_seconds=1e6
+        )  # type: ignore[misc]
         with pytest.raises(Refused, match="already being run"):
             take(place, watch=Watch(meanwhile=first.check))
         first.check()
@@ -194,7 +160,7 @@ def test_no_clock_of_another_machine_is_believed(place: LeaseObject) -> None:
 
 def test_of_two_who_see_the_same_silence_one_takes_over(place: LeaseObject) -> None:
     silent = take(place)
-    won: list[S3Lease] = []
+    won: list[StoreLease] = []
 
     def another_is_quicker() -> None:
         if watch.now >= silent.holder.silence_seconds:
@@ -337,11 +303,66 @@ def test_the_server_that_these_tests_run_on_refuses(place: LeaseObject) -> None:
     place.store.client.put_object(**where, IfMatch=etag)
 
 
-@pytest.mark.parametrize("wrong", ["bucket/prefix", "s3://b", "s3://Bucket/x", "s3://bucket/a b", "s3://bucket/../x y"])
-def test_a_place_that_is_none_is_refused_in_the_estate_file(wrong: str) -> None:
+class Busy(MemoryStore):
+    """A store whose object changes while it is read, for some reads."""
+
+    changes = 0
+
+    def read(self, key: str, at_most: int) -> Content:
+        self.changes -= 1
+        if self.changes >= 0:
+            raise Changed("written while it was read", "Changed", where=key)
+        return super().read(key, at_most)
+
+
+def test_one_that_is_written_while_it_is_read_is_read_again() -> None:
+    store = Busy()
+    place = LeaseObject(store, "k")
+    with take(place):
+        store.changes = 3
+        assert place.read() is not None
+        store.changes = 100
+        with pytest.raises(Refused, match="cannot be confirmed: Changed"):
+            place.read()
+        store.changes = 0
+
+
+BUCKET, CONTAINER = "gs://bucket", "abfss://box@account.dfs.core.windows.net"
+DECLARED: dict[str, Any] = {
+    "hdfs": [{"namenode": "hdfs://nn:8020", "webhdfs": "http://nn:9870", "user": "lake"}],
+    "object_stores": [{"store": store, "places": [{"prefix": "x"}]} for store in (BUCKET, CONTAINER)],
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "bucket/prefix",
+        "s3://b",
+        "s3://Bucket/x",
+        "s3://bucket/a b",
+        "s3://bucket/../x y",
+        "s3://bucket/../x",
+        "gs://bucket/./x",
+        "abfss://box/x",
+        "wasbs://box@account.blob.core.windows.net/x",
+        "file:///leases",
+        "hdfs:///leases",
+        "gs://other/x",
+        "abfss://other@account.dfs.core.windows.net/x",
+        "hdfs://other:8020/x",
+    ],
+)
+def test_a_place_that_is_none_or_is_not_declared_is_refused_in_the_estate_file(wrong: str) -> None:
     with pytest.raises(ValidationError):
-        estate("http://127.0.0.1:1", lease=wrong)
-    assert estate("http://127.0.0.1:1", lease="s3://bucket/prefix").lease == "s3://bucket/prefix"
+        estate("http://127.0.0.1:1", lease=wrong, **DECLARED)
+
+
+@pytest.mark.parametrize(
+    "place", ["s3://bucket/prefix", f"{BUCKET}/a/b", f"{CONTAINER}/x", "hdfs://nn:8020/ops/leases"]
+)
+def test_a_place_in_a_declared_store_is_taken(place: str) -> None:
+    assert estate("http://127.0.0.1:1", lease=place, **DECLARED).lease == place
 
 
 def test_the_command_line_holds_both_leases(world: World, tmp_path: Path) -> None:
