@@ -94,17 +94,6 @@ def place_at(folder: AnyPlace, path: str) -> AnyPlace:
     return Path(path) if isinstance(folder, Path) else folder.placed(path)
 
 
-def files_in(folder: AnyPlace) -> list[AnyPlace]:
-    """Files directly in a folder, sorted by name.
-
-    Raises:
-        FileNotFoundError: there is no folder.
-    """
-    if not isinstance(folder, Path):
-        return sorted(folder.iterdir(), key=str)
-    return sorted((path for path in folder.iterdir() if path.is_file()), key=str)
-
-
 def files_below(folder: AnyPlace) -> list[Listed]:
     """Every file below a folder, hidden ones included, sorted; links are not followed."""
     if not isinstance(folder, Path):

@@ -6,7 +6,7 @@ import hashlib
 import mmap
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +61,6 @@ class FileLook:
 def scan_tree(
     root: Path,
     patterns: Patterns,
-    on_file: Callable[[FileScan], None] | None = None,
     without: Collection[Path] = (),
     searchers: Searchers = THREADS,
 ) -> TreeScan:
@@ -69,7 +68,7 @@ def scan_tree(
 
     Cut bounds of files in which nothing of the person stands are left out (`without_explained`).
 
-    on_file: called after each file. without: folders below that are looked at in their own right.
+    without: folders below that are looked at in their own right.
 
     Raises:
         ScanError: the folder is missing or cannot be listed.
@@ -78,8 +77,6 @@ def scan_tree(
     found = (f for f in walk_files(root) if not any(f[1].is_relative_to(folder) for folder in without))
     for _, result in searchers.search(FileLook(root), found, patterns):
         files.append(result)
-        if on_file is not None:
-            on_file(result)
     return TreeScan(root=str(root), files=without_explained(root, files))
 
 

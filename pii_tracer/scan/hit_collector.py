@@ -225,11 +225,11 @@ class Collector:
             for name, _ in terms:  # the whole text names the columns: it says the same wherever it stands again
                 self._remember(name, data, start)
 
-    def terms(self, text: bytes, *, tiny: bool = False, whole: Whole | None = None, cut: bool = False) -> Counter[Term]:
+    def terms(self, text: bytes, *, whole: Whole | None = None, cut: bool = False) -> Counter[Term]:
         """What stands in a piece of decoded text, weak values included."""
         parts = self.patterns.parts(text)
         found = self._ended(text, whole=whole, cut=cut, parts=parts)
-        found.update((m.key_set, m.form) for m in self._bounded(text, tiny=tiny, whole=whole, parts=parts))
+        found.update((m.key_set, m.form) for m in self._bounded(text, tiny=False, whole=whole, parts=parts))
         return found
 
     def text(

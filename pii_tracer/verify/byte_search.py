@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -71,7 +71,6 @@ def verify_bytes(
     copy: Copy,
     patterns: Patterns,
     root: Path,
-    on_file: Callable[[FileScan], None] | None = None,
     searchers: Searchers = THREADS,
 ) -> ByteVerdict:
     """Search every file under `root`, the folder that holds everything of the copy.
@@ -84,7 +83,7 @@ def verify_bytes(
         ScanError: the folder is missing or cannot be listed.
     """
     patterns = patterns.comparing(key_columns(copy.places, root))
-    scanned = scan_tree(root, patterns, on_file, searchers=searchers)
+    scanned = scan_tree(root, patterns, searchers=searchers)
     others = with_columns_made(copy.other_keys, root)
     if copy.mask is None:
         verdict = judge(copy, str(root), scanned.files, others)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from pii_tracer import __version__
 from pii_tracer.readiness.findings import SUMMARIES, Finding, FindingKind, Level
 from pii_tracer.readiness.reading import Readiness
 from reports.escape import visible
-from reports.exchange.sarif import SCHEMA, file_uri, message_text
+from reports.exchange.sarif import file_uri, log_of_run, message_text, rule_of
 
 _LEVELS = {Level.BLOCKING: "error", Level.WARNING: "warning", Level.NOTE: "note"}
 _INDEXES = {kind: number for number, kind in enumerate(FindingKind)}
@@ -17,28 +15,13 @@ _INDEXES = {kind: number for number, kind in enumerate(FindingKind)}
 
 def render_readiness_sarif(found: Readiness, estate_file: str) -> str:
     """One run with one artifact, the estate file; sorted, indented JSON."""
-    run = {
-        "tool": {
-            "driver": {"name": "pii-tracer", "semanticVersion": __version__, "rules": [_rule(k) for k in FindingKind]}
-        },
-        "automationDetails": {"id": f"pii-tracer-readiness/{visible(found.estate)}/"},
-        "artifacts": [{"location": {"uri": file_uri(estate_file)}, "roles": ["analysisTarget"]}],
-        "results": [_result(finding, estate_file) for finding in found.findings],
-        "columnKind": "unicodeCodePoints",
-        "properties": {"score": found.score.points, "ready": found.ready, "reading": found.number},
-    }
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
-
-
-def _rule(kind: FindingKind) -> dict[str, Any]:
-    return {
-        "id": kind.value,
-        "name": "".join(part.capitalize() for part in kind.value.split("_")),
-        "shortDescription": {"text": SUMMARIES[kind]},
-        "fullDescription": {"text": SUMMARIES[kind]},
-        "defaultConfiguration": {"level": "warning"},
-    }
+    return log_of_run(
+        f"pii-tracer-readiness/{visible(found.estate)}/",
+        [rule_of(kind.value, SUMMARIES[kind], "warning") for kind in FindingKind],
+        [_result(finding, estate_file) for finding in found.findings],
+        {"score": found.score.points, "ready": found.ready, "reading": found.number},
+        {"location": {"uri": file_uri(estate_file)}, "roles": ["analysisTarget"]},
+    )
 
 
 def _result(finding: Finding, estate_file: str) -> dict[str, Any]:

@@ -8,52 +8,71 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
 from pii_tracer import __version__
-from pii_tracer.review.policy import Level, Rule
+from pii_tracer.review.policy import Level
 from pii_tracer.review.policy_check import CheckReport, Located
 from reports.escape import visible
 
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Level.DENY: "error", Level.WARN: "warning"}
 
 
 def render_sarif(report: CheckReport) -> str:
     """One run with one artifact, the plan file; sorted, indented JSON."""
     indexes = {rule.id: n for n, rule in enumerate(report.rules)}
-    driver = {
-        "name": "pii-tracer",
-        "semanticVersion": __version__,
-        "rules": [_rule(rule) for rule in report.rules],
-    }
     artifact = {
         "location": {"uri": file_uri(report.plan_file)},
         "roles": ["analysisTarget"],
         "hashes": {"sha-256": report.digest.removeprefix("sha256:")},
     }
-    run = {
-        "tool": {"driver": driver},
+    return log_of_run(
         # a category of its own, so that two plans of one commit do not replace each other's results
-        "automationDetails": {"id": f"pii-tracer/{visible(report.plan_id)}/"},
-        "artifacts": [artifact],
-        "results": [_result(item, indexes, report) for item in report.findings],
+        f"pii-tracer/{visible(report.plan_id)}/",
+        [rule_of(rule.id, rule.summary) for rule in report.rules],
+        [_result(item, indexes, report) for item in report.findings],
+        {"planId": visible(report.plan_id), "complete": report.complete},
+        artifact,
+    )
+
+
+def log_of_run(
+    category: str,
+    rules: Sequence[Mapping[str, Any]],
+    results: Sequence[Mapping[str, Any]],
+    properties: Mapping[str, Any],
+    artifact: Mapping[str, Any] | None = None,
+) -> str:
+    """A log with one run; sorted, indented JSON.
+
+    category: what a later run replaces. rules: as of `rule_of`; artifact: the one file that all results lie in.
+    """
+    run: dict[str, Any] = {
+        "tool": {"driver": {"name": "pii-tracer", "semanticVersion": __version__, "rules": rules}},
+        "automationDetails": {"id": category},
+        "results": results,
         "columnKind": "unicodeCodePoints",
-        "properties": {"planId": visible(report.plan_id), "complete": report.complete},
+        "properties": properties,
     }
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    if artifact is not None:
+        run["artifacts"] = [artifact]
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def rule_of(id_: str, summary: str, level: str = "error") -> dict[str, Any]:
+    """A rule. level: of a result that has none."""
     return {
-        "id": rule.id,
-        "name": "".join(part.capitalize() for part in rule.id.split("-")),
-        "shortDescription": {"text": rule.summary},
-        "fullDescription": {"text": rule.summary},
-        "defaultConfiguration": {"level": "error"},
+        "id": id_,
+        "name": "".join(part.capitalize() for part in re.split("[-_]", id_)),
+        "shortDescription": {"text": summary},
+        "fullDescription": {"text": summary},
+        "defaultConfiguration": {"level": level},
     }
 
 

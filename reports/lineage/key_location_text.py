@@ -24,9 +24,9 @@ from reports.escape import visible
 _STYLES = {Carries.UNKNOWN: "bold red", Carries.AGGREGATE: "yellow", Carries.NONE: "dim"}
 
 
-def print_carriage(found: SubjectWhereabouts, console: Console | None = None) -> None:
+def print_carriage(found: SubjectWhereabouts) -> None:
     """The table of one kind of subject, and in words what is unknown, mixed, bridged or aggregated."""
-    console = console or Console(highlight=False)
+    console = Console(highlight=False)
     console.print(_headline(found))
     table = Table("table, and its columns", "found by", "holds", box=None, header_style="bold", pad_edge=False)
     table.columns[0].ratio = 1
@@ -42,9 +42,9 @@ def print_carriage(found: SubjectWhereabouts, console: Console | None = None) ->
             console.print(note)
 
 
-def print_witnesses(one: Whereabouts, console: Console | None = None) -> None:
+def print_witnesses(one: Whereabouts) -> None:
     """One dataset in full: every column, every category, and the edges that are the witness for it."""
-    console = console or Console(highlight=False)
+    console = Console(highlight=False)
     console.print(Text.assemble((visible(one.table), "bold"), ": ", _by(one), " – ", visible(one.reason)))
     console.print(Text("lineage: " + visible(" → ".join(one.lineage)), style="dim"))
     for note in _notes(one):

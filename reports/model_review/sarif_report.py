@@ -6,38 +6,23 @@ https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html, 3.35 for suppr
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any
 
-from pii_tracer import __version__
 from pii_tracer.model.model_review import SUMMARIES, FindingKind, ModelReview, ReviewFinding
 from reports.escape import visible
-from reports.exchange.sarif import SCHEMA, file_uri, message_text
+from reports.exchange.sarif import file_uri, log_of_run, message_text, rule_of
 
 _RULES = tuple(FindingKind)
 
 
 def render_sarif(review: ModelReview) -> str:
     """One run; sorted, indented JSON. Findings about the whole repository have no location."""
-    rules = [
-        {
-            "id": kind.value,
-            "name": "".join(part.capitalize() for part in kind.value.split("-")),
-            "shortDescription": {"text": SUMMARIES[kind]},
-            "fullDescription": {"text": SUMMARIES[kind]},
-            "defaultConfiguration": {"level": "error"},
-        }
-        for kind in _RULES
-    ]
-    run = {
-        "tool": {"driver": {"name": "pii-tracer", "semanticVersion": __version__, "rules": rules}},
-        "automationDetails": {"id": "pii-tracer/review/"},
-        "results": [_result(finding) for finding in review.findings],
-        "columnKind": "unicodeCodePoints",
-        "properties": {"base": review.base, "head": review.head, "denied": review.denied},
-    }
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+    return log_of_run(
+        "pii-tracer/review/",
+        [rule_of(kind.value, SUMMARIES[kind]) for kind in _RULES],
+        [_result(finding) for finding in review.findings],
+        {"base": review.base, "head": review.head, "denied": review.denied},
+    )
 
 
 def _result(finding: ReviewFinding) -> dict[str, Any]:

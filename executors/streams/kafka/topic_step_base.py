@@ -237,14 +237,14 @@ class TopicWork:
             raise RunError("the topic has more partitions than planned", where=self.where, todo="make a new plan")
         _ = self.matcher
 
-    def records(self, *, committed: bool = False, topic: str | None = None) -> Iterator[tuple[Record, bool]]:
+    def records(self, *, committed: bool = False) -> Iterator[tuple[Record, bool]]:
         """Every record, and whether it is the person's.
 
         Raises:
             RunError: one is not encoded as declared: it can be anybody's.
         """
-        name = topic or self.topic.name
-        for record in read_topic(self.settings, name, range(self.parameters.partitions), committed=committed):
+        partitions = range(self.parameters.partitions)
+        for record in read_topic(self.settings, self.topic.name, partitions, committed=committed):
             try:
                 yield record, self.matcher.matches(record)
             except Undecodable as error:

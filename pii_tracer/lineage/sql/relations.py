@@ -101,9 +101,9 @@ class Field:
             yield from alt.deps
 
 
-def constant(name: str, expression: exp.Expression | None = None) -> Field:
+def constant(name: str) -> Field:
     """A column that comes from no table."""
-    return Field(name, (Alt(expression, ()),))
+    return Field(name, (Alt(None, ()),))
 
 
 class Relation:

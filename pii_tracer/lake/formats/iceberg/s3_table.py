@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
@@ -16,9 +15,6 @@ from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.stores.s3.table_reading import Looked, judged
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
-
-if TYPE_CHECKING:
-    pass
 
 NOT_HERE = "its catalog points at a metadata file outside of S3: have its metadata written in its folder"
 
