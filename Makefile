@@ -24,7 +24,7 @@ SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-erase bench-estimate bench-lineage bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-storm bench-surgery bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-erase bench-estimate bench-lineage bench-month bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-storm bench-surgery bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -201,6 +201,9 @@ bench-lineage: setup ## the lineage graph with a million columns, and the SQL pa
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt rustworkx sqllineage openlineage-sql
 	$(BIN)/python -m tests.benchmarks.bench_lineage
 	$(BIN)/python -m tests.benchmarks.bench_harvest
+
+bench-month: setup ## a month of 10,000 requests a day through the request store: which deadlines are kept, what a day costs
+	$(BIN)/python -m tests.benchmarks.bench_month
 
 bench-storage: setup ## how fast object versions are listed and deleted, beside what the server can take
 	$(BIN)/python -m tests.benchmarks.bench_storage
