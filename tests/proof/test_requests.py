@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -47,12 +47,12 @@ def several(*ids: str) -> ErasurePlan:
     )
 
 
-def ran(folder: Path, made: ErasurePlan) -> Ran:
+def ran(folder: Path, made: ErasurePlan, notes: Mapping[str, Any] | None = None) -> Ran:
     """A finished run of a plan, as far as attesting looks at it."""
     state = folder / "state"
     place = RunFolder(state / "runs" / made.plan_id)
     place.path.mkdir(parents=True)
-    given = proven(place.path, made)
+    given = proven(place.path, made, notes)
     (folder / "approval.json").write_bytes(given.approvals[0])
     put_journal(place.journal, given.journal)
     info = RunInfo(
