@@ -38,18 +38,20 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
     for state in inventory.tables:
         if state.dataset not in known:
             known_then = f"{NO_COPY}{state.dataset.name}" if state.dataset in told else None
-            places.append((state.dataset, known_then or f"{SINCE}{state.table or state.dataset.name}"))
+            since = f"{SINCE}{looks.patterns.mask(state.table or state.dataset.name)}"  # nobody refused such a name yet
+            places.append((state.dataset, known_then or since))
     verdicts = []
     for dataset, name in places:
         place = paths.real_path(dataset)
         if place is None or not place.exists() or (only is not None and name not in only):
             continue
         patterns = looks.patterns_at(dataset)
-        verdicts.append(look_past(name, str(place), scan_tree(place, patterns, searchers=looks.searchers).files))
+        root = looks.patterns.mask(str(place))
+        verdicts.append(look_past(name, root, scan_tree(place, patterns, searchers=looks.searchers).files))
     for name, file in lone_files(plan, inventory, looks.patterns):
         if only is None or name in only:
             found = scan_tree(file, looks.patterns, searchers=looks.searchers).files if file.exists() else ()
-            verdicts.append(look_past(name, str(file.parent), found))
+            verdicts.append(look_past(name, looks.patterns.mask(str(file.parent)), found))
     if only is not None and {verdict.copy_id for verdict in verdicts} >= set(only):
         return tuple(verdicts)
     new = [place for place in inventory.remote if place.dataset not in known]
@@ -90,7 +92,8 @@ def _in_s3(looks: Verification, new: Sequence[RemotePlace]) -> Iterator[ByteVerd
     """What was examined in S3, and places there that have come since."""
     examined = [(s3_place(i.dataset), no_copy_name(i)) for i in looks.plan.examined]
     places = [(place, name) for place, name in examined if place is not None]
-    places += [(place.location, f"{SINCE}{', '.join(place.tables) or place.dataset.name}") for place in new]
+    mask = looks.patterns.mask
+    places += [(place.location, f"{SINCE}{mask(', '.join(place.tables) or place.dataset.name)}") for place in new]
     if places:
         from pii_tracer.app.s3_places import elsewhere
 
