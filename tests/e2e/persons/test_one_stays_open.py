@@ -4,6 +4,7 @@ with the reason, and the next plan erases her."""
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,7 @@ def write(folder: Path, name: str, *numbers: int) -> None:
 def settings(spark: Any, tmp_path: Path) -> Settings:
     """Six users in a folder, and a folder made of it. Three of them asked."""
     for name in ("users", "visits"):
+        spark.sql(f"DROP TABLE IF EXISTS app.{name}")
         write(tmp_path / "w" / name, "a.parquet", *range(6))
     estate = yaml.safe_load(declared("w", {"app.users": "parquet", "app.visits": "parquet"}) + SUBJECT)
     (tmp_path / "pii-tracer.yaml").write_text(yaml.safe_dump(estate | {"spark": small_spark()}))
@@ -110,7 +112,9 @@ def suppressed(settings: Settings) -> set[str]:
     return {entry["subject"] for entry in map(json.loads, lines) if not entry.get("open")}
 
 
-def test_who_is_written_again_stays_open_alone(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_written_again_stays_open_alone(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     visits = settings.base / "w" / "visits"
     when(monkeypatch, "c-app.visits/0", lambda: write(visits, "late.parquet", 1))
     key, place = str(settings.state / "keys" / "attest.pem.pub"), ["--state", str(settings.state)]
@@ -123,6 +127,7 @@ def test_who_is_written_again_stays_open_alone(settings: Settings, monkeypatch: 
 
     plan = approved(settings)
     code, result = applied(settings, plan)
+    assert "Attested: 2 of 3 requests; 1 stays open: R-1" in capsys.readouterr().out
     asked = {r.id: r.subject for r in load_plan(plan).plan.requests}
     assert (code, result["state"], result["open_requests"]) == (9, "partial", ["R-1"]), result
     assert {item["copy"] for item in result["residue"]} == {"c-app.visits"}
@@ -149,6 +154,8 @@ def test_who_is_written_again_stays_open_alone(settings: Settings, monkeypatch: 
     assert there == {("R-0", "erased"), ("R-1", "deferred"), ("R-2", "erased")}
     assert leaks(Person((MAILS[1], str(KEYS[1]))), [settings.state]) == []
 
+    assert cli(settings, "verify", str(plan)) == 9
+    assert "of 1 of 3 requests: R-1" in capsys.readouterr().out
     assert closed(result) == 2
     assert manifest_path(plan).exists()
     monkeypatch.undo()
@@ -161,3 +168,22 @@ def test_who_is_written_again_stays_open_alone(settings: Settings, monkeypatch: 
     assert rows(visits) == rows(settings.base / "w" / "users") == set(KEYS[3:])
     assert closed(result) == 0
     assert not manifest_path(plan).exists()
+
+
+def test_once_it_is_gone_the_same_run_attests_her_too(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Residue in what is no copy: its owner removes it, and the run looks again."""
+    late = settings.base / "w" / "late"
+    when(monkeypatch, "c-app.visits/99", lambda: write(late, "a.parquet", 2))
+    code, result = applied(settings, approved(settings))
+    asked = {r.id: r.subject for r in load_plan(next(settings.state.glob("plans/*.plan.json"))).plan.requests}
+    assert (code, result["open_requests"]) == (9, ["R-2"]), result
+    assert states(settings) == {"R-0": "erased", "R-1": "erased", "R-2": "carried_over"}
+    assert suppressed(settings) == {asked["R-0"], asked["R-1"]}
+    shutil.rmtree(late)
+    assert run(["resume", result["plan_id"], "--state", str(settings.state)]) == 0
+    assert set(states(settings).values()) == {"erased"}
+    assert suppressed(settings) == set(asked.values())
+    folder, key = settings.state / "runs" / result["plan_id"], str(settings.state / "keys" / "attest.pem.pub")
+    for name in asked:
+        envelope = str(folder / "requests" / name / "attestation.json")
+        assert run(["attest", "verify", envelope, "--key", key]) == 0
