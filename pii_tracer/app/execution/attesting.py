@@ -89,12 +89,12 @@ def attest_run(
     places = {folder.attestation: None} | {folder.attestation_of(r): r for r in answered if len(asked) > 1}
     recover(places, log, plan_id)
     roots = {evidence: _kept_root(ran, evidence, still) for evidence in {*map(evidence_of, places)}}
-    missing = [envelope for envelope in places if not _attested(ran, envelope, roots[evidence_of(envelope)])]
+    missing = {envelope for envelope in places if not _attested(ran, envelope, roots[evidence_of(envelope)])}
     if missing:
         basis = basis_of(_proven(ran, verdict, elsewhere, still), nonce=_nonces(ran, roots[folder.evidence]))
         if basis.root != roots[folder.evidence]:  # it is written anew, and nothing stands any more that rests on it
-            missing = [e for e in places if e in missing or evidence_of(e) == folder.evidence]
-        _publish(ran, basis, {envelope: places[envelope] for envelope in missing}, log)
+            missing |= {envelope for envelope in places if evidence_of(envelope) == folder.evidence}
+        _publish(ran, basis, {envelope: places[envelope] for envelope in places if envelope in missing}, log)
     return folder.attestation
 
 

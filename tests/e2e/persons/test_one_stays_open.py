@@ -20,9 +20,10 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.proof.attestation_verifier import requests_of
 from pii_tracer.proof.deletion_log import DeletionLog, Selection
+from pii_tracer.proof.open_requests import left_in
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import load_plan
-from pii_tracer.run.journal import Journal, Kind, Record
+from pii_tracer.run.journal import Journal, Kind, Record, parse
 from tests.cli.small import declared
 from tests.intake.places import ago, opened, took
 from tests.leaks import Person, leaks
@@ -170,20 +171,27 @@ def test_who_is_written_again_stays_open_alone(
     assert not manifest_path(plan).exists()
 
 
-def test_once_it_is_gone_the_same_run_attests_her_too(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Residue in what is no copy: its owner removes it, and the run looks again."""
-    late = settings.base / "w" / "late"
-    when(monkeypatch, "c-app.visits/99", lambda: write(late, "a.parquet", 2))
+def test_what_comes_after_the_last_step_is_told_apart_too(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a copy that was verified already, and in what is no copy: of that its owner removes it, and the run looks
+    again."""
+    late, visits = settings.base / "w" / "late", settings.base / "w" / "visits"
+
+    def somebody() -> None:
+        write(late, "a.parquet", 2)
+        write(visits, "late.parquet", 1)
+
+    when(monkeypatch, "suppression/", somebody)
     code, result = applied(settings, approved(settings))
     asked = {r.id: r.subject for r in load_plan(next(settings.state.glob("plans/*.plan.json"))).plan.requests}
-    assert (code, result["open_requests"]) == (9, ["R-2"]), result
-    assert states(settings) == {"R-0": "erased", "R-1": "erased", "R-2": "carried_over"}
-    assert suppressed(settings) == {asked["R-0"], asked["R-1"]}
+    assert (code, result["open_requests"]) == (9, ["R-1", "R-2"]), result
+    assert states(settings) == {"R-0": "erased", "R-1": "carried_over", "R-2": "carried_over"}
+    assert suppressed(settings) == {asked["R-0"]}
     shutil.rmtree(late)
-    assert run(["resume", result["plan_id"], "--state", str(settings.state)]) == 0
-    assert set(states(settings).values()) == {"erased"}
-    assert suppressed(settings) == set(asked.values())
+    assert run(["resume", result["plan_id"], "--state", str(settings.state)]) == 9
+    assert states(settings) == {"R-0": "erased", "R-1": "carried_over", "R-2": "erased"}
+    assert suppressed(settings) == {asked["R-0"], asked["R-2"]}
     folder, key = settings.state / "runs" / result["plan_id"], str(settings.state / "keys" / "attest.pem.pub")
-    for name in asked:
+    assert left_in(parse((folder / "journal.jsonl").read_bytes())[0]) == {asked["R-1"]}
+    for name in ("R-0", "R-2"):
         envelope = str(folder / "requests" / name / "attestation.json")
         assert run(["attest", "verify", envelope, "--key", key]) == 0
