@@ -338,7 +338,7 @@ def _proofs(ran: Ran, log: DeletionLog, attestation: Path | None) -> Proofs:
         plan_digest=ran.loaded.digest,
         approved_by=", ".join(f"{a.predicate.approver}, {a.predicate.role}" for a in ran.approvals) or None,
         merkle_root=_root(attestation),
-        log_entries=len(log.entries()),
+        log_entries=log.count(),
         deletion_log=str(log.path),
         attestation=str(attestation) if attestation else None,
         report=str(ran.folder.report),
