@@ -14,16 +14,23 @@ from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.model.plan import HELD, ErasurePlan
 from pii_tracer.scan.hits import Reading
+from pii_tracer.verify.persons_left import NOBODY, PersonsLeft
 from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
 
 
 @dataclass(frozen=True)
 class PlanVerification:
-    """What a look for the persons of a plan found."""
+    """What a look for the persons of a plan found. left: of whom."""
 
     plan: ErasurePlan
     verdict: RunVerdict
     reading: Reading = field(default_factory=Reading)
+    left: PersonsLeft = NOBODY
+
+    @property
+    def open_requests(self) -> tuple[str, ...]:
+        """Requests of persons of whom something is left; all of them where that may be anybody's."""
+        return tuple(sorted(request.id for request in self.plan.requests if request.subject in self.left.persons))
 
     @property
     def exit_code(self) -> ExitCode:
@@ -47,6 +54,7 @@ class PlanVerification:
             "copies_erased": sum(c.id in erased for c in counted),
             "copies_exempt": plan.totals.exempt,
             "residue": [r.as_json() for r in residue],
+            "open_requests": list(self.open_requests),
             "unverified": list(verdict.unverified),
             "not_asked": list(verdict.not_asked),
             "reading": self.reading.model_dump(mode="json"),
@@ -71,6 +79,7 @@ def verify(
     """
     from executors.engine.spark_session import open_session
     from executors.stores.connectors import stores_of
+    from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
     from pii_tracer.app.planning.plan_files import manifest_path
     from pii_tracer.app.verification import Verification
     from pii_tracer.review.plan_file import load_plan
@@ -106,13 +115,15 @@ def verify(
         warn=show.warn,
         ledger=None if read_all else ledger_of(settings, estate, show.warn),
     )
-    verdicts = []
+    verdicts, whose = [], ResidueOfPersons(verification)
     show.stage("verify: rows and bytes")
     for copy in plan.copies:
         if copy.strategy in (Strategy.EXEMPT, Strategy.CONFIRM):
             continue  # what a hold keeps is no residue, and nobody can look into a backup
         show.step(copy.id)
-        verdicts.append(verification.look(copy))
+        verdicts.append(whose.told_apart(copy, verification.look(copy)))
     show.step("datasets that are no copies")
-    verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in verification.elsewhere()]
-    return PlanVerification(plan, RunVerdict(copies=tuple(verdicts)), verification.whole_reading())
+    elsewhere = verification.elsewhere()
+    left = whose.left(RunVerdict(copies=tuple(verdicts)), elsewhere)
+    verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in elsewhere]
+    return PlanVerification(plan, RunVerdict(copies=tuple(verdicts)), verification.whole_reading(), left)

@@ -5,20 +5,19 @@ It stands here because it joins what may not know each other: the verifier, the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app import vault_inventories
 from pii_tracer.app.aws_refusals import unreadable
-from pii_tracer.app.changes_since_plan import declared_since, lone_files, object_places, unseen
 from pii_tracer.app.others_counted import OBJECTS, counted_by_spark, counting_of
+from pii_tracer.app.persons_apart.values_by_person import PartOfPatterns, each_person, without_persons
 from pii_tracer.app.work_pace import Pace
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.lake.stores.base import ObjectStore, StoreError
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
@@ -30,17 +29,15 @@ from pii_tracer.model.datasets import (
     KeySet,
 )
 from pii_tracer.model.errors import EstateError, ScanError
-from pii_tracer.model.locations import S3Location, in_place, is_hdfs, object_prefix, s3_place
+from pii_tracer.model.locations import S3Location, in_place, is_hdfs, object_prefix
 from pii_tracer.model.other_numbers import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.file_fingerprints import fingerprint
-from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.hits import Reading
 from pii_tracer.scan.known_bytes import LedgerSearchers
 from pii_tracer.scan.scan_ledger import ScanLedger
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import (
-    look_past,
     verify_bytes,
     verify_objects,
     with_uploads,
@@ -51,19 +48,16 @@ from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
 from pii_tracer.verify.streams.kafka.retention_losses import compare_topic
 from pii_tracer.verify.verdicts import (
-    NO_COPY,
-    SINCE,
     Baseline,
     Bystanders,
     ByteVerdict,
     CopyVerdict,
-    no_copy_name,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pii_tracer.lake.inventory import Inventory, ObjectVersion, RemotePlace
+    from pii_tracer.lake.inventory import ObjectVersion
     from pii_tracer.lake.stores.s3.object_versions import S3Client, VersionBytes
     from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook
     from pii_tracer.verify.stores.stored_files import PlaceLook
@@ -78,6 +72,7 @@ class Verification:
     """Looks at copies for one plan. spark: opens the session when rows are read. written, told: from the journal.
 
     warn: is told where Spark's executors search no bytes though there is a cluster. ledger: what earlier scans found.
+    whole: the patterns of all persons, where this looks for a part of them, or for each apart (by_person).
     """
 
     plan: ErasurePlan
@@ -91,11 +86,16 @@ class Verification:
     baselines: dict[str, Baseline] = field(default_factory=dict)
     warn: Callable[[str], None] = lambda told: None
     ledger: ScanLedger | None = None
+    whole: Patterns | None = None
+    by_person: bool = False
 
     def __post_init__(self) -> None:
         self.searchers = LedgerSearchers(self.ledger, searchers_of(self.estate.spark, self.spark, self.warn))
         self._reading = Reading()
-        self.patterns = build_patterns(self.keys, file_keys(self.estate.parquet_encryption, self.base))
+        if self.whole is None:
+            self.patterns = build_patterns(self.keys, file_keys(self.estate.parquet_encryption, self.base))
+        else:
+            self.patterns = PartOfPatterns(each_person(self.keys) if self.by_person else self.keys, self.whole)
 
     def whole_reading(self) -> Reading:
         """How files came to be searched, of copies and of what is none."""
@@ -146,7 +146,7 @@ class Verification:
             if vault_inventories.in_vault(copy):
                 return CopyVerdict(copy_id=copy.id, bytes=vault_inventories.look(self.plan, copy, self.told))
             if copy.kind in OBJECTS:
-                return CopyVerdict(copy_id=copy.id, bytes=self._objects(copy))
+                return CopyVerdict(copy_id=copy.id, bytes=self.objects(copy))
             if copy.kind is CopyKind.TOPIC:
                 seen = self._topic(copy)
                 before = self.baselines.get(copy.id)
@@ -178,9 +178,10 @@ class Verification:
 
     def _patterns(self, copy: Copy) -> Patterns:
         """What is looked for in a copy, and in what hangs from a table in the same place."""
-        return self._patterns_at(copy.dataset, copy.location)
+        return self.patterns_at(copy.dataset, copy.location)
 
-    def _patterns_at(self, *places: DatasetId | str) -> Patterns:
+    def patterns_at(self, *places: DatasetId | str) -> Patterns:
+        """What is looked for at these places of one thing, without another system's numbers."""
         return self.patterns.leaving_out(no_keys_at(self.plan.not_keys, *places))
 
     def _s3_table(self, copy: Copy, place: S3Location) -> CopyVerdict:
@@ -228,7 +229,8 @@ class Verification:
         look = hdfs_places.look if is_hdfs(copy.location) else stored_places.look
         return look(self.estate, copy, self._patterns(copy))
 
-    def _objects(self, copy: Copy) -> ByteVerdict:
+    def objects(self, copy: Copy) -> ByteVerdict:
+        """The verdict on every version in a place of a bucket. Raises `ScanError`, `EstateError` where that fails."""
         with self.bucket(copy):
             verdict = verify_objects(copy, self._patterns(copy), self._versions(copy))
         uploads, refused = self._uploads(copy)
@@ -321,77 +323,20 @@ class Verification:
             )
         return {(self.patterns.mask(f.path), f.sha256) for f in fingerprint(Path(copy.location))} != seen
 
-    def elsewhere(self) -> tuple[ByteVerdict, ...]:
-        """What is no copy, looked at: datasets that were examined (whoever was not there may have come), and those
-        that have come into being since.
+    def elsewhere(self, only: Collection[str] | None = None) -> tuple[ByteVerdict, ...]:
+        """What is no copy, looked at (`look_beside`)."""
+        from pii_tracer.app.beside_copies.look_beside import look_beside
 
-        Short numbers do not count here: lineage connects no column of these datasets with the person.
+        return look_beside(self, only)
+
+    def of_each_person(self) -> Verification:
+        """The same look at bytes, in which residue names the person whose it is. Rows are those of all."""
+        return replace(self, whole=self.patterns, by_person=True, ledger=None)
+
+    def without(self, persons: Collection[str]) -> Verification:
+        """The same look for all but some persons (keyed references).
+
+        Raises:
+            ScanError: there is nobody else.
         """
-        from pii_tracer.lake.discovery import discover
-
-        paths = EstatePaths(self.estate, self.base)
-        places = [(i.dataset, no_copy_name(i)) for i in self.plan.examined]
-        known = {i.dataset for i in self.plan.examined} | {c.dataset for c in self.plan.copies}
-        told = {gap.dataset for gap in self.plan.gaps if gap.dataset}
-        known |= told - {gap.dataset for gap in self.plan.gaps if gap.task}
-        inventory = discover(self.estate, self.base)
-        for state in inventory.tables:
-            if state.dataset not in known:
-                known_then = f"{NO_COPY}{state.dataset.name}" if state.dataset in told else None
-                places.append((state.dataset, known_then or f"{SINCE}{state.table or state.dataset.name}"))
-        new = [place for place in inventory.remote if place.dataset not in known]
-        asked = [*(item.dataset for item in self.plan.examined), *declared_since(self.estate, known)]
-        verdicts = [topic for dataset in asked if (topic := self._topic_of(dataset))]
-        verdicts += [self._lakefs_of(dataset) for dataset in asked if in_lakefs(dataset.namespace)]
-        for dataset, name in places:
-            place = paths.real_path(dataset)
-            if place is None or not place.exists():
-                continue
-            patterns = self._patterns_at(dataset)
-            verdicts.append(look_past(name, str(place), scan_tree(place, patterns, searchers=self.searchers).files))
-        for name, file in lone_files(self.plan, inventory, self.patterns):
-            found = scan_tree(file, self.patterns, searchers=self.searchers).files if file.exists() else ()
-            verdicts.append(look_past(name, str(file.parent), found))
-        verdicts += self._in_places(inventory)
-        return (*verdicts, *self._in_s3(new), *self._stored(), *unseen(self.plan, inventory, self.patterns))
-
-    def _in_places(self, inventory: Inventory) -> Iterator[ByteVerdict]:
-        """What was examined in HDFS and in object stores, and places there that have come since."""
-        from pii_tracer.app.hdfs_places import reading as hdfs_places
-        from pii_tracer.app.object_places import reading as stored_places
-
-        yield from hdfs_places.elsewhere(self.estate, self.plan, inventory, self.patterns)
-        yield from stored_places.elsewhere(self.estate, self.plan, inventory, self.patterns)
-
-    def _stored(self) -> Iterator[ByteVerdict]:
-        """Archives that were empty at planning, and replicas that came since."""
-        for place in object_places(self.plan, self.estate):
-            if isinstance(place, ByteVerdict):
-                yield place
-                continue
-            try:
-                yield self._objects(place)
-            except (ScanError, EstateError) as error:
-                yield ByteVerdict(copy_id=place.id, root=place.location, files=(), unverified=(error.what,))
-
-    def _in_s3(self, new: Sequence[RemotePlace]) -> Iterator[ByteVerdict]:
-        """What was examined in S3, and places there that have come since."""
-        examined = [(s3_place(i.dataset), no_copy_name(i)) for i in self.plan.examined]
-        places = [(place, name) for place, name in examined if place is not None]
-        places += [(place.location, f"{SINCE}{', '.join(place.tables) or place.dataset.name}") for place in new]
-        if places:
-            from pii_tracer.app.s3_places import elsewhere
-
-            yield from elsewhere(self.estate, self.plan, places, self.patterns, self.searchers)
-
-    def _topic_of(self, dataset: DatasetId) -> ByteVerdict | None:
-        if not self.estate.kafka or not dataset.namespace.startswith("kafka://"):
-            return None
-        from pii_tracer.app.topic_records import look_elsewhere
-
-        return look_elsewhere(self.estate, self.base, dataset, self._patterns_at(dataset))
-
-    def _lakefs_of(self, dataset: DatasetId) -> ByteVerdict:
-        from pii_tracer.app.lakefs_objects import look_elsewhere
-
-        return look_elsewhere(self.estate, self.base, dataset, self.patterns, self._patterns_at(dataset))
+        return replace(self, whole=self.patterns, keys=without_persons(self.keys, persons), ledger=None)

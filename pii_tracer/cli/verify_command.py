@@ -80,6 +80,10 @@ def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: st
             f"{' ' + str(found.plan.totals.exempt) + ' kept by a hold ·' if found.plan.totals.exempt else ''}"
             f" residue {len(found.verdict.residue)} · unverified {len(found.verdict.unverified)}"
         )
+        if found.open_requests and len(found.plan.requests) > 1:
+            named, more = ", ".join(found.open_requests[:5]), len(found.open_requests) - 5
+            asked = f"{len(found.open_requests):,} of {len(found.plan.requests):,} requests"
+            click.echo(f"something is left, or may be, of {asked}: {named}{f' and {more:,} more' if more > 0 else ''}")
         if found.reading.left:
             click.echo(
                 f"not decoded by their shape: {found.reading.left} column chunks in {found.reading.shaped} files,"

@@ -33,6 +33,7 @@ from pii_tracer.proof.evidence_leaves import (
     scope_lines,
 )
 from pii_tracer.proof.findings import PREDICATE_TYPE
+from pii_tracer.proof.open_requests import OpenRequest, left_in, said_of_open
 from pii_tracer.proof.store_blind_spots import unlisted
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import LoadedPlan
@@ -72,7 +73,8 @@ class Proven:
     holds. confirmations: signed words of persons, kept in the evidence; their digests are in the steps' results.
     authority: URL of the time stamp authority
     that will be asked about the envelope. not_asked: what stores refuse to tell and a named person waived.
-    reading: how the files of the scope that were not all decoded came to be searched.
+    reading: how the files of the scope that were not all decoded came to be searched. still: requests that stay open,
+    since something of their persons is left; `clean` is about all others then.
     """
 
     loaded: LoadedPlan
@@ -90,6 +92,7 @@ class Proven:
     others: Others = Others()
     not_asked: Sequence[str] = ()
     reading: Reading = field(default_factory=Reading)
+    still: Sequence[OpenRequest] = ()
 
 
 @dataclass(frozen=True)
@@ -116,12 +119,16 @@ class Attestation:
 
 @dataclass(frozen=True)
 class Basis:
-    """What all attestations of a run say: those about one request, and the one about all that its plan answers."""
+    """What all attestations of a run say: those about one request, and the one about all that it answered.
+
+    requests: without those that stay open (still).
+    """
 
     requests: Mapping[str, PlannedRequest]
     subjects: Sequence[Mapping[str, Any]]
     predicate: Mapping[str, Any]
     evidence: Mapping[str, bytes]
+    still: Sequence[OpenRequest] = ()
 
     @property
     def root(self) -> str:
@@ -132,13 +139,14 @@ class Basis:
         """The attestation about a request, or about all where None. history: of the estate's log of attestations.
 
         Raises:
-            ProofError: the plan does not answer this request.
+            ProofError: the run did not answer this request.
         """
         if request is not None and request not in self.requests:
-            raise ProofError("the plan does not answer this request", todo="name one of its requests")
+            raise ProofError("the run did not answer this request", todo="name one of those that it did")
         mine = self.requests.values() if request is None else (self.requests[request],)
         told = [{"id": r.id, "subject": r.subject, "law": r.law} for r in mine]
-        predicate = {"requests": told, **self.predicate, "log": history.position()}
+        open_ = said_of_open(self.still, named=request is None)
+        predicate = {"requests": told, **open_, **self.predicate, "log": history.position()}
         return Attestation(dsse.seal(dsse.statement(PREDICATE_TYPE, self.subjects, predicate), key), self.evidence)
 
 
@@ -151,7 +159,7 @@ def basis_of(proven: Proven, *, nonce: Callable[[], str]) -> Basis:
     """
     records, torn = parse(proven.journal)
     _refuse_open(proven, records, torn)
-    leaves = evidence_leaves(records, proven.erased, nonce)
+    leaves = evidence_leaves(records, proven.still, proven.erased, nonce)
     hashes = [merkle_tree.leaf_hash(line) for line in leaves]
     scope = scope_lines(proven.scope)
     predicate = _predicate(proven, records, merkle_tree.root(hashes), len(leaves), scope)
@@ -167,7 +175,9 @@ def basis_of(proven: Proven, *, nonce: Callable[[], str]) -> Basis:
         **{f"approvals/{i:03}.json": data for i, data in enumerate(proven.approvals)},
         **{f"confirmations/{i:03}.json": data for i, data in enumerate(taken)},
     }
-    return Basis({r.id: r for r in proven.loaded.plan.requests}, subjects, predicate, evidence)
+    still = {item.request for item in proven.still}
+    answered = {r.id: r for r in proven.loaded.plan.requests if r.id not in still}
+    return Basis(answered, subjects, predicate, evidence, proven.still)
 
 
 def made_over(attestation: bytes) -> tuple[str, str] | None:
@@ -196,8 +206,12 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     digests = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
     if torn or digests != {proven.loaded.digest}:
         raise ProofError("the journal is torn or of another plan", todo="resume the run, then attest")
-    if proven.residue:
+    still = {item.request for item in proven.still}
+    left_of = {item.subject for item in proven.still}
+    if proven.residue or all(request.id in still for request in plan.requests):
         raise ProofError(f"the person is still in {len(proven.residue)} place(s)", todo="see the verifier's residue")
+    if not left_in(records) <= left_of or any(r.subject in left_of and r.id not in still for r in plan.requests):
+        raise ProofError("something is left of a person whose request would be attested", todo="see the residue")
     if proven.others.rows_lost or proven.others.changed:
         raise ProofError("rows of other people were lost or changed", todo="see the report, and restore them")
     left = open_steps(plan, records)
@@ -238,7 +252,7 @@ def _predicate(
         "others": asdict(proven.others),
         "tools": dict(proven.tools),
         "exceptions": [item.model_dump(mode="json") for item in (*_exceptions(plan, records), *proven.exceptions)],
-        "statement": f"not found in scope {scope_digest} ({len(scope)} files) at time {at}",
+        "statement": f"not found in scope {scope_digest} ({len(scope)} files) at time {at}{_but(proven.still)}",
         "timestamp": {"authority": proven.authority},
         "not_proved": [
             *LIMITS,
@@ -247,6 +261,11 @@ def _predicate(
             *([] if proven.authority else [NO_AUTHORITY]),
         ],
     }
+
+
+def _but(still: Sequence[OpenRequest]) -> str:
+    requests = len({item.request for item in still})
+    return f"; the scope may hold values of {requests} other request(s) of the run, which stay open" if still else ""
 
 
 def _steps(plan: ErasurePlan, records: Sequence[Record]) -> list[dict[str, Any]]:

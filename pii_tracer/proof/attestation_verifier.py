@@ -24,17 +24,17 @@ from pii_tracer.model.errors import (
 from pii_tracer.model.plan import STAYS, ErasurePlan, digest_of
 from pii_tracer.proof import attestation_log, merkle_tree
 from pii_tracer.proof.attestation import confirmed_by, open_steps
-from pii_tracer.proof.evidence_leaves import lines_digest
+from pii_tracer.proof.evidence_leaves import bodies_in, lines_digest
 from pii_tracer.proof.findings import Check, ProofFinding, Report, open_envelope
+from pii_tracer.proof.open_requests import wrong_about_open
 from pii_tracer.proof.untrusted_json import (
-    canonical_object,
     read_limited,
     split_lines,
     whole,
 )
 from pii_tracer.review import approval, dsse, manual_step_confirmation
 from pii_tracer.review.plan_file import parse_plan
-from pii_tracer.run.journal import Kind, parse
+from pii_tracer.run.journal import Kind, Record, parse
 
 _CLOCKS_APART = timedelta(minutes=5)
 """How far the machine's clock and the authority's may differ: the result of a scan is never stamped before its end."""
@@ -123,11 +123,12 @@ class _Check:
     def run(self) -> None:
         plan = self._plan()
         journal = self._read("journal.jsonl")
-        if journal is not None:
-            self._journal(journal, plan)
+        records = self._journal(journal, plan) if journal is not None else ()
         leaves = self._read("leaves.jsonl")
         if leaves is not None:
             self._leaves(split_lines(leaves), leaves, plan)
+            for wrong in wrong_about_open(self.claims, bodies_in(leaves), records, plan) if plan else ():
+                self.find(Check.OPEN, wrong)
         scope = self._read("scope.jsonl")
         if scope is not None:
             self._scope(split_lines(scope), scope)
@@ -156,19 +157,19 @@ class _Check:
         plan = parse_plan(data, "plan.json").plan
         answered = [{"id": r.id, "subject": r.subject, "law": r.law} for r in plan.requests]
         about = self.claims["requests"]
-        known = about == answered or (len(about) == 1 and about[0] in answered)
+        known = bool(about) and about == [request for request in answered if request in about]
         self.expect(known, Check.PLAN, "the attestation is about another request than the plan")
         attested = {step["id"] for step in self.claims["steps"]}
         left = sum(step.id not in attested for step in plan.steps)
         self.expect(not left, Check.COVERAGE, f"{left} step(s) of the plan are not attested")
         return plan
 
-    def _journal(self, data: bytes, plan: ErasurePlan | None) -> None:
+    def _journal(self, data: bytes, plan: ErasurePlan | None) -> tuple[Record, ...]:
         try:
             records, torn = parse(data)
         except JournalError as error:
             self.find(Check.JOURNAL, f"{error.what} ({error.where})")
-            return
+            return ()
         head = records[-1].hash if records else ""
         claimed = self.claims["journal"]
         complete = not torn and head == claimed["head"] and len(records) == claimed["records"]
@@ -187,6 +188,7 @@ class _Check:
         if plan is not None:
             left = open_steps(plan, records)
             self.expect(not left, Check.JOURNAL, f"{len(left)} step(s) of the plan were never verified")
+        return tuple(records)
 
     def _leaves(self, lines: list[bytes], data: bytes, plan: ErasurePlan | None) -> None:
         claimed = self.claims["merkle"]
@@ -196,7 +198,7 @@ class _Check:
         self.expect(
             merkle_tree.root(hashes).hex() == claimed["root"], Check.INCLUSION, "the leaves do not give the root"
         )
-        bodies = [body for body in map(canonical_object, lines) if body is not None]
+        bodies = bodies_in(data)
         in_leaves = {(b.get("step"), b.get("record")) for b in bodies if b.get("kind") == "step"}
         for step in self.claims["steps"]:
             included = (step["id"], step["record"]) in in_leaves

@@ -197,6 +197,12 @@ class DeletionLog:
             for entry in entries:
                 connection.execute(statement, (*_row(entry) * 2, iso(entry.run_at)))
 
+    def count(self) -> int:
+        """How many rows there are, without reading them."""
+        with self._connected() as connection:
+            (number,) = connection.execute(f"SELECT count(*) FROM {self._table}").fetchone()  # noqa: S608 (a quoted name)
+        return int(number)
+
     # -- reading -------------------------------------------------------------------------------------------------
 
     def entries(self, selection: Selection = ALL) -> tuple[Entry, ...]:

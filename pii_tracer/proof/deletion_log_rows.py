@@ -6,7 +6,7 @@ The same journal, plan and verdicts give the same rows; only what changed since 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pii_tracer.model.actions import Action
@@ -28,7 +28,8 @@ lists all versions: too long here, and in the plan."""
 class Logged:
     """What the rows are made of.
 
-    erased: ids of copies in which the verifier found nothing left. scopes: copy -> digest over its decoded files.
+    erased: ids of copies in which the verifier found nothing left, but of the persons of `left_of` (by copy, keyed
+    references). scopes: copy -> digest over its decoded files.
     facts: step -> facts of its answers. runs: hash of a record -> OpenLineage run of the step. mask: takes the persons'
     values out of a text, should a reason hold one.
     """
@@ -42,6 +43,7 @@ class Logged:
     approver: str
     tool_version: str
     mask: Callable[[str], str]
+    left_of: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 def entries_of(logged: Logged) -> Iterator[Entry]:
@@ -65,7 +67,7 @@ def entries_of(logged: Logged) -> Iterator[Entry]:
 def _of_step(logged: Logged, request: PlannedRequest, step: Step, copy: Copy, record: Record) -> Entry:
     known = logged.facts.get(step.id, {})
     seen = record.facts.get("facts") or {} if record.kind is Kind.STEP_VERIFIED else {}
-    state, reason = _state(logged, copy, record)
+    state, reason = _state(logged, request, copy, record)
     return Entry(
         request_id=request.id,
         subject=request.subject,
@@ -92,7 +94,7 @@ def _of_step(logged: Logged, request: PlannedRequest, step: Step, copy: Copy, re
     )
 
 
-def _state(logged: Logged, copy: Copy, record: Record) -> tuple[EntryState, str | None]:
+def _state(logged: Logged, request: PlannedRequest, copy: Copy, record: Record) -> tuple[EntryState, str | None]:
     if record.kind is Kind.STEP_FAILED:
         return EntryState.BLOCKED, str(record.facts["reason"])
     if record.kind is Kind.STEP_WAITING:
@@ -100,6 +102,8 @@ def _state(logged: Logged, copy: Copy, record: Record) -> tuple[EntryState, str 
         return EntryState.DEFERRED, f"waits until {record.facts['until']}" + (f": {why}" if why else "")
     if copy.kind is CopyKind.BACKUP:
         return EntryState.CONFIRMED, "a person's word"
+    if request.subject in logged.left_of.get(copy.id, ()):
+        return EntryState.DEFERRED, "done; something of this person is left in the copy"
     if copy.id in logged.erased and copy.mask:
         return EntryState.PARTIAL, f"erased in {', '.join(copy.mask.columns)}; a hold keeps the rest"
     if copy.id in logged.erased:

@@ -13,6 +13,7 @@ from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.proof import merkle_tree
+from pii_tracer.proof.open_requests import OpenRequest, open_leaves
 from pii_tracer.proof.untrusted_json import canonical_object, split_lines
 from pii_tracer.run.journal import Kind, Record
 
@@ -53,13 +54,16 @@ class Reserved(Frozen):
     until: str | None = None
 
 
-def evidence_leaves(records: Iterable[Record], erased: Iterable[Erased], nonce: Callable[[], str]) -> tuple[bytes, ...]:
-    """One canonical line for each verified step and each erased thing."""
+def evidence_leaves(
+    records: Iterable[Record], still: Iterable[OpenRequest], erased: Iterable[Erased], nonce: Callable[[], str]
+) -> tuple[bytes, ...]:
+    """One canonical line for each verified step, each request that stays open, and each erased thing."""
     contents: list[dict[str, Any]] = [
         {"kind": "step", "step": r.facts["step"], "record": r.hash, "facts": r.facts.get("facts", {})}
         for r in records
         if r.kind is Kind.STEP_VERIFIED
     ]
+    contents += open_leaves(still)
     contents += [{"kind": "erased", **item.model_dump()} for item in erased]
     return tuple(canonical({**content, "nonce": nonce()}) for content in contents)
 
@@ -67,6 +71,11 @@ def evidence_leaves(records: Iterable[Record], erased: Iterable[Erased], nonce: 
 def root_of(leaves: bytes) -> str:
     """The root over a file of leaves, in hex."""
     return merkle_tree.root([merkle_tree.leaf_hash(line) for line in split_lines(leaves)]).hex()
+
+
+def bodies_in(leaves: bytes) -> list[dict[str, Any]]:
+    """What a file of leaves says, in its order, without lines that are no leaves."""
+    return [body for body in map(canonical_object, split_lines(leaves)) if body is not None]
 
 
 def nonces_in(leaves: bytes) -> list[str]:

@@ -30,6 +30,7 @@ class Check(StrEnum):
     JOURNAL = "journal"
     INCLUSION = "inclusion"
     COVERAGE = "coverage"
+    OPEN = "open_requests"
     SCOPE = "scope"
     CONSISTENCY = "consistency"
     TIMESTAMP = "timestamp"

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterable
+import operator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.datasets import Frozen
@@ -27,7 +29,9 @@ class Entry(Frozen):
     """One value of one key set (`customer.user_id`), by its reference.
 
     subject: keyed reference of the person. recheck_on: when somebody should look whether the person is back.
-    key_check: of the estate key that made the references; empty in lists of older versions.
+    key_check: of the estate key that made the references; empty in lists of older versions. open: the plan left
+    something of the person, who is not erased: loaders hold the rows back all the same, and `recheck` looks for no such
+    person.
     """
 
     key_set: str
@@ -37,6 +41,7 @@ class Entry(Frozen):
     since: datetime
     recheck_on: datetime
     key_check: str = ""
+    open: bool = Field(default=False, exclude_if=operator.not_)
 
 
 class SuppressionList:
@@ -100,10 +105,33 @@ class SuppressionList:
         The file is read again under a lock, since runs of other plans write to it, and replaced whole. A value that is
         on the list already gets the newer dates.
         """
+        with self._locked():
+            return SuppressionList(self._path, self._key)._written(values, plan_id, since, recheck_on)
+
+    def open_of(self, plan_id: str, persons: Collection[str]) -> None:
+        """Say in the file which entries of a plan are of persons (keyed references) whom it did not erase: of these and
+        of no others."""
+        if all(entry.plan_id != plan_id for entry in self.entries):
+            return
+        with self._locked():
+            known = SuppressionList(self._path, self._key).entries
+            said = [
+                entry.model_copy(update={"open": entry.subject in persons}) if entry.plan_id == plan_id else entry
+                for entry in known
+            ]
+            if said != list(known):
+                self._write(said)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            return SuppressionList(self._path, self._key)._written(values, plan_id, since, recheck_on)
+            yield
+
+    def _write(self, entries: Iterable[Entry]) -> None:
+        lines = [json.dumps(entry.model_dump(mode="json"), sort_keys=True) for entry in entries]
+        write_atomic(self._path, ("\n".join(lines) + "\n").encode(), mode=0o600)
 
     def _written(
         self, values: Iterable[tuple[str, str, str]], plan_id: str, since: datetime, recheck_on: datetime
@@ -120,6 +148,5 @@ class SuppressionList:
                 recheck_on=recheck_on,
                 key_check=self._key.check,
             )
-        lines = [json.dumps(found[key].model_dump(mode="json"), sort_keys=True) for key in sorted(found)]
-        write_atomic(self._path, ("\n".join(lines) + "\n").encode(), mode=0o600)
+        self._write(found[key] for key in sorted(found))
         return SuppressionList(self._path, self._key)

@@ -43,6 +43,25 @@ STATE = "streaming state"
 """`where` of a hit in the state of a streaming query."""
 
 
+_OF = "\x1f"
+"""Between the name of a key set and the person whose part of it is searched for."""
+
+
+def name_for(key_set: str, person: str) -> str:
+    """What the part of a key set is called that holds the values of one person (keyed reference)."""
+    return f"{key_set}{_OF}{person}"
+
+
+def key_set_in(name: str) -> str:
+    """The key set that a name is of, the whole one or a person's part of it."""
+    return name.partition(_OF)[0]
+
+
+def person_in(name: str) -> str | None:
+    """The person whose part of a key set a name is of; None where it is of the whole."""
+    return name.partition(_OF)[2] or None
+
+
 class Described(Frozen):
     """The data file that a bound describes: its path as the metadata writes it (never one with a value in it), and its
     size in bytes.

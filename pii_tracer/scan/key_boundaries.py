@@ -118,6 +118,15 @@ class KeyColumns:
         same.not_keys = {label.lower(): frozenset(names) for label, names in not_keys.items()}
         return same
 
+    def naming(self, parts: Mapping[str, Collection[str]]) -> KeyColumns:
+        """The same columns, where key sets are searched for in parts. parts: the names of these, by key set."""
+        same = copy.copy(self)
+        same._columns = {
+            label: frozenset(part for name in names for part in parts.get(name, (name,)))
+            for label, names in self._columns.items()
+        }
+        return same
+
     def no_keys_in(self, column: str | None) -> frozenset[str]:
         """The key sets of which a whole cell of a column is not the person's key; none where no column is known."""
         return self.not_keys.get(column.lower(), _NOBODYS) if column is not None and self.not_keys else _NOBODYS

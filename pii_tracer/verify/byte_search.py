@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Protocol
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
 from pii_tracer.scan.folder_scan import scan_bytes, scan_tree
-from pii_tracer.scan.hits import FileScan, Hit, column_of
+from pii_tracer.scan.hits import FileScan, Hit, column_of, key_set_in, person_in
 from pii_tracer.scan.known_columns import key_columns, with_columns_made
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.search_workers import THREADS, Searchers
@@ -181,7 +181,13 @@ def look_past(name: str, root: str, scanned: Iterable[FileScan], *, alone: bool 
     """
     scans = tuple(scanned)
     residue = tuple(
-        Residue(copy_id=name, file=scan.path, where=hit.column or hit.where, form=hit.form.value)
+        Residue(
+            copy_id=name,
+            file=scan.path,
+            where=hit.column or hit.where,
+            form=hit.form.value,
+            person=person_in(hit.key_set),
+        )
         for scan in scans
         for hit in (scan.hits if alone else scan.strong)
     )
@@ -218,7 +224,7 @@ def with_uploads(verdict: ByteVerdict, uploads: int) -> ByteVerdict:
 def _numbered(copy: Copy, hit: Hit) -> str | None:
     """The hit's column, where its digits are the number of somebody else's row."""
     means = copy.facts.get(NUMBERED, {}).get(hit.column)
-    return hit.column if means is not None and hit.key_set not in means else None
+    return hit.column if means is not None and key_set_in(hit.key_set) not in means else None
 
 
 def judge(
@@ -228,7 +234,7 @@ def judge(
 
     kept: columns that a hold keeps: what stands in them is no residue.
     """
-    residue: dict[tuple[str, str, str], Residue] = {}
+    residue: dict[tuple[str, str, str, str], Residue] = {}
     digits: dict[str, list[tuple[str, int]]] = {}
     for file in files:
         explained = excused(file, copy.mask, kept) if copy.mask else ()
@@ -237,8 +243,9 @@ def judge(
                 digits.setdefault(column, []).append((file.path, hit.count))
                 continue
             where = f"{hit.where}: {hit.column}" if hit.column else hit.where
-            residue[(file.path, where, hit.form)] = Residue(
-                copy_id=copy.id, file=file.path, where=where, form=hit.form.value
+            person = person_in(hit.key_set)
+            residue[(file.path, where, hit.form, person or "")] = Residue(
+                copy_id=copy.id, file=file.path, where=where, form=hit.form.value, person=person
             )
     return ByteVerdict(
         copy_id=copy.id,

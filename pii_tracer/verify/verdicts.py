@@ -10,12 +10,16 @@ from pii_tracer.scan.hits import Reading
 
 
 class Residue(Frozen):
-    """A place where the person still is (a stable interface). where: kind of place and column; form: how."""
+    """A place where the person still is (a stable interface). where: kind of place and column; form: how.
+
+    person: keyed reference, where each person was looked for apart.
+    """
 
     copy_id: str
     file: str
     where: str
     form: str
+    person: str | None = None
 
     def as_json(self) -> dict[str, str]:
         """As the result object and the reports show it."""
@@ -216,7 +220,9 @@ class Bystanders(Frozen):
 class CopyVerdict(Frozen):
     """All that was looked at for one copy. Parts that do not apply (rows of an object version) are None.
 
-    reading: how its files came to be searched, where they were not all decoded for this verdict.
+    reading: how its files came to be searched, where they were not all decoded for this verdict. left_of: keyed
+    references of the persons whose the residue is, all of it: nothing was found of the others when these were looked
+    for without them. Empty where nobody knows whose it is.
     """
 
     copy_id: str
@@ -224,6 +230,7 @@ class CopyVerdict(Frozen):
     rows: RowVerdict | None = None
     bystanders: Bystanders | None = None
     reading: Reading | None = None
+    left_of: tuple[str, ...] = ()
 
     @property
     def files_decoded(self) -> int:
@@ -248,8 +255,17 @@ class CopyVerdict(Frozen):
     def erased(self) -> bool:
         """Looked at, nothing found, nothing unread, nobody else lost."""
         looked = self.bytes is not None or self.rows is not None
-        kept = self.bystanders is None or self.bystanders.finding is None
-        return looked and kept and not self.residue and not self.unverified
+        return looked and self._harmless and not self.residue
+
+    @property
+    def erased_of_others(self) -> bool:
+        """All that `erased` says, of all persons but those of `left_of`, of whom something is left."""
+        return bool(self.left_of) and self._harmless
+
+    @property
+    def _harmless(self) -> bool:
+        """Nothing unread, nobody else lost."""
+        return (self.bystanders is None or self.bystanders.finding is None) and not self.unverified
 
 
 class RunVerdict(Frozen):
@@ -284,6 +300,11 @@ class RunVerdict(Frozen):
     def erased(self) -> tuple[str, ...]:
         """Ids of the copies that are erased."""
         return tuple(copy.copy_id for copy in self.copies if copy.erased)
+
+    @property
+    def erased_of_others(self) -> tuple[str, ...]:
+        """Ids of the copies that are erased of all but some known persons."""
+        return tuple(copy.copy_id for copy in self.copies if copy.erased_of_others)
 
     @property
     def bystander_rows_lost(self) -> int:

@@ -42,7 +42,8 @@ class Certificate:
     rows were compared, before against after. attestation: digest of the envelope. signer: id of the key that signed
     it. stamped_at: the time stamp authority's time, where there is one and it was verified. known: files of the scope
     with the bytes of an earlier search, which were not decoded again; known_since: when the first of them was searched.
-    chunks_left: column chunks of Parquet that were not decoded, since none of the values fits in their shape.
+    chunks_left: column chunks of Parquet that were not decoded, since none of the values fits in their shape. still:
+    requests of the same run that stay open.
     """
 
     persons: tuple[tuple[str, str, str], ...]
@@ -68,6 +69,7 @@ class Certificate:
     not_proved: tuple[str, ...]
     attestation: str
     signer: str
+    still: int
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -130,6 +132,7 @@ def certificate(
             not_proved=tuple(said["not_proved"]),
             attestation=digest_of(envelope),
             signer=signer,
+            still=said["open"]["requests"] if "open" in said else 0,
         )
     except (KeyError, TypeError, AttributeError, ValueError):
         raise ProofError("the attestation does not have the form it must have", todo="attest the run again") from None

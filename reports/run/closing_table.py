@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -30,6 +32,8 @@ MARKS = {
     CopyState.NOT_VERIFIED: ("?", "yellow", "not verified"),
 }
 _COLOURS = {"good": "green", "warn": "yellow", "bad": "red"}
+_NAMED = 5
+"""Open requests that the verdict names."""
 _RESIDUE_SHOWN = 20
 
 
@@ -46,6 +50,8 @@ def run_headline(run: RunView) -> tuple[str, str]:
     """(sentence, `good`, `warn` or `bad`). The caller's `complete` is believed only as far as the facts carry it."""
     if run.bystander_rows_lost or not all(item.intact for item in run.bystanders):
         return "Rows of other people were lost or changed", "bad"
+    if run.open_requests:
+        return attested_but(len(run.requests), run.open_requests), "warn"
     if run.residue or run.state is RunState.RESIDUE or any(copy.state is CopyState.RESIDUE for copy in run.copies):
         return HEADLINES[RunState.RESIDUE], "bad"
     if run.left_out and run.state is RunState.PARTIAL and run.erased + run.exempt == len(run.counted):
@@ -62,6 +68,13 @@ def run_headline(run: RunView) -> tuple[str, str]:
     if run.confirmed:
         return "Erased and verified, except for what rests on a person's word", "good"
     return HEADLINES[RunState.COMPLETE], "good"
+
+
+def attested_but(asked: int, still: Sequence[str]) -> str:
+    """`Attested: 999 of 1,000 requests; 1 stays open: R-7`. asked: requests of the plan."""
+    more = f" and {len(still) - _NAMED:,} more" if len(still) > _NAMED else ""
+    stay = f"{len(still):,} {'stays' if len(still) == 1 else 'stay'} open: {', '.join(still[:_NAMED])}{more}"
+    return f"Attested: {asked - len(still):,} of {wording.counted(asked, 'request')}; {stay}"
 
 
 def print_closing(run: RunView, console: Console) -> None:

@@ -29,7 +29,14 @@ def next_steps(result: Mapping[str, Any], state: str | None = None) -> tuple[str
             f" person who waived it do what the waiver says, then {resume}, which verifies again"
         )
     rest = len(result["residue"]) - len(foreseen)
-    if rest:
+    still = result.get("open_requests") or ()
+    if still:
+        told.append(
+            f"something is left of {counted(len(still), 'person', 'persons')} alone: stop what writes there, then plan"
+            " for them again (`pii-tracer plan --carried-over`, with `--source-erased` where the source is done)"
+        )
+        told.append(f"answer each of the others with {command('attest', 'certificate', '--request', 'REQUEST')}")
+    elif rest:
         told.append(
             f"no waiver expected anything in {counted(rest, 'place')} of the residue: stop what writes there, then"
             f" {resume}, which verifies again. What is still there then needs a new plan"

@@ -235,7 +235,8 @@ class RunView(Frozen):
 
     requests: ids of the erasure requests; subjects: their keyed references. copies in plan order, beyond ones included.
     bystander_rows_lost: over all copies. limits: what this run cannot prove, one sentence each.
-    left_out: datasets that the plan left out by choice; the persons are still in there.
+    left_out: datasets that the plan left out by choice; the persons are still in there. open_requests: those that stay
+    open since something of their persons is left, while all others are attested.
     demo: the estate is a sample; the report says so.
     """
 
@@ -259,6 +260,7 @@ class RunView(Frozen):
     limits: tuple[str, ...] = ()
     waiting_until: datetime | None = None
     left_out: tuple[str, ...] = ()
+    open_requests: tuple[str, ...] = ()
     demo: bool = False
 
     @property

@@ -214,7 +214,8 @@ def ran(settings: Settings, plan: ErasurePlan, *, done: bool = True, proved: boo
     info = {"plan_id": plan.plan_id, "plan_digest": "d", "plan_file": "p", "policy_file": "p", "approvals": []}
     info |= {"estate_file": str(settings.estate_file), "trusted": None, "state": str(settings.state)}
     folder.info_file.write_text(json.dumps(info))
-    result = {"state": "complete", "residue": [], "unverified": [], "attestation": "a" if proved else None, **more}
+    result = {"state": "complete", "residue": [], "unverified": [], "open_requests": [], **more}
+    result["attestation"] = "a" if proved else None
     settle_requests(folder, plan, result, done=done, at=NOW)
     return folder
 
@@ -238,6 +239,18 @@ def test_a_proved_run_answers_its_requests(settings: Settings, several: bool) ->
     assert "received" not in states(settings).values()
     took(settings, f"id,key,received\nR-7,{PERSONS[0]},{ago(0)}\n", "new.csv")
     assert opened(settings).find("R-7").repeats == "R-1"
+
+
+def test_of_whom_a_run_left_something_is_carried_over_alone(settings: Settings) -> None:
+    asked(settings, *PERSONS[:3])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan, state="partial", residue=[1], open_requests=["R-2"])
+    assert states(settings) == {"R-1": "erased", "R-2": "carried_over", "R-3": "erased"}
+    found = opened(settings).find("R-2")
+    assert "something of this person is left" in found.reason
+    assert opened(settings).key_of("R-2") == str(PERSONS[1])
+    assert plan_due(settings).written is None, "she waits until somebody asks for her"
 
 
 def test_what_came_in_after_the_run_began_is_not_answered_by_it(settings: Settings) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -31,7 +32,7 @@ from pii_tracer.proof.findings import PREDICATE_TYPE, Check
 from pii_tracer.proof.store_blind_spots import ANYWHERE
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import parse_plan
-from pii_tracer.run.journal import Journal
+from pii_tracer.run.journal import Journal, Kind
 from pii_tracer.run.runner import run
 from pii_tracer.scan.hits import Reading
 from reports.run.certificate import certificate, render_certificate
@@ -54,11 +55,18 @@ def nonces() -> Any:
     return lambda: f"{next(counter):032x}"
 
 
-def proven(folder: Path, a_plan: ErasurePlan | None = None, **run_with: Any) -> Proven:
+def proven(
+    folder: Path, a_plan: ErasurePlan | None = None, notes: Mapping[str, Any] | None = None, **run_with: Any
+) -> Proven:
     loaded = parse_plan((a_plan or plan()).to_bytes(), "p.plan.json")
     clock = Ticking()
     journal = Journal.open(folder / "run.jsonl", clock)
-    executor = FakeExecutor(World(), clock=clock, **run_with)
+
+    def note(step: str) -> None:
+        if notes:
+            journal.append(Kind.STEP_NOTED, step=step, facts=notes)
+
+    executor = FakeExecutor(World(), clock=clock, note=note, **run_with)
     run(loaded.plan, {"fake": executor}, journal, clock=clock, lease=FakeLease(), plan_digest=loaded.digest)
     return Proven(
         loaded=loaded,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePath
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -47,12 +47,12 @@ def several(*ids: str) -> ErasurePlan:
     )
 
 
-def ran(folder: Path, made: ErasurePlan) -> Ran:
+def ran(folder: Path, made: ErasurePlan, notes: Mapping[str, Any] | None = None) -> Ran:
     """A finished run of a plan, as far as attesting looks at it."""
     state = folder / "state"
     place = RunFolder(state / "runs" / made.plan_id)
     place.path.mkdir(parents=True)
-    given = proven(place.path, made)
+    given = proven(place.path, made, notes)
     (folder / "approval.json").write_bytes(given.approvals[0])
     put_journal(place.journal, given.journal)
     info = RunInfo(
@@ -135,7 +135,7 @@ def counted(function: Callable[..., Any], name: str, calls: Counter[str]) -> Cal
 def test_a_plan_of_many_writes_its_evidence_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each request costs an envelope: neither the plan again, nor the log read and hashed again, nor the journal."""
     calls: Counter[str] = Counter()
-    for place, name in ((merkle_tree, "node_hash"), (attestation, "evidence_leaves")):
+    for place, name in ((merkle_tree, "node_hash"), (attestation, "evidence_leaves"), (PurePath, "__eq__")):
         monkeypatch.setattr(place, name, counted(getattr(place, name), name, calls))
     many = tuple(f"REQ-{n}" for n in range(64))
     done = ran(tmp_path, several(*many))
@@ -145,6 +145,7 @@ def test_a_plan_of_many_writes_its_evidence_once(tmp_path: Path, monkeypatch: py
     assert sum(p.name == "attestation.json" for p in written) == 65
     assert calls["evidence_leaves"] == 1
     assert calls["node_hash"] < 65 * 10, "a tree is built again for each"
+    assert calls["__eq__"] < 65 * 10, "each place is compared with all others"
     log = (tmp_path / "state" / "attestations.jsonl").read_bytes()
     key = load_private(tmp_path / "state" / "keys" / "attest.pem").public_key()
     for name in ("REQ-0", "REQ-40", "REQ-63"):

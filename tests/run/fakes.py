@@ -56,6 +56,7 @@ class FakeExecutor:
     unverifiable: set[str] = field(default_factory=set)
     waits: dict[str, datetime] = field(default_factory=dict)
     clock: Callable[[], datetime] = lambda: NOW
+    note: Callable[[str], None] = lambda step: None
     calls: list[tuple[str, str]] = field(default_factory=list)
     name: str = "fake"
 
@@ -65,6 +66,7 @@ class FakeExecutor:
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         self.calls.append(("run", step.id))
+        self.note(step.id)
         self.fuse.tick()
         if step.id in self.broken:
             raise RunError("the engine said no", where=step.id)

@@ -36,6 +36,15 @@ def test_a_part_that_was_chosen_and_is_done_is_passed_over(tmp_path: Path) -> No
     assert choose_run(tmp_path, "plan-part", unfinished=False).path.name == "plan-part"
 
 
+def test_a_run_that_is_done_for_all_but_some_persons_is_passed_over(tmp_path: Path) -> None:
+    """They need a new plan: to go on with it again and again would keep an older run waiting."""
+    result = {**OPEN, "state": "partial", "left_out": [], "residue": [{"copy": "c1"}], "open_requests": ["R-2"]}
+    a_run(tmp_path, "plan-old", CUT, age=2)
+    a_run(tmp_path, "plan-others", result, age=1)
+    assert choose_run(tmp_path, None, unfinished=True).path.name == "plan-old"
+    assert exit_code(result) is ExitCode.RESIDUE
+
+
 @pytest.mark.parametrize(
     ("open_", "code"),
     [

@@ -155,7 +155,11 @@ def elsewhere(
         for term in copy.places.terms if copy.places else ():
             for value in standing(states[copy.folder], term, paths, copy.mask):
                 entry = known.find(term.key_set, value)
-                if entry is not None and _erased_as(copy, newest.get((copy.location, entry.subject), copy)):
+                if (
+                    entry is not None
+                    and not entry.open
+                    and _erased_as(copy, newest.get((copy.location, entry.subject), copy))
+                ):
                     found[copy.location, entry.subject] = Returned(entry.subject, title, entry.since)
     return [found[name] for name in sorted(found)]
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from pii_tracer import __version__
 from pii_tracer.app import vault_inventories
-from pii_tracer.app.execution.plan_run import Ran, facts_of, now
+from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import evidence_of
+from pii_tracer.app.execution.run_verification import facts_of, now
 from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.actions import Action
@@ -39,9 +40,11 @@ from pii_tracer.proof.evidence_leaves import (
     Reserved,
     ReservedKind,
     ScopeFile,
+    bodies_in,
     nonces_in,
     root_of,
 )
+from pii_tracer.proof.open_requests import OpenRequest, open_in
 from pii_tracer.proof.storage_witness import (
     BY_VERSION,
     FileBefore,
@@ -61,29 +64,37 @@ _TOOLS = ("pyspark", "sqlglot", "openlineage-python", "confluent-kafka", "protob
 """Libraries whose versions attestations tell, besides those of the table formats."""
 
 
-def attest_run(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> Path | None:
-    """The attestation of a finished run; None while anything is open or left.
+def attest_run(
+    ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict], still: Sequence[OpenRequest] = ()
+) -> Path | None:
+    """The attestation of a finished run; None while anything is open or left, but for requests that stay open alone.
 
     A plan that answers several requests gets one for each of them too: who asked for one shall not have to be shown
-    the others' names for it. All have the same evidence, which is written once.
+    the others' names for it. All have the same evidence, which is written once. still: requests that stay open, each
+    with every place in which something of its person is left.
     """
-    left = [*verdict.residue, *(r for v in elsewhere for r in v.residue)]
+    explained, stays = {item.place for item in still}, {item.request for item in still}
+    residue = [*verdict.residue, *(r for v in elsewhere for r in v.residue)]
+    left = [item for item in residue if item.copy_id not in explained]
     harmed = verdict.bystander_rows_lost or not verdict.checksum_equal
     undone = not ran.loaded.plan.complete or ran.state.state is not State.COMPLETE
     if undone or left or verdict.unverified or harmed:
         return None
     folder, plan_id = ran.folder, ran.loaded.plan.plan_id
     log = AttestationLog(Path(ran.info.state) / LOG_NAME)
-    requests = [r.id for r in ran.loaded.plan.requests]
-    places = {folder.attestation: None} | {folder.attestation_of(r): r for r in requests if len(requests) > 1}
+    asked = [r.id for r in ran.loaded.plan.requests]
+    answered = [request for request in asked if request not in stays]
+    if not answered:
+        return None
+    places = {folder.attestation: None} | {folder.attestation_of(r): r for r in answered if len(asked) > 1}
     recover(places, log, plan_id)
-    roots = {evidence: _kept_root(ran, evidence) for evidence in {*map(evidence_of, places)}}
-    missing = [envelope for envelope in places if not _attested(ran, envelope, roots[evidence_of(envelope)])]
+    roots = {evidence: _kept_root(ran, evidence, still) for evidence in {*map(evidence_of, places)}}
+    missing = {envelope for envelope in places if not _attested(ran, envelope, roots[evidence_of(envelope)])}
     if missing:
-        basis = basis_of(_proven(ran, verdict, elsewhere), nonce=_nonces(ran, roots[folder.evidence]))
+        basis = basis_of(_proven(ran, verdict, elsewhere, still), nonce=_nonces(ran, roots[folder.evidence]))
         if basis.root != roots[folder.evidence]:  # it is written anew, and nothing stands any more that rests on it
-            missing = [e for e in places if e in missing or evidence_of(e) == folder.evidence]
-        _publish(ran, basis, {envelope: places[envelope] for envelope in missing}, log)
+            missing |= {envelope for envelope in places if evidence_of(envelope) == folder.evidence}
+        _publish(ran, basis, {envelope: places[envelope] for envelope in places if envelope in missing}, log)
     return folder.attestation
 
 
@@ -102,13 +113,15 @@ def _about(basis: Basis, request: str | None, key: PrivateKey, history: History)
     return basis.about(request, history, key)
 
 
-def _kept_root(ran: Ran, evidence: Path) -> str | None:
-    """The root of the leaves that this very journal was attested with before; None where it was not."""
+def _kept_root(ran: Ran, evidence: Path, still: Sequence[OpenRequest]) -> str | None:
+    """The root of the leaves that this very journal was attested with before, while the same requests stayed open; None
+    where it was not."""
     try:
         if (evidence / JOURNAL).read_bytes() != ran.folder.journal.read_bytes():
             return None
-        return root_of((evidence / LEAVES).read_bytes())
-    except OSError:
+        leaves = (evidence / LEAVES).read_bytes()
+        return root_of(leaves) if open_in(bodies_in(leaves)) == set(still) else None
+    except (OSError, ValueError):
         return None
 
 
@@ -119,7 +132,7 @@ def _nonces(ran: Ran, known: str | None) -> Callable[[], str]:
     return lambda: next(rest, None) or secrets.token_hex(16)
 
 
-def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> Proven:
+def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict], still: Sequence[OpenRequest]) -> Proven:
     authority = ran.verification.estate.timestamp_authority
     return Proven(
         loaded=ran.loaded,
@@ -128,11 +141,12 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> 
         confirmations=[p.read_bytes() for p in sorted(ran.folder.confirmations.glob("*.json"))],
         scope=[file for copy in verdict.copies for file in scope_of(copy)],
         scanned_at=now(),
-        clean=frozenset(verdict.erased),
+        clean=frozenset((*verdict.erased, *verdict.erased_of_others)),
         erased=erased_by(ran, verdict),
         exceptions=_unread(elsewhere, ran.loaded.plan),
         not_asked=[*verdict.not_asked, *(told for seen in elsewhere for told in seen.not_asked)],
         reading=verdict.reading,
+        still=still,
         tools=_tools(),
         authority=authority.url if authority else None,
         others=Others(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
 from pii_tracer.app.execution.run_lock import held
 from pii_tracer.app.execution.run_scratch import run_scratch
 from pii_tracer.app.execution.run_traces import refuse_gone, refuse_unlike
+from pii_tracer.app.execution.run_verification import facts_of, now, verification_of
 from pii_tracer.app.execution.step_status import Teller
 from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.execution.verify_step import VerifyExecutor
@@ -23,7 +24,6 @@ from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdr
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
 from pii_tracer.app.progress import Shows
-from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.app.verification import Verification
 from pii_tracer.common.atomic_files import real_path, sweep_temporaries, write_atomic
@@ -50,11 +50,6 @@ from pii_tracer.verify.verdicts import Baseline
 if TYPE_CHECKING:
     from executors.context import ExecutionContext
     from pii_tracer.run.openlineage_sender import Sent
-
-
-def now() -> datetime:
-    """The clock of real runs, in UTC."""
-    return datetime.now(timezone.utc)
 
 
 def start_run(
@@ -223,10 +218,11 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         sweep_temporaries(folder.verdicts)
         consume(settings.state / "consumed", passed.loaded.digest, folder.path.name)
         ctx = _context(settings, plan, keyring, journal, lease)
-        verification = _verification(settings, plan, keyring, ctx, journal, show)
+        verification = verification_of(settings, plan, keyring, ctx, journal, show)
         _baseline(folder, journal, verification, ctx, show)
         begin_requests(settings, plan, now())
-        executors = _executors(ctx, verification, folder, passed.loaded, info, settings)
+        looks = VerifyExecutor(verification, folder.verdicts, ctx.note)
+        executors = _executors(ctx, looks, verification, folder, passed.loaded, info, settings)
         tell = Teller(show, plan)
         sender = Sender(plan, folder.events, show.warn)
 
@@ -243,7 +239,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
                 lease=lease,
                 on_event=on_event,
                 drift=_drift(settings),
-                undone=lambda step: _undone(step, plan, VerifyExecutor(verification, folder.verdicts), tell.looks_back),
+                undone=lambda step: _undone(step, plan, looks, tell.looks_back),
                 plan_digest=passed.loaded.digest,
                 facts={"approvals": [a.digest for a in passed.approvals]},
             )
@@ -280,41 +276,6 @@ def _context(
     return ExecutionContext(estate, base, keyring, now, verified_at, told, *rest)
 
 
-def _verification(
-    settings: Settings, plan: ErasurePlan, keyring: KeyRing, ctx: ExecutionContext, journal: Journal, show: Shows
-) -> Verification:
-    estate = settings.estate()
-    return Verification(
-        plan=plan,
-        estate=estate,
-        base=settings.base,
-        keys=keyring.key_sets,
-        spark=lambda: ctx.spark,
-        now=now,
-        written=lambda: written(journal.records),
-        told=lambda step: facts_of(journal.records, step),
-        warn=show.warn,
-        ledger=ledger_of(settings, estate, show.warn),
-    )
-
-
-def facts_of(records: Sequence[Record], step: str) -> list[dict[str, Any]]:
-    """The facts of every answer that a step gave, from the journal."""
-    found = (r.facts.get("facts") for r in records if r.facts.get("step") == step)
-    return [dict(facts) for facts in found if isinstance(facts, dict)]
-
-
-def written(records: Sequence[Record]) -> dict[tuple[str, str], str]:
-    """Objects that the run wrote, from its journal: (key, version id) to SHA-256 in hex."""
-    found = {}
-    for record in records:
-        facts = record.facts.get("facts")
-        for item in facts.get("objects", ()) if isinstance(facts, dict) else ():
-            if isinstance(item, dict) and item.get("state") == "rewritten" and item.get("sha256"):
-                found[str(item["key"]), str(item["version_id"])] = str(item["sha256"])
-    return found
-
-
 def _baseline(
     folder: RunFolder, journal: Journal, verification: Verification, ctx: ExecutionContext, show: Shows
 ) -> None:
@@ -344,6 +305,7 @@ def _baseline(
 
 def _executors(
     ctx: ExecutionContext,
+    looks: VerifyExecutor,
     verification: Verification,
     folder: RunFolder,
     loaded: LoadedPlan,
@@ -366,7 +328,7 @@ def _executors(
             lambda word: refuse_telling_word(word.by, word.role, word.said, build_patterns(ctx.everything)),
         ),
         SuppressionExecutor(ctx.keyring, settings.key(), suppressed, ctx.now),
-        VerifyExecutor(verification, folder.verdicts),
+        looks,
     )
     acting = watched(build(ctx), verification, folder.path)
     return {**acting, **{executor.name: executor for executor in own}}

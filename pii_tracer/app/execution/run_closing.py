@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
-from pii_tracer.app.execution.run_folder import choose_run, nothing_left
+from pii_tracer.app.execution.run_folder import all_runs, choose_run, over
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ReviewError, UsageError
 from pii_tracer.model.plan import ErasurePlan, digest_of
+
+_NAMED = 5
+"""Requests that an error names; there may be any number."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,16 @@ def close_run(state: Path, run: str | None = None) -> Closed:
     """
     folder = choose_run(state, run, unfinished=False)
     plan = folder.approved().plan
-    if not nothing_left(folder.last_result() or {}):
+    result = folder.last_result() or {}
+    still = _still_open(state, plan, result)
+    if still:
+        raise UsageError(
+            f"{len(still)} request(s) of the run stay open, and the persons' values are needed to look for them:"
+            f" {', '.join(still[:_NAMED])}",
+            where=plan.plan_id,
+            todo="plan them again, and close this run when that plan's run is done",
+        )
+    if not over(result):
         raise UsageError(
             "the run is not over: it needs the persons' values to go on",
             where=plan.plan_id,
@@ -47,6 +61,20 @@ def close_run(state: Path, run: str | None = None) -> Closed:
         told = {"plan_id": plan.plan_id, "closed_at": datetime.now(timezone.utc).isoformat(timespec="seconds")}
         write_atomic(folder.closed, (json.dumps(told, indent=2, sort_keys=True) + "\n").encode())
     return Closed(plan, manifest, destroyed, str(folder.closed_at()), tuple(_others(plan_file, plan)))
+
+
+def _still_open(state: Path, plan: ErasurePlan, result: Mapping[str, Any]) -> list[str]:
+    """The requests of a run of whose persons something is left, and that no later run has answered."""
+    still = {r.id: r.subject for r in plan.requests if r.id in (result.get("open_requests") or ())}
+    for folder in all_runs(state) if still else ():
+        later = folder.last_result() or {}
+        if later.get("plan_id") == plan.plan_id or not later.get("attestation"):
+            continue
+        made = folder.approved().plan
+        if made.created_at > plan.created_at:
+            done = {r.subject for r in made.requests if r.id not in (later.get("open_requests") or ())}
+            still = {request: subject for request, subject in still.items() if subject not in done}
+    return sorted(still)
 
 
 def _destroy(manifest: Path, plan: ErasurePlan) -> None:

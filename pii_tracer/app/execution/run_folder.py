@@ -275,6 +275,11 @@ def nothing_left(result: Mapping[str, Any]) -> bool:
     return bool(result.get("left_out")) and not any(result.get(name) for name in open_)
 
 
+def over(result: Mapping[str, Any]) -> bool:
+    """Whether a run has nothing more to do: nothing is left, or of some persons alone, who need a new plan."""
+    return nothing_left(result) or bool(result.get("open_requests"))
+
+
 def choose_run(state: Path, name: str | None, *, unfinished: bool) -> RunFolder:
     """A run by its plan id, or the newest one (of those with something left to do).
 
@@ -288,7 +293,7 @@ def choose_run(state: Path, name: str | None, *, unfinished: bool) -> RunFolder:
                 return run
         raise UsageError(f"there is no run `{name}`", where=str(state), todo="`pii-tracer status` lists the runs")
     if unfinished:
-        runs = tuple(r for r in runs if not nothing_left(r.last_result() or {}))
+        runs = tuple(r for r in runs if not over(r.last_result() or {}))
     if not runs:
         raise UsageError(
             "there is no run to go on with" if unfinished else "there is no run",

@@ -11,20 +11,27 @@ from typing import Any
 
 from pii_tracer import __version__
 from pii_tracer.app.execution.attesting import attest_run, scope_of, step_facts
-from pii_tracer.app.execution.plan_run import Ran, now
+from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import nothing_left
+from pii_tracer.app.execution.run_verification import now
 from pii_tracer.app.execution.verify_step import read_verdicts
 from pii_tracer.app.intake.planned_requests import settle_requests
+from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.deletion_log_rows import Logged, entries_of
 from pii_tracer.proof.deletion_log_table import fill_table
 from pii_tracer.proof.evidence_leaves import lines_digest, scope_lines
+from pii_tracer.proof.open_requests import OpenRequest
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.openlineage_events import step_runs
 from pii_tracer.run.run_state import State
+from pii_tracer.run.suppression_list import FILE as SUPPRESSION_FILE
+from pii_tracer.run.suppression_list import SuppressionList
+from pii_tracer.verify.persons_left import NOBODY, PersonsLeft
 from pii_tracer.verify.verdicts import RunVerdict, to_be_seen, with_since, with_unseen
 
 
@@ -40,12 +47,15 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
         show.step("searching for the persons outside the copies, and in what was added since the plan")
     elsewhere = ran.verification.elsewhere() if done else ()
     verdict = with_since(verdict, elsewhere)
+    left = ResidueOfPersons(ran.verification).left(verdict, elsewhere) if done else NOBODY
+    still = _still_open(ran.loaded.plan, left)
     show.step("writing the deletion log")
     log = _deletion_log(ran, verdict)
     table = fill_table(log, ran.loaded.plan.estate, ran.verification.estate.deletion_log.kind)
     show.step("attesting, and writing the report")
-    attestation = attest_run(ran, verdict, elsewhere)
-    view = run_view(ran, verdict, elsewhere, log, attestation)
+    attestation = attest_run(ran, verdict, elsewhere, still)
+    _suppress(ran, left if attestation else NOBODY)
+    view = run_view(ran, verdict, elsewhere, log, attestation, still)
     state = how_far(ran, verdict)
     if state is State.COMPLETE and view.residue:
         state = State.PARTIAL  # every step of the plan is done, and the person is somewhere else
@@ -62,6 +72,7 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
         "beyond_total": len(view.beyond),
         "beyond_erased": sum(copy.state.value == "erased" for copy in view.beyond),
         "residue": [r.model_dump(by_alias=True) for r in view.residue],
+        "open_requests": list(view.open_requests),
         "unverified": list(verdict.unverified),
         "not_asked": list(verdict.not_asked),
         "not_keys": [
@@ -86,6 +97,21 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
     if ran.info.result:
         write_atomic(Path(ran.info.result), data)
     return result
+
+
+def _still_open(plan: ErasurePlan, left: PersonsLeft) -> tuple[OpenRequest, ...]:
+    """The requests of persons of whom something is left, with the places; none where that may be everybody."""
+    return tuple(
+        OpenRequest(request=request.id, subject=request.subject, place=place)
+        for request in plan.requests
+        for place in left.places.get(request.subject, ())
+    )
+
+
+def _suppress(ran: Ran, left: PersonsLeft) -> None:
+    """Whom a run did not erase is not on the suppression list as erased."""
+    known = SuppressionList(Path(ran.info.state) / SUPPRESSION_FILE, ran.folder.settings().key())
+    known.open_of(ran.loaded.plan.plan_id, left.persons)
 
 
 def exit_code(result: dict[str, Any]) -> ExitCode:
@@ -146,7 +172,8 @@ def _deletion_log(ran: Ran, verdict: RunVerdict) -> DeletionLog:
     logged = Logged(
         plan=plan,
         records=ran.records,
-        erased=frozenset(verdict.erased),
+        erased=frozenset((*verdict.erased, *verdict.erased_of_others)),
+        left_of={c.copy_id: frozenset(c.left_of) for c in verdict.copies if c.left_of},
         scopes={c.copy_id: lines_digest(scope_lines(scope_of(c))) for c in verdict.copies if c.bytes},
         facts=step_facts(ran.records),
         runs=step_runs(plan, ran.records),

@@ -17,6 +17,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan
 from pii_tracer.proof.attestation import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
+from pii_tracer.proof.open_requests import OpenRequest
 from pii_tracer.proof.store_blind_spots import unlisted
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.run_state import RunState as Walked
@@ -61,7 +62,12 @@ FORMS = (
 
 
 def run_view(
-    ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict], log: DeletionLog, attestation: Path | None
+    ran: Ran,
+    verdict: RunVerdict,
+    elsewhere: Sequence[ByteVerdict],
+    log: DeletionLog,
+    attestation: Path | None,
+    still: Sequence[OpenRequest] = (),
 ) -> RunView:
     """Facts only; nothing is judged here but what the verdicts say."""
     plan = ran.loaded.plan
@@ -90,6 +96,7 @@ def run_view(
         bystanders=_bystanders(ran, verdict),
         proofs=_proofs(ran, log, attestation),
         limits=(*LIMITS, *unlisted(plan, verdict.not_asked)),
+        open_requests=tuple(sorted({item.request for item in still})) if attestation else (),
         waiting_until=ran.state.waiting_until,
         left_out=tuple(str(g.dataset) for g in plan.gaps if g.kind == GapKind.LEFT_OUT),
         demo=ran.info.demo,
@@ -331,7 +338,7 @@ def _proofs(ran: Ran, log: DeletionLog, attestation: Path | None) -> Proofs:
         plan_digest=ran.loaded.digest,
         approved_by=", ".join(f"{a.predicate.approver}, {a.predicate.role}" for a in ran.approvals) or None,
         merkle_root=_root(attestation),
-        log_entries=len(log.entries()),
+        log_entries=log.count(),
         deletion_log=str(log.path),
         attestation=str(attestation) if attestation else None,
         report=str(ran.folder.report),

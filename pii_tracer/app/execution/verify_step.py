@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
 from pii_tracer.app.verification import Verification
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.proof.attestation import READING
+from pii_tracer.proof.open_requests import LEFT_OF
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
 
+Note = Callable[[str, Mapping[str, Any]], None]
+"""Puts facts of a step into the journal before it answers."""
+
 
 class VerifyExecutor:
-    """VERIFY_COPY as a step: the verdict goes into the run's folder, its numbers into the journal."""
+    """VERIFY_COPY as a step: the verdict goes into the run's folder, its numbers into the journal.
+
+    What is left of some of the persons alone keeps nobody else from being erased: the step holds for the others, and a
+    note in the journal says of whom it does not (keyed references).
+    """
 
     name = "verify"
 
-    def __init__(self, verification: Verification, folder: Path) -> None:
-        self._verification = verification
-        self._folder = folder
+    def __init__(self, verification: Verification, folder: Path, note: Note = lambda step, facts: None) -> None:
+        self._verification, self._folder, self._note = verification, folder, note
+        self._whose = ResidueOfPersons(verification)
 
     def check(self, step: Step, copy: Copy | None) -> None:
         """Nothing can stand against looking."""
@@ -31,12 +40,15 @@ class VerifyExecutor:
         """Look, and write the verdict down."""
         if copy is None:
             raise ScanError("a verification without a copy", where=step.id, todo="make the plan again")
-        verdict = self._verification.look(copy)
+        verdict = self._whose.told_apart(copy, self._verification.look(copy))
+        before = read_verdict(self._folder, copy.id)
+        if verdict.left_of != (before.left_of if before else ()):
+            self._note(step.id, {LEFT_OF: list(verdict.left_of)})
         write_atomic(verdict_file(self._folder, copy.id), verdict.model_dump_json(indent=1).encode())
         return Outcome(_numbers(verdict))
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
-        """The verdict must say: looked at, nothing found, nothing unread, nobody else lost."""
+        """The verdict must say: looked at, nothing found but of known persons, nothing unread, nobody else lost."""
         verdict = read_verdict(self._folder, copy.id) if copy else None
         if verdict is None:
             return Check(False, ("there is no verdict",))
@@ -45,7 +57,7 @@ class VerifyExecutor:
             findings.append(f"{len(verdict.unverified)} could not be verified: {verdict.unverified[0]}")
         if verdict.bystanders and verdict.bystanders.finding:
             findings.append(verdict.bystanders.finding)
-        return Check(verdict.erased, tuple(findings), _numbers(verdict))
+        return Check(verdict.erased or verdict.erased_of_others, tuple(findings), _numbers(verdict))
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """Looking again harms nobody."""
@@ -71,6 +83,7 @@ def _numbers(verdict: CopyVerdict) -> dict[str, Any]:
         "rows_left": rows,
         "bystander_rows_lost": verdict.bystanders.lost if verdict.bystanders else None,
         **({"left_by_retention": lapsed} if lapsed else {}),
+        **({"persons_left": len(verdict.left_of)} if verdict.left_of else {}),
         **({READING: verdict.reading.model_dump(mode="json")} if verdict.reading else {}),
     }
 

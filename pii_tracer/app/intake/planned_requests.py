@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pii_tracer.config.estate_file import Request
 
 
+_LEFT_OF_HER = "the run is done, and something of this person is left: `pii-tracer verify` shows where"
+
+
 def refuse_stored(settings: Settings, requests: Sequence[Request]) -> None:
     """Raise `UsageError` where a request file has the id of a request in the store: its plan would go unseen there."""
     store = existing_store(settings)
@@ -59,6 +62,9 @@ def settle_requests(
     mine = of_run(store, plan.plan_id) if store else []
     if store is None or not mine:
         return
+    if left := [name for name in mine if name in result["open_requests"]]:
+        carry_over(store, left, _LEFT_OF_HER, at)
+        mine = [name for name in mine if name not in left]
     if result["attestation"] is None:
         if done:
             carry_over(store, mine, _left(result), at)

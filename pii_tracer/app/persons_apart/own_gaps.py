@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pii_tracer.app.persons_apart.values_by_person import ValuesByPerson, key_set_of, whose
+from pii_tracer.app.persons_apart.values_by_person import ValuesByPerson, whose
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.app.planning.value_masking import named_in_plan, refuse_telling_plan
@@ -13,6 +13,7 @@ from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.errors import PersonsApart, PlanError
 from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.scan.hits import key_set_in
 from pii_tracer.scan.value_forms import Patterns
 from planners.build import PlanInputs
 from planners.gaps.persons_of_gaps import SEARCHED, requests_with_gaps
@@ -47,7 +48,7 @@ def _whose(state: TableState, inputs: PlanInputs, search: Search) -> frozenset[s
     short = (
         place.key_set
         for place in found.places
-        if place.weak and (key_set_of(place.key_set), (place.column or "").lower()) in digits
+        if place.weak and (key_set_in(place.key_set), (place.column or "").lower()) in digits
     )
     return whose([*found.strong, *short], _key_sets(inputs))
 

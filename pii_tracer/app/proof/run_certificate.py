@@ -21,7 +21,8 @@ def write_certificate(
     pdf: Path | None = None,
 ) -> Iterator[Path]:
     """Write the certificate of a run, and as PDF where that is named. Gives each path when it is there,
-    and so does nothing before it is asked for one.
+    and so does nothing before it is asked for one. Of a run that left something of some persons alone the others have
+    one each.
 
     Raises:
         ResidueFound, Waiting, RunError: the run is not complete.
@@ -38,7 +39,7 @@ def write_certificate(
     from reports.run.certificate import render_certificate
 
     folder = choose_run(state, run, unfinished=False)
-    _refuse_unfinished(folder)
+    _refuse_unfinished(folder, request)
     attestation = _about(folder, request)
     envelope, public = file_bytes(attestation), attester_key(key or public_file(state))
     stamp = file_bytes(stamp_of(attestation)) if stamp_of(attestation).exists() else None
@@ -80,10 +81,19 @@ def _about(folder: RunFolder, request: str | None) -> Path:
     raise UsageError(f"the run answers no request `{request}`", where=str(folder.path), todo=f"name one of: {known}")
 
 
-def _refuse_unfinished(folder: RunFolder) -> None:
+def _refuse_unfinished(folder: RunFolder, request: str | None) -> None:
     """Exit codes as of the run itself: residue 9, waiting 8, partial 7."""
     result = folder.last_result() or {}
     where = str(folder.path)
+    still = result.get("open_requests") or []
+    if still and request not in (None, *still):
+        return  # the run is done for this one; what its attestation says is checked
+    if still:
+        raise ResidueFound(
+            f"there is no certificate for all: {len(still)} of the run's requests stay open",
+            where=where,
+            todo="name one of the others by `--request`",
+        )
     if result.get("residue"):
         raise ResidueFound("there is no certificate: the person was found after the erasure", where=where)
     if result.get("state") == "waiting":

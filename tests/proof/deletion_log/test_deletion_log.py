@@ -51,6 +51,7 @@ def test_rows_come_back_once_and_in_order(tmp_path: Path) -> None:
     log.append([entry()])  # a resumed run says it again
     again = DeletionLog(tmp_path / "log.db", 'odd " estate')
     assert again.entries() == (entry(), entry(state=EntryState.CONFIRMED))
+    assert (again.count(), DeletionLog(tmp_path / "log.db", "other").count()) == (2, 0)
     assert DeletionLog(tmp_path / "log.db", "other").entries() == ()
 
 

@@ -1,0 +1,114 @@
+"""What is no copy of a plan, looked at after its run: what was examined at planning, and what has come since."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pii_tracer.app.changes_since_plan import declared_since, lone_files, object_places, unseen
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
+from pii_tracer.model.datasets import DatasetId
+from pii_tracer.model.errors import EstateError, ScanError
+from pii_tracer.model.locations import s3_place
+from pii_tracer.scan.folder_scan import scan_tree
+from pii_tracer.verify.byte_search import look_past
+from pii_tracer.verify.verdicts import NO_COPY, SINCE, ByteVerdict, no_copy_name
+
+if TYPE_CHECKING:
+    from pii_tracer.app.verification import Verification
+    from pii_tracer.lake.inventory import Inventory, RemotePlace
+
+
+def look_beside(looks: Verification, only: Collection[str] | None = None) -> tuple[ByteVerdict, ...]:
+    """What is no copy, looked at: datasets that were examined (whoever was not there may have come), and those that
+    have come into being since.
+
+    Short numbers do not count here: lineage connects no column of these datasets with the person. only: the names of
+    the verdicts that are wanted. Other stores are looked at where a name is not one of this machine's folders.
+    """
+    from pii_tracer.lake.discovery import discover
+
+    plan, paths = looks.plan, EstatePaths(looks.estate, looks.base)
+    places = [(i.dataset, no_copy_name(i)) for i in plan.examined]
+    known = {i.dataset for i in plan.examined} | {c.dataset for c in plan.copies}
+    told = {gap.dataset for gap in plan.gaps if gap.dataset}
+    known |= told - {gap.dataset for gap in plan.gaps if gap.task}
+    inventory = discover(looks.estate, looks.base)
+    for state in inventory.tables:
+        if state.dataset not in known:
+            known_then = f"{NO_COPY}{state.dataset.name}" if state.dataset in told else None
+            since = f"{SINCE}{looks.patterns.mask(state.table or state.dataset.name)}"  # nobody refused such a name yet
+            places.append((state.dataset, known_then or since))
+    verdicts = []
+    for dataset, name in places:
+        place = paths.real_path(dataset)
+        if place is None or not place.exists() or (only is not None and name not in only):
+            continue
+        patterns = looks.patterns_at(dataset)
+        root = looks.patterns.mask(str(place))
+        verdicts.append(look_past(name, root, scan_tree(place, patterns, searchers=looks.searchers).files))
+    for name, file in lone_files(plan, inventory, looks.patterns):
+        if only is None or name in only:
+            found = scan_tree(file, looks.patterns, searchers=looks.searchers).files if file.exists() else ()
+            verdicts.append(look_past(name, looks.patterns.mask(str(file.parent)), found))
+    if only is not None and {verdict.copy_id for verdict in verdicts} >= set(only):
+        return tuple(verdicts)
+    new = [place for place in inventory.remote if place.dataset not in known]
+    asked = [*(item.dataset for item in plan.examined), *declared_since(looks.estate, known)]
+    found_beyond = [
+        *(topic for dataset in asked if (topic := _topic_of(looks, dataset))),
+        *(_lakefs_of(looks, dataset) for dataset in asked if in_lakefs(dataset.namespace)),
+        *_in_places(looks, inventory),
+        *_in_s3(looks, new),
+        *_stored(looks),
+        *unseen(plan, inventory, looks.patterns),
+    ]
+    return (*verdicts, *(verdict for verdict in found_beyond if only is None or verdict.copy_id in only))
+
+
+def _in_places(looks: Verification, inventory: Inventory) -> Iterator[ByteVerdict]:
+    """What was examined in HDFS and in object stores, and places there that have come since."""
+    from pii_tracer.app.hdfs_places import reading as hdfs_places
+    from pii_tracer.app.object_places import reading as stored_places
+
+    yield from hdfs_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns)
+    yield from stored_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns)
+
+
+def _stored(looks: Verification) -> Iterator[ByteVerdict]:
+    """Archives that were empty at planning, and replicas that came since."""
+    for place in object_places(looks.plan, looks.estate):
+        if isinstance(place, ByteVerdict):
+            yield place
+            continue
+        try:
+            yield looks.objects(place)
+        except (ScanError, EstateError) as error:
+            yield ByteVerdict(copy_id=place.id, root=place.location, files=(), unverified=(error.what,))
+
+
+def _in_s3(looks: Verification, new: Sequence[RemotePlace]) -> Iterator[ByteVerdict]:
+    """What was examined in S3, and places there that have come since."""
+    examined = [(s3_place(i.dataset), no_copy_name(i)) for i in looks.plan.examined]
+    places = [(place, name) for place, name in examined if place is not None]
+    mask = looks.patterns.mask
+    places += [(place.location, f"{SINCE}{mask(', '.join(place.tables) or place.dataset.name)}") for place in new]
+    if places:
+        from pii_tracer.app.s3_places import elsewhere
+
+        yield from elsewhere(looks.estate, looks.plan, places, looks.patterns, looks.searchers)
+
+
+def _topic_of(looks: Verification, dataset: DatasetId) -> ByteVerdict | None:
+    if not looks.estate.kafka or not dataset.namespace.startswith("kafka://"):
+        return None
+    from pii_tracer.app.topic_records import look_elsewhere
+
+    return look_elsewhere(looks.estate, looks.base, dataset, looks.patterns_at(dataset))
+
+
+def _lakefs_of(looks: Verification, dataset: DatasetId) -> ByteVerdict:
+    from pii_tracer.app.lakefs_objects import look_elsewhere
+
+    return look_elsewhere(looks.estate, looks.base, dataset, looks.patterns, looks.patterns_at(dataset))

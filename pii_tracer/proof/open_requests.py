@@ -1,0 +1,90 @@
+"""Requests of a run that stay open, since something of their persons is left: what its attestations say of them.
+
+Each has a leaf in the evidence, under the same root as what is gone. The attestations of the others say how many stay
+open; the one about the whole run names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.run.journal import Kind, Record
+
+LEFT_OF = "left_of"
+"""Key of the persons' keyed references in what a verification notes in the journal."""
+OPEN = "open"
+"""Kind of a leaf, and field of the predicate."""
+
+
+class OpenRequest(Frozen):
+    """A request that stays open. subject: keyed reference. place: copy, or what is none, with something of the person;
+    as verdicts name it."""
+
+    request: str
+    subject: str
+    place: str
+
+
+def open_leaves(still: Iterable[OpenRequest]) -> list[dict[str, Any]]:
+    """What the leaves about them say."""
+    return [{"kind": OPEN, **item.model_dump()} for item in still]
+
+
+def open_in(bodies: Iterable[Mapping[str, Any]]) -> frozenset[OpenRequest]:
+    """Those that leaves tell of.
+
+    Raises:
+        ValueError: a leaf does not have the form that it must have.
+    """
+    mine = (body for body in bodies if body.get("kind") == OPEN)
+    names = OpenRequest.model_fields
+    return frozenset(OpenRequest.model_validate({name: body[name] for name in names if name in body}) for body in mine)
+
+
+def said_of_open(still: Iterable[OpenRequest], *, named: bool) -> dict[str, Any]:
+    """The part of the predicate about them; empty without any. named: also their ids."""
+    ids = sorted({item.request for item in still})
+    if not ids:
+        return {}
+    return {OPEN: {"requests": len(ids), **({"ids": ids} if named else {})}}
+
+
+def wrong_about_open(
+    claims: Mapping[str, Any],
+    bodies: Iterable[Mapping[str, Any]],
+    records: Sequence[Record],
+    plan: ErasurePlan,
+) -> Iterator[str]:
+    """What does not hold: the leaves, the journal, the plan and the attestation have to say the same of who stays open.
+
+    claims: the predicate. bodies: the leaves. records: of the journal.
+    """
+    still = open_in(bodies)
+    answered = {request.id: request.subject for request in plan.requests}
+    persons = {item.subject for item in still}
+    mine = {request for request, subject in answered.items() if subject in persons}
+    if mine != {item.request for item in still} or any(answered.get(i.request) != i.subject for i in still):
+        yield "the open requests in the leaves are not those of the plan for these persons"
+    said = claims.get(OPEN) or {"requests": 0}
+    about = [request["id"] for request in claims["requests"]]
+    if said["requests"] != len(mine) or ("ids" in said and said["ids"] != sorted(mine)):
+        yield "the attestation and its leaves do not name the same open requests"
+    if mine & set(about):
+        yield "the attestation is about a request that stays open"
+    if len(about) != 1 and about != [request for request in answered if request not in mine]:
+        yield "the attestation is not about all requests that were answered"
+    if not left_in(records) <= persons:
+        yield "the journal says that something is left of a person whom no leaf calls open"
+
+
+def left_in(records: Iterable[Record]) -> frozenset[str]:
+    """Keyed references of whom something is left, by the last that each verification noted."""
+    last: dict[str, frozenset[str]] = {}
+    for record in records:
+        facts = record.facts.get("facts")
+        if record.kind is Kind.STEP_NOTED and isinstance(facts, dict) and LEFT_OF in facts:
+            last[str(record.facts["step"])] = frozenset(map(str, facts[LEFT_OF]))
+    return frozenset[str]().union(*last.values())

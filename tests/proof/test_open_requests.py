@@ -1,0 +1,195 @@
+"""A run that left something of one person alone: the others are attested, and nobody can pass her off as erased."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pii_tracer.app.execution.attesting import attest_run
+from pii_tracer.app.execution.plan_run import Ran
+from pii_tracer.app.execution.run_folder import evidence_of
+from pii_tracer.cli.main import run as command
+from pii_tracer.model.canonical_json import canonical
+from pii_tracer.model.errors import ProofError
+from pii_tracer.proof.attestation import basis_of
+from pii_tracer.proof.attestation_verifier import requests_of, verify_attestation
+from pii_tracer.proof.evidence_leaves import bodies_in, root_of
+from pii_tracer.proof.findings import Check
+from pii_tracer.proof.open_requests import LEFT_OF, OpenRequest, left_in
+from pii_tracer.review import dsse
+from pii_tracer.review.trusted_keys import load_private
+from pii_tracer.run.journal import parse
+from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, Residue, RunVerdict
+from tests.proof.test_attestation import nonces, proven
+from tests.proof.test_requests import CLEAN, SCOPE, ran, several
+
+ASKED = ("REQ-1", "REQ-2", "REQ-3")
+HERS = "subj_REQ-2"
+STILL = (OpenRequest(request="REQ-2", subject=HERS, place="c1"),)
+FOUND = Residue(copy_id="c1", file="late.parquet", where="data: mail", form="text")
+LEFT = RunVerdict(
+    copies=(
+        CopyVerdict(
+            copy_id="c1",
+            bytes=ByteVerdict(copy_id="c1", root="/", files=SCOPE, residue=(FOUND,)),
+            left_of=(HERS,),
+        ),
+    )
+)
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Ran:
+    made = ran(tmp_path, several(*ASKED))
+    assert attest_run(made, LEFT, (), STILL) == made.folder.attestation
+    return made
+
+
+def predicate(envelope: Path) -> dict[str, Any]:
+    return cast(dict[str, Any], dsse.unseal(envelope.read_bytes(), ()).statement["predicate"])
+
+
+def test_the_others_are_attested_and_she_is_not(done: Ran, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = done.folder
+    assert requests_of(folder.attestation.read_bytes()) == ("REQ-1", "REQ-3")
+    assert predicate(folder.attestation)["open"] == {"requests": 1, "ids": ["REQ-2"]}
+    assert not folder.attestation_of("REQ-2").exists()
+    key = str(folder.state / "keys" / "attest.pem.pub")
+    for name in ("REQ-1", "REQ-3"):
+        envelope = folder.attestation_of(name)
+        assert predicate(envelope)["open"] == {"requests": 1}
+        assert "other request(s) of the run, which stay open" in predicate(envelope)["statement"]
+        assert b"REQ-2" not in dsse.unseal(envelope.read_bytes(), ()).payload
+        assert command(["attest", "verify", str(envelope), "--key", key]) == 0
+    assert command(["attest", "verify", str(folder.attestation), "--key", key]) == 0
+    capsys.readouterr()
+
+
+def test_residue_that_is_nobodys_keeps_all_from_being_attested(tmp_path: Path) -> None:
+    made = ran(tmp_path, several(*ASKED))
+    other = FOUND.model_copy(update={"copy_id": "(new) w/found"})
+    elsewhere = (ByteVerdict(copy_id=other.copy_id, root="/", files=(), residue=(other,)),)
+    everybody = tuple(OpenRequest(request=r, subject=f"subj_{r}", place="c1") for r in ASKED)
+    assert attest_run(made, LEFT, elsewhere, STILL) is None
+    assert attest_run(made, LEFT, (), ()) is None
+    assert attest_run(made, LEFT, (), everybody) is None
+    assert not made.folder.attestation.exists()
+
+
+def test_she_is_attested_once_nothing_is_left_of_her_and_never_before(done: Ran) -> None:
+    attest_run(done, LEFT, (), STILL)
+    folder = done.folder
+    before = folder.attestation.read_bytes()
+    attest_run(done, LEFT, (), STILL)
+    assert folder.attestation.read_bytes() == before
+    attest_run(done, CLEAN, ())
+    assert requests_of(folder.attestation.read_bytes()) == ASKED
+    assert "open" not in predicate(folder.attestation_of("REQ-2"))
+    attest_run(done, LEFT, (), STILL)  # and again, should somebody bring her back
+    assert requests_of(folder.attestation.read_bytes()) == ("REQ-1", "REQ-3")
+    public = load_private(folder.state / "keys" / "attest.pem").public_key()
+    old = folder.attestation_of("REQ-2")
+    assert Check.INCLUSION in {
+        f.check for f in verify_attestation(old.read_bytes(), evidence_of(old), [public]).findings
+    }
+
+
+def test_an_attester_refuses_whom_the_journal_calls_left(tmp_path: Path) -> None:
+    told = proven(tmp_path, several(*ASKED), notes={LEFT_OF: [HERS]})
+    assert left_in(parse(told.journal)[0]) == {HERS}
+    with pytest.raises(ProofError, match="something is left of a person"):
+        basis_of(told, nonce=nonces())
+    assert set(basis_of(replace(told, still=STILL), nonce=nonces()).requests) == {"REQ-1", "REQ-3"}
+
+
+Forge = Callable[[dict[str, Any], Path], None]
+
+
+def resealed(done: Ran, envelope: Path, forge: Forge) -> set[Check]:
+    """What a check finds when whoever has the attester's key changed the attestation and its evidence."""
+    private = load_private(done.folder.state / "keys" / "attest.pem")
+    statement = json.loads(dsse.unseal(envelope.read_bytes(), ()).payload)
+    forge(statement["predicate"], done.folder.evidence)
+    found = verify_attestation(dsse.seal(canonical(statement), private), done.folder.evidence, [private.public_key()])
+    return {finding.check for finding in found.findings}
+
+
+def hers(said: dict[str, Any], evidence: Path) -> None:
+    """An attestation of another one made hers."""
+    said["requests"] = [{"id": "REQ-2", "subject": HERS, "law": said["requests"][0]["law"]}]
+
+
+def among_the_erased(said: dict[str, Any], evidence: Path) -> None:
+    law = said["requests"][0]["law"]
+    said["requests"] = [{"id": r, "subject": f"subj_{r}", "law": law} for r in ASKED]
+    said.pop("open")
+
+
+def not_told(said: dict[str, Any], evidence: Path) -> None:
+    said.pop("open")
+
+
+def another_is_open(said: dict[str, Any], evidence: Path) -> None:
+    said["open"] = {"requests": 1, "ids": ["REQ-1"]}
+
+
+def without_the_leaf(said: dict[str, Any], evidence: Path) -> None:
+    """All of it: her leaf is gone, and everything is computed and signed again."""
+    among_the_erased(said, evidence)
+    bodies = [body for body in bodies_in((evidence / "leaves.jsonl").read_bytes()) if body["kind"] != "open"]
+    data = b"".join(canonical(body) + b"\n" for body in bodies)
+    (evidence / "leaves.jsonl").write_bytes(data)
+    said["merkle"] = {"root": root_of(data), "leaves": len(bodies)}
+
+
+def test_whatever_moves_her_to_the_erased_is_found(done: Ran) -> None:
+    single, whole = done.folder.attestation_of("REQ-1"), done.folder.attestation
+    assert resealed(done, single, lambda said, evidence: None) == set()
+    assert resealed(done, whole, lambda said, evidence: None) == set()
+    for envelope, forge in (
+        (single, hers),
+        (whole, hers),
+        (whole, among_the_erased),
+        (single, not_told),
+        (whole, not_told),
+        (whole, another_is_open),
+    ):
+        assert Check.OPEN in resealed(done, envelope, forge), forge.__name__
+
+
+def test_even_without_her_leaf_the_journal_tells(tmp_path: Path) -> None:
+    made = ran(tmp_path, several(*ASKED), notes={LEFT_OF: [HERS]})
+    attest_run(made, LEFT, (), STILL)
+    private = load_private(made.folder.state / "keys" / "attest.pem")
+    honest = made.folder.attestation_of("REQ-1").read_bytes()
+    assert verify_attestation(honest, made.folder.evidence, [private.public_key()]).findings == ()
+    assert resealed(made, made.folder.attestation, without_the_leaf) == {Check.OPEN}
+    # and whoever holds another's attestation of the run sees that the leaves are not hers
+    found = verify_attestation(honest, made.folder.evidence, [private.public_key()]).findings
+    assert Check.INCLUSION in {finding.check for finding in found}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@given(about=st.sets(st.sampled_from(ASKED)), said=st.none() | st.sets(st.sampled_from(ASKED)), count=st.integers(0, 3))
+def test_only_the_true_split_of_the_requests_holds(
+    done: Ran, about: set[str], said: set[str] | None, count: int
+) -> None:
+    """Model: about her never; about all others, or one of them; and one open request, which is hers."""
+
+    def forge(told: dict[str, Any], evidence: Path) -> None:
+        law = told["requests"][0]["law"]
+        told["requests"] = [{"id": r, "subject": f"subj_{r}", "law": law} for r in ASKED if r in about]
+        told["open"] = {"requests": count} | ({} if said is None else {"ids": sorted(said)})
+
+    holds = ("REQ-2" not in about and (len(about) == 1 or about == {"REQ-1", "REQ-3"}) and count == 1) and said in (
+        None,
+        {"REQ-2"},
+    )
+    assert (resealed(done, done.folder.attestation, forge) == set()) == holds
