@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app import vault_inventories
 from pii_tracer.app.aws_refusals import unreadable
-from pii_tracer.app.changes_since_plan import declared_since, lone_files, object_places, unseen
+from pii_tracer.app.changes_since_plan import declared_since, lone_files, may_stay, object_places, unseen
 from pii_tracer.app.others_counted import OBJECTS, counted_by_spark, counting_of
 from pii_tracer.app.work_pace import Pace
 from pii_tracer.config.estate_file import Estate
@@ -30,6 +30,7 @@ from pii_tracer.model.datasets import (
     KeySet,
 )
 from pii_tracer.model.errors import EstateError, ScanError
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, in_place, is_hdfs, object_prefix, s3_place
 from pii_tracer.model.other_numbers import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
@@ -333,12 +334,13 @@ class Verification:
         places = [(i.dataset, no_copy_name(i)) for i in self.plan.examined]
         known = {i.dataset for i in self.plan.examined} | {c.dataset for c in self.plan.copies}
         told = {gap.dataset for gap in self.plan.gaps if gap.dataset}
-        known |= told - {gap.dataset for gap in self.plan.gaps if gap.task}
-        inventory = discover(self.estate, self.base)
+        stay, inventory = may_stay(self.plan), discover(self.estate, self.base)
+        known |= {gap.dataset for gap in self.plan.gaps if gap.dataset and gap.kind == GapKind.LEFT_OUT}
         for state in inventory.tables:
             if state.dataset not in known:
                 known_then = f"{NO_COPY}{state.dataset.name}" if state.dataset in told else None
                 places.append((state.dataset, known_then or f"{SINCE}{state.table or state.dataset.name}"))
+        known |= told - {gap.dataset for gap in self.plan.gaps if gap.task}
         new = [place for place in inventory.remote if place.dataset not in known]
         asked = [*(item.dataset for item in self.plan.examined), *declared_since(self.estate, known)]
         verdicts = [topic for dataset in asked if (topic := self._topic_of(dataset))]
@@ -348,10 +350,11 @@ class Verification:
             if place is None or not place.exists():
                 continue
             patterns = self._patterns_at(dataset)
-            verdicts.append(look_past(name, str(place), scan_tree(place, patterns, searchers=self.searchers).files))
-        for name, file in lone_files(self.plan, inventory, self.patterns):
+            found = scan_tree(place, patterns, searchers=self.searchers).files
+            verdicts.append(look_past(name, str(place), found, stay=stay.get(dataset, ())))
+        for shown, file in lone_files(inventory, self.patterns):
             found = scan_tree(file, self.patterns, searchers=self.searchers).files if file.exists() else ()
-            verdicts.append(look_past(name, str(file.parent), found))
+            verdicts.append(look_past(f"{NO_COPY}{shown}", str(file.parent), found, stay=stay.get(shown, ())))
         verdicts += self._in_places(inventory)
         return (*verdicts, *self._in_s3(new), *self._stored(), *unseen(self.plan, inventory, self.patterns))
 

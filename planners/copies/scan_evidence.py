@@ -36,11 +36,12 @@ class Seen:
     """One file of a location that holds a value of the persons, wherever in it.
 
     file: as the scan names it, relative to the location, any value in it masked. places: kinds of place
-    (`Hit.where`) in which one stands.
+    (`Hit.where`) in which one stands. sha256: hex, of its bytes.
     """
 
     file: str
     places: frozenset[str]
+    sha256: str = ""
 
     @property
     def in_rows(self) -> bool:

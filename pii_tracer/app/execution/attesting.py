@@ -53,7 +53,7 @@ from pii_tracer.proof.storage_witness import (
 from pii_tracer.review.dsse import PrivateKey
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.run_state import State
-from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict, no_copy_name
+from pii_tracer.verify.verdicts import NO_COPY, ByteVerdict, CopyVerdict, RunVerdict, no_copy_name
 
 UNREAD_PLACE = frozenset({GapKind.UNREADABLE, GapKind.UNKNOWN_FILE, GapKind.STRANGE_FILES, GapKind.NOT_SCANNED})
 """Kinds of gaps that say of a place: it, or a file of it, could not be read."""
@@ -146,8 +146,10 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> 
 def _unread(elsewhere: Sequence[ByteVerdict], plan: ErasurePlan) -> list[Reserved]:
     """What is no copy of the plan, was looked at all the same, and could not be read; with who answers for it, where
     planning could not read it either and a named person waived that."""
-    waivers = {g.dataset: g.waiver for g in plan.gaps if g.waiver and g.dataset and g.kind in UNREAD_PLACE}
-    by_name = {no_copy_name(i): waivers.get(i.dataset) for i in plan.examined}
+    unread = [g for g in plan.gaps if g.waiver and g.kind in UNREAD_PLACE]
+    waivers = {g.dataset: g.waiver for g in unread if g.dataset}
+    by_name = {f"{NO_COPY}{g.dataset.name if g.dataset else g.evidence}": g.waiver for g in unread}
+    by_name |= {no_copy_name(i): waivers.get(i.dataset) for i in plan.examined}
     found = []
     for verdict in elsewhere:
         waiver = by_name.get(verdict.copy_id)
