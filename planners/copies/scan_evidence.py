@@ -125,6 +125,19 @@ class KeyDigits:
 
 
 @dataclass(frozen=True)
+class TellingText:
+    """A kind of place in a table's own description that goes on holding the persons.
+
+    certain: a value that cannot be mistaken stands there. digits: short numbers that do, by key set and column; None
+    where no column is known.
+    """
+
+    place: str
+    certain: bool
+    digits: frozenset[tuple[str, str | None]] = frozenset()
+
+
+@dataclass(frozen=True)
 class CatalogEvidence:
     """What a catalog itself keeps of one table or namespace. title: as it may be shown. places: kinds of text in which
     the persons stand; unread: those that could not be read, with the reason. remedy: how an owner takes a value out.
