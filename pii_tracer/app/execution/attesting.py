@@ -81,10 +81,19 @@ def attest_run(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) 
     missing = [envelope for envelope in places if not _attested(ran, envelope, roots[evidence_of(envelope)])]
     if missing:
         basis = basis_of(_proven(ran, verdict, elsewhere), nonce=_nonces(ran, roots[folder.evidence]))
-        if basis.root != roots[folder.evidence]:  # it is written anew, and nothing stands any more that rests on it
+        if not _same(basis, folder.evidence):  # it is written anew, and nothing stands any more that rests on it
             missing = [e for e in places if e in missing or evidence_of(e) == folder.evidence]
         _publish(ran, basis, {envelope: places[envelope] for envelope in missing}, log)
     return folder.attestation
+
+
+def _same(basis: Basis, evidence: Path) -> bool:
+    """Whether the evidence that is there is what attestations with this basis rest on, byte for byte: the root, what
+    was searched, and who approved."""
+    try:
+        return all((evidence / name).read_bytes() == data for name, data in basis.evidence.items())
+    except OSError:
+        return False
 
 
 def _publish(ran: Ran, basis: Basis, missing: Mapping[Path, str | None], log: AttestationLog) -> None:
