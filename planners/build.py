@@ -36,6 +36,7 @@ from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references
 from planners.copies.persons_known_by_key_only import known_by_key_only
 from planners.copies.rebuild_candidates import unproved
+from planners.gaps.accepted_gaps import accepted
 from planners.gaps.keys_of_several_columns import not_compared, searched_in_rows
 from planners.gaps.left_behind import beyond_engine
 from planners.gaps.owner_tasks import with_tasks
@@ -144,8 +145,9 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     found = replace(found, items=spared, gaps=tuple(sorted(all_gaps, key=lambda g: g.id)))
     plan_id = _plan_id(inputs)
     written = write_steps(found.items, plan_id)
+    persons = inputs.references.values()
     gaps = tuple(
-        _waived(g, inputs.waivers or {}, as_of)
+        accepted(g, inputs.world, persons, inputs.waivers or {}, as_of)
         for g in distinct_gaps(
             [
                 *found.gaps,
@@ -330,17 +332,6 @@ def _step(draft: Draft, dates: Dates, estate: Estate) -> Step:
 
 def _with_recheck(draft: Draft, dates: Dates) -> dict[str, object]:
     return {**draft.parameters, "recheck_on": (dates.finish + RECHECK_AFTER).isoformat()}
-
-
-def _waived(gap: Gap, waivers: Mapping[str, Waiver], as_of: datetime) -> Gap:
-    waiver = waivers.get(gap.id)
-    if waiver and gap.kind == GapKind.LEFT_OUT:
-        raise PlanError(
-            f"{gap.id} cannot be waived: what is left out is not erased",
-            where="the waivers file",
-            todo="take it out, or plan without `--only`",
-        )
-    return gap.model_copy(update={"waiver": waiver}) if waiver and waiver.until > as_of else gap
 
 
 def _schedule(dated: Dated, retention: Retention, due: datetime, total: float) -> Schedule:

@@ -20,7 +20,7 @@ from pii_tracer.model.locations import names_place, object_prefix, object_uri
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.refused_places import Refused, waived, with_refused
-from pii_tracer.verify.verdicts import NO_COPY, SINCE, ByteVerdict
+from pii_tracer.verify.verdicts import SINCE, ByteVerdict
 
 SEEN = frozenset(
     {
@@ -49,17 +49,22 @@ SEEN = frozenset(
 something and that no verification reads."""
 
 
-def lone_files(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[tuple[str, Path]]:
-    """Files that belong to no table, as they are now, with what a verdict about each is called.
+def may_stay(plan: ErasurePlan) -> dict[DatasetId | str, frozenset[str]]:
+    """Marks of the files that hold the persons and that a waiver leaves as they are, by dataset, or by path as a gap
+    shows it. Where a task of the plan is about one, whether that was done is looked at."""
+    found: dict[DatasetId | str, frozenset[str]] = {}
+    for gap in plan.gaps:
+        if gap.waiver and not gap.task:
+            place = gap.dataset or gap.evidence
+            found[place] = found.get(place, frozenset()) | frozenset(gap.files)
+    return found
 
-    Not those that the plan knows to hold the persons, or could not read, and that a named person waived: they stand in
-    every proof. Where a task of the plan is about one, whether that was done is looked at.
-    """
-    waived = {gap.evidence for gap in plan.gaps if gap.waiver and not gap.task}
+
+def lone_files(inventory: Inventory, patterns: Patterns) -> Iterator[tuple[str, Path]]:
+    """Files that belong to no table, as they are now, each with its path as it may be shown."""
     for gap in inventory.gaps:
-        shown = patterns.mask(gap.evidence)
-        if gap.kind == GapKind.UNKNOWN_FILE and gap.dataset is None and shown not in waived:
-            yield f"{NO_COPY}{shown}", Path(gap.evidence)
+        if gap.kind == GapKind.UNKNOWN_FILE and gap.dataset is None:
+            yield patterns.mask(gap.evidence), Path(gap.evidence)
 
 
 def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:

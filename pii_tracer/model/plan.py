@@ -233,7 +233,11 @@ class Step(Frozen):
 
 
 class Gap(Frozen):
-    """Something that could not be proved; it blocks the plan until a named person waives it."""
+    """Something that could not be proved; it blocks the plan until a named person waives it.
+
+    seen: digest of what the gap shows, and of whom where it is about persons; a waiver names it. files: beginnings of
+    the SHA-256 of the files that hold the persons in a place that lineage does not explain; a waiver covers no others.
+    """
 
     id: str
     dataset: DatasetId | None
@@ -241,6 +245,8 @@ class Gap(Frozen):
     reason: str
     evidence: str
     waiver: Waiver | None = None
+    seen: str = ""
+    files: tuple[str, ...] = ()
 
     @property
     def task(self) -> OwnerTask | None:

@@ -8,6 +8,11 @@ from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.timestamps import Moment
 
 
+def file_mark(sha256: str) -> str:
+    """What a gap says of a file that may stay when it is waived. sha256: hex, of its bytes."""
+    return sha256[:16]
+
+
 class OwnerTask(Frozen):
     """What a person does by hand about a waived gap. It is a step of the plan, and the run waits for its confirmation.
 
@@ -23,9 +28,13 @@ class OwnerTask(Frozen):
 
 
 class Waiver(Frozen):
-    """A named person accepts a gap until a date. task: what somebody does about it meanwhile, where something is."""
+    """A named person accepts a gap until a date. task: what somebody does about it meanwhile, where something is.
+
+    of: `Gap.seen` of the gap that was accepted. A gap that shows something else is not waived.
+    """
 
     who: str = Field(min_length=1)
     why: str = Field(min_length=1)
     until: Moment
+    of: str = ""
     task: OwnerTask | None = None

@@ -6,7 +6,7 @@ It recomputes everything from the bytes; it believes no digest that it has not m
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -25,7 +25,7 @@ from pii_tracer.model.plan import STAYS, ErasurePlan, digest_of
 from pii_tracer.proof import attestation_log, merkle_tree
 from pii_tracer.proof.attestation import confirmed_by, open_steps
 from pii_tracer.proof.evidence_leaves import bodies_in, lines_digest
-from pii_tracer.proof.findings import Check, ProofFinding, Report, open_envelope
+from pii_tracer.proof.findings import About, Check, ProofFinding, Report, about, open_envelope
 from pii_tracer.proof.open_requests import wrong_about_open
 from pii_tracer.proof.untrusted_json import (
     read_limited,
@@ -50,6 +50,7 @@ class Given:
 
     approvers: public keys; each approval must then be signed by one of them. previous: the attestation before this one.
     log: the estate's whole log of attestations. stamp: the time stamp. authority: certificates of who made it.
+    requests: ids of the requests that it must be about, these and no others.
     """
 
     approvers: Sequence[dsse.PublicKey] | None = None
@@ -57,6 +58,7 @@ class Given:
     log: bytes | None = None
     stamp: bytes | None = None
     authority: Sequence[Certificate] | None = None
+    requests: Collection[str] | None = None
 
 
 def verify_attestation(
@@ -76,7 +78,7 @@ def verify_attestation(
         check.run()
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError, PiiTracerError):
         check.find(Check.FORM, "the attestation or its evidence does not have the form it must have")
-    return Report(tuple(check.found), tuple(check.notes))
+    return Report(tuple(check.found), tuple(check.notes), check.about)
 
 
 def previous_of(attestation: bytes) -> tuple[str, str] | None:
@@ -112,6 +114,7 @@ class _Check:
         self.envelope, self.folder, self.trusted, self.given = envelope, folder, trusted, given
         self.found: list[ProofFinding] = []
         self.notes: list[str] = []
+        self.about: About | None = None
 
     def find(self, check: Check, message: str) -> None:
         self.found.append(ProofFinding(check, message))
@@ -121,6 +124,7 @@ class _Check:
             self.find(check, otherwise)
 
     def run(self) -> None:
+        self._asked()
         plan = self._plan()
         journal = self._read("journal.jsonl")
         records = self._journal(journal, plan) if journal is not None else ()
@@ -137,6 +141,18 @@ class _Check:
         self._extra()
         self._history()
         self._stamp()
+
+    def _asked(self) -> None:
+        """An attestation that holds is no answer where another request's was asked for."""
+        self.about = about(self.statement)
+        if self.given.requests is None:
+            self.notes.append("not checked: whether this is the request that you asked about (no request was given)")
+            return
+        ids = {request for request, _, _ in self.about.requests}
+        if ids != set(self.given.requests):
+            missing = sorted(set(self.given.requests) - ids)
+            said = f"not about {', '.join(missing)}" if missing else "about more requests than you asked about"
+            self.find(Check.REQUEST, f"the attestation is {said}; it is about {', '.join(sorted(ids)[:_NAMED])}")
 
     def _read(self, name: str) -> bytes | None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ class Check(StrEnum):
     MISSING = "missing_file"
     OVERSIZED = "oversized"
     EXTRA = "extra_file"
+    REQUEST = "request"
     PLAN = "plan"
     APPROVAL = "approval"
     CONFIRMATION = "confirmation"
@@ -49,11 +51,47 @@ class ProofFinding:
 
 
 @dataclass(frozen=True)
+class About:
+    """What an attestation says that it is about, for whoever has asked for one.
+
+    requests: id, keyed reference of the person, and law of each. first, last: when its steps were verified. searched:
+    end of the scan. exceptions: how many of each kind.
+    """
+
+    requests: tuple[tuple[str, str, str], ...]
+    plan: str
+    first: str | None
+    last: str | None
+    searched: str
+    exceptions: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Report:
-    """What a check came to. notes: what was not looked at, so that nobody believes it was."""
+    """What a check came to. notes: what was not looked at, so that nobody believes it was. about: None where no
+    attestation could be opened, or the check was not of a whole one."""
 
     findings: tuple[ProofFinding, ...]
     notes: tuple[str, ...] = ()
+    about: About | None = None
+
+
+def about(statement: Mapping[str, Any]) -> About:
+    """What a signed statement is about.
+
+    Raises:
+        LookupError, TypeError, AttributeError: it does not have the form that it must have.
+    """
+    said = statement["predicate"]
+    moments = sorted(str(step["verified_at"]) for step in said["steps"])
+    return About(
+        requests=tuple((str(r["id"]), str(r["subject"]), str(r["law"])) for r in said["requests"]),
+        plan=str(said["plan"]["id"]),
+        first=moments[0] if moments else None,
+        last=moments[-1] if moments else None,
+        searched=str(said["scope"]["at"]),
+        exceptions=dict(sorted(Counter(str(one["kind"]) for one in said["exceptions"]).items())),
+    )
 
 
 def open_envelope(attestation: bytes, trusted: Sequence[dsse.PublicKey]) -> Mapping[str, Any] | ProofFinding:

@@ -146,6 +146,9 @@ def _gaps(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
     for name in sorted(before.keys() - after.keys()):
         yield Change(Sign.REMOVED, About.GAP, name, "closed", False)
     for name, one, other in _pairs(before, after):
+        if other.seen != one.seen and one.waiver and other.waiver:
+            text = f"shows something else, and a new waiver is given by {other.waiver.who}"
+            yield Change(Sign.CHANGED, About.GAP, name, text, True)
         if one.waiver == other.waiver:
             continue
         if other.waiver is None:

@@ -147,6 +147,14 @@ def _tasks(plan: ErasurePlan) -> str | None:
     return "a task is for a gap that is not there" if asked else None
 
 
+def _waivers(plan: ErasurePlan) -> str | None:
+    """A waiver of something else than the gap shows."""
+    for number, gap in enumerate(plan.gaps):
+        if gap.waiver and gap.waiver.of != gap.seen:
+            return f"gaps.{number} has a waiver that was given for something else"
+    return None
+
+
 def _counts(plan: ErasurePlan) -> str | None:
     said, own = plan.totals, [copy for copy in plan.copies if copy.origin is None]
     counted = {
@@ -212,6 +220,7 @@ _RULES: tuple[Callable[[ErasurePlan], str | None], ...] = (
     _holds,
     _claims,
     _tasks,
+    _waivers,
     _counts,
     _dates,
     _preconditions,

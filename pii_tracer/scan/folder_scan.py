@@ -77,7 +77,22 @@ def scan_tree(
     found = (f for f in walk_files(root) if not any(f[1].is_relative_to(folder) for folder in without))
     for _, result in searchers.search(FileLook(root), found, patterns):
         files.append(result)
+    files += _telling_folders(root, patterns, without)
     return TreeScan(root=str(root), files=without_explained(root, files))
+
+
+def _telling_folders(root: Path, patterns: Patterns, without: Collection[Path]) -> Iterator[FileScan]:
+    """Folders with nothing in them whose path holds a value, as an engine leaves those of partitions. Their paths end
+    with `/`; of all others the files' own paths tell."""
+    for folder, folders, names in os.walk(root):
+        place = Path(folder)
+        if names or folders or place == root or any(place.is_relative_to(other) for other in without):
+            continue
+        name = place.relative_to(root).as_posix()
+        collector = Collector(patterns)
+        path_hits(name, collector)
+        if hits := collector.hits():
+            yield FileScan(path=f"{patterns.mask(name)}/", size=0, sha256="", decoded_as="", hits=hits)
 
 
 def walk_files(root: Path) -> Iterator[File]:

@@ -92,9 +92,14 @@ class Hit(Frozen):
 
 def column_of(hit: Hit, columns: Iterable[str]) -> str | None:
     """The column of these that the hit stands in, itself or a member of it. No column known: no excuse."""
-    if hit.column is None:
+    return stands_in(hit.column, columns)
+
+
+def stands_in(label: str | None, columns: Iterable[str]) -> str | None:
+    """The column of these that a label names, or a member of; None where no column is known."""
+    if label is None:
         return None
-    return next((c for c in sorted(columns) if hit.column == c or hit.column.startswith((c + ".", c + "["))), None)
+    return next((c for c in sorted(columns) if label == c or label.startswith((c + ".", c + "["))), None)
 
 
 class FileScan(Frozen):

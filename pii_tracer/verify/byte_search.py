@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
+from pii_tracer.model.waivers import file_mark
 from pii_tracer.scan.folder_scan import scan_bytes, scan_tree
 from pii_tracer.scan.hits import FileScan, Hit, column_of, key_set_in, person_in
 from pii_tracer.scan.known_columns import key_columns, with_columns_made
@@ -172,12 +173,15 @@ def _with_beside(result: FileScan, version: ObjectVersionBytes, patterns: Patter
     return result.model_copy(update={"hits": (*result.hits, *hits), "unread": (*result.unread, *unread, *refused)})
 
 
-def look_past(name: str, root: str, scanned: Iterable[FileScan], *, alone: bool = False) -> ByteVerdict:
+def look_past(
+    name: str, root: str, scanned: Iterable[FileScan], *, alone: bool = False, stay: Container[str] = ()
+) -> ByteVerdict:
     """The verdict on what is no copy: only values that cannot be mistaken count, since no lineage leads here. What
     could not be read is unverified here as everywhere.
 
     alone: there is no plan that knows lineage. Short numbers count, too, since whoever asks looks at their columns, and
-    the files that were searched are named.
+    the files that were searched are named. stay: marks of files that a named person leaves as they were at planning
+    (`pii_tracer.model.waivers.file_mark`); in other bytes a value counts.
     """
     scans = tuple(scanned)
     residue = tuple(
@@ -189,6 +193,7 @@ def look_past(name: str, root: str, scanned: Iterable[FileScan], *, alone: bool 
             person=person_in(hit.key_set),
         )
         for scan in scans
+        if file_mark(scan.sha256) not in stay
         for hit in (scan.hits if alone else scan.strong)
     )
     unread = tuple(f"{scan.path}: {reason}" for scan in scans for reason in scan.unread)

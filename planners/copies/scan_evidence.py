@@ -36,11 +36,12 @@ class Seen:
     """One file of a location that holds a value of the persons, wherever in it.
 
     file: as the scan names it, relative to the location, any value in it masked. places: kinds of place
-    (`Hit.where`) in which one stands.
+    (`Hit.where`) in which one stands. sha256: hex, of its bytes.
     """
 
     file: str
     places: frozenset[str]
+    sha256: str = ""
 
     @property
     def in_rows(self) -> bool:
@@ -121,6 +122,19 @@ class KeyDigits:
     key_set: str
     place: str
     why: Why
+
+
+@dataclass(frozen=True)
+class TellingText:
+    """A kind of place in a table's own description that goes on holding the persons.
+
+    certain: a value that cannot be mistaken stands there. digits: short numbers that do, by key set and column; None
+    where no column is known.
+    """
+
+    place: str
+    certain: bool
+    digits: frozenset[tuple[str, str | None]] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.plan import Gap
+from pii_tracer.model.plan import NUMBERED, Copy, Gap
+from pii_tracer.scan.hits import stands_in
 from planners.formats.registry import planner_of
 from planners.holds.hold_effects import gap_of
 from planners.locate.subject_survey import World
@@ -19,11 +20,21 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
     """A gap for each copy whose description holds the persons."""
     gaps = []
     for item in items:
-        told = world.described.get(item.state.location, ()) if item.state else ()
+        texts = world.described.get(item.state.location, ()) if item.state else ()
+        told = [
+            text.place for text in texts if text.certain or any(_of_persons(item.copy, *one) for one in text.digits)
+        ]
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
             reason = f"the table names the person in its {', '.join(told)}, which erasing rows leaves as it is"
             gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _todo(item, told)))
     return (*gaps, *_of_catalogs(world), *_of_jobs(world))
+
+
+def _of_persons(copy: Copy, key_set: str, column: str | None) -> bool:
+    """Whether a short number in a column counts as the persons' where the copy is verified
+    (`pii_tracer.verify.byte_search.judge`)."""
+    means = copy.facts.get(NUMBERED, {}).get(column)
+    return not stands_in(column, copy.other_keys) and (means is None or key_set in means)
 
 
 def _of_jobs(world: World) -> Iterator[Gap]:

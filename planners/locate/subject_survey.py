@@ -27,6 +27,7 @@ from planners.copies.scan_evidence import (
     OthersRows,
     RemoteEvidence,
     StoredEvidence,
+    TellingText,
     TopicEvidence,
 )
 from planners.locate.key_location import Carriage
@@ -101,7 +102,7 @@ class World:
     lakefs: Mapping[tuple[str, str], LakefsEvidence] = field(default_factory=dict)
     others: Mapping[str, tuple[OthersRows, ...]] = field(default_factory=dict)
     digits: Mapping[str, tuple[KeyDigits, ...]] = field(default_factory=dict)
-    described: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    described: Mapping[str, tuple[TellingText, ...]] = field(default_factory=dict)
     catalogs: tuple[CatalogEvidence, ...] = ()
     jobs: tuple[JobEvidence, ...] = ()
     remote: Mapping[str, RemoteEvidence] = field(default_factory=dict)

@@ -164,6 +164,8 @@ def _gap(gap: Gap, view: PlanView) -> str:
     line = f"{_short_gap(gap)}: {_text(gap.reason)} (evidence: {_text(gap.evidence)})"
     if remedy := view.remedies.get(gap.id):
         line += f". To close it: {_text(remedy)}"
+    if gap.waiver is None and gap.seen:
+        line += f". A waiver of this says {_name(f'of: {gap.seen}')}"
     if gap.waiver:
         line += f" — waived by {_text(gap.waiver.who)} until {wording.day(gap.waiver.until)}: {_text(gap.waiver.why)}"
     return line

@@ -121,6 +121,8 @@ def _gap(gap: Gap, view: PlanView) -> RenderableType:
     lines = [_line(gap.reason), _line(f"evidence: {gap.evidence}", "dim")]
     if remedy := view.remedies.get(gap.id):
         lines.append(_line(f"to close it: {remedy}"))
+    if gap.waiver is None and gap.seen:
+        lines.append(_line(f"a waiver of this says: of: {gap.seen}", "dim"))
     if gap.waiver:
         waiver = gap.waiver
         lines.append(_line(f"waived by {waiver.who} until {wording.day(waiver.until)}: {waiver.why}", "yellow"))

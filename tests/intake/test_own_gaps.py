@@ -19,6 +19,7 @@ from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.plan_file import load_plan
 from tests.cli.small import declared
 from tests.intake.places import ago, opened, took
+from tests.waivers import write_waivers
 
 KEYS = [5517700101 + n for n in range(6)]
 MAILS = [f"person{n}@shop.example" for n in range(6)]
@@ -128,9 +129,7 @@ def test_a_waived_gap_carries_nobody_over(tmp_path: Path) -> None:
     settings = lake(tmp_path, [MAILS[5], *MAILS[1:]])
     asked(settings, 0)
     _, plan = planned(settings)
-    waiver = "{who: Meera Iyer, why: looked, until: 2099-01-01T00:00:00Z}"
-    file = tmp_path / "waivers.yaml"
-    file.write_text("".join(f"{gap.id}: {waiver}\n" for gap in plan.gaps))
+    file = write_waivers(tmp_path / "waivers.yaml", [gap.model_dump() for gap in plan.gaps])
     found, _ = planned(settings, carried_over=True, waivers=file)
     assert (found.marked, found.apart, states(settings)) == (True, {}, {"R-0": "planned"})
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import ErasurePlan
-from pii_tracer.model.waivers import Waiver
+from pii_tracer.model.waivers import OwnerTask
 from pii_tracer.review.plan_consistency import contradiction
 from reports.plan.plan_view import PlanView
 from tests.planners.smalllake import Lake
+from tests.waivers import waivers_of
 
 ACT = "remove the mention from the ticket"
 BACKUP: dict[str, Any] = {
@@ -28,10 +29,10 @@ OTHER = "gap-backup_unmatched-nightly-prod.elsewhere"
 
 def planned(*gaps: str, **task: Any) -> ErasurePlan:
     said = {"owner": "support team", "act": ACT, "due_days": 3, **task}
-    word = {"who": "Asha Rao", "why": "support removes it", "until": "2031-01-01T00:00:00Z", "task": said}
-    waivers = {gap: Waiver.model_validate(word) for gap in gaps or (GAP,)}
-    of = [gap.rpartition("-")[2] for gap in waivers]
-    return Lake(backups=({**BACKUP, "of": of},)).plan(waivers=waivers)
+    of = [gap.rpartition("-")[2] for gap in gaps or (GAP,)]
+    lake = Lake(backups=({**BACKUP, "of": of},))
+    until = datetime(2031, 1, 1, tzinfo=timezone.utc)
+    return lake.plan(waivers=waivers_of(lake.plan().gaps, until, task=OwnerTask.model_validate(said)))
 
 
 def test_a_task_is_a_step_that_the_run_waits_for() -> None:

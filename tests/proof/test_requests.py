@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
@@ -105,6 +106,29 @@ def test_each_request_has_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert ("subj_REQ-2" in page.read_text(), "REQ-1" in page.read_text()) == (True, False)
     assert command([*asked, "--request", "../REQ-2"]) == 2
     assert "name one of: REQ-1, REQ-2" in capsys.readouterr().err
+
+
+def test_another_requests_attestation_is_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It holds in itself, and an operator can hand it to an auditor who asked about somebody else."""
+    done = ran(tmp_path, several("REQ-1", "REQ-2"))
+    attest_run(done, CLEAN, ())
+    envelope = done.folder.attestation_of("REQ-2")
+    words = ["attest", "verify", str(envelope), "--key", str(tmp_path / "state" / "keys" / "attest.pem.pub")]
+    capsys.readouterr()
+    assert command([*words, "--request", "REQ-2"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "about REQ-2 (person subj_REQ-2, dpdp)"
+    assert ("searched 2026-" in shown[1], shown[2]) == (True, "  exceptions: none")
+    assert "no request was given" not in "".join(shown)
+    assert command(words) == 0
+    assert "no request was given" in capsys.readouterr().out
+    assert command([*words, "--request", "REQ-1"]) == 1
+    assert "request: the attestation is not about REQ-1; it is about REQ-2" in capsys.readouterr().out
+    words[2] = str(done.folder.attestation)
+    assert command([*words, "--request", "REQ-1"]) == 1
+    assert "about more requests than you asked about" in capsys.readouterr().out
+    assert command([*words, "--request", "REQ-1", "--request", "REQ-2", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["about"]["plan"] == done.loaded.plan.plan_id
 
 
 def test_a_run_that_is_looked_at_again_keeps_them_and_a_crash_in_between_is_mended(tmp_path: Path) -> None:

@@ -130,6 +130,11 @@ WRONG: dict[str, tuple[str, Callable[[ErasurePlan], ErasurePlan], str]] = {
     "a gap called complete": ("a gap is open", of(complete=True), "do not agree"),
     "a gap made applyable": ("a gap is open", of(applyable=True), "a gap is open"),
     "a waiver taken out": ("a gap is waived", of(gaps=(OPEN,), complete=False), "a gap is open"),
+    "a waiver of something else": (
+        "a gap is waived",
+        of(gaps=(WAIVED.model_copy(update={"seen": "g0"}),)),
+        "was given for something else",
+    ),
     "blocked and applyable": (
         "one copy",
         of(copies=(copy(strategy=Strategy.BLOCKED),), steps=()),

@@ -56,7 +56,7 @@ from pii_tracer.proof.storage_witness import (
 from pii_tracer.review.dsse import PrivateKey
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.run_state import State
-from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict, no_copy_name
+from pii_tracer.verify.verdicts import NO_COPY, ByteVerdict, CopyVerdict, RunVerdict, no_copy_name
 
 UNREAD_PLACE = frozenset({GapKind.UNREADABLE, GapKind.UNKNOWN_FILE, GapKind.STRANGE_FILES, GapKind.NOT_SCANNED})
 """Kinds of gaps that say of a place: it, or a file of it, could not be read."""
@@ -92,10 +92,19 @@ def attest_run(
     missing = {envelope for envelope in places if not _attested(ran, envelope, roots[evidence_of(envelope)])}
     if missing:
         basis = basis_of(_proven(ran, verdict, elsewhere, still), nonce=_nonces(ran, roots[folder.evidence]))
-        if basis.root != roots[folder.evidence]:  # it is written anew, and nothing stands any more that rests on it
+        if not _same(basis, folder.evidence):  # it is written anew, and nothing stands any more that rests on it
             missing |= {envelope for envelope in places if evidence_of(envelope) == folder.evidence}
         _publish(ran, basis, {envelope: places[envelope] for envelope in places if envelope in missing}, log)
     return folder.attestation
+
+
+def _same(basis: Basis, evidence: Path) -> bool:
+    """Whether the evidence that is there is what attestations with this basis rest on, byte for byte: the root, what
+    was searched, and who approved."""
+    try:
+        return all((evidence / name).read_bytes() == data for name, data in basis.evidence.items())
+    except OSError:
+        return False
 
 
 def _publish(ran: Ran, basis: Basis, missing: Mapping[Path, str | None], log: AttestationLog) -> None:
@@ -160,8 +169,10 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict], sti
 def _unread(elsewhere: Sequence[ByteVerdict], plan: ErasurePlan) -> list[Reserved]:
     """What is no copy of the plan, was looked at all the same, and could not be read; with who answers for it, where
     planning could not read it either and a named person waived that."""
-    waivers = {g.dataset: g.waiver for g in plan.gaps if g.waiver and g.dataset and g.kind in UNREAD_PLACE}
-    by_name = {no_copy_name(i): waivers.get(i.dataset) for i in plan.examined}
+    unread = [g for g in plan.gaps if g.waiver and g.kind in UNREAD_PLACE]
+    waivers = {g.dataset: g.waiver for g in unread if g.dataset}
+    by_name = {f"{NO_COPY}{g.dataset.name if g.dataset else g.evidence}": g.waiver for g in unread}
+    by_name |= {no_copy_name(i): waivers.get(i.dataset) for i in plan.examined}
     found = []
     for verdict in elsewhere:
         waiver = by_name.get(verdict.copy_id)

@@ -91,7 +91,7 @@ def evidence_of(files: Sequence[FileScan], patterns: Patterns) -> Evidence:
         unread=tuple(f"{file.path}: {reason}" for file in files for reason in file.unread),
         places=places(files),
         digits=frozenset(Digits(h.key_set, h.column, h.where) for file in files for h in file.weak),
-        seen=frozenset(Seen(f.path, frozenset(hit.where for hit in f.hits)) for f in files if f.strong),
+        seen=frozenset(Seen(f.path, frozenset(hit.where for hit in f.hits), f.sha256) for f in files if f.strong),
     )
 
 

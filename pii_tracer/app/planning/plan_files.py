@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from pii_tracer.config.strict_yaml import load_yaml
 from pii_tracer.model.errors import ConfigError, UsageError
-from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.model.plan import ErasurePlan, Gap
 from pii_tracer.model.waivers import Waiver
 
 
@@ -26,7 +26,7 @@ def read_waivers(path: Path) -> dict[str, Waiver]:
         raise ConfigError(
             f"the waivers file cannot be read: {type(error).__name__}",
             where=str(path),
-            todo="write it as `gap-id: {who: …, why: …, until: 2026-12-31T00:00:00Z}`",
+            todo="write it as `gap-id: {who: …, why: …, until: 2026-12-31T00:00:00Z, of: …}`",
         ) from None
 
 
@@ -34,12 +34,17 @@ def without_effect(waivers: Mapping[str, Waiver], made: ErasurePlan) -> list[str
     """What the waivers file holds in vain, for whoever wrote it: a line each. Ids as the file has them, quoted."""
     gaps = {gap.id: gap for gap in made.gaps}
     idle = {name: waiver for name, waiver in sorted(waivers.items()) if name not in gaps or gaps[name].waiver is None}
-    return [
-        f"waiver without effect: no gap of this plan has the id {name!r}"
-        if name not in gaps
-        else f"waiver without effect: the waiver of {name!r} ran out on {waiver.until:%Y-%m-%d}"
-        for name, waiver in idle.items()
-    ]
+    return [f"waiver without effect: {_why(name, waiver, gaps.get(name))}" for name, waiver in idle.items()]
+
+
+def _why(name: str, waiver: Waiver, gap: Gap | None) -> str:
+    if gap is None:
+        return f"no gap of this plan has the id {name!r}"
+    if waiver.of == gap.seen:
+        return f"the waiver of {name!r} ran out on {waiver.until:%Y-%m-%d}"
+    if not waiver.of:
+        return f"the waiver of {name!r} does not say what was seen: write `of: {gap.seen}` if this is what you accept"
+    return f"{name!r} shows something else since it was waived: look again, and write `of: {gap.seen}` if you accept it"
 
 
 def write_plan(made: ErasurePlan, sealed: bytes, path: Path, options: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import choose_run, evidence_of
@@ -24,9 +25,11 @@ def attest_verify(
     trail: Path | None = None,
     trail_keys: Path | None = None,
     access_logs: Path | None = None,
+    requests: Sequence[str] = (),
 ) -> Report:
     """Check an attestation and its evidence offline: signature, plan, approvals, journal, tree, scope, history, stamp.
 
+    requests: ids that it must be about; not compared without any.
     keys: the attester's public keys (PEM). evidence, previous, stamp: those beside the attestation, without one. With a
     trail (and its public keys) or access logs, every deleted object version is also bound to the record of its
     deletion. What does not hold is a finding, and raises nothing.
@@ -52,6 +55,7 @@ def attest_verify(
         log=file_bytes(log) if log else None,
         stamp=file_bytes(stamp) if stamp else None,
         authority=authority_certificates(authority) if authority else None,
+        requests=requests or None,
     )
     report = verify_attestation(envelope, evidence, [attester_key(path) for path in keys], given)
     if trail or access_logs:
@@ -60,12 +64,10 @@ def attest_verify(
             from pii_tracer.proof.cloudtrail.deletion_binding import check_trail
 
             logs = check_trail(evidence, trail, file_bytes(trail_keys) if trail_keys else b"", access_logs)
-            report = Report(logs.findings, (*report.notes, *logs.notes))
+            report = replace(report, findings=logs.findings, notes=(*report.notes, *logs.notes))
     else:
-        report = Report(
-            report.findings,
-            (*report.notes, "not checked: deletions on S3 (neither a trail nor access logs were given)"),
-        )
+        beside = "not checked: deletions on S3 (neither a trail nor access logs were given)"
+        report = replace(report, notes=(*report.notes, beside))
     return report
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +15,9 @@ from pii_tracer.cli.proof.trail_download_command import trail
 from pii_tracer.model.errors import ExitCode
 
 if TYPE_CHECKING:
-    from pii_tracer.proof.findings import Report
+    from pii_tracer.proof.findings import About, Report
+
+_SHOWN = 5
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,8 +44,11 @@ def _tell(report: Report, fmt: str) -> int:
 
     if fmt == "json":
         found = [{"check": f.check.value, "message": f.message} for f in report.findings]
-        click.echo(json.dumps({"holds": not found, "findings": found, "notes": list(report.notes)}, indent=2))
+        told = {"about": asdict(report.about)} if report.about else {}
+        click.echo(json.dumps({"holds": not found, **told, "findings": found, "notes": list(report.notes)}, indent=2))
     else:
+        if report.about:
+            click.echo("\n".join(visible(line) for line in _about(report.about)))
         for finding in report.findings:
             click.echo(f"✘ {finding.check.value}: {visible(finding.message)}")
         for note in report.notes:
@@ -52,8 +58,21 @@ def _tell(report: Report, fmt: str) -> int:
     return int(ExitCode.ERROR if report.findings else ExitCode.DONE)
 
 
+def _about(said: About) -> list[str]:
+    """Whom it is about, before anything that holds or not."""
+    requests = [f"{request} (person {subject}, {law})" for request, subject, law in said.requests[:_SHOWN]]
+    more = len(said.requests) - len(requests)
+    exceptions = ", ".join(f"{number} {kind}" for kind, number in said.exceptions.items()) or "none"
+    return [
+        f"about {', '.join(requests)}{f' and {more} more requests' if more else ''}",
+        f"  {said.plan}, steps verified {said.first or 'never'} to {said.last or 'never'}, searched {said.searched}",
+        f"  exceptions: {exceptions}",
+    ]
+
+
 @attest.command()
 @click.argument("attestation", type=click.Path(path_type=Path))
+@click.option("--request", multiple=True, help="the request that it must be about; again for each of several")
 @_file("--evidence", "evidence folder  [default: beside the attestation]")
 @_KEY
 @_file("--approver-key", "public keys of approvers, PEM or SSH", multiple=True)
@@ -67,6 +86,7 @@ def _tell(report: Report, fmt: str) -> int:
 @format_option("text", "json")
 def verify(
     attestation: Path,
+    request: tuple[str, ...],
     evidence: Path | None,
     key: tuple[Path, ...],
     approver_key: tuple[Path, ...],
@@ -97,6 +117,7 @@ def verify(
         trail=trail,
         trail_keys=trail_keys,
         access_logs=access_logs,
+        requests=request,
     )
     return _tell(report, fmt)
 

@@ -83,23 +83,32 @@ def _leaves(array: Any, label: str) -> Iterator[tuple[str, Any]]:
     elif pa.types.is_map(kind):
         yield from _leaves(array.keys, f"{label}.key")
         yield from _leaves(array.items, f"{label}.value")
-    elif pa.types.is_list(kind) and pa.types.is_integer(kind.value_type) and kind.value_type.bit_width == 8:
-        values = array.values  # bytes as numbers
-        yield label, array.flatten()
-        if values.null_count == 0:
-            yield label, _as_bytes(array, values)
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        yield from _leaves(array.flatten(), label)
+        values = array.flatten()
+        yield from _leaves(values, label)
+        if pa.types.is_integer(values.type) and len(values):
+            yield label, _as_bytes(array, values)
     else:
         yield label, array
 
 
 def _as_bytes(array: Any, values: Any) -> Any:
-    """A list of numbers of eight bits as the bytes that they are."""
-    validity, offsets = array.buffers()[:2]
-    content = values.buffers()[1]
-    content = content.slice(values.offset) if content is not None else None
-    return pa.Array.from_buffers(pa.binary(), len(array), [validity, offsets, content], offset=array.offset)
+    """Lists of numbers of a byte's range (a `Buffer` in JSON becomes `array<bigint>`) as the bytes that they are.
+
+    values: of all lists, end to end. Lists with a null or another number are left out.
+    """
+    numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
+    wrong = (numbers < -128) | (numbers > 255)
+    if values.null_count:
+        wrong |= values.is_null().to_numpy(zero_copy_only=False)
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    before = np.concatenate(([0], np.cumsum(wrong)))
+    whole = before[ends] == before[ends - lengths]
+    content = numbers[np.repeat(whole, lengths)].astype(np.uint8).tobytes()
+    borders = np.concatenate(([0], np.cumsum(lengths[whole], dtype=np.int64)))
+    buffers = [None, pa.py_buffer(borders.tobytes()), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.large_binary(), int(whole.sum()), buffers)
 
 
 def search_leaf(array: Any, collector: Collector, where: str, label: str) -> None:

@@ -33,11 +33,7 @@ def search_footer(file: pq.ParquetFile, collector: Collector, role: Role) -> Non
     skipped = {"pos"} if holds_positions(file) else set()
     for key, value in (meta.metadata or {}).items():
         collector.text(key, "key-value metadata")
-        owner = _column_under(key)
-        no_keys = Counter(collector.left.text(value.decode("utf-8", "replace"), "key-value metadata", owner))
-        whole = collector.patterns.key_columns.of_cell(owner)
-        collector.text(value, "key-value metadata", owner, whole=whole, left=no_keys)
-        cell_search.search_cell(value, "key-value metadata", owner, collector)
+        search_entry(value, collector, _column_under(key))
     collector.text(meta.created_by or "", "key-value metadata")
     for group in range(meta.num_row_groups):
         for index in range(meta.num_columns):
@@ -48,6 +44,14 @@ def search_footer(file: pq.ParquetFile, collector: Collector, role: Role) -> Non
                     collector.bound(value, "statistics", label)
                 elif isinstance(value, str):
                     engine_bound(value, collector, label)
+
+
+def search_entry(value: bytes, collector: Collector, owner: str | None = None) -> None:
+    """An entry of the key-value metadata. owner: the column whose value a table format keeps there."""
+    no_keys = Counter(collector.left.text(value.decode("utf-8", "replace"), "key-value metadata", owner))
+    whole = collector.patterns.key_columns.of_cell(owner)
+    collector.text(value, "key-value metadata", owner, whole=whole, left=no_keys)
+    cell_search.search_cell(value, "key-value metadata", owner, collector)
 
 
 def holds_positions(file: pq.ParquetFile) -> bool:

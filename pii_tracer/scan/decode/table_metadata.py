@@ -19,6 +19,8 @@ from pii_tracer.scan.hit_collector import Collector
 
 _BOUNDS = frozenset({"minValues", "maxValues", "minValue", "maxValue"})
 _PARTITIONS = frozenset({"partitionValues", "partitionValues_parsed", "partition"})
+PARTITION = "partition value"
+"""`Hit.where` of a value by which an engine keeps rows together."""
 _FREE_TEXT = frozenset({"operationParameters", "predicate", "userMetadata", "query"})
 
 _OF_COLUMN = re.compile(r"\A(?:add|remove)\.(?:stats_parsed\.(?:minValues|maxValues)|partitionValues_parsed)\.(.+)\Z")
@@ -64,7 +66,7 @@ def _members(value: dict[str, Any], collector: Collector, where: str, column: st
         if key in _BOUNDS:
             bounds(item, collector, owner)
         elif key in _PARTITIONS:
-            collector.cell(_pairs(item), "partition value", None)
+            collector.cell(_pairs(item), PARTITION, None)
         else:
             walk(item, collector, where, column, free=free or key in _FREE_TEXT)
 
@@ -126,7 +128,7 @@ def no_keys_in(label: str, collector: Collector) -> frozenset[str]:
     the bounds of these values.
     """
     if label in _OF_COLUMNS:
-        return collector.left.names_in("partition value")
+        return collector.left.names_in(PARTITION)
     told = _OF_COLUMN.search(label)
     return collector.patterns.key_columns.no_keys_in(told.group(1) if told else None)
 

@@ -16,6 +16,7 @@ from pii_tracer.cli.main import run
 from planners.step_drafts import slug
 from tests.cli.small import declared, request
 from tests.lake.formerly import mapped
+from tests.waivers import write_waivers
 
 OLD, NEW, OTHER = "petra.alt@old.example", "petra.neu@new.example", "hans@x.example"
 PHONES = ["+49 30 5550001", "+49 30 5550002", "+49 30 5550003"]
@@ -123,9 +124,8 @@ def test_nothing_is_deleted_by_a_value_that_others_have_too(base: Path) -> None:
     assert "s.calls" not in {c["table"] for c in plan["copies"]}
     assert "s.calls" in {e["table"] for e in plan["examined"]}
     assert rows(plan)["src"] == 1
-    waived = "{who: Olga, why: the family agrees, until: 2099-01-01T00:00:00Z}"
-    (base / "w.yaml").write_text("".join(f"{g['id']}: {waived}\n" for g in plan["gaps"]))
-    assert planned(base, 0, "--waivers", str(base / "w.yaml"))["applyable"]
+    waivers = write_waivers(base / "w.yaml", plan["gaps"])
+    assert planned(base, 0, "--waivers", str(waivers))["applyable"]
 
 
 def test_a_person_whose_row_was_deleted_is_known_from_the_versions(base: Path) -> None:

@@ -14,6 +14,7 @@ from deltalake import write_deltalake
 from pii_tracer.model.errors import ExitCode
 from tests.app.planning.test_nested_subject import called
 from tests.cli.small import declared, request
+from tests.waivers import write_waivers
 
 SUBJECT = """\
   - name: user
@@ -29,7 +30,6 @@ TENANTS: Mapping[str, Sequence[Any]] = {
 }
 VALUES = ("asha@", "ben@", "chen@", "rao@", "+91 98450", "+44 20")
 """How the persons' values begin, each with a character that no digest has: five digits alone stand in one by chance."""
-WAIVER = "{who: Meera Iyer, why: 'one person, ticket 77', until: 2099-12-31T00:00:00Z}"
 
 
 def planned(base: Path, rows: Mapping[str, Sequence[Any]], *words: str, key: str = "7") -> dict[str, Any]:
@@ -61,8 +61,7 @@ def test_two_tenants_persons_of_one_number_are_a_gap(tmp_path: Path) -> None:
 
 
 def test_a_named_person_may_waive_it(tmp_path: Path) -> None:
-    waivers = tmp_path / "waivers.yaml"
-    waivers.write_text(f"gap-key_of_several-user-R-1: {WAIVER}\n")
+    waivers = write_waivers(tmp_path / "waivers.yaml", planned(tmp_path, TENANTS)["gaps"])
     plan = planned(tmp_path, TENANTS, "--waivers", str(waivers))
     assert (plan["complete"], plan["applyable"]) == (True, True)
 

@@ -22,6 +22,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.cli.main import run
 from tests.cli.small import declared, request
+from tests.waivers import write_waivers
 
 KEY, MAIL, PHONE = "P-55102", "rao@x.example", "+91 98450 11122"
 ESTATE = (
@@ -97,8 +98,7 @@ def test_a_value_in_somebody_elses_row_is_a_gap_that_can_be_waived(tmp_path: Pat
         "2 rows that are not the persons' hold them in note: the plan finds rows by cust, so that these values stay"
     )
     assert "residue" in gap["evidence"]
-    waivers = base / "waivers.yaml"
-    waivers.write_text(f"{gap['id']}: {{who: Asha Rao, why: told to the owner, until: 2099-12-31T00:00:00Z}}\n")
+    waivers = write_waivers(base / "waivers.yaml", [gap])
     plan = planned(base, "--waivers", str(waivers))
     assert plan["complete"]
     assert plan["gaps"][0]["waiver"]["who"] == "Asha Rao"

@@ -16,6 +16,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pii_tracer.cli.main import run
 from tests.app.planning.test_others_rows import WRITERS
 from tests.cli.small import declared, request
+from tests.waivers import write_waivers
 
 KEY, OTHER, MAIL = 7812301, 7812302, "pia.ek@x.example"
 ESTATE = (
@@ -120,8 +121,7 @@ def test_what_looks_like_the_key_is_a_gap(tmp_path: Path, form: str) -> None:
 def test_it_can_be_waived(tmp_path: Path) -> None:
     base = estate(tmp_path)
     parquet(base, {"customer": [KEY]})
-    waivers = base / "waivers.yaml"
-    waivers.write_text("gap-same_digits-loose: {who: Asha Rao, why: shops, until: 2099-12-31T00:00:00Z}\n")
+    waivers = write_waivers(base / "waivers.yaml", planned(base)["gaps"])
     plan = planned(base, "--waivers", str(waivers))
     assert plan["complete"]
     assert plan["gaps"][0]["waiver"]["who"] == "Asha Rao"

@@ -17,6 +17,7 @@ from tests.app.planning.test_nested_subject import called
 from tests.cli.small import declared, request
 from tests.planners.smalllake import hold
 from tests.s3support import REGION, World, standin, world
+from tests.waivers import write_waivers
 
 __all__ = ["standin", "world"]
 
@@ -108,8 +109,7 @@ def test_keys_of_which_nobody_says_whose_the_row_is_block(tmp_path: Path, said: 
     assert "`row: delete`" in gap["reason"]
     assert copy_of(plan, "pay.transfers")["strategy"] == "blocked"
     assert actions(plan, "pay.transfers") == []
-    waivers = tmp_path / "waivers.yaml"
-    waivers.write_text(f"{gap['id']}: {{who: Asha Rao, why: w, until: 2099-12-31T00:00:00Z}}\n")
+    waivers = write_waivers(tmp_path / "waivers.yaml", [gap])
     again = tmp_path / "again"
     again.mkdir()
     assert not planned(again, more, LONG, "--waivers", str(waivers))["applyable"]

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.trusted_keys import generate
 from tests.app.planning.test_nested_subject import called, estate
-
-WAIVER = "{{who: Meera Iyer, why: 'ticket 77', until: {until}}}"
+from tests.waivers import WORD, write_waivers
 
 
 def planned(base: Path, *words: str) -> dict[str, Any]:
@@ -30,12 +30,6 @@ def doubtful(tmp_path: Path) -> Path:
     return base
 
 
-def waivers(base: Path, **until: str) -> Path:
-    path = base / "waivers.yaml"
-    path.write_text("".join(f"{gap}: {WAIVER.format(until=day)}\n" for gap, day in until.items()))
-    return path
-
-
 def test_a_plan_with_open_gaps_is_not_signed(doubtful: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = planned(doubtful)
     assert made["gaps"]
@@ -51,12 +45,15 @@ def test_a_plan_with_open_gaps_is_not_signed(doubtful: Path, capsys: pytest.Capt
 
 
 def test_waivers_without_effect_are_told(doubtful: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first, *others = [gap["id"] for gap in planned(doubtful)["gaps"]]
-    days = {first: "2020-01-01T00:00:00Z", "gap-nothing\\e": "2099-01-01T00:00:00Z"}
+    gap, *others = planned(doubtful)["gaps"]
     capsys.readouterr()
-    planned(doubtful, "--waivers", str(waivers(doubtful, **days, **dict.fromkeys(others, "2099-01-01T00:00:00Z"))))
+    file = write_waivers(doubtful / "waivers.yaml", others)
+    said = yaml.safe_load(file.read_text())
+    said[gap["id"]] = {**WORD, "until": "2020-01-01T00:00:00Z", "of": gap["seen"]}
+    file.write_text(yaml.safe_dump({**said, "gap-nothing\\e": WORD}))
+    planned(doubtful, "--waivers", str(file))
     told = [line for line in capsys.readouterr().err.splitlines() if "without effect" in line]
     assert told == [
         "waiver without effect: no gap of this plan has the id 'gap-nothing\\\\e'",
-        f"waiver without effect: the waiver of '{first}' ran out on 2020-01-01",
+        f"waiver without effect: the waiver of '{gap['id']}' ran out on 2020-01-01",
     ]

@@ -20,6 +20,7 @@ from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.small import RECEIVED
 from tests.leaks import Person, leaks
 from tests.sparksession import small_spark
+from tests.waivers import write_waivers
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
@@ -122,9 +123,7 @@ def done(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
     options = ["--retention", "immediate", "--reason", "test", "--out", str(file), "--format", "json"]
     codes = [cli("plan", str(base / "request.yaml"), *options)]
-    waived = {"who": "Dr. Sen", "why": "the address is required there", "until": "2036-01-01T00:00:00+00:00"}
-    gaps = [gap["id"] for gap in json.loads(file.read_text())["gaps"]]
-    (base / "waivers.yaml").write_text(yaml.safe_dump(dict.fromkeys(gaps, waived)))
+    write_waivers(base / "waivers.yaml", json.loads(file.read_text())["gaps"])
     codes.append(cli("plan", str(base / "request.yaml"), *options, "--waivers", str(base / "waivers.yaml")))
     signed = ["--approver", "Dr. Sen", "--role", "officer", "--reason", "right", "--key", str(base / "key.pem")]
     codes.append(cli("approve", str(file), *signed))

@@ -22,6 +22,7 @@ from tests.app.planning.test_others_rows import (
     strays,
     tickets,
 )
+from tests.waivers import write_waivers
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
@@ -42,10 +43,9 @@ def test_what_was_waived_is_the_residue_and_nothing_else(spark: Any, tmp_path: P
         spark.sql(f"DROP TABLE IF EXISTS s.{name}")
         spark.sql(f"CREATE TABLE s.{name} USING delta LOCATION '{base / 'lake' / name}'")
     (base / "policy.yaml").write_text("version: 1\nallow_immediate_retention: true\n")
-    (gap,) = strays(planned(base, *IMMEDIATE))
-    (base / "waivers.yaml").write_text(
-        f"{gap}: {{who: Asha Rao, why: the owner is told, until: 2099-12-31T00:00:00Z}}\n"
-    )
+    plan = planned(base, *IMMEDIATE)
+    assert len(strays(plan)) == 1
+    write_waivers(base / "waivers.yaml", plan["gaps"])
     assert planned(base, *IMMEDIATE, "--waivers", str(base / "waivers.yaml"))["applyable"]
     public = generate(base / "approver.pem")
     (base / "approvers.yaml").write_bytes(trusted_yaml([("Dr. Sen", "privacy officer", public_pem(public).decode())]))

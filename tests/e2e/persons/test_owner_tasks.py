@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from executors.engine.version_profiles import installed_profile
 from pii_tracer.cli.main import run
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.app.planning.test_others_rows import HERS, MAIL, OTHER, estate, planned, tickets
+from tests.waivers import write_waivers
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
 
@@ -37,10 +37,10 @@ def test_a_task_is_waited_for_and_a_word_alone_makes_nothing_clean(spark: Any, t
         spark.sql(f"DROP TABLE IF EXISTS s.{name}")
         spark.sql(f"CREATE TABLE s.{name} USING delta LOCATION '{base / 'lake' / name}'")
     (base / "policy.yaml").write_text("version: 1\nallow_immediate_retention: true\n")
-    gaps = [gap["id"] for gap in planned(base, *IMMEDIATE)["gaps"]]
+    made = planned(base, *IMMEDIATE)["gaps"]
+    gaps = [gap["id"] for gap in made]
     assert gaps
-    word = {"who": "Asha Rao", "why": "support removes it", "until": "2099-12-31T00:00:00+00:00", "task": TASK}
-    (base / "waivers.yaml").write_text(yaml.safe_dump(dict.fromkeys(gaps, word)))
+    write_waivers(base / "waivers.yaml", made, task=TASK)
     assert planned(base, *IMMEDIATE, "--waivers", str(base / "waivers.yaml"))["complete"]
     public = public_pem(generate(base / "approver.pem")).decode()
     (base / "approvers.yaml").write_bytes(trusted_yaml([("Dr. Sen", "privacy officer", public)]))

@@ -26,9 +26,9 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.waivers import Waiver
 from planners.copies.scan_evidence import Evidence
 from tests.planners.smalllake import NOW, Lake, archive, copy, dataset, hold, kinds, strategies
+from tests.waivers import waivers_of
 
 KEYS: dict[str, Any] = {
     "name": "people",
@@ -229,7 +229,7 @@ def test_archives_of_encrypted_data_are_not_taken_for_ciphertext_until_somebody_
     assert "nobody looked" in gaps["gap-plain_archive-b-p"].reason
     assert not plan.applyable
     later = NOW + timedelta(days=30)
-    waivers = {g: Waiver(who="Dr. Sen", why="listed and read: all cells", until=later) for g in gaps}
+    waivers = waivers_of(gaps.values(), later)
     assert lake.plan(waivers=waivers).complete
 
 

@@ -25,6 +25,7 @@ from pii_tracer.model.legal_holds import Hold, contradiction
 from planners.copies.scan_evidence import Evidence
 from tests.planners.copies.test_kafka import COMPACT, topic
 from tests.planners.smalllake import FAR, NOW, Lake, archive, copy, hold, kinds, strategies, touched
+from tests.waivers import waivers_of
 
 # --- what is held stays
 
@@ -337,11 +338,9 @@ def test_two_periods_of_one_duty_do_not_contradict_each_other() -> None:
 
 
 def test_the_waiver_of_a_gap_does_not_free_what_is_blocked() -> None:
-    from pii_tracer.model.waivers import Waiver
-
     lake = Lake(states={"b": {"clone_of": "/w/a"}})
-    waiver = Waiver(who="w", why="y", until=NOW + timedelta(days=9))
-    plan = lake.plan(hold("prod.b"), waivers={g.id: waiver for g in lake.plan(hold("prod.b")).gaps})
+    waivers = waivers_of(lake.plan(hold("prod.b")).gaps, NOW + timedelta(days=9))
+    plan = lake.plan(hold("prod.b"), waivers=waivers)
     assert plan.complete
     assert not plan.applyable
 

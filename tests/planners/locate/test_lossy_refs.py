@@ -18,17 +18,17 @@ from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.datasets import Column, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan
-from pii_tracer.model.waivers import Waiver
 from pii_tracer.review.drift import compare
 from planners.copies.scan_evidence import Evidence
 from planners.schedule.step_dates import Retention
 from tests.planners.smalllake import NOW, Lake, dataset, hold, kinds, touched
+from tests.waivers import waivers_of
 
 ID = "c-prod.a@tag.q1"
 TAG = Ref(name="q1", kind=RefKind.TAG, at="7", lost=("note",))
 AUDIT = Ref(name="audit", kind=RefKind.BRANCH, at="7")
 STATE: dict[str, Any] = {"format": ICEBERG, "refs": (TAG, AUDIT)}
-WAIVER = Waiver(who="Olga", why="known", until=NOW + timedelta(days=9))
+SOON = NOW + timedelta(days=9)
 
 
 def plan(*holds: Any, state: dict[str, Any] | None = None, **changes: Any) -> ErasurePlan:
@@ -49,7 +49,7 @@ def test_a_reference_with_columns_that_the_table_lacks_is_blocked() -> None:
 
 def test_a_waiver_does_not_free_it() -> None:
     (gap,) = plan().gaps
-    made = plan(waivers={gap.id: WAIVER})
+    made = plan(waivers=waivers_of([gap], SOON))
     assert made.complete
     assert not made.applyable
     assert ID not in touched(made)
@@ -83,7 +83,7 @@ def test_staged_rows_hold_a_copy_back_until_the_gap_is_waived() -> None:
     made = lake.plan()
     (gap,) = made.gaps
     assert (gap.kind, made.applyable) == (GapKind.STAGED_SNAPSHOT, False)
-    assert lake.plan(waivers={gap.id: WAIVER}).applyable
+    assert lake.plan(waivers=waivers_of([gap], SOON)).applyable
     # nothing is written where everything is held
     assert GapKind.STAGED_SNAPSHOT not in kinds(lake.plan(hold("prod.a")))
 

@@ -20,12 +20,12 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.plan import ErasurePlan, Gap
-from pii_tracer.model.waivers import Waiver
 from planners.copies.scan_evidence import BesideEvidence
 from planners.schedule.step_dates import Retention
 from tests.planners.smalllake import NOW, Lake, archive
 from tests.planners.stores.test_archives import version
 from tests.s3support import estate
+from tests.waivers import waivers_of
 
 
 def place(prefix: str, *keys: str, bucket: str = "b", **more: Any) -> ObjectSet:
@@ -126,9 +126,7 @@ def test_objects_that_refuse_the_look_beside_their_bytes_are_a_gap() -> None:
     [gap] = gaps(lake.plan(), "beside_unread")
     assert "3 object(s) could not be read (GetObjectTagging: AccessDenied)" in gap.reason
     assert not lake.plan().applyable
-    waived = lake.plan(
-        waivers={gap.id: Waiver(who="Asha", why="the run has the right", until=NOW + timedelta(days=400))}
-    )
+    waived = lake.plan(waivers=waivers_of([gap], NOW + timedelta(days=400)))
     assert (waived.applyable, strategies(waived)) == (True, {Strategy.RESTORE_REWRITE_ARCHIVE})
     both = Lake(objects=(objects,), beside={"s3://b/p/": replace(unread, telling=1)}).plan()
     assert (len(gaps(both, "object_metadata")), strategies(both)) == (1, {Strategy.BLOCKED})

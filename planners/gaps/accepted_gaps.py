@@ -1,0 +1,137 @@
+"""What a gap shows, as a digest, and the waivers that hold for it: a waiver is for what its author saw, and no more."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from pii_tracer.model.canonical_json import canonical
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import Gap
+from pii_tracer.model.waivers import Waiver, file_mark
+from planners.copies.scan_evidence import Evidence
+from planners.locate.subject_survey import World
+
+OF_PLACES = frozenset(
+    {
+        # folders and files
+        GapKind.MISSING_ROOT,
+        GapKind.OUTSIDE_ROOTS,
+        GapKind.UNREADABLE,
+        GapKind.OUTSIDE_LINK,
+        GapKind.HIDDEN_DATA,
+        GapKind.UNKNOWN_FILE,
+        GapKind.TWO_FORMATS,
+        GapKind.NESTED_TABLE,
+        GapKind.FOLDER_AROUND_TABLES,
+        GapKind.MIXED_FORMATS,
+        GapKind.MIXED_COLUMNS,
+        GapKind.NOT_SCANNED,
+        # tables
+        GapKind.MISSING_TABLE,
+        GapKind.FORMAT_MISMATCH,
+        GapKind.MISSING_FILES,
+        GapKind.EXTERNAL_FILES,
+        GapKind.EXTERNAL_METADATA,
+        GapKind.MOVED_TABLE,
+        GapKind.SHARED_FILES,
+        GapKind.STRANGE_FILES,
+        GapKind.STAGED_SNAPSHOT,
+        GapKind.UNKNOWN_VERSION,
+        # catalogs
+        GapKind.CATALOG_UNREADABLE,
+        GapKind.UNKNOWN_CATALOG,
+        GapKind.UNKNOWN_TABLE,
+        GapKind.REGISTERED_TWICE,
+        GapKind.UNNAMEABLE_TABLE,
+        GapKind.WORK_BRANCH_LEFT,
+        GapKind.DELETES_METADATA,
+        GapKind.UNSEEN_COMMITS,
+        GapKind.NESSIE_STATE,
+        # stores, streams, lineage and writers
+        GapKind.S3_BUCKET,
+        GapKind.S3_SETTING,
+        GapKind.S3_MANIFEST,
+        GapKind.MFA_DELETE,
+        GapKind.S3_NEIGHBOURS,
+        GapKind.S3_OVERLAP,
+        GapKind.HDFS_UNREAD,
+        GapKind.OBJECT_PLACE_UNREAD,
+        GapKind.KAFKA_CLUSTER,
+        GapKind.MISSING_TOPIC,
+        GapKind.FOLLOWER_REPLICAS,
+        GapKind.LAKEFS_REPOSITORY,
+        GapKind.LAKEFS_STORAGE,
+        GapKind.LINEAGE,
+        GapKind.NOT_FOUND,
+        GapKind.HOLD_UNMATCHED,
+        GapKind.HOLD_REFILLS,
+        GapKind.WRITER_RUNNING,
+        GapKind.UNGUARDED_COMMITS,
+    }
+)
+"""Kinds that say the same whoever is asked for: their waiver holds for plans of other persons, too. Of every other
+kind it holds for the persons of the plan that it was given for."""
+
+
+_STAY = frozenset({GapKind.UNEXPECTED_COPY, GapKind.STREAMING_STATE})
+"""Kinds about a place that is no copy and holds the persons: a waiver says that these files may stay."""
+
+
+def accepted(gap: Gap, world: World, persons: Collection[str], waivers: Mapping[str, Waiver], as_of: datetime) -> Gap:
+    """The gap with the digest of what it shows, and with its waiver where one is given for exactly that.
+
+    persons: references of the plan's persons.
+
+    Raises:
+        PlanError: a waiver of what is left out.
+    """
+    shown = gap.model_copy(update={"files": _files(gap, world)})
+    shown = shown.model_copy(update={"seen": _digest(shown, world, persons)})
+    waiver = waivers.get(gap.id)
+    if waiver and gap.kind == GapKind.LEFT_OUT:
+        raise PlanError(
+            f"{gap.id} cannot be waived: what is left out is not erased",
+            where="the waivers file",
+            todo="take it out, or plan without `--only`",
+        )
+    holds = waiver is not None and waiver.until > as_of and waiver.of == shown.seen
+    return shown.model_copy(update={"waiver": waiver}) if holds else shown
+
+
+def _digest(gap: Gap, world: World, persons: Collection[str]) -> str:
+    """Begins with a letter, so that YAML never takes it for a number."""
+    seen = _evidence(gap, world)
+    facts = {
+        "kind": str(gap.kind),
+        "dataset": str(gap.dataset),
+        "reason": gap.reason,
+        "evidence": gap.evidence,
+        "files": gap.files,
+        "unread": sorted(seen.unread) if seen else (),
+    }
+    if gap.kind not in OF_PLACES:
+        facts |= {"persons": sorted(set(persons)), "places": _places(seen) if seen else ()}
+    return "g" + hashlib.sha256(canonical(facts)).hexdigest()[:11]
+
+
+def _places(seen: Evidence) -> list[str]:
+    """Columns, and kinds of place, that have values of the persons, whatever the files are called."""
+    rows = {repr((one.key_set, one.column, one.of_path, one.weak)) for one in seen.places}
+    kinds = {repr((one.key_set, one.column, one.where)) for one in seen.digits}
+    return sorted({*rows, *kinds, *map(repr, seen.contradicted), *seen.strong})
+
+
+def _files(gap: Gap, world: World) -> tuple[str, ...]:
+    seen = _evidence(gap, world) if gap.kind in _STAY else None
+    return tuple(sorted({file_mark(one.sha256) for one in seen.seen})) if seen else ()
+
+
+def _evidence(gap: Gap, world: World) -> Evidence | None:
+    if gap.dataset:
+        return world.evidence.get(world.location_of(gap.dataset) or "")
+    # a lone file: the gap shows its path, masked where it has a value
+    paths = (path for path in world.evidence if world.masked.get(path, path) == gap.evidence)
+    return next((world.evidence[path] for path in paths), None)

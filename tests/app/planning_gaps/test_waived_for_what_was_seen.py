@@ -1,0 +1,173 @@
+"""A waiver holds for what its author saw: other files, other columns or another person are not waived by it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pii_tracer.cli.main import run
+from pii_tracer.model.errors import ExitCode
+from tests.app.planning.test_same_digits import KEY, MAIL, OTHER, estate, parquet
+from tests.cli.small import request
+from tests.waivers import write_waivers
+
+OTHERS_MAIL = "m0@x.example"
+HELD = """writers: [{job: nightly, stopped: true}]
+holds:
+  - {id: tax, kind: retention_duty, basis: Tax Act, citation: s. 12, approver: Dr. Sen, datasets: [s.cust],
+     from: 2026-01-01T00:00:00Z, until: 2131-01-01T00:00:00Z}
+"""
+
+
+def waived(base: Path) -> tuple[str, str]:
+    """The words that give a waiver for each gap of a plan."""
+    return "--waivers", str(write_waivers(base / "waivers.yaml", planned(base)["gaps"]))
+
+
+def held(base: Path) -> Path:
+    """An estate whose only copy is held, so that nothing is read by Spark."""
+    with (estate(base) / "pii-tracer.yaml").open("a") as told:
+        told.write(HELD)
+    return base
+
+
+def planned(base: Path, *words: str) -> dict[str, Any]:
+    file = base / "r.plan.json"
+    given = ["--out", str(file), "--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state")]
+    run(["plan", str(base / "request.yaml"), *given, *words])
+    made: dict[str, Any] = json.loads(file.read_text())
+    return made
+
+
+def verified(base: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    words = ["--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state"), "--format", "json"]
+    code = run(["verify", str(base / "r.plan.json"), *words])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def strangers(base: Path) -> Path:
+    """A folder that no lineage explains, with the person in its only file."""
+    parquet(base, {"note": [f"from {MAIL}", "-"]})
+    return base / "lake" / "loose"
+
+
+def more_files(base: Path) -> None:
+    pq.write_table(pa.table({"note": [f"again {MAIL}"]}), base / "lake" / "loose" / "q.parquet")
+
+
+def more_rows(base: Path) -> None:
+    pq.write_table(pa.table({"note": [f"from {MAIL}", f"and {MAIL}"]}), base / "lake" / "loose" / "p.parquet")
+
+
+def another_column(base: Path) -> None:
+    pq.write_table(pa.table({"note": [f"from {MAIL}"], "by": [MAIL]}), base / "lake" / "loose" / "p.parquet")
+
+
+def another_person(base: Path) -> None:
+    pq.write_table(pa.table({"note": [OTHERS_MAIL]}), base / "lake" / "loose" / "p.parquet")
+    (base / "request.yaml").write_text(request("c", str(OTHER)))
+
+
+@pytest.mark.parametrize("change", [more_files, more_rows, another_column, another_person])
+def test_a_place_that_shows_something_else_is_not_waived(
+    tmp_path: Path, change: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = estate(tmp_path)
+    strangers(base)
+    words = waived(base)
+    assert planned(base, *words)["complete"]
+    change(base)
+    capsys.readouterr()
+    plan = planned(base, *words)
+    assert not plan["complete"]
+    [gap] = plan["gaps"]
+    assert gap["waiver"] is None
+    said = capsys.readouterr().err
+    assert f"'{gap['id']}' shows something else since it was waived" in said
+    assert f"of: {gap['seen']}" in said
+
+
+def test_what_did_not_change_stays_waived(tmp_path: Path) -> None:
+    """Further files without the person, and another day, change nothing."""
+    base = estate(tmp_path)
+    folder = strangers(base)
+    words = waived(base)
+    pq.write_table(pa.table({"note": ["nobody"]}), folder / "q.parquet")
+    assert planned(base, *words)["complete"]
+
+
+def test_a_waiver_that_does_not_say_of_what_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = estate(tmp_path)
+    strangers(base)
+    file = write_waivers(base / "waivers.yaml", planned(base)["gaps"], of="")
+    capsys.readouterr()
+    plan = planned(base, "--waivers", str(file))
+    assert plan["gaps"][0]["waiver"] is None
+    assert "does not say what was seen" in capsys.readouterr().err
+
+
+def test_digits_of_another_person_are_not_waived_with_the_firsts(tmp_path: Path) -> None:
+    base = estate(tmp_path)
+    parquet(base, {"customer": [KEY, OTHER]})
+    words = waived(base)
+    (base / "request.yaml").write_text(request("c", str(OTHER)))
+    assert [gap["waiver"] for gap in planned(base, *words)["gaps"]] == [None]
+
+
+def test_a_file_that_nobody_could_read_is_waived_for_everybody_and_looked_at_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was waived as a picture. Since then somebody wrote the person into it, and `verify` passed it by."""
+    base = held(tmp_path)
+    note = base / "lake" / "scan.tiff"
+    note.write_bytes(b"II*\0" + bytes(range(256)))
+    words = waived(base)
+    (base / "request.yaml").write_text(request("c", str(OTHER)))
+    assert planned(base, *words)["complete"]
+    code, found = verified(base, capsys)
+    assert [line for line in found["unverified"] if "scan.tiff" in line]
+    note.write_text(f"call {OTHERS_MAIL}")
+    code, found = verified(base, capsys)
+    assert code == ExitCode.RESIDUE
+    assert [item["file"] for item in found["residue"] if item["copy"].startswith("(no copy)")] == ["scan.tiff"]
+
+
+@pytest.mark.parametrize("place", ["folder", "file"])
+def test_what_a_waiver_leaves_is_left_and_nothing_that_came_later(
+    tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = held(tmp_path)
+    if place == "folder":
+        strangers(base)
+    else:
+        (base / "lake" / "note.txt").write_text(f"call {MAIL}")
+    assert planned(base, *waived(base))["complete"]
+
+    def elsewhere() -> set[str]:
+        return {one["file"] for one in verified(base, capsys)[1]["residue"] if one["copy"].startswith("(no copy)")}
+
+    assert elsewhere() == set()
+    if place == "folder":
+        more_files(base)
+    else:
+        (base / "lake" / "note.txt").write_text(f"call {MAIL} and {KEY}")
+    assert elsewhere() == {"q.parquet" if place == "folder" else "note.txt"}
+
+
+def test_an_unread_table_that_was_waived_is_looked_at_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = held(tmp_path)
+    folder = base / "lake" / "loose"
+    folder.mkdir()
+    whole = base / "whole.parquet"
+    pq.write_table(pa.table({"note": [MAIL]}), whole)
+    (folder / "p.parquet").write_bytes(whole.read_bytes()[:-30])
+    plan = planned(base, *waived(base))
+    assert plan["complete"]
+    (folder / "p.parquet").write_bytes(whole.read_bytes())
+    assert "p.parquet" in {one["file"] for one in verified(base, capsys)[1]["residue"]}

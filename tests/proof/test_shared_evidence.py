@@ -1,0 +1,111 @@
+"""The evidence of a run is written once, and each request's attestation rests on it: whatever is changed there, all of
+them find it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pii_tracer.app.execution.attesting import attest_run
+from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.proof.attestation_verifier import verify_attestation
+from pii_tracer.proof.findings import Check
+from pii_tracer.review.trusted_keys import load_private
+from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict, ScannedFile
+from tests.proof.test_requests import CLEAN, ran, several
+
+REQUESTS = ("REQ-1", "REQ-2")
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[RunFolder, RunFolder]:
+    """Two runs of the same estate, each of two requests, attested by one key."""
+    folders = []
+    for name, requests in (("a", REQUESTS), ("b", ("REQ-1", "REQ-3"))):
+        done = ran(tmp_path / name, several(*requests))
+        attest_run(done, CLEAN, ())
+        folders.append(done.folder)
+        if name == "a":
+            shutil.copytree(tmp_path / "a" / "state" / "keys", tmp_path / "b" / "state" / "keys")
+    return folders[0], folders[1]
+
+
+def checks(folder: RunFolder, envelope: Path, evidence: Path | None = None) -> set[Check]:
+    key = load_private(folder.path.parents[1] / "keys" / "attest.pem").public_key()
+    return {f.check for f in verify_attestation(envelope.read_bytes(), evidence or folder.evidence, [key]).findings}
+
+
+def envelopes(folder: RunFolder) -> list[Path]:
+    return [folder.attestation, *(folder.attestation_of(request) for request in REQUESTS)]
+
+
+def swapped(name: str) -> Callable[[Path, Path], None]:
+    return lambda mine, theirs: (mine / name).write_bytes((theirs / name).read_bytes())
+
+
+def removed(name: str) -> Callable[[Path, Path], None]:
+    return lambda mine, theirs: (mine / name).unlink()
+
+
+def cut(name: str) -> Callable[[Path, Path], None]:
+    return lambda mine, theirs: (mine / name).write_bytes((mine / name).read_bytes()[:-9])
+
+
+def added(name: str) -> Callable[[Path, Path], None]:
+    def add(mine: Path, theirs: Path) -> None:
+        (mine / name).parent.mkdir(exist_ok=True)
+        (mine / name).write_bytes(b"{}")
+
+    return add
+
+
+def linked(mine: Path, theirs: Path) -> None:
+    (mine / "more").symlink_to(theirs)
+
+
+def twice(mine: Path, theirs: Path) -> None:
+    lines = (mine / "leaves.jsonl").read_bytes().splitlines(keepends=True)
+    (mine / "leaves.jsonl").write_bytes(b"".join([*lines, lines[-1]]))
+
+
+FILES = ("plan.json", "journal.jsonl", "leaves.jsonl", "scope.jsonl", "approvals/000.json")
+FORGED = {
+    **{f"{name} of another run": swapped(name) for name in FILES if name != "scope.jsonl"},
+    **{f"{name} removed": removed(name) for name in FILES},
+    **{f"{name} cut": cut(name) for name in FILES},
+    **{f"{name} added": added(name) for name in ("note.txt", "approvals/001.json", "confirmations/000.json")},
+    "a link to another run": linked,
+    "a leaf twice": twice,
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_every_attestation_finds_what_was_forged(two: tuple[RunFolder, RunFolder], how: str) -> None:
+    mine, theirs = two
+    assert [checks(mine, envelope) for envelope in envelopes(mine)] == [set()] * 3
+    FORGED[how](mine.evidence, theirs.evidence)
+    assert all(checks(mine, envelope) for envelope in envelopes(mine))
+
+
+def test_the_evidence_of_another_run_is_refused_as_a_whole(two: tuple[RunFolder, RunFolder]) -> None:
+    """Both answer a request of the same name."""
+    mine, theirs = two
+    for envelope in envelopes(mine):
+        assert {Check.PLAN, Check.JOURNAL} <= checks(mine, envelope, theirs.evidence)
+
+
+def test_an_attestation_made_later_leaves_the_others_what_they_rest_on(tmp_path: Path) -> None:
+    """One was lost, and the tables have other files by now: its evidence took the place of that of all the others."""
+    done = ran(tmp_path, several(*REQUESTS))
+    attest_run(done, CLEAN, ())
+    done.folder.attestation_of("REQ-2").unlink()
+    later = (ScannedFile(path="b.parquet", size=9, sha256="b" * 64, decoded_as="parquet"),)
+    attest_run(
+        done,
+        RunVerdict(copies=(CopyVerdict(copy_id="c1", bytes=ByteVerdict(copy_id="c1", root="/", files=later)),)),
+        (),
+    )
+    assert [checks(done.folder, envelope) for envelope in envelopes(done.folder)] == [set()] * 3
