@@ -23,12 +23,17 @@ class Lies:
     """What the store lies about. All is true where nothing is set.
 
     uploads_by_key: unfinished uploads under a prefix are listed only where it is the very key, and markers count for
-    nothing, as MinIO does. old_versions: those that are not current are left out of listings. page: so many entries are
+    nothing, as MinIO does. no_upload_ids: an upload as a marker is refused, and keys as markers count, as on versitygw.
+    uploads_page: so many uploads are listed and called all; uploads_more: it is said that more are to come, and behind
+    what. old_versions: those that are not current are left out of listings. page: so many entries are
     listed and called all. nowhere: more is said to come, and not where. circle: every page of versions begins at the
     beginning. refused: parts of a query (`uploads`, `versions`, `replication`) to the code of the answer.
     """
 
     uploads_by_key: bool = False
+    no_upload_ids: bool = False
+    uploads_page: int = 1000
+    uploads_more: bool = False
     old_versions: bool = False
     page: int | None = None
     nowhere: bool = False
@@ -37,6 +42,8 @@ class Lies:
     asked: list[str] = field(default_factory=list)
 
     def refusal(self, query: dict[str, list[str]]) -> str | None:
+        if self.no_upload_ids and "upload-id-marker" in query:
+            return "InvalidArgument"
         return next((code for part, code in self.refused.items() if part in query), None)
 
     def question(self, query: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -55,6 +62,8 @@ class Lies:
         if "uploads" in query and self.uploads_by_key and (prefix := query.get("prefix", [""])[0]):
             key = f"<Key>{prefix}</Key>".encode()
             return _UPLOAD.sub(lambda m: m[0] if key in m[0] else b"", body)
+        if "uploads" in query and self.no_upload_ids:
+            body = self._by_keys(body, query.get("key-marker", [""])[0])
         if "versions" not in query:
             return body
         if self.old_versions:
@@ -64,6 +73,24 @@ class Lies:
             body = re.sub(rb"<IsTruncated>\w*</IsTruncated>", b"<IsTruncated>" + more + b"</IsTruncated>", body)
             body = re.sub(rb"<Next(Key|VersionId)Marker>.*?</Next\1Marker>", b"", body)
         return body
+
+    def _by_keys(self, body: bytes, marker: str) -> bytes:
+        """The uploads of keys behind the marker, in order, no more than a page has."""
+        uploads = sorted((_text(b"Key", upload[0]), upload[0]) for upload in _UPLOAD.finditer(body))
+        behind = [upload for key, upload in uploads if key.decode() > marker]
+        page = behind[: self.uploads_page]
+        more = b"<IsTruncated>false</IsTruncated>"
+        if self.uploads_more and len(behind) > len(page):
+            last = _text(b"Key", page[-1]), _text(b"UploadId", page[-1])
+            more = b"<NextKeyMarker>%b</NextKeyMarker><NextUploadIdMarker>%b</NextUploadIdMarker>" % last
+            more += b"<IsTruncated>true</IsTruncated>"
+        told = more + b"".join(page)
+        return re.sub(rb"<IsTruncated>\w*</IsTruncated>", lambda _: told, _UPLOAD.sub(b"", body))
+
+
+def _text(tag: bytes, xml: bytes) -> bytes:
+    """What is in the element."""
+    return xml.partition(b"<%b>" % tag)[2].partition(b"</%b>" % tag)[0]
 
 
 @contextmanager
@@ -84,7 +111,7 @@ def lying(endpoint_url: str) -> Iterator[tuple[str, Lies]]:
             bucket_only = self.command == "GET" and not parts.path.strip("/").partition("/")[2]
             code = lies.refusal(query) if bucket_only else None
             if code is not None:
-                status = 501 if code == "NotImplemented" else 403
+                status = {"NotImplemented": 501, "InvalidArgument": 400}.get(code, 403)
                 self._answer(status, [], f"<Error><Code>{code}</Code><Message>no</Message></Error>".encode())
                 return
             path = self.path

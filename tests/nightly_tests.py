@@ -107,6 +107,8 @@ NIGHTLY: dict[str, str] = {
     "tests/http_api/test_kill.py::test_a_killed_server_loses_nothing_and_takes_nothing_twice[postgresql": "the same for a file; test_postgres of `tests/intake`",
     "tests/intake/test_lists.py::test_a_run_that_is_killed_leaves_what_a_second_one_completes[postgresql": "the same for a file",
     "tests/executors/test_concurrency.py::test_iceberg_delete_beside_an_append[copy-on-write-serializable": "merge-on-read with snapshot isolation",
+    "tests/azure/test_hudi.py::test_the_person_leaves": "Hudi in HDFS, killed in the middle; Delta in Azure, killed in the middle",
+    "tests/azure/test_hudi.py::test_versions_and": "Hudi in HDFS; Delta in a flat account with a snapshot",
     "tests/gcs/test_hudi.py::test_the_person_leaves": "Hudi in HDFS, killed in the middle: one mechanism for tables in stores",
     "tests/gcs/test_delta.py::test_the_person_leaves": "a Delta table in Azure, killed in the middle: one mechanism for tables in stores; plans and gaps beside it",
     "tests/e2e/persons/test_keys_of_several_columns.py::": "test_match of the engine, test_keys_of_several_columns of plain files and of `tests/planners/locate`",

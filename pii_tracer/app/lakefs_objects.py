@@ -20,7 +20,7 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.folder_scan import name_tells, scan_bytes
 from pii_tracer.scan.hits import FileScan, Hit
-from pii_tracer.scan.known_columns import key_columns
+from pii_tracer.scan.known_columns import key_columns, row_columns
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook, Shown, judge_repository
@@ -47,8 +47,10 @@ def read_evidence(
     strays: set[str] = set()
     unread: list[str] = []
     # as the verifier compares: an object that holds nobody but another with a longer key is left alone
-    whole = numbers.at(patterns, state.dataset, state.location).comparing(key_columns(match))
-    for item in _objects(estate, base, state, patterns, whole):
+    compared = key_columns(match, kind=state.declared.format)
+    whole = numbers.at(patterns, state.dataset, state.location).comparing(compared)
+    beneath = patterns.comparing(row_columns(match, state.declared.format))
+    for item in _objects(estate, base, state, patterns, whole, beneath):
         objects += 1
         unread += [f"{item.scan.path}: {reason}" for reason in item.scan.unread]
         if any(not hit.weak or _ours(hit, columns) for hit in item.scan.hits):
@@ -102,8 +104,9 @@ def look(estate: Estate, base: Path, copy: Copy, patterns: Patterns, in_rows: Pa
         EstateError: it cannot be read, or the estate file does not declare it any more.
     """
     state = _state(estate, base, copy.dataset)
-    whole = in_rows.comparing(key_columns(copy.match))
-    found = judge_repository(copy, state, _objects(estate, base, state, patterns, whole), whole, plan_id)
+    whole = in_rows.comparing(key_columns(copy.match, kind=copy.format))
+    beneath = patterns.comparing(row_columns(copy.match, copy.format))
+    found = judge_repository(copy, state, _objects(estate, base, state, patterns, whole, beneath), whole, plan_id)
     return replace(found, bytes=_with_begun(found.bytes, begun_uploads(estate, base, state)))
 
 
@@ -143,11 +146,17 @@ def _state(estate: Estate, base: Path, dataset: DatasetId) -> LakefsState:
 
 
 def _objects(
-    estate: Estate, base: Path, state: LakefsState, patterns: Patterns, whole: Patterns | None = None
+    estate: Estate,
+    base: Path,
+    state: LakefsState,
+    patterns: Patterns,
+    whole: Patterns | None = None,
+    beneath: Patterns | None = None,
 ) -> Iterator[Shown]:
     """Every object, one after the other; what was collected is not there and is not shown.
 
-    whole: the patterns for objects that are declared to hold rows of the table, where they are others.
+    whole: the patterns for objects that are declared to hold rows of the table, where they are others. beneath: for
+    what the storage alone has, which can hold such rows, too.
 
     What lakeFS no longer gives and the storage still has (a noncurrent version in a bucket) comes from there.
     """
@@ -171,7 +180,8 @@ def _objects(
         seen[stored.address] = seen.get(stored.address, 0) + 1
         if stored.address.startswith(own) or (stored.address in given and seen[stored.address] == 1):
             continue
-        yield _beneath(stored, state, scan_bytes(_relative(stored, state), storage.read(stored), patterns), known)
+        scan = scan_bytes(_relative(stored, state), storage.read(stored), beneath or patterns)
+        yield _beneath(stored, state, scan, known)
 
 
 def _relative(stored: Stored, state: LakefsState) -> str:

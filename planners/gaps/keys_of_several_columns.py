@@ -82,7 +82,6 @@ def _places(found: Survey, world: World) -> Iterator[tuple[str, str, DatasetId |
     inventory = world.inventory
     compared = {state.location for state in inventory.tables}
     compared |= {p for seen in (world.hdfs, world.stored) for p, found in seen.items() if found.state is not None}
-    yield from (("the repository", one.location, None) for one in inventory.lakefs)
     places: list[tuple[str, DatasetId | None]] = [(str(one.location), one.dataset) for one in inventory.remote]
     places += [(str(one.location), None) for one in inventory.hdfs]
     places += [(str(one.location), None) for one in inventory.object_places]
@@ -90,5 +89,5 @@ def _places(found: Survey, world: World) -> Iterator[tuple[str, str, DatasetId |
     for state in inventory.tables:
         carriage = found.carriages.get(state.dataset)
         by_key = any(trace.beside for _, trace in carriage.terms) if carriage else False
-        if by_key and (not planner_of(state.format).compares_whole_keys or state.nessie):
+        if by_key and not planner_of(state.format).compares_whole_keys:
             yield "the table", title(state), state.dataset

@@ -11,6 +11,9 @@ from tests.azure.blob_service import BlobService, blob_service
 from tests.azure.blob_state import Account
 from tests.azure.dfs_service import DfsService, dfs_service
 from tests.azure.shared_key import KEY
+from tests.sparksession import spark, spark_estate
+
+__all__ = ["azure", "dfs", "engines", "running", "spark", "spark_estate"]
 
 
 @pytest.fixture(scope="session")

@@ -64,6 +64,8 @@ def test_both_endpoints_show_the_same_bytes(azure: BlobService, driver: Driver, 
     assert [version.key for version in shop.store.live_objects("t/")] == ["t/a=1/", "t/a=1/x", "t/y"]
     page = json.loads(driver.asks("GET", "?resource=filesystem&directory=t&recursive=true")[2])
     assert [one["name"] for one in page["paths"]] == ["t/a=1"], "the next page has more"
+    page = json.loads(driver.asks("GET", "?resource=filesystem&directory=t/y&recursive=false")[2])
+    assert [one["name"] for one in page["paths"]] == ["t/y"], "a file has itself"
 
 
 def test_what_a_path_is_refused(azure: BlobService, driver: Driver, tmp_path: Path) -> None:

@@ -32,14 +32,18 @@ def catalog_of(shop: Lake, warehouse: str = WAREHOUSE) -> SqlCatalog:
     return catalog_in(shop.base, warehouse, files)
 
 
-def planned(shop: Lake, **more: Any) -> tuple[int, dict[str, Any]]:
-    """A plan of the shop with the catalog."""
+def catalogs_of(shop: Lake) -> dict[str, Any]:
+    """The estate file's catalogs."""
     users = {"name": "shop.users", "format": "parquet", "location": "tables/users"}
-    catalogs = {
+    return {
         "spark_catalog": {"type": "declared", "tables": [users]},
         "ice": {"type": "iceberg-sql", "uri": f"sqlite:///{shop.base / 'catalog.db'}", "warehouse": WAREHOUSE},
     }
-    return shop.plan(catalogs=catalogs, **{"object_stores": shop.stored("wh"), **more})
+
+
+def planned(shop: Lake, **more: Any) -> tuple[int, dict[str, Any]]:
+    """A plan of the shop with the catalog."""
+    return shop.plan(catalogs=catalogs_of(shop), **{"object_stores": shop.stored("wh"), **more})
 
 
 def test_a_table_that_a_catalog_names_is_planned_with_its_snapshots(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import PaginationError
+from botocore.exceptions import ClientError, PaginationError
 
 from pii_tracer.app.changes_since_plan import declared_since
 from pii_tracer.app.s3_places import look_at
@@ -214,6 +214,64 @@ def test_uploads_are_seen_where_a_server_lists_them_by_their_key_alone(store: tu
     assert executor.verify(aborting, None).ok
     assert looked(world, archive(bucket)).clean
     assert [item["Key"] for item in upload_items(client, bucket)] == ["other/half.csv"]
+
+
+MANY = ("archive/a", "archive/b", "archive/b", "archive/b", "archive/b2", "other/c")
+
+
+@pytest.mark.parametrize(("page", "more"), [(3, False), (4, False), (6, False), (4, True), (5, True)])
+def test_a_server_that_refuses_uploads_as_markers_is_asked_by_keys(
+    store: tuple[World, Lies], page: int, more: bool
+) -> None:
+    """No key has more than a page. more: the server says that more are to come, and where."""
+    world, lies = store
+    bucket, client = world.new("markers"), world.client()
+    made = {client.create_multipart_upload(Bucket=bucket, Key=key)["UploadId"] for key in MANY}
+    lies.no_upload_ids, lies.uploads_page, lies.uploads_more = True, page, more
+    assert {item["UploadId"] for item in upload_items(client, bucket)} == made
+    assert looked(world, archive(bucket)).unverified == (
+        f"s3://{bucket}/archive/: 5 unfinished multipart upload(s), whose bytes nobody can read",
+    )
+
+
+def test_what_a_refused_marker_hides_is_never_called_clean(store: tuple[World, Lies]) -> None:
+    """One upload of two of a key is on a page that is called the last: the place is clean when the last is gone."""
+    world, lies = store
+    bucket, client = world.new("hiding"), world.client()
+    for key in ("archive/b", "archive/b", "other/c"):
+        client.create_multipart_upload(Bucket=bucket, Key=key)
+    lies.no_upload_ids, lies.uploads_page = True, 1
+    aborted = 0
+    while not looked(world, archive(bucket)).clean:
+        known = list(upload_items(client, bucket, "archive/"))
+        assert known
+        client.abort_multipart_upload(Bucket=bucket, Key=known[0]["Key"], UploadId=known[0]["UploadId"])
+        aborted += 1
+    assert aborted == 2
+
+
+def test_a_server_that_says_more_are_to_come_and_refuses_to_go_on_there_is_refused(store: tuple[World, Lies]) -> None:
+    world, lies = store
+    bucket, client = world.new("stuck"), world.client()
+    for key in MANY:
+        client.create_multipart_upload(Bucket=bucket, Key=key)
+    lies.no_upload_ids, lies.uploads_page, lies.uploads_more = True, 2, True
+    with pytest.raises(ClientError, match="InvalidArgument"):
+        list(upload_items(client, bucket))
+    told = f"s3://{bucket}/archive/: ListMultipartUploads is refused (InvalidArgument): what it would show is unknown"
+    assert looked(world, archive(bucket)).unverified == (told,)
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "SlowDown"])
+def test_a_denial_of_the_question_behind_the_last_upload_is_no_refusal_of_a_marker(
+    store: tuple[World, Lies], code: str
+) -> None:
+    world, lies = store
+    bucket = world.new("denied")
+    world.client().create_multipart_upload(Bucket=bucket, Key="other/half.csv")
+    lies.refused["upload-id-marker"] = code
+    [told] = looked(world, archive(bucket)).unverified
+    assert f"ListMultipartUploads is refused ({code})" in told
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "NotImplemented"])

@@ -35,6 +35,14 @@ _OWN_ENTRIES = frozenset({"key-value metadata", "avro metadata"})
 _TIMES = ("timestamp", "time32", "time64", "duration")
 """How the types begin that have more than one text for a value."""
 
+_OF_TRANSACTIONS = {"operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"}
+"""https://orc.apache.org/docs/acid.html"""
+_TRANSACTIONS = (
+    "files of a transactional table of Hive's. Folders beside them name deleted rows by number, and these rows stay in"
+    " the files until a major compaction. Delete the person by Hive, run ALTER TABLE … COMPACT 'major', and see that"
+    " its cleaner removed the old folders"
+)
+
 _BY_PLACE = re.compile(r"_c\d+$", re.IGNORECASE)
 _NO_HEADER = "a file's first line is not a list of names: a name is empty, repeated, or has unusual characters"
 """Discovery calls the columns of such a file `_c0`, `_c1`, …"""
@@ -51,6 +59,8 @@ class PlainFilesPlanner(FormatPlanner):
         return folder_steps(item)
 
     def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
+        if {column.name for column in state.columns} >= _OF_TRANSACTIONS:
+            return _TRANSACTIONS
         named = sorted({name.lower() for name in state.partition_columns} & {name.lower() for name in keys})
         if not named:
             return None

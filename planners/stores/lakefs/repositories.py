@@ -31,6 +31,7 @@ from planners.copies.classification import Recognised, match_of
 from planners.copies.scan_evidence import LakefsEvidence
 from planners.copies.table_match import pii_columns
 from planners.formats.registry import format_planners
+from planners.gaps.keys_of_several_columns import not_compared_place
 from planners.locate.key_location import Carriage
 from planners.locate.other_columns import other_key_columns
 from planners.locate.subject_survey import Survey, World
@@ -132,7 +133,16 @@ class _Case:
                 " changes no commit: only a new repository is free of them"
             )
             gaps.append(_gap(state, GapKind.LAKEFS_MESSAGES, reason, state.location))
+        if not self._compared():
+            gaps += not_compared_place(self.found, "the repository", state.location, state.dataset)
         return gaps
+
+    def _compared(self) -> bool:
+        """Whether each object is declared to hold rows of a table of which lineage knows the whole key."""
+        paths = (path for tree in self.state.trees.values() for path in tree)
+        staged = (path for branch in self.state.branches for path in branch.staged)
+        terms = self.match.terms if self.match else ()
+        return any(term.beside for term in terms) and all(map(self.state.declares, (*paths, *staged)))
 
     def copy(self) -> tuple[CopyDraft, list[Gap]]:
         going = self._letting_go()

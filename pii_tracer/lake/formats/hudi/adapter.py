@@ -78,7 +78,7 @@ class HudiFormat(TableFormat):
 
         return look_at_hudi(asked.by_place, asked.folders, asked.options)
 
-    erased_in = frozenset({"hdfs", "gs"})
+    erased_in = frozenset({"hdfs", "gs", "abfss"})
 
     def look_in_store(self, asked: FolderAsked) -> LookedByFolder:
         from pii_tracer.lake.formats.hudi.store_table import look_at_hudi

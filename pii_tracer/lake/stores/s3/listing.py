@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from botocore.exceptions import PaginationError
+from botocore.exceptions import ClientError, PaginationError
+
+from pii_tracer.lake.aws_errors import error_code
 
 Page = Mapping[str, Any]
 
@@ -88,6 +90,10 @@ class _Versions:
         """Behind what to ask; what is known may come again."""
         return [{"KeyMarker": str(self.key), self.id_marker: version} for version in self.last.values()]
 
+    def instead(self, at: Place) -> list[Place]:
+        """Nothing is asked instead: versions of a key that only a marker leads to would be missed."""
+        return []
+
     def _is_known(self, item: Mapping[str, Any]) -> bool:
         return item["Key"] == self.key and item["VersionId"] in self.known
 
@@ -112,28 +118,63 @@ class _Uploads:
     def places(self) -> list[Place]:
         return [self.last] if self.last else []
 
+    def instead(self, at: Place) -> list[Place]:
+        """What is asked instead of a question whose id the server refuses, the last first.
+
+        Nothing where it broke off among the uploads of one key, and does not go on there.
+        """
+        if self.id_marker not in at or at.get("Prefix") == at["KeyMarker"]:
+            return []
+        return [{"KeyMarker": at["KeyMarker"]}, {"Prefix": at["KeyMarker"]}]
+
 
 def _pages(ask: Callable[[Place], Page], listing: _Versions | _Uploads) -> Iterator[Page]:
-    """Answers with what is new in them. ask: with markers."""
+    """Answers with what is new in them, until a round of questions behind the last entry brings nothing.
+
+    ask: with markers. asked: since something new came.
+    """
     waiting: list[Place] = [{}]
-    behind = False
+    ends: list[Place] = []
+    asked: list[Place] = []
+    news = False
     while waiting:
         at = waiting.pop()
-        page = ask(at)
-        found = listing.fresh(page, behind=behind)
+        asked.append(at)
+        try:
+            page = ask(at)
+        except ClientError as error:
+            instead = listing.instead(at) if _is_about_a_marker(error, at) else []
+            if not instead or any(question in asked for question in instead):
+                raise
+            waiting += instead
+            continue
+        found = listing.fresh(page, behind=at in ends)
         listing.take(found)
         if any(found.values()):
             yield found
+            waiting, asked, news = [], [at], True
         if page.get("IsTruncated"):
-            told = {"KeyMarker": page.get("NextKeyMarker"), listing.id_marker: page.get(f"Next{listing.id_marker}")}
-            following = {name: value for name, value in told.items() if value}
-            if "KeyMarker" not in following:
-                raise PaginationError(message=_NO_MARKER)
-            if following == at or following["KeyMarker"].encode() < at.get("KeyMarker", "").encode():
-                raise PaginationError(message=_CIRCLE)
-            waiting, behind = [following], False
-        elif any(found.values()):
-            waiting, behind = listing.places(), True
+            waiting.append(_following(page, at, listing.id_marker, asked))
+        if news and not waiting:
+            ends, asked, news = listing.places(), [], False
+            waiting = list(ends)
+
+
+def _following(page: Page, at: Place, id_marker: str, asked: list[Place]) -> Place:
+    """The question for what follows a page, with the markers that it names."""
+    told = {"KeyMarker": page.get("NextKeyMarker"), id_marker: page.get(f"Next{id_marker}")}
+    markers = {name: value for name, value in told.items() if value}
+    if "KeyMarker" not in markers:
+        raise PaginationError(message=_NO_MARKER)
+    following = {name: value for name, value in at.items() if name == "Prefix"} | markers
+    if following in asked or following["KeyMarker"].encode() < at.get("KeyMarker", "").encode():
+        raise PaginationError(message=_CIRCLE)
+    return following
+
+
+def _is_about_a_marker(error: ClientError, at: Place) -> bool:
+    """Whether a refusal can be about a marker: the same was answered without one. A denial is about the caller."""
+    return bool(at) and error_code(error) == "InvalidArgument"
 
 
 def _all(found: Mapping[str, list[Any]]) -> Iterator[Any]:
