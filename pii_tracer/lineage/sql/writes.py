@@ -37,7 +37,9 @@ def selected(query: Query, node: exp.Expression) -> Draft:
     into = _into(node)
     relation = query.relation(node)
     if into is not None:
-        return drafted(query, Effect.REPLACE, query.target(into.this), relation, list(relation.fields))
+        draft = drafted(query, Effect.REPLACE, query.target(into.this), relation, list(relation.fields))
+        draft.fresh = True
+        return draft
     return drafted(query, Effect.QUERY, BARE, relation, list(relation.fields))
 
 

@@ -56,6 +56,8 @@ def created(query: Query, node: exp.Create) -> Draft:
         effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
         draft = drafted(query, effect, target, relation, list(relation.fields))
         draft.location, draft.makes = location, True
+        draft.optional = bool(node.args.get("exists"))
+        draft.fresh = not (draft.optional or node.args.get("replace"))
         return draft
     if view and location:
         source = path_table(location.rstrip("/"))
