@@ -107,6 +107,10 @@ class Script:
             return [self._failed(statement, statement.doubt or "")]
         try:
             made = self._statement(statement)
+            if any(m.opaque and m.effect is Effect.NONE for m in made):
+                parts = recut(statement, self.dialect)
+                if len(parts) > 1:
+                    return [one for part in parts for one in self.statement(part)]
             return [replace(m, reasons=(*m.reasons, statement.doubt)) for m in made] if statement.doubt else made
         except SqlglotError as error:
             parts = recut(statement, self.dialect)

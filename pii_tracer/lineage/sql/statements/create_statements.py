@@ -50,7 +50,7 @@ def created(query: Query, node: exp.Create) -> Draft:
         relation = query.relation(cast(exp.Expression, body))
         if query.dialect not in _PAIRS_BY_NAME or view:
             relation = renamed(relation, _columns(node))
-        if not (view or stored) and any(isinstance(p, exp.WithDataProperty) and p.args.get("no") for p in listed):
+        if not (view or stored) and any(map(_is_empty, listed)):
             query.names.learn(target, [(f.name, f.type) for f in relation.fields])
             return Draft(Effect.SCHEMA, target, location=location, makes=True)
         effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
@@ -88,6 +88,11 @@ def _other(query: Query, node: exp.Create, kind: str) -> Draft:
         for why in reads_elsewhere(part, query.names):
             query.findings.doubt(why)
     return Draft(Effect.NONE, None)
+
+
+def _is_empty(item: exp.Expression) -> bool:
+    """WITH NO DATA, and ClickHouse's EMPTY AS: the table has the query's columns, and no rows."""
+    return isinstance(item, exp.EmptyProperty) or (isinstance(item, exp.WithDataProperty) and bool(item.args.get("no")))
 
 
 def _columns(node: exp.Create) -> list[str]:

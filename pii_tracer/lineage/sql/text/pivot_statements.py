@@ -50,6 +50,7 @@ def _query(source: str, rest: str, *, long: bool) -> str | None:
     tail = found["tail"] or ""
     if long:
         name, value = found["name"] or "name", found["value"] or "value"
-        return f"SELECT * FROM {source} UNPIVOT ({value} FOR {name} IN ({found['on']})){tail}"
+        return "".join(("SELECT * FROM ", source, f" UNPIVOT ({value} FOR {name} IN ({found['on']}))", tail))
     group = f" GROUP BY {found['group']}" if found["group"] else ""
-    return f"SELECT * FROM {source} PIVOT ({found['using'] or 'count(*)'} FOR {found['on']}{group}){tail}"
+    operator = f" PIVOT ({found['using'] or 'count(*)'} FOR {found['on']}{group})"
+    return "".join(("SELECT * FROM ", source, operator, tail))

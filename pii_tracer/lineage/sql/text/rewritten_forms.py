@@ -108,7 +108,7 @@ def _expected(text: str) -> str:
         return text
     head = _NO_COLUMNS.sub(" ", text[: query.start()])
     where = " AND ".join(f"({condition})" for condition in conditions)
-    return f"{head}AS SELECT * FROM ({text[query.end() :]}) AS expected_rows WHERE {where}"
+    return "".join((head, "AS SELECT * FROM (", text[query.end() :], ") AS expected_rows WHERE ", where))
 
 
 def _windows(text: str) -> str:

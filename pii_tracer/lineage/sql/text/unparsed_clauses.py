@@ -75,7 +75,10 @@ _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
     (rf"\bLOCKING\s+(?:ROW|(?:TABLE\s+|VIEW\s+|DATABASE\s+)?{_NAME})\s+(?:FOR|IN)\s+\w+(?:\s+MODE)?", " ",
      frozenset({"teradata"})),
     (r"^\s*INS\s+(?:INTO\s+)?", "INSERT INTO ", frozenset({"teradata"})),
-    (r"^(\s*CREATE\s+)SNAPSHOT\s+(?=TABLE\b)", r"\1", frozenset({"bigquery"})),
+    (rf"^{_TABLE}(?:IGNORE|REPLACE)\s+(?:AS\s+)?(?=SELECT\b)", r"\1 AS ", frozenset({"mysql"})),
+    (r"\bVERSIONS\s+BETWEEN\s+(?:SCN|TIMESTAMP)\s+\S+\s+AND\s+\S+", " ", frozenset({"oracle"})),
+    (r"\|>\s*WINDOW\s", "|> EXTEND ", frozenset({"bigquery"})),
+    (r"\s+ELSE\s+IGNORE\s*$", "", frozenset({""})),
     # https://docs.aws.amazon.com/redshift/latest/dg/r_MERGE.html: all rows of the source go in, by position
     (rf"^\s*MERGE\s+INTO\s+({_NAME})\s+USING\s+({_NAME})\s+ON\s+((?:(?!\bWHEN\b).)*)\s+REMOVE\s+DUPLICATES\s*$",
      r"INSERT INTO \1 SELECT \2.* FROM \2 LEFT JOIN \1 ON \3", frozenset({"redshift"})),
