@@ -57,6 +57,7 @@ class Script:
 
     look: is shown each statement's tree before it is resolved. used: the database that a statement chose (USE).
     branch: others may run in the statement's place, so that what was there before it may be read after it.
+    created, shown: tables, and views and other names of tables, that its statements made.
     dynamic: INSERT OVERWRITE leaves the partitions that it has no rows for.
     """
 
@@ -65,6 +66,7 @@ class Script:
     contract: bool = False
     views: dict[str, Intermediate] = field(default_factory=dict)
     created: set[str] = field(default_factory=set)
+    shown: set[str] = field(default_factory=set)
     look: Callable[[exp.Expression], None] | None = None
     used: str = ""
     branch: bool = False
@@ -249,6 +251,8 @@ class Script:
         return Draft(Effect.DROP, names[0] if names else None)
 
     def _finish(self, statement: Statement, query: Query, draft: Draft) -> StatementLineage:
+        if draft.effect in _INTO_ROWS and not draft.makes and (draft.output or "").lower() in self.shown:
+            query.findings.doubt(f"what is written through the view {draft.output} goes to a table behind it")
         made = StatementLineage(
             sql=statement.text,
             line=statement.line,
@@ -279,6 +283,10 @@ class Script:
         before = self._before(key, draft)
         if whole or draft.effect is Effect.SCHEMA:
             self.created.add(key)
+            if draft.effect in (Effect.VIEW, Effect.TEMPORARY):
+                self.shown.add(key)
+            elif draft.makes or draft.effect is Effect.CLONE:
+                self.shown.discard(key)
         lasts = draft.effect is not Effect.TEMPORARY or is_global_view(draft.output)
         part = any(parts_of(draft.output))  # a table's branch has no columns of its own; a table of such a name has
         if whole and lasts and (made.makes if part else made.columns):
@@ -303,6 +311,7 @@ class Script:
         return Before(self.views.get(key), self._base(draft.output or ""), created, stays, ())
 
 
+_INTO_ROWS = frozenset({Effect.APPEND, Effect.CHANGE, Effect.REPLACE})
 _READS = frozenset({Effect.QUERY, Effect.NONE})
 _HANDLERS: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (
     (exp.Create, created),
