@@ -26,7 +26,7 @@ from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Relation, table_relation
 from pii_tracer.lineage.sql.statement_audit import audit
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage
-from pii_tracer.lineage.sql.statements.create_statements import created
+from pii_tracer.lineage.sql.statements.create_statements import created, learn_variables
 from pii_tracer.lineage.sql.statements.merge_statements import merged
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
 from pii_tracer.lineage.sql.statements.update_statements import updated
@@ -240,6 +240,8 @@ class Script:
                 return draft
         if isinstance(node, exp.Drop):
             return self._dropped(query, node)
+        if isinstance(node, exp.Declare):
+            learn_variables(self.names, node)
         return Draft(Effect.NONE, None) if without_data(node) else None
 
     def _dropped(self, query: Query, node: exp.Drop) -> Draft:
@@ -280,7 +282,7 @@ class Script:
             return
         key = draft.output.lower()
         whole = draft.effect in (Effect.REPLACE, Effect.VIEW, Effect.TEMPORARY, Effect.CLONE)
-        before = self._before(key, draft)
+        created, given = key in self.created, self.names.given(key)
         if whole or draft.effect is Effect.SCHEMA:
             self.created.add(key)
             if draft.effect in (Effect.VIEW, Effect.TEMPORARY):
@@ -296,19 +298,18 @@ class Script:
             self.views[key] = self.views.pop(made.inputs[0].lower())
             return
         if draft.effect is Effect.TEMPORARY or (self.contract and draft.effect is not Effect.SCHEMA):
-            whole = (whole and not draft.partly and not before.stays) or draft.effect is Effect.RENAME
+            stays = given and not created and self._may_stay(draft)
+            whole = (whole and not draft.partly and not stays) or draft.effect is Effect.RENAME
             order = () if self.names.loose(key) else tuple(c for c, _ in self.names.columns(key))
-            seen = after(draft, made, replace(before, order=order), whole=whole, branch=self.branch)
+            before = Before(self.views.get(key), self._base(draft.output), created, stays, order)
+            seen = after(draft, made, before, whole=whole, branch=self.branch)
             if seen is not None:
                 self.views[key] = seen
 
-    def _before(self, key: str, draft: Draft) -> Before:
-        """What a table is before a statement writes it."""
+    def _may_stay(self, draft: Draft) -> bool:
+        """Whether rows that were in a table may still be there after it was overwritten."""
         overwrites = draft.effect in (Effect.REPLACE, Effect.CLONE) and not draft.fresh
-        may_stay = draft.partly or draft.optional or self.branch or (self.dynamic and not draft.makes)
-        created = key in self.created
-        stays = overwrites and may_stay and not created and self.names.given(key)
-        return Before(self.views.get(key), self._base(draft.output or ""), created, stays, ())
+        return overwrites and (draft.partly or draft.optional or self.branch or (self.dynamic and not draft.makes))
 
 
 _INTO_ROWS = frozenset({Effect.APPEND, Effect.CHANGE, Effect.REPLACE})

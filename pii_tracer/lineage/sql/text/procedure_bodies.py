@@ -56,6 +56,7 @@ _QUIET = re.compile(
     r"|BREAK|NULL|GOTO|IF|WHILE|UNTIL|BEGIN\s+TRAN\w*|COMMIT|ROLLBACK|SAVE\s+TRAN\w*|LET|\w+\s*:=)(?:\b|\s|$)",
     re.IGNORECASE,
 )
+_TABLE_VARIABLE = re.compile(r"^\s*DECLARE\s+@\w+\s+(?:AS\s+)?TABLE\s*\([^;]*\)\s*$", re.IGNORECASE)
 _SELECTS = re.compile(r"\bSELECT\b", re.IGNORECASE)
 _INTO_VARIABLE = re.compile(r"^\s*(?:WITH\b.*)?SELECT\b.*\bINTO\b", re.IGNORECASE | re.DOTALL)
 _DEFINED = re.compile(r"\bBEGIN\b|\$\$|\bAS\s+'", re.IGNORECASE)
@@ -246,7 +247,7 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
         yield Piece(change, part[0].line, None if change else _UNTOLD_ROW)
     elif _RUNS.match(text):
         yield Piece("", part[0].line, "a routine that is called is not followed")
-    elif _QUIET.match(text):
+    elif _QUIET.match(text) and not _TABLE_VARIABLE.match(text):
         if dialect in T_SQL and (later := _behind([t for t in part if t.start >= start], _MOVES)):
             yield from _cleaned(sql, later, dialect, rows)
             text = sql[start : later[0].start]
