@@ -218,7 +218,8 @@ class JoinedColumns:
         if not found or found.lost or not found.traces:
             return False
         plain = all(t.expression == "x" and not (t.access or t.mixed or t.partial or t.mention) for t in found.traces)
-        return plain and same_kind(self._type(mine, equal.column), self._type(persons, equal.persons_column))
+        types = self._type(mine, equal.column), self._type(persons, equal.persons_column)
+        return plain and same_kind(*types, as_numbers=equal.as_numbers)
 
     def _type(self, dataset: DatasetId, column: str) -> str:
         return next((c.type for c in self._walk.graph.columns(dataset) if c.name.lower() == column.lower()), "")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from tests.lineage.conftest import COPY, PAYMENTS
+from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS
+from tests.lineage.harvesting import harvest
 
 Estate = Callable[..., LineageGraph]
 
@@ -20,9 +23,44 @@ def test_temporary_tables_of_two_jobs_are_two_tables(estate: Estate, made: str, 
     mine = f"CREATE TEMPORARY TABLE {made} AS SELECT user_id FROM lake.prod.payments; INSERT INTO prod.copy (uid) SELECT user_id FROM {made}"
     theirs = f"CREATE TEMPORARY TABLE {other} AS SELECT pan AS user_id FROM lake.prod.payments; INSERT INTO prod.copy (pan) SELECT user_id FROM {other}"
     graph = estate(sql={"a.sql": mine, "b.sql": theirs})
-    comes = {
+    assert _origins(graph) == {("uid", PAYMENTS, "user_id"), ("pan", PAYMENTS, "pan")}
+
+
+_QUERY = "SELECT {0} AS v FROM lake.prod.payments"
+_FILL = "INSERT INTO {1} SELECT {{0}} AS v FROM lake.prod.payments"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name", "made"),
+    [
+        ("teradata", "x", f"CREATE MULTISET VOLATILE TABLE x AS ({_QUERY}) WITH DATA ON COMMIT PRESERVE ROWS"),
+        ("teradata", "x", f"CREATE VOLATILE SET TABLE x AS ({_QUERY}) WITH DATA"),
+        ("db2", "SESSION.x", f"DECLARE GLOBAL TEMPORARY TABLE SESSION.x AS ({_QUERY}) WITH DATA"),
+        ("db2", "SESSION.x", f"DECLARE GLOBAL TEMPORARY TABLE SESSION.x (v INT) NOT LOGGED; {_FILL.format('', 'SESSION.x')}"),
+        ("oracle", "ora$ptt_x", f"CREATE PRIVATE TEMPORARY TABLE ora$ptt_x AS {_QUERY}"),
+        ("postgres", "x", "SELECT {0} AS v INTO TEMP x FROM lake.prod.payments"),
+        ("redshift", "x", "SELECT {0} AS v INTO TEMPORARY TABLE x FROM lake.prod.payments"),
+        ("redshift", "#x", f"CREATE TABLE #x AS {_QUERY}"),
+        ("tsql", "#x", f"CREATE TABLE #x (v INT); {_FILL.format('', '#x')}"),
+        ("snowflake", "x", f"CREATE OR REPLACE LOCAL TEMPORARY TABLE x AS {_QUERY}"),
+        ("ansi", "x", f"CREATE LOCAL TEMPORARY COLUMN TABLE x AS ({_QUERY})"),
+        ("duckdb", "x", f"CREATE OR REPLACE TEMP TABLE x AS {_QUERY}"),
+    ],
+)  # fmt: skip
+def test_every_engines_temporary_tables_are_the_sessions_own(
+    tmp_path: Path, dialect: str, name: str, made: str
+) -> None:
+    (tmp_path / "jobs").mkdir()
+    for column, target in (("user_id", "uid"), ("pan", "pan")):
+        text = f"{made.format(column)}; INSERT INTO prod.copy ({target}) SELECT v FROM {name}"
+        (tmp_path / "jobs" / f"{target}.sql").write_text(text)
+    graph = harvest(LineageSources(sql=("jobs",), dialect=dialect), tmp_path, (), ALIASES, SCHEMAS)
+    assert _origins(graph) == {("uid", PAYMENTS, "user_id"), ("pan", PAYMENTS, "pan")}
+
+
+def _origins(graph: LineageGraph) -> set[tuple[str, object, str]]:
+    return {
         (edge.target.column, before.source.dataset, before.source.column)
         for edge in graph.edges_into(COPY)
         for before in graph.edges_into_column(edge.source)
     }
-    assert comes == {("uid", PAYMENTS, "user_id"), ("pan", PAYMENTS, "pan")}

@@ -148,6 +148,17 @@ class Ledger:
             found[target.dataset].add(target.column.lower())
         return found
 
+    def taken(self) -> dict[DatasetId, set[ColumnId]]:
+        """Columns that something is told to go from, by the dataset that it goes to; names in small letters."""
+        found: dict[DatasetId, set[ColumnId]] = defaultdict(set)
+        for source, target, *_rest in self._edges:
+            found[target.dataset].add(ColumnId(dataset=source.dataset, column=source.column.lower()))
+        return found
+
+    def grouped(self) -> set[DatasetId]:
+        """Datasets whose rows stand for groups of rows of others."""
+        return {target for _, target, subtype in self._members if subtype is Subtype.GROUP_BY}
+
     def column(self, column: ColumnId) -> ColumnId:
         """The column that events mean by a name: `who` by `who.mail`, where the schema has only the first."""
         names = {c.name.lower() for c in self.columns.get(column.dataset, ())} if "." in column.column else set()

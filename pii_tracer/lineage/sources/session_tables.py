@@ -6,7 +6,6 @@ the ids of products that one job puts into `x` would count as the key of the per
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,14 +14,10 @@ from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.sources.openlineage.own_names import OwnNames
 from pii_tracer.lineage.sources.statement_facts import Told
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
+from pii_tracer.lineage.sql.text.session_tables import makes_session_table
 from pii_tracer.model.datasets import DatasetId
 
-_TEMPORARY = re.compile(
-    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:LOCAL|GLOBAL)\s+)?(?:TEMP|TEMPORARY|VOLATILE)\s+TABLE\b", re.IGNORECASE
-)
-_HASHED = re.compile(r"(?:tempdb\.(?:\w*\.)?)?#", re.IGNORECASE)
-"""T-SQL's temporary tables, also by the name of their database."""
-_MAKES = frozenset({Effect.REPLACE, Effect.SCHEMA})
+_MAKES = frozenset({Effect.REPLACE, Effect.SCHEMA, Effect.CLONE})
 _Scope = tuple[str, object]
 """A job and the script in which its statement stands."""
 
@@ -95,5 +90,5 @@ def _tables(name: str, told: Sequence[Told]) -> list[_Table]:
 def _is_make(made: StatementLineage) -> bool:
     if made.output is None or made.effect not in _MAKES:
         return False
-    hashed = made.effect is Effect.REPLACE and _HASHED.match(made.output) is not None
-    return hashed or _TEMPORARY.match(made.sql) is not None
+    named = made.output if made.makes or made.effect is Effect.REPLACE else ""
+    return makes_session_table(made.sql, named)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from pii_tracer.lineage.sources.shared_temp_views import is_shared
 from pii_tracer.lineage.sql.sql_lineage import Script
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
+from pii_tracer.lineage.sql.text.session_tables import makes_session_table
 from pii_tracer.lineage.sql.text.table_names import Names
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.errors import LineageError
@@ -32,10 +32,6 @@ _MOVES_DATA = frozenset({Effect.REPLACE, Effect.APPEND, Effect.CHANGE, Effect.VI
 _REBUILDS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.VIEW, Effect.CLONE})
 # what is not certain about a query or a temporary view counts where its outcome is written
 _QUIET = frozenset({Effect.NONE, Effect.QUERY, Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.DELETE})
-
-_TEMPORARY = re.compile(
-    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:LOCAL|GLOBAL)\s+)?(?:TEMP|TEMPORARY|VOLATILE)\s+TABLE\b", re.IGNORECASE
-)
 
 SPARK = frozenset({"spark", "databricks"})
 """Dialects whose statements Spark can be given again; SQL of other engines means other things there."""
@@ -110,7 +106,7 @@ def _of_a_session(told: Iterable[Told]) -> set[str]:
         if one.made.output is not None and getattr(one.own.of(one.made.output), "namespace", None) == VIEW:
             other[one.made.output].add(one.proof.job)  # one of several that have the name
         if one.made.output is not None and one.made.effect is Effect.REPLACE:
-            temporary = _TEMPORARY.match(one.made.sql) is not None and not one.rebuild
+            temporary = makes_session_table(one.made.sql) and not one.rebuild
             (made if temporary else other)[one.made.output].add(one.proof.job)
         for name in {one.made.output, *one.made.read, *one.made.inputs} - {None}:
             used[str(name)].add(one.proof.job)

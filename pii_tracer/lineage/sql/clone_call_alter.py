@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Field, Relation, table_field
+from pii_tracer.lineage.sql.scopes import Scope, Source
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
 from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fields_of
 from pii_tracer.lineage.sql.text.script_splitting import Call, Clone
@@ -224,6 +225,9 @@ def altered(query: Query, node: exp.Alter) -> Draft:
             # a schema from after the rename has the old name no more
             found = query.lookup(target).get(old) or table_field(target, old)
             renamed.append(found.named(new_name))
+        elif isinstance(action, exp.AlterColumn) and isinstance(action.args.get("using"), exp.Expression):
+            scope = Scope(query.findings, [Source((target.lower(),), query.lookup(target))])
+            renamed.append(query.field(action.args["using"], scope, {}).named(action.name))
         elif gone := {name.lower() for name in _dropped(action)}:
             known = [(c, t) for c, t in known if c.lower() not in gone]
         else:

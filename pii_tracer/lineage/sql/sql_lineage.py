@@ -20,18 +20,13 @@ from pii_tracer.lineage.sql.clone_call_alter import (
     cloned,
     moved,
 )
+from pii_tracer.lineage.sql.intermediate_tables import Before, Intermediate, after, replaces_partitions
 from pii_tracer.lineage.sql.multi_inserts import inserts
 from pii_tracer.lineage.sql.queries import Query
-from pii_tracer.lineage.sql.relations import (
-    Relation,
-    in_order,
-    table_relation,
-    union,
-    union_by_name,
-)
+from pii_tracer.lineage.sql.relations import Relation, table_relation
 from pii_tracer.lineage.sql.statement_audit import audit
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage
-from pii_tracer.lineage.sql.statements.create_statements import created
+from pii_tracer.lineage.sql.statements.create_statements import created, learn_variables
 from pii_tracer.lineage.sql.statements.merge_statements import merged
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
 from pii_tracer.lineage.sql.statements.update_statements import updated
@@ -57,31 +52,25 @@ from pii_tracer.model.errors import LineageError
 
 
 @dataclass
-class _View:
-    """What reading an intermediate result means. made: of a session's view, as of `JobRef.views`."""
-
-    relation: Relation
-    tables: tuple[str, ...]
-    reasons: tuple[str, ...]
-    made: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass
 class Script:
     """Statements of one session, in order. contract: tables written here are seen through, like temporary views.
 
     look: is shown each statement's tree before it is resolved. used: the database that a statement chose (USE).
     branch: others may run in the statement's place, so that what was there before it may be read after it.
+    created, shown: tables, and views and other names of tables, that its statements made.
+    dynamic: INSERT OVERWRITE leaves the partitions that it has no rows for.
     """
 
     names: Names
     dialect: str
     contract: bool = False
-    views: dict[str, _View] = field(default_factory=dict)
+    views: dict[str, Intermediate] = field(default_factory=dict)
     created: set[str] = field(default_factory=set)
+    shown: set[str] = field(default_factory=set)
     look: Callable[[exp.Expression], None] | None = None
     used: str = ""
     branch: bool = False
+    dynamic: bool = False
 
     def run(self, sql: str) -> list[StatementLineage]:
         """The lineage of every write of a text.
@@ -99,7 +88,7 @@ class Script:
         try:
             return [made for statement in statements for made in self.statement(statement)]
         finally:
-            self.names.defaults, self.used = defaults, ""
+            self.names.defaults, self.used, self.dynamic = defaults, "", False
 
     def _use(self, defaults: list[str]) -> None:
         """Names without a database mean tables of another one from here on. Temporary views are in none."""
@@ -115,10 +104,15 @@ class Script:
     def statement(self, statement: Statement) -> list[StatementLineage]:
         """One statement; what cannot be resolved comes out with its reasons."""
         self.branch = statement.branch
+        self.dynamic = replaces_partitions(statement.text, self.dynamic)
         if not statement.text:
             return [self._failed(statement, statement.doubt or "")]
         try:
             made = self._statement(statement)
+            if any(m.opaque and m.effect is Effect.NONE for m in made):
+                parts = recut(statement, self.dialect)
+                if len(parts) > 1:
+                    return [one for part in parts for one in self.statement(part)]
             return [replace(m, reasons=(*m.reasons, statement.doubt)) for m in made] if statement.doubt else made
         except SqlglotError as error:
             parts = recut(statement, self.dialect)
@@ -246,6 +240,8 @@ class Script:
                 return draft
         if isinstance(node, exp.Drop):
             return self._dropped(query, node)
+        if isinstance(node, exp.Declare):
+            learn_variables(self.names, node)
         return Draft(Effect.NONE, None) if without_data(node) else None
 
     def _dropped(self, query: Query, node: exp.Drop) -> Draft:
@@ -257,6 +253,8 @@ class Script:
         return Draft(Effect.DROP, names[0] if names else None)
 
     def _finish(self, statement: Statement, query: Query, draft: Draft) -> StatementLineage:
+        if draft.effect in _INTO_ROWS and not draft.makes and (draft.output or "").lower() in self.shown:
+            query.findings.doubt(f"what is written through the view {draft.output} goes to a table behind it")
         made = StatementLineage(
             sql=statement.text,
             line=statement.line,
@@ -284,53 +282,37 @@ class Script:
             return
         key = draft.output.lower()
         whole = draft.effect in (Effect.REPLACE, Effect.VIEW, Effect.TEMPORARY, Effect.CLONE)
+        created, given = key in self.created, self.names.given(key)
         if whole or draft.effect is Effect.SCHEMA:
             self.created.add(key)
+            if draft.effect in (Effect.VIEW, Effect.TEMPORARY):
+                self.shown.add(key)
+            elif draft.makes or draft.effect is Effect.CLONE:
+                self.shown.discard(key)
         lasts = draft.effect is not Effect.TEMPORARY or is_global_view(draft.output)
         part = any(parts_of(draft.output))  # a table's branch has no columns of its own; a table of such a name has
         if whole and lasts and (made.makes if part else made.columns):
-            before = [c for c in self.names.columns(draft.output) if self.branch and c[0] not in made.columns]
-            self.names.learn(draft.output, [*((c, "") for c in made.columns), *before])
+            others = [c for c in self.names.columns(draft.output) if self.branch and c[0] not in made.columns]
+            self.names.learn(draft.output, [*((c, "") for c in made.columns), *others])
         if draft.effect is Effect.RENAME and made.inputs and made.inputs[0].lower() in self.views:
             self.views[key] = self.views.pop(made.inputs[0].lower())
             return
         if draft.effect is Effect.TEMPORARY or (self.contract and draft.effect is not Effect.SCHEMA):
-            self._see_through(key, draft, made, (whole and not draft.partly) or draft.effect is Effect.RENAME)
+            stays = given and not created and self._may_stay(draft)
+            whole = (whole and not draft.partly and not stays) or draft.effect is Effect.RENAME
+            order = () if self.names.loose(key) else tuple(c for c, _ in self.names.columns(key))
+            before = Before(self.views.get(key), self._base(draft.output), created, stays, order)
+            seen = after(draft, made, before, whole=whole, branch=self.branch)
+            if seen is not None:
+                self.views[key] = seen
 
-    def _see_through(self, key: str, draft: Draft, made: StatementLineage, whole: bool) -> None:
-        if draft.effect in (Effect.DROP, Effect.DELETE, Effect.NONE):
-            return
-        fresh = draft.relation()
-        if not whole and key not in self.created:
-            fresh = self._with_older_columns(draft.output or "", fresh, stay=draft.effect is Effect.CHANGE)
-        fresh = in_order(fresh, () if self.names.loose(key) else [c for c, _ in self.names.columns(key)])
-        before = self.views.get(key)
-        if before is None or (whole and not self.branch):
-            relation = Relation(fresh.fields, fresh.rest, indirect=frozenset(made.indirect))
-            texts = (*made.views, (key, made.sql)) if draft.effect is Effect.TEMPORARY else ()
-            self.views[key] = _View(relation, made.inputs, made.reasons, texts)
-            return
-        indirect = before.relation.indirect | frozenset(made.indirect)
-        by_position = draft.effect is Effect.APPEND and len(fresh.fields) == len(before.relation.fields)
-        both = (union if by_position else union_by_name)(before.relation, fresh)
-        self.views[key] = _View(
-            Relation(both.fields, both.rest, indirect=indirect),
-            tuple(dict.fromkeys((*before.tables, *made.inputs))),
-            tuple(dict.fromkeys((*before.reasons, *made.reasons))),
-        )
-
-    def _with_older_columns(self, table: str, fresh: Relation, *, stay: bool) -> Relation:
-        """A table that was there before has columns that this write does not mention. stay: rows that it leaves as
-        they are have their values in those that it does.
-        """
-        known = self._base(table)
-        if stay:
-            return union_by_name(fresh, known)
-        rest = () if known.fields or not fresh.fields or fresh.rest else (known,)
-        older = (f for f in known.fields if fresh.known(f.name) is None)
-        return Relation([*fresh.fields, *older], (*fresh.rest, *rest))
+    def _may_stay(self, draft: Draft) -> bool:
+        """Whether rows that were in a table may still be there after it was overwritten."""
+        overwrites = draft.effect in (Effect.REPLACE, Effect.CLONE) and not draft.fresh
+        return overwrites and (draft.partly or draft.optional or self.branch or (self.dynamic and not draft.makes))
 
 
+_INTO_ROWS = frozenset({Effect.APPEND, Effect.CHANGE, Effect.REPLACE})
 _READS = frozenset({Effect.QUERY, Effect.NONE})
 _HANDLERS: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (
     (exp.Create, created),

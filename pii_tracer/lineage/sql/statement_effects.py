@@ -97,6 +97,10 @@ class Draft:
     """Columns of a new table that it makes of its others."""
     partly: bool = False
     """Whether other rows of the table stay where it is overwritten."""
+    fresh: bool = False
+    """Whether it fails where the table is there already."""
+    optional: bool = False
+    """Whether it does nothing where the table is there already."""
 
     def relation(self) -> Relation:
         """What reading the output would give."""

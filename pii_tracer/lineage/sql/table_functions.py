@@ -145,7 +145,11 @@ def pivoted(pivot: exp.Pivot, relation: Relation, scope: Scope) -> Relation:
     conditions = [d for c in keys for d in resolve(c).deps()]
     used = {c.name.lower() for e in pivot.expressions for c in e.find_all(exp.Column)}
     used |= {c.name.lower() for c in keys}
-    grouped = [f for f in relation.fields if f.name.lower() not in used]
+    listed = pivot.args.get("group")
+    if listed is None:
+        grouped = [f for f in relation.fields if f.name.lower() not in used]
+    else:  # DuckDB: only these columns stay
+        grouped = [resolve(e).named(e.alias_or_name) for e in listed.expressions]
     for item in grouped:
         scope.findings.note(item, Subtype.GROUP_BY)
     names = [c.name for c in pivot.args.get("columns") or ()]
@@ -165,7 +169,7 @@ def _unpivoted(
 ) -> Relation:
     columns = [c for f in pivot.args.get("fields") or () for e in f.expressions for c in e.find_all(exp.Column)]
     used = {c.name.lower() for c in columns}
-    values = [i.name for e in pivot.expressions for i in (e.expressions if isinstance(e, exp.Tuple) else [e])]
+    values = [i.name for e in pivot.expressions for i in (e.expressions if isinstance(e, exp.Tuple) else [e.unnest()])]
     names = [f.this.name for f in pivot.args.get("fields") or ()]
     result = [f for f in relation.fields if f.name.lower() not in used]
     result += [Field(n, (Alt(None, ()),)) for n in names]

@@ -37,7 +37,9 @@ def selected(query: Query, node: exp.Expression) -> Draft:
     into = _into(node)
     relation = query.relation(node)
     if into is not None:
-        return drafted(query, Effect.REPLACE, query.target(into.this), relation, list(relation.fields))
+        draft = drafted(query, Effect.REPLACE, query.target(into.this), relation, list(relation.fields))
+        draft.fresh = True
+        return draft
     return drafted(query, Effect.QUERY, BARE, relation, list(relation.fields))
 
 
@@ -314,7 +316,11 @@ def copied(query: Query, node: exp.Copy) -> Draft:
         query.findings.doubt("the files that COPY loads are listed in another file")
     columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
-    target = query.target(table)
+    if isinstance(table, exp.Table) and isinstance(table.this, exp.Literal):  # a folder
+        query.findings.followed.add(id(table))
+        target = path_table(table.name.rstrip("/"))
+    else:
+        target = query.target(table)
     loose = not columns and query.names.loose(target)
     columns = columns or [c for c, _ in query.names.columns(target)]
     if isinstance(source, exp.Subquery):
@@ -354,8 +360,13 @@ def exported(query: Query, node: exp.Export) -> Draft:
 
 def loaded(query: Query, node: exp.LoadData) -> Draft:
     """LOAD DATA INPATH: files come into the table as they are."""
-    target = query.target(node.this)
-    source = path_table(node.args["inpath"].name.rstrip("/"))
+    target = query.target(node.this.this if isinstance(node.this, exp.Schema) else node.this)
+    inpath = node.args.get("inpath")
+    if not isinstance(inpath, exp.Expression):
+        query.findings.opaque = True
+        query.findings.doubt("the files that LOAD DATA takes are not named in a form that is followed")
+        return Draft(Effect.APPEND, target)
+    source = path_table(inpath.name.rstrip("/"))
     return _loaded(query, target, source, [c for c, _ in query.names.columns(target)])
 
 

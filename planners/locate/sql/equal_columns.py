@@ -18,12 +18,16 @@ from planners.locate.sql.branch_identifiers import relations, table_name
 
 @dataclass(frozen=True)
 class Equal:
-    """A column of a table, by the names that the statement has, and the person's column that it is equal to."""
+    """A column of a table, by the names that the statement has, and the person's column that it is equal to.
+
+    as_numbers: the statement compares them as numbers, which texts can be equal as without being the same.
+    """
 
     table: str
     column: str
     persons_table: str
     persons_column: str
+    as_numbers: bool = False
 
 
 Tells = Callable[[Equal], bool]
@@ -72,24 +76,39 @@ def _equal(
     found: dict[Mine, tuple[Equal, exp.Column]] = {}
     for condition, always in _conditions(select):
         for equality in _equalities(condition):
-            sides = [_of(_uncast(side), tables, owner) for side in (equality.this, equality.expression)]
+            plain = [_uncast(side) for side in (equality.this, equality.expression)]
+            sides = [_of(side, tables, owner) for side, _ in plain]
             if sides[0] is None or sides[1] is None:
                 continue
             for (mine, column), (persons, key) in ((sides[0], sides[1]), (sides[1], sides[0])):
                 ends = tables[mine].behind(column), tables[persons].behind(key)
                 if persons not in always or mine == persons or ends[0] is None or ends[1] is None:
                     continue
-                told = Equal(*ends[0], *ends[1])
+                told = Equal(*ends[0], *ends[1], as_numbers=any(number for _, number in plain))
                 if tells(told):
                     found.setdefault((mine, column), (told, exp.column(key, table=persons)))
     return found
 
 
-def _uncast(node: exp.Expression) -> exp.Expression:
-    """Without a cast that makes two values equal only if they are."""
-    while isinstance(node, exp.Paren) or (isinstance(node, exp.Cast) and node.to.is_type("bigint", "text")):
+def _uncast(node: exp.Expression) -> tuple[exp.Expression, bool]:
+    """Without a cast that makes two whole numbers, or two texts, equal only if they are; whether it is to a number."""
+    number = False
+    while isinstance(node, exp.Paren) or (isinstance(node, exp.Cast) and _keeps(node.to)):
+        number |= isinstance(node, exp.Cast) and not node.to.is_type("text")
         node = node.this
-    return node
+    return node, number
+
+
+def _keeps(type_: exp.DataType) -> bool:
+    """Whether a type has a value of its own for each whole number of 64 bits."""
+    if type_.is_type("decimal"):
+        digits = [int(size.name) for size in type_.expressions if size.name.isdigit()]
+        return bool(digits) and digits[0] - sum(digits[1:]) >= _DIGITS
+    return type_.is_type("bigint", "text")
+
+
+_DIGITS = 19
+"""Of the greatest whole number of 64 bits."""
 
 
 def _conditions(select: exp.Select) -> Iterator[tuple[exp.Expression, frozenset[str]]]:
@@ -212,7 +231,7 @@ _KINDS = (
 )
 
 
-def same_kind(one: str, other: str) -> bool:
-    """Whether equal values of two types have one spelling: whole numbers, or texts."""
+def same_kind(one: str, other: str, *, as_numbers: bool = False) -> bool:
+    """Whether equal values of two types have one spelling: whole numbers, or texts that are compared as such."""
     plain = {name.lower().partition("(")[0].strip() for name in (one, other)}
-    return any(plain <= kind for kind in _KINDS)
+    return any(plain <= kind for kind in (_KINDS[:1] if as_numbers else _KINDS))

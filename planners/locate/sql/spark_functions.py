@@ -23,6 +23,7 @@ from planners.locate.sql.java_regex_and_case import case_is_certain, replace_all
 from planners.locate.sql.whole_numbers import (
     NotComputable,
     arithmetic,
+    to_decimal,
     to_whole,
     written_number,
 )
@@ -169,6 +170,8 @@ def _cast(node: exp.Expression, value: str) -> str | None:
         return inner
     if target in _WHOLE:
         return to_whole(inner, _WHOLE[target])
+    if target is exp.DataType.Type.DECIMAL:
+        return to_decimal(inner, node.args["to"])
     raise NotComputable("a cast to a type whose text form is not certain")
 
 

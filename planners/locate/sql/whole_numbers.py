@@ -43,6 +43,20 @@ def to_whole(text: str, bits: int) -> str | None:
     return str(whole)
 
 
+def to_decimal(text: str, type_: exp.DataType) -> str:
+    """A whole number cast to a DECIMAL without fractions: the same number, where it has room for it.
+
+    Raises:
+        NotComputable: the type has fractions, or the value is none of its numbers.
+    """
+    sizes = [size.name for size in type_.expressions] or ["10"]
+    if not all(size.isdigit() for size in sizes) or any(int(size) for size in sizes[1:]):
+        raise NotComputable("a cast to a type whose text form is not certain")
+    if not _WRITTEN.fullmatch(text) or len(text.lstrip("-")) > int(sizes[0]):
+        raise NotComputable("a cast to DECIMAL of what is no whole number, or does not fit")
+    return text
+
+
 def written_number(node: exp.Expression | None) -> int:
     """A whole number written into the expression.
 

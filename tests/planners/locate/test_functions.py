@@ -226,6 +226,9 @@ def test_what_is_not_certain_is_refused_without_the_value(expression: str) -> No
         ("upper(x)", "ა"),
         ("upper(x)", "ƛ"),
         ("CAST(x AS INT)", "2147483648"),
+        ("CAST(x AS DECIMAL(3, 0))", "1234"),
+        ("CAST(x AS DECIMAL(20, 2))", "7"),
+        ("CAST(x AS DECIMAL(20, 0))", "007"),
         ("CAST(x AS BIGINT)", "1.5"),
         ("base64(x)", "x" * 58),
         ("x + 1", "007"),
@@ -253,6 +256,8 @@ def test_a_value_on_which_versions_modes_or_locales_differ_is_refused(expression
     ("expression", "value", "made"),
     [
         ("-x", "71234", "-71234"),
+        ("CAST(x AS DECIMAL(20, 0))", "-71234", "-71234"),
+        ("CAST(x AS DECIMAL)", "71234", "71234"),
         ("x + 1000000", "71234", "1071234"),
         ("1000000 - x", "71234", "928766"),
         ("(x * 10) + 7", "71234", "712347"),

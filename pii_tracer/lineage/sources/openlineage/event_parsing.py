@@ -192,6 +192,8 @@ def unread_of(facets: Mapping[str, Any], draft: Draft) -> None:
     facet = facets.get("extractionError")
     if facet is not None:
         failed, total = facet.get("failedTasks"), facet.get("totalTasks")
+        if failed == 0 and not facet.get("errors"):
+            return
         counted = isinstance(failed, int) and isinstance(total, int)
         draft.unread.add(f"{failed} of its {total} statements" if counted else "some of its statements")
 

@@ -11,6 +11,7 @@ from pii_tracer.lineage.sources.dataset_notes import Change
 from pii_tracer.lineage.sources.evidence import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.events import Events, Run
+from pii_tracer.lineage.sources.openlineage.left_out_columns import LeftOut, LeftOutColumns
 from pii_tracer.lineage.sources.openlineage.run_merging import Ended
 from pii_tracer.lineage.sources.statement_facts import Mended
 from pii_tracer.model.datasets import ColumnId, DatasetId
@@ -72,7 +73,7 @@ def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
     """What the events leave open, unless SQL, or other runs of the job, say it."""
     values, rows = (_through_views(ledger.linked(by_rows=by_rows)) for by_rows in (False, True))
     siblings = _writing(events.runs)
-    reached, steps, made_of = ledger.reached(), _steps(events, siblings), _made_of(values)
+    left_out, steps, made_of = LeftOutColumns(ledger), _steps(events, siblings), _made_of(values)
     for run in events.runs:
         if run.unread and not mended.whole(run):
             _not_read(run, ledger)
@@ -97,7 +98,8 @@ def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
             if silent:
                 _no_columns(run, output, sorted(silent), ledger)
             elif output in run.told:
-                _left_out(run, output, reached[output], ledger)
+                for found in left_out.of(run, output):
+                    _left_out(run, output, found, ledger)
             if run.code and not (run.inputs or run.sql or run.told or output in steps[run.proof.job]):
                 _no_inputs(run, output, ledger)
 
@@ -186,17 +188,14 @@ def _no_columns(run: Run, output: DatasetId, missing: list[DatasetId], ledger: L
     ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
 
 
-def _left_out(run: Run, output: DatasetId, reached: Collection[str], ledger: Ledger) -> None:
-    """Columns of both sides of which nothing is told, although the others are: their producer did not see through."""
-    missing = {c.name.lower() for c in ledger.columns.get(output, ())}.difference(reached)
-    for source in sorted(run.inputs - {output}) if missing else ():
-        shared = [c.name for c in ledger.columns.get(source, ()) if c.name.lower() in missing]
-        if shared and (source, output) not in ledger.resolved:
-            reason = (
-                f"job {run.proof.job} {_MAY[run.ended]} from {source}, and its events leave out columns "
-                f"that both have: {', '.join(sorted(shared))}"
-            )
-            ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
+def _left_out(run: Run, output: DatasetId, found: LeftOut, ledger: Ledger) -> None:
+    """Columns of which nothing is told, although others are: their producer did not see through."""
+    which = "that may be its columns under other names" if found.renamed else "that both have"
+    reason = (
+        f"job {run.proof.job} {_MAY[run.ended]} from {found.source}, and its events leave out columns {which}: "
+        f"{', '.join(found.columns)}"
+    )
+    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
 
 
 def _not_read(run: Run, ledger: Ledger) -> None:

@@ -129,6 +129,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "CREATE (?:DOMAIN|CAST|AGGREGATE|ACCESS METHOD|PARTITION FUNCTION)<rules>",
         r"CREATE TYPE <n> AS (?:TABLE|ENUM) \(<rules> \)",
         "CREATE DIRECTORY <n> AS '",
+        r"CREATE TEMPORARY MACRO <n> \(<tail> \)<tail>",
         "LOAD (?:'|<n>)|ADD JAR '|CANCEL 0<tail>|ADMIN SET<tail>|XA<tail>|WHENEVER<tail>",
         "ALTER DATABASE <n> SET<tail>",
         r"CALL (?:\S+ \. )*(?:KILL_QUERY|FLUSH_METADATA_CACHE) \(<tail> \)",
@@ -186,7 +187,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "(?:ROLLBACK|COMMIT)(?: (?:WORK|TRAN|TRANSACTION))?(?: TO)?(?: SAVEPOINT)?(?: <n>)?",
         "BEGIN (?:WORK|TRAN|TRANSACTION)(?: <n>)?",
         "(?:START|SET) TRANSACTION<tail>",
-        "END|BEGIN STATEMENT SET",
+        "END|BEGIN STATEMENT SET|BT|ET",
     ),
     "a description": ("COMMENT (?:IF EXISTS )?ON<rights>",),
     "a job is switched or removed, and no rows are added": (

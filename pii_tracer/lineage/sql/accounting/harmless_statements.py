@@ -25,6 +25,11 @@ _COMMANDS: Mapping[str, frozenset[str]] = {
 _SPEAKS_OF_VERBS = frozenset({"GRANT", "REVOKE", "DENY", "COMMENT", "SHOW", "DESCRIBE", "DESC"})
 """Those that name kinds of statements, or quote them, and run none."""
 
+_ANOTHER = re.compile(
+    r"\b(?:TO|FROM)\b.*\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE|COPY|UNLOAD|EXEC(?:UTE)?)\b", re.IGNORECASE | re.DOTALL
+)
+"""Verbs behind those whose rights they are."""
+
 _NODES: Mapping[str, tuple[type[exp.Expression], ...]] = {
     "a setting of the session": (exp.Use, exp.Set, exp.Pragma, exp.Uncache),
     "it describes tables": (exp.Describe, exp.Show, exp.Analyze),
@@ -66,6 +71,8 @@ def without_data(node: exp.Expression) -> bool:
             return False  # SQLite: a copy of the database
         if word == "GRANT" and re.search(r"\bTO\s+(?:DATA)?SHARE\b", rest, re.IGNORECASE):
             return False  # it gives others the rows
+        if word in ("GRANT", "REVOKE", "DENY") and _ANOTHER.search(rest):
+            return False  # a statement without a semicolon before it
         return word in _QUIET_COMMANDS and (word in _SPEAKS_OF_VERBS or not _MOVES.search(rest))
     if isinstance(node, exp.Describe):
         return str(node.args.get("style") or "").upper() not in ("ANALYZE", "ANALYSE")

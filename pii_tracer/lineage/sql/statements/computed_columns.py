@@ -25,6 +25,8 @@ def computed_by(defs: Iterable[exp.ColumnDef]) -> Computed:
                 isinstance(kind, exp.DefaultColumnConstraint) and kind.find(exp.Column) is not None
             ):
                 found.append((column.name, cast(exp.Expression, kind.this)))
+            elif isinstance(kind, exp.GeneratedAsIdentityColumnConstraint) and kind.expression is not None:
+                found.append((column.name, cast(exp.Expression, kind.expression)))  # without STORED or VIRTUAL
     return tuple(found)
 
 

@@ -15,7 +15,7 @@ from pii_tracer.lineage.sql.relations import renamed
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
 from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fields_of
 from pii_tracer.lineage.sql.text.global_temp_views import global_view
-from pii_tracer.lineage.sql.text.table_names import path_table
+from pii_tracer.lineage.sql.text.table_names import Names, path_table
 from pii_tracer.lineage.sql.writes import drafted
 
 _PAIRS_BY_NAME = frozenset({"mysql", "singlestore"})
@@ -50,12 +50,14 @@ def created(query: Query, node: exp.Create) -> Draft:
         relation = query.relation(cast(exp.Expression, body))
         if query.dialect not in _PAIRS_BY_NAME or view:
             relation = renamed(relation, _columns(node))
-        if not (view or stored) and any(isinstance(p, exp.WithDataProperty) and p.args.get("no") for p in listed):
+        if not (view or stored) and any(map(_is_empty, listed)):
             query.names.learn(target, [(f.name, f.type) for f in relation.fields])
             return Draft(Effect.SCHEMA, target, location=location, makes=True)
         effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
         draft = drafted(query, effect, target, relation, list(relation.fields))
         draft.location, draft.makes = location, True
+        draft.optional = bool(node.args.get("exists"))
+        draft.fresh = not (draft.optional or node.args.get("replace"))
         return draft
     if view and location:
         source = path_table(location.rstrip("/"))
@@ -86,6 +88,26 @@ def _other(query: Query, node: exp.Create, kind: str) -> Draft:
         for why in reads_elsewhere(part, query.names):
             query.findings.doubt(why)
     return Draft(Effect.NONE, None)
+
+
+def learn_variables(names: Names, node: exp.Declare) -> None:
+    """Remember the columns of T-SQL's table variables: `DECLARE @t TABLE (…)`."""
+    for item in node.expressions:
+        kind = item.args.get("kind")
+        defs = kind.expressions if isinstance(kind, exp.Schema) else []
+        columns = [(c.name, c.kind.sql("spark")) for c in defs if isinstance(c, exp.ColumnDef) and c.kind is not None]
+        if columns and not any(name.upper() in _NO_COLUMN for name, _ in columns):
+            for variable in item.this if isinstance(item.this, list) else [item.this]:
+                names.learn(f"@{variable.name}", columns)
+
+
+_NO_COLUMN = frozenset({"INDEX", "CONSTRAINT", "CHECK", "UNIQUE", "PRIMARY", "FOREIGN"})
+"""Words that begin something else than a column, which the parser takes for its name."""
+
+
+def _is_empty(item: exp.Expression) -> bool:
+    """WITH NO DATA, and ClickHouse's EMPTY AS: the table has the query's columns, and no rows."""
+    return isinstance(item, exp.EmptyProperty) or (isinstance(item, exp.WithDataProperty) and bool(item.args.get("no")))
 
 
 def _columns(node: exp.Create) -> list[str]:

@@ -28,7 +28,7 @@ def merged(query: Query, node: exp.Merge) -> Draft:
     of_other_rows(source, target)
     scope.sources = [into, source]
     query.findings.tables.pop(target, None)
-    if node.args.get("on") is not None:
+    if isinstance(node.args.get("on"), exp.Expression):
         query.findings.note(query.field(node.args["on"], scope, ctes), Subtype.JOIN)
     for name in (c.name for c in node.args.get("using_cond") or ()):
         for one in (into, source):
@@ -65,6 +65,8 @@ def _clause(
     if isinstance(then, exp.Update):
         if then.args.get("where") is not None:  # Oracle
             query.findings.note(query.field(then.args["where"].this, scope, ctes), Subtype.FILTER)
+        if not then.expressions:
+            query.findings.doubt(f"which columns of {target} MERGE changes is not named")
         every = next((e for e in then.expressions if isinstance(e, exp.Star)), None)
         if every is not None:
             return _all_columns(every, source, known, evolves=query.findings.evolves)

@@ -54,6 +54,9 @@ def updated(query: Query, node: exp.Update) -> Draft:
     where = node.args.get("where")
     if where is not None:
         query.findings.note(query.field(where.this, scope, ctes), Subtype.FILTER)
+    order = node.args.get("order")
+    if order is not None:
+        query.note(order.expressions, Subtype.SORT, scope, ctes)
     return Draft(Effect.CHANGE, target, with_computed(query, target, by_name(pairs)))
 
 

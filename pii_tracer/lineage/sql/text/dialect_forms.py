@@ -18,6 +18,10 @@ def plain(node: exp.Expression, dialect: str) -> exp.Expression:
     """The same statement, changed in place."""
     if dialect == "clickhouse" and isinstance(node, exp.Create):
         _of_the_same_columns(node)
+    for select in node.find_all(exp.Select) if dialect in ("tsql", "fabric") else ():
+        for item in list(select.expressions):  # `'a' = b`: a name for the column
+            if isinstance(item, exp.EQ) and isinstance(item.this, exp.Literal) and item.this.is_string:
+                item.replace(exp.alias_(item.expression.copy(), item.this.name, quoted=True))
     for form in reversed(list(node.find_all(exp.ForClause))):  # the inner ones first
         node = _one_text(node, form)
     for item in list(node.find_all(exp.Columns)) if dialect == "duckdb" else ():

@@ -126,6 +126,8 @@ def _place(into: object) -> exp.Expression | None:
             return None
         name = into.this if isinstance(into.this, exp.Identifier) else exp.to_identifier(into.name)
         return exp.Schema(this=_place(name), expressions=[c.this.copy() for c in columns])
+    if isinstance(into, exp.Parameter):  # a variable that is a table
+        return exp.Table(this=into.copy())
     return into if isinstance(into, exp.Table) else None
 
 

@@ -22,7 +22,7 @@ _HEAD = re.compile(
 )
 _STARTS = r"(?=(?:INSERT|UPDATE|DELETE|MERGE|CALL|CREATE|TRUNCATE|DROP|ALTER|COPY|EXECUTE|WITH|SELECT)\b)"
 _TASK = re.compile(
-    r"^\s*(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?:TASK\b.*?\bAS\s+|PIPE\b.*?\bAS\s+(?=COPY\b)"
+    r"^\s*(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?:TASK\b.*?\bAS\s+|FLOW\b.*?\bAS\s+(?=INSERT\b)|PIPE\b.*?\bAS\s+(?=COPY\b)"
     r"|(?:DEFINER\s*=\s*\S+\s+)?EVENT\b.*?\bDO\s+(?=INSERT\b|UPDATE\b|DELETE\b|REPLACE\b|CALL\b)"
     rf"|ALERT\b.*?\)\s*THEN\s+{_STARTS})"
     r"|ALTER\s+TASK\s+\S+\s+MODIFY\s+AS\s+"
@@ -48,7 +48,7 @@ _CONTROL = re.compile(
     rf"|DECLARE\s+\w+\s+HANDLER\s+FOR\s+{_CONDITION}(?:\s*,\s*{_CONDITION})*"
     r"|\w+\s*:\s*(?=(?:BEGIN|LOOP|WHILE|REPEAT|FOR)\b)"
     r"|CASE\b(?:(?!\bTHEN\b).)*\bTHEN\b|BEGIN\b(?!\s+(?:TRAN|WORK))(?:\s+(?:TRY|CATCH|ATOMIC)\b)?|ELSE|LOOP|REPEAT|EXCEPTION|RETURN\s+QUERY"
-    r"|END(?:\s+(?:TRY|CATCH|IF|LOOP|WHILE|REPEAT|FOR|CASE)\b)?)",
+    r"|END\s+(?:LOOP|WHILE|REPEAT|FOR)\s+\w+\s*$|END(?:\s+(?:TRY|CATCH|IF|LOOP|WHILE|REPEAT|FOR|CASE)\b)?)",
     re.IGNORECASE | re.DOTALL,
 )
 _QUIET = re.compile(
@@ -56,6 +56,7 @@ _QUIET = re.compile(
     r"|BREAK|NULL|GOTO|IF|WHILE|UNTIL|BEGIN\s+TRAN\w*|COMMIT|ROLLBACK|SAVE\s+TRAN\w*|LET|\w+\s*:=)(?:\b|\s|$)",
     re.IGNORECASE,
 )
+_TABLE_VARIABLE = re.compile(r"^\s*DECLARE\s+@\w+\s+(?:AS\s+)?TABLE\s*\([^;]*\)\s*$", re.IGNORECASE)
 _SELECTS = re.compile(r"\bSELECT\b", re.IGNORECASE)
 _INTO_VARIABLE = re.compile(r"^\s*(?:WITH\b.*)?SELECT\b.*\bINTO\b", re.IGNORECASE | re.DOTALL)
 _DEFINED = re.compile(r"\bBEGIN\b|\$\$|\bAS\s+'", re.IGNORECASE)
@@ -246,7 +247,7 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
         yield Piece(change, part[0].line, None if change else _UNTOLD_ROW)
     elif _RUNS.match(text):
         yield Piece("", part[0].line, "a routine that is called is not followed")
-    elif _QUIET.match(text):
+    elif _QUIET.match(text) and not _TABLE_VARIABLE.match(text):
         if dialect in T_SQL and (later := _behind([t for t in part if t.start >= start], _MOVES)):
             yield from _cleaned(sql, later, dialect, rows)
             text = sql[start : later[0].start]
@@ -274,6 +275,29 @@ def _behind(part: Sequence[Token], begins: Collection[str]) -> Sequence[Token]:
     return ()
 
 
+def cut_on_line(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """T-SQL statements that stand on one line: reserved words that begin statements, outside of statements that name
+    them.
+    """
+    result: list[Sequence[Token]] = []
+    rest = tokens
+    while rest and not _names_verbs(rest):
+        main = _behind(rest, VERBS) if rest[0].text.upper() == "WITH" else rest  # what the common tables are for
+        later = () if _names_verbs(main) else _behind(main, _BEGINS)
+        if not later:
+            break
+        result.append(rest[: len(rest) - len(later)])
+        rest = later
+    return [*result, rest]
+
+
+def _names_verbs(part: Sequence[Token]) -> bool:
+    """Whether a statement names verbs that begin none."""
+    return not part or (part[0].text.upper() in _NAMES_VERBS and _next(part, 0) not in _NOT_A_BLOCK)
+
+
+_BEGINS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "DECLARE", "COMMIT", "ROLLBACK"})
+_NAMES_VERBS = frozenset({"MERGE", "CREATE", "ALTER", "GRANT", "REVOKE", "DENY", "IF", "WHILE", "BEGIN"})
 _MOVES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "EXEC", "EXECUTE", "COPY", "BULK"})
 
 

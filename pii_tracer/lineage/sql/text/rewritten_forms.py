@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 
+from pii_tracer.lineage.sql.text.parentheses import end_of
+from pii_tracer.lineage.sql.text.pivot_statements import as_operators
+
 _PIPE = re.compile(r"\|>\s*(?P<operator>SET|DROP|RENAME)\s", re.IGNORECASE)
 _SET = re.compile(r"\s*(?P<column>[\w\x00]+)\s*=\s*(?P<value>.+?)\s*", re.DOTALL)
 _RENAMED = re.compile(r"\s*(?P<old>[\w\x00]+)\s+(?:AS\s+)?(?P<new>[\w\x00]+)\s*", re.IGNORECASE)
@@ -23,27 +26,29 @@ _LOGGED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
+_EXPECTS = re.compile(r",?\s*CONSTRAINT\s+[\w\x00]+\s+EXPECT\s*\(", re.IGNORECASE)
+_VIOLATED = re.compile(r"\s*ON\s+VIOLATION\s+(?:DROP\s+ROW|FAIL\s+UPDATE)", re.IGNORECASE)
+_MADE_OF = re.compile(r"\bAS\s+(?=SELECT\b|WITH\b|FROM\b)", re.IGNORECASE)
+_NO_COLUMNS = re.compile(r"\(\s*\)\s*$")
+_WINDOW_OF = re.compile(
+    rf"\bTABLE\s*\(\s*(?:TUMBLE|HOP|CUMULATE|SESSION)\s*\(\s*(?:DATA\s*=>\s*)?TABLE\s+(?P<table>{_NAME})"
+    r"(?:\s+PARTITION\s+BY\s+[^(),]+)?\s*,\s*(?:TIMECOL\s*=>\s*)?DESCRIPTOR\s*\(\s*(?P<time>[\w\x00]+)\s*\)[^()]*\)\s*\)",
+    re.IGNORECASE,
+)
+
 
 def rewritten(text: str, dialect: str) -> str:
     """The statement in a form that the parser reads; the same text where nothing of this kind is in it."""
     text = _piped(text, dialect)
+    if dialect == "duckdb":
+        text = as_operators(text)
     if dialect == "":
-        text = _changed(text)
+        text = _windows(_changed(text))
+    if dialect == "databricks":
+        text = _expected(text)
     if dialect == "oracle":
         text = _logged(_THROUGH.sub(r"\1 \3 (\2)", text))
     return text
-
-
-def _end(text: str, start: int, *, piped: bool = False) -> int:
-    """Where the parenthesis around a place closes, or the next pipe begins."""
-    depth = 0
-    for at in range(start, len(text)):
-        if text[at] == ")" and depth == 0:
-            return at
-        if piped and depth == 0 and (text.startswith("|>", at) or text[at] == ";"):
-            return at
-        depth += (text[at] == "(") - (text[at] == ")")
-    return len(text)
 
 
 def _listed(text: str) -> list[str]:
@@ -67,7 +72,7 @@ def _piped(text: str, dialect: str) -> str:
     """
     found = _PIPE.search(text)
     while found is not None:
-        end = _end(text, found.end(), piped=True)
+        end = end_of(text, found.end(), piped=True)
         items = _listed(text[found.end() : end])
         operator = found["operator"].upper()
         if operator == "DROP":
@@ -86,6 +91,34 @@ def _piped(text: str, dialect: str) -> str:
     return text
 
 
+def _expected(text: str) -> str:
+    """Expectations of a pipeline's table: a row that does not meet one may be left out, so they decide about rows
+    (https://docs.databricks.com/aws/en/ldp/expectations).
+    """
+    conditions: list[str] = []
+    found = _EXPECTS.search(text)
+    while found is not None:
+        end = end_of(text, found.end())
+        conditions.append(text[found.end() : end])
+        violated = _VIOLATED.match(text, end + 1)
+        text = text[: found.start()] + text[violated.end() if violated else end + 1 :]
+        found = _EXPECTS.search(text)
+    query = _MADE_OF.search(text) if conditions else None
+    if query is None:
+        return text
+    head = _NO_COLUMNS.sub(" ", text[: query.start()])
+    where = " AND ".join(f"({condition})" for condition in conditions)
+    return "".join((head, "AS SELECT * FROM (", text[query.end() :], ") AS expected_rows WHERE ", where))
+
+
+def _windows(text: str) -> str:
+    """Flink's table functions of windows: the rows of the table with the window's times
+    (https://nightlies.apache.org/flink/flink-docs-stable/docs/dev/table/sql/queries/window-tvf/).
+    """
+    made = r"(SELECT *, \g<time> AS window_start, \g<time> AS window_end, \g<time> AS window_time FROM \g<table>)"
+    return _WINDOW_OF.sub(made, text)
+
+
 def _changed(text: str) -> str:
     """DB2's rows that a write in FROM has changed, as rows that a write in WITH returns
     (https://www.ibm.com/docs/en/db2/11.5?topic=statement-table-reference).
@@ -93,7 +126,7 @@ def _changed(text: str) -> str:
     found = _CHANGED.search(text)
     if found is None or re.match(r"\s*WITH\b", text, re.IGNORECASE) or _CHANGED.search(text, found.end()):
         return text
-    end = _end(text, found.end())
+    end = end_of(text, found.end())
     write, name = text[found.end() : end], "changed_rows"
     return f"WITH {name} AS ({write} RETURNING *) {text[: found.start()]}{name}{text[end + 1 :]}"
 

@@ -19,12 +19,13 @@ from pii_tracer.lineage.sql.text.table_name_pattern import TABLE
 NAME = TABLE
 """A table's name as written: dotted, with quoted parts."""
 _CLONE = re.compile(
-    rf"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<to>{NAME})\s+"
-    rf"(?P<how>SHALLOW|DEEP)?\s*CLONE\s+(?P<from>{NAME})(?P<rest>.*)$",
+    rf"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:SNAPSHOT\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<to>{NAME})\s+"
+    rf"(?P<how>SHALLOW|DEEP)?\s*CLONE\s+(?!AS\b)(?P<from>{NAME})(?P<rest>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 _CLONE_CLAUSES = re.compile(
-    r"(?:\s*(?:(?:VERSION|TIMESTAMP|FOR\s+SYSTEM_TIME)\s+AS\s+OF\s+(?:TIMESTAMP\s+)?(?:'[^']*'|[\w.]+(?:\([^()]*\))?)|TBLPROPERTIES\s*\([^()]*\)|LOCATION\s+'[^']*'"
+    r"(?:\s*(?:(?:VERSION|TIMESTAMP|FOR\s+SYSTEM_TIME)\s+AS\s+OF\s+(?:TIMESTAMP\s+)?(?:'[^']*'|[\w.]+(?:\((?:[^()]|\([^()]*\))*\))?)"
+    r"|(?:TBLPROPERTIES|OPTIONS)\s*\([^()]*\)|LOCATION\s+'[^']*'"
     r"|COPY\s+(?:GRANTS|TAGS)|(?:AT|BEFORE)\s*\([^()]*\)))*\s*",
     re.IGNORECASE,
 )
@@ -49,6 +50,8 @@ _COMMENTED = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|\#[^\n]*|/\*M?!\d*(?P<code>.*?)\*/|/\*.*?\*/""", re.DOTALL
 )
 """Quoted texts and comments, and comments whose code runs (https://dev.mysql.com/doc/refman/8.4/en/comments.html)."""
+_BATCH = re.compile(r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+"""What parts batches: https://learn.microsoft.com/sql/t-sql/language-elements/sql-server-utilities-statements-go."""
 _VERB = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
 _EVOLVES = re.compile(r"^(\s*(?:MERGE|INSERT))\s+WITH\s+SCHEMA\s+EVOLUTION\b", re.IGNORECASE)
 _REPLACE_INTO = re.compile(r"^(\s*)REPLACE\s+INTO\b", re.IGNORECASE)
@@ -73,6 +76,17 @@ _IF = re.compile(
 _MATERIALIZED = re.compile(r"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?MATERIALIZED\s+VIEW\b", re.IGNORECASE)
 _FILLED = re.compile(r"\s+WITH\s+(?:NO\s+)?DATA\s*$|\s+POPULATE\s+(?=AS\b)", re.IGNORECASE)
 """Whether a materialised view is filled at once."""
+_RENAMES = re.compile(
+    r"^\s*EXEC(?:UTE)?\s+(?:sys\.)?sp_rename\s+(?:@objname\s*=\s*)?N?'(?P<old>[\w.\[\]]+)'\s*,\s*(?:@newname\s*=\s*)?N?'(?P<new>[^']+)'"
+    r"(?:\s*,\s*(?:@objtype\s*=\s*)?N?'(?P<kind>COLUMN|OBJECT)')?\s*$",
+    re.IGNORECASE,
+)
+"""https://learn.microsoft.com/sql/relational-databases/system-stored-procedures/sp-rename-transact-sql."""
+_RECURSIVE = re.compile(
+    rf"^(\s*CREATE\s+(?:OR\s+REPLACE\s+)?)RECURSIVE\s+VIEW\s+(?P<view>{NAME})\s*(?P<columns>\([^()]*\))\s+AS\s+(?P<query>.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
+"""https://www.postgresql.org/docs/current/sql-createview.html"""
 _REPLACE_TABLE = re.compile(r"^(\s*)REPLACE\s+TABLE\b", re.IGNORECASE)
 _NAMED_BY_TEXT = re.compile(
     r"(\b(?:INTO|TABLE|VIEW|FROM|JOIN|UPDATE|USING|OVERWRITE|EXISTS)\s+)IDENTIFIER\s*\(\s*'([\w.]+)'\s*\)",
@@ -125,6 +139,8 @@ def split(sql: str, dialect: str) -> list[Statement]:
     """
     if dialect in _RUNS_COMMENTS:
         sql = _COMMENTED.sub(_shown_code, sql)
+    if dialect in procedure_bodies.T_SQL:
+        sql = _BATCH.sub(";", sql)
     if not _SEVERAL.search(sql):
         before = len(sql) - len(sql.lstrip())
         return [Statement(sql.strip(), 1 + sql.count("\n", 0, before))] if sql.strip() else []
@@ -210,7 +226,10 @@ def recut(statement: Statement, dialect: str) -> list[Statement]:
     """T-SQL statements that no semicolon separates; one alone when they are not to be told apart."""
     if dialect not in procedure_bodies.T_SQL:
         return [statement]
-    parts = procedure_bodies.cut(_tokens(statement.text, dialect))
+    tokens = _tokens(statement.text, dialect)
+    parts: Sequence[Sequence[Any]] = procedure_bodies.cut(tokens)
+    if len(parts) < 2:
+        parts = procedure_bodies.cut_on_line(tokens)
     made = [(statement.text[p[0].start : p[-1].end + 1], statement.line + p[0].line - 1) for p in parts]
     return [replace(statement, text=text, line=line) for text, line in made]
 
@@ -230,6 +249,10 @@ def prepared(text: str) -> str:
             query_text = query_text.strip("$") if query_text[0] == "$" else query_text[1:-1].replace("''", "'")
         return f"INSERT OVERWRITE DIRECTORY {unload['path']} {query_text}"
     text = _NAMED_BY_TEXT.sub(r"\1\2", text)
+    text = _RENAMES.sub(_renamed, text)
+    text = _RECURSIVE.sub(
+        r"\1VIEW \g<view> AS WITH RECURSIVE \g<view> \g<columns> AS (\g<query>) SELECT * FROM \g<view>", text
+    )
     text = _IF.sub("", text)
     text = _TOP.sub(r"\1 INTO ", text)
     if _MATERIALIZED.match(text):
@@ -242,6 +265,15 @@ def prepared(text: str) -> str:
     if query and not re.search(r"\b(DROP|ALTER|CREATE|TRUNCATE|DESCRIBE|REFRESH|ANALYZE)\s*$", query["head"], re.I):
         return "".join((query["head"], "SELECT * FROM ", query["name"]))
     return text
+
+
+def _renamed(found: re.Match[str]) -> str:
+    """T-SQL's procedure that renames a table, or a column of one, as the statement that does."""
+    old, new, kind = found["old"], found["new"], (found["kind"] or "").upper()
+    if kind == "COLUMN":
+        table, _, column = old.rpartition(".")
+        return f"ALTER TABLE {table} RENAME COLUMN {column} TO [{new.strip('[]')}]"
+    return f"ALTER TABLE {old} RENAME TO [{new.strip('[]')}]"
 
 
 def evolves(text: str) -> bool:

@@ -33,7 +33,7 @@ def _nodes(text: str, dialect: str) -> list[exp.Expression]:
     found: list[exp.Expression] | None = None
     try:
         found = [cast(exp.Expression, n) for n in sqlglot.parse(text, dialect=dialect) if n is not None]
-        if not any(isinstance(node, exp.Command) for node in found):
+        if not any(map(_is_unread, found)):
             return found
     except SqlglotError:
         if (other := simpler(text, dialect)) == text:
@@ -45,3 +45,10 @@ def _nodes(text: str, dialect: str) -> list[exp.Expression]:
         except SqlglotError:
             return found
     return found
+
+
+def _is_unread(node: exp.Expression) -> bool:
+    """Whether the parser left a statement as text, or in a form that only one dialect has."""
+    if isinstance(node, exp.Command):
+        return True
+    return any(pivot.args.get("this") is not None for pivot in node.find_all(exp.Pivot))

@@ -41,6 +41,7 @@ def _form(pattern: str, effect: Effect, *ways: tuple[str, str], dialects: frozen
 
 
 _A, _B = rf"(?P<a>{TABLE})", rf"(?P<b>{TABLE})"
+_ITS_NAME = r"(?:ID\s+)?(?:'[^']*'|\([^()]*\)|\w+)"
 _EXCHANGE = rf"ALTER\s+TABLE\s+{_A}\s+EXCHANGE\s+{_PARTITION}WITH\s+TABLE\s+{_B}"
 _FORMS = (
     # https://cwiki.apache.org/confluence/display/Hive/LanguageManual+ImportExport
@@ -61,6 +62,31 @@ _FORMS = (
         rf"(?:APPLY\s+CHANGES|(?:CREATE\s+FLOW\s+{TABLE}\s+AS\s+)?AUTO\s+CDC(?:\s+ONCE)?)\s+INTO\s+{_A}\s+"
         rf"FROM\s+(?:STREAM\s*\(\s*)?{_B}",
         Effect.CHANGE,
+        ("b", "a"),
+    ),
+    # https://clickhouse.com/docs/sql-reference/statements/alter/partition
+    _form(
+        rf"ALTER\s+TABLE\s+{_A}\s+(?:REPLACE|ATTACH)\s+PARTITION\s+{_ITS_NAME}\s+FROM\s+{_B}\s*$",
+        Effect.APPEND,
+        ("b", "a"),
+        dialects=frozenset({"clickhouse"}),
+    ),
+    _form(
+        rf"ALTER\s+TABLE\s+{_A}\s+MOVE\s+PARTITION\s+{_ITS_NAME}\s+TO\s+TABLE\s+{_B}\s*$",
+        Effect.APPEND,
+        ("a", "b"),
+        dialects=frozenset({"clickhouse"}),
+    ),
+    _form(
+        rf"CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_A}\s+CLONE\s+AS\s+{_B}(?:\s+ENGINE\b.*)?$",
+        Effect.CLONE,
+        ("b", "a"),
+        dialects=frozenset({"clickhouse"}),
+    ),
+    # a second name for a table
+    _form(
+        rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:PUBLIC\s+)?(?:SYNONYM|ALIAS)\s+{_A}\s+FOR\s+(?:TABLE\s+)?{_B}\s*$",
+        Effect.VIEW,
         ("b", "a"),
     ),
     _form(rf"CREATE\s+(?:OR\s+REPLACE\s+)?STREAM\s+{_A}\s+ON\s+(?:TABLE|VIEW)\s+{_B}", Effect.VIEW, ("b", "a")),

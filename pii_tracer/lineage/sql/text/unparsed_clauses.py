@@ -35,6 +35,10 @@ _REFRESHED = (
 )
 _VIEW, _FLINK = _head(r"MATERIALIZED\s+VIEW"), _head(r"MATERIALIZED\s+TABLE")
 _TABLE, _PLAIN_VIEW = _head(r"(?:\w+\s+)?TABLE"), _head("VIEW")
+_DECLARED = (
+    r"WITH\s+REPLACE|ON\s+COMMIT\s+(?:PRESERVE|DELETE)\s+ROWS|IN\s+\w+"
+    r"|NOT\s+LOGGED(?:\s+ON\s+ROLLBACK\s+(?:PRESERVE|DELETE)\s+ROWS)?"
+)
 _MORE = r"\b(?:SELECT|FROM|UNION|JOIN|INTO)\b"
 _OUTPUT = r"\bOUTPUT\s+(?:(?!\b(?:SELECT|FROM|WHERE|VALUES|INTO|OUTPUT)\b).)*\bINTO\s+"
 _COLUMN_OF = r"(?:(?!\bWHEN\b|\bSELECT\b|\bDELETE\s+WHERE\b|\bLOG\s+ERRORS\b).)*"
@@ -44,7 +48,11 @@ _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
     (r"^(\s*CREATE\s+(?:OR\s+\w+\s+)?)MATERIALIZED\s+TABLE\b", r"\1TABLE", None),
     (rf"^{_TABLE}(?:(?:{_STORED})\s+)+AS\b", r"\1 AS", None),
     (rf"^{_PLAIN_VIEW}WITH\s*\((?:\s*\w+(?:\s*=\s*\w+)?\s*,?)*\)\s+AS\b", r"\1 AS", None),
-    (r"^(\s*CREATE\s+(?:OR\s+\w+\s+)?)(?:HYBRID|PRIVATE\s+TEMPORARY|MULTISET|COLUMN|ROW)\s+TABLE\b", r"\1TABLE", None),
+    (r"^(\s*CREATE\s+(?:OR\s+\w+\s+)?)(?:HYBRID|MULTISET|COLUMN|ROW)\s+TABLE\b", r"\1TABLE", None),
+    (r"^(\s*CREATE\s+(?:OR\s+\w+\s+)?)(?:(?:LOCAL|GLOBAL|PRIVATE)\s+)?TEMP(?:ORARY)?\s+(?:(?:COLUMN|ROW|READ\s+ONLY)\s+)?"
+     r"TABLE\b", r"\1TEMPORARY TABLE", None),
+    (rf"^\s*DECLARE\s+GLOBAL\s+TEMPORARY\s+TABLE\b(?P<rest>.*?)(?:\s+(?:{_DECLARED}))*\s*$",
+     r"CREATE TEMPORARY TABLE\g<rest>", None),
     (r"\bWITH\s+(?:(?:CASCADED\s+|LOCAL\s+)?CHECK\s+OPTION|READ\s+ONLY)\b", " ", None),
     (r"\bOVERRIDING\s+(?:SYSTEM|USER)\s+VALUE\b", " ", None),
     (rf"^(\s*INSERT\s+INTO\s+{_NAME})\s+BY\s+POSITION\b", r"\1", frozenset({"duckdb"})),
@@ -67,7 +75,10 @@ _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
     (rf"\bLOCKING\s+(?:ROW|(?:TABLE\s+|VIEW\s+|DATABASE\s+)?{_NAME})\s+(?:FOR|IN)\s+\w+(?:\s+MODE)?", " ",
      frozenset({"teradata"})),
     (r"^\s*INS\s+(?:INTO\s+)?", "INSERT INTO ", frozenset({"teradata"})),
-    (r"^(\s*CREATE\s+)SNAPSHOT\s+(?=TABLE\b)", r"\1", frozenset({"bigquery"})),
+    (rf"^{_TABLE}(?:IGNORE|REPLACE)\s+(?:AS\s+)?(?=SELECT\b)", r"\1 AS ", frozenset({"mysql"})),
+    (r"\bVERSIONS\s+BETWEEN\s+(?:SCN|TIMESTAMP)\s+\S+\s+AND\s+\S+", " ", frozenset({"oracle"})),
+    (r"\|>\s*WINDOW\s", "|> EXTEND ", frozenset({"bigquery"})),
+    (r"\s+ELSE\s+IGNORE\s*$", "", frozenset({""})),
     # https://docs.aws.amazon.com/redshift/latest/dg/r_MERGE.html: all rows of the source go in, by position
     (rf"^\s*MERGE\s+INTO\s+({_NAME})\s+USING\s+({_NAME})\s+ON\s+((?:(?!\bWHEN\b).)*)\s+REMOVE\s+DUPLICATES\s*$",
      r"INSERT INTO \1 SELECT \2.* FROM \2 LEFT JOIN \1 ON \3", frozenset({"redshift"})),
