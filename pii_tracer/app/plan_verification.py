@@ -113,6 +113,6 @@ def verify(
             continue  # what a hold keeps is no residue, and nobody can look into a backup
         show.step(copy.id)
         verdicts.append(verification.look(copy))
-    show.step("datasets that are no copies")
+    show.step("datasets that are not copies")
     verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in verification.elsewhere()]
     return PlanVerification(plan, RunVerdict(copies=tuple(verdicts)), verification.whole_reading())

@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from pii_tracer.common.plurals import counted
 from reports import wording
 from reports.escape import visible
 from reports.run.run_views import (
@@ -38,7 +39,7 @@ HEADLINES = {
     RunState.RESIDUE: "Residue found: the persons are still readable in the places named",
     RunState.PARTIAL: "Partial: some steps have not run or have failed; the run can be resumed",
     RunState.WAITING: "Waiting: the rest can only run later",
-    RunState.BLOCKED: "Blocked: a hold, a lock or a drift keeps the rest from running",
+    RunState.BLOCKED: "Blocked: a hold, a lock or a change since planning stops the remaining steps",
 }
 
 
@@ -49,7 +50,7 @@ def run_headline(run: RunView) -> tuple[str, str]:
     if run.residue or run.state is RunState.RESIDUE or any(copy.state is CopyState.RESIDUE for copy in run.copies):
         return HEADLINES[RunState.RESIDUE], "bad"
     if run.left_out and run.state is RunState.PARTIAL and run.erased + run.exempt == len(run.counted):
-        left = wording.counted(len(run.left_out), "copy was", "copies were")
+        left = counted(len(run.left_out), "copy was", "copies were")
         return f"Done as planned, and not the whole erasure: {left} left out", "warn"
     if run.state is not RunState.COMPLETE:
         return HEADLINES[run.state], "warn"
@@ -142,7 +143,7 @@ def _change(before: Holding, after: Holding | None, *, files: bool) -> Text:
 
 def closing_line(run: RunView) -> str:
     """`19/19 copies erased · residue 0 · bystander rows lost 0`; what is not verified is said, not left out."""
-    parts = [f"{run.erased}/{len(run.counted)} copies erased"]
+    parts = [f"{run.erased}/{counted(len(run.counted), 'copy', 'copies')} erased"]
     if run.confirmed:
         parts.append(f"{run.confirmed} confirmed by a person")
     if run.exempt:
@@ -156,8 +157,8 @@ def _sum(run: RunView) -> RenderableType:
     colour = _COLOURS[tone]
     line = Text(closing_line(run), style=f"bold {colour}")
     rest = Text(
-        f"{wording.counted(run.rows_erased, 'row')} erased in {wording.span(run.finished - run.started)}"
-        + (f" · {wording.counted(len(run.beyond), 'copy', 'copies')} beyond" if run.beyond else ""),
+        f"{counted(run.rows_erased, 'row')} erased in {wording.span(run.finished - run.started)}"
+        + (f" · {counted(len(run.beyond), 'copy', 'copies')} beyond" if run.beyond else ""),
         style="dim",
     )
     lines: list[RenderableType] = [line, rest]

@@ -67,7 +67,7 @@ def _destroy(manifest: Path, plan: ErasurePlan) -> None:
         raise UsageError(
             f"the sealed manifest cannot be removed: {error.strerror}",
             where=str(manifest),
-            todo="put it back to beside the plan if it was moved, or make its folder writable; then close again",
+            todo="if it was moved, put it back beside the plan, or make its folder writable; then close again",
         ) from None
 
 

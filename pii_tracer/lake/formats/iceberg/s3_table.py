@@ -20,7 +20,7 @@ from pii_tracer.model.locations import S3Location
 if TYPE_CHECKING:
     pass
 
-NOT_HERE = "its catalog points at a metadata file outside of S3: have its metadata written in its folder"
+NOT_HERE = "the catalog's metadata file of this table is outside S3; write the metadata into the table's folder"
 
 
 def look_at_iceberg(

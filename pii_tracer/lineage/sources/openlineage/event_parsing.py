@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lineage.graph.edges import DIRECT_SUBTYPES, Subtype
 
 Id = tuple[str, str]
@@ -192,8 +193,8 @@ def unread_of(facets: Mapping[str, Any], draft: Draft) -> None:
     facet = facets.get("extractionError")
     if facet is not None:
         failed, total = facet.get("failedTasks"), facet.get("totalTasks")
-        counted = isinstance(failed, int) and isinstance(total, int)
-        draft.unread.add(f"{failed} of its {total} statements" if counted else "some of its statements")
+        known = isinstance(failed, int) and isinstance(total, int)
+        draft.unread.add(f"{failed} of its {counted(total, 'statement')}" if known else "some of its statements")
 
 
 def _is_check(event: Mapping[str, Any]) -> bool:
