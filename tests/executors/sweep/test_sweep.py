@@ -257,7 +257,7 @@ def test_files_that_the_engine_leaves_without_a_word_are_told(
     monkeypatch.setattr(DeltaSweep, "_vacuum", lambda self, view, *, dry: real(self, view, dry=True))
     code, found = result(hoard, capsys, "--apply")
     assert (code, found["by"]["delta/t"]["files"]) == (7, 0)
-    assert found["by"]["delta/t"]["failed"].startswith(f"{due} of {due} unneeded files could not be")
+    assert found["by"]["delta/t"]["failed"].startswith(f"{due} of {due} unneeded file")
 
 
 @dataclass
