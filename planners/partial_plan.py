@@ -102,6 +102,6 @@ def _left_out(item: CopyDraft) -> Gap:
         id=f"gap-{GapKind.LEFT_OUT}-{item.copy.id.removeprefix('c-')}",
         dataset=item.copy.dataset,
         kind=GapKind.LEFT_OUT,
-        reason="left out of this plan: the person stays in here until another plan erases it",
+        reason="left out of this plan: the person stays in this copy until another plan erases it",
         evidence=item.copy.reason,
     )

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import yaml
 
+from pii_tracer.common.plurals import counted
 from reports.escape import visible
-from reports.wording import counted
 
 MOST_OTHERS = 8
 """Further candidates for a source that a comment names."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.estimate import Amounts, Estimate, StepEstimate
 from reports.escape import visible
-from reports.wording import counted, minute, money, number, size, span
+from reports.wording import minute, money, number, size, span
 
 MOST = 50
 """Places that the terminal names in one list; JSON has all of them."""
@@ -25,7 +26,7 @@ def verdict(found: Estimate) -> str:
     """The expected case in one sentence."""
     expected = found.total.expected
     word = "At least" if found.at_least else "About"
-    executors = "1 executor" if found.executors == 1 else f"{found.executors:,} executors"
+    executors = counted(found.executors, "executor")
     cost = money(expected.cost, found.currency)
     told = f"{word} {_span(expected.work_seconds)} of work, {_span(expected.wall_seconds)} on {executors}, {cost}"
     search = next((step.cases.expected for step in found.steps if step.kind == _SEARCH), Amounts())

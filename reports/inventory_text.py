@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.gap_remedies import REMEDIES
 from reports.escape import visible
@@ -27,7 +28,7 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
         )
     for objects in inventory.objects:
         old = sum(not v.latest for v in objects.versions)
-        kept = f"{old} noncurrent versions" if old else ""
+        kept = counted(old, "noncurrent version") if old else ""
         if objects.replica_of:
             kept = f"replica of {objects.replica_of}; {kept}".rstrip("; ")
         told = (objects.default_retention and f"new objects locked: {objects.default_retention}", *objects.cold_tiers)
@@ -38,8 +39,8 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
         if not place.unlisted:
             old = sum(not v.latest for v in place.versions)
             parts = [f"in S3, of {', '.join(place.tables)}" if place.tables else "in S3, of a root"]
-            parts += [f"{old} noncurrent versions"] if old else []
-            parts += [f"{len(place.uploads)} unfinished uploads"] if place.uploads else []
+            parts += [counted(old, "noncurrent version")] if old else []
+            parts += [counted(len(place.uploads), "unfinished upload")] if place.uploads else []
             size, kind = f"{sum(v.size for v in place.versions):,}", place.format.value if place.format else "objects"
             count = f"{len(place.versions):,}"
             table.add_row(_text(str(place.location)), kind, "", count, size, _text("; ".join(parts)))
@@ -61,11 +62,14 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
         kept = topic.settings.get("cleanup.policy", "")
         if not topic.compacted:
             kept += f", {topic.settings.get('retention.ms', '?')} ms"
-        partitions = f"{len(topic.offsets)} partition(s), {topic.replicas} replica(s)"
+        partitions = f"{counted(len(topic.offsets), 'partition')}, {counted(topic.replicas, 'replica')}"
         table.add_row(_text(topic.location), "topic", f"≤ {span}", "", "", _text(f"{kept}; {partitions}"))
     for repository in inventory.lakefs:
         rules = repository.rules.told() + " days" if repository.rules else "no rules: everything committed stays"
-        refs = f"{len(repository.branches)} branches, {len(repository.tags)} tags, {len(repository.commits)} commits"
+        refs = (
+            f"{counted(len(repository.branches), 'branch', 'branches')}, {counted(len(repository.tags), 'tag')},"
+            f" {counted(len(repository.commits), 'commit')}"
+        )
         size = f"{sum(o.size for o in repository.objects):,}"
         count = f"{len(repository.objects):,}"
         table.add_row(_text(repository.location), "lakeFS", "", count, size, _text(f"{refs}; {rules}"))
@@ -85,7 +89,7 @@ def _text(name: str) -> Text:
 
 
 def _keeps(state: TableState) -> str:
-    parts = [f"{state.versions} versions"] if state.versions > 1 else []
+    parts = [counted(state.versions, "version")] if state.versions > 1 else []
     parts += [f"{ref.kind.value} {ref.name}" for ref in state.refs]
     if state.deletion_vectors:
         parts.append("deletion vectors")
@@ -97,5 +101,5 @@ def _keeps(state: TableState) -> str:
         parts.append(f"shallow clone of {state.clone_of}")
     if state.same_files_as:
         parts.append(f"same files as {state.same_files_as}")
-    parts += [f"{len(o.files)} files shared with {o.table or o.location}" for o in state.sharing]
+    parts += [f"{counted(len(o.files), 'file')} shared with {o.table or o.location}" for o in state.sharing]
     return ", ".join(parts)

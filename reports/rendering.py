@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pii_tracer.common.plurals import counted
 from reports import wording
 from reports.escape import visible
 
@@ -29,7 +30,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for name in ("number", "counted", "listed", "money", "size", "day", "minute", "clock", "span", "slack"):
+    made.filters["counted"] = counted
+    for name in ("number", "listed", "money", "size", "day", "minute", "clock", "span", "slack"):
         made.filters[name] = getattr(wording, name)
     made.filters["words"] = lambda value: str(value).replace("_", " ")
     return made

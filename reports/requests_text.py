@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.intake.requests import OPEN, Change, LongerTime, Receipt, RequestState, Stored
 from reports.escape import visible
 
@@ -122,9 +123,11 @@ def planned_lines(found: PlannedRequests) -> Iterator[str]:
     elif found.written is None:
         yield "no request waits for a plan"
     elif found.marked:
-        yield f"{len(found.requests)} requests are planned"
+        yield f"{counted(len(found.requests), 'request is', 'requests are')} planned"
     else:
-        yield f"{len(found.requests)} requests still wait: this plan cannot be applied"
+        yield (
+            f"{counted(len(found.requests), 'request still waits', 'requests still wait')}: this plan cannot be applied"
+        )
 
 
 class LateRequest(Protocol):
@@ -155,12 +158,13 @@ def forecast_lines(batches: Sequence[BatchOfRequests]) -> Iterator[str]:
     """Each batch, and each deadline that none of them keeps."""
     for batch in batches:
         yield (
-            f"{batch.begins:%Y-%m-%d %H:%M} UTC: {len(batch.requests):,} requests, done on {batch.ends:%Y-%m-%d %H:%M}"
+            f"{batch.begins:%Y-%m-%d %H:%M} UTC: {counted(len(batch.requests), 'request')},"
+            f" done on {batch.ends:%Y-%m-%d %H:%M}"
         )
         for late in batch.late:
             yield f"    {late.id}, due {late.due:%Y-%m-%d %H:%M}, cannot be in time: {late.reason}"
     waiting, late_ones = (sum(map(len, of)) for of in ((b.requests for b in batches), (b.late for b in batches)))
-    yield f"{waiting:,} requests wait; {late_ones:,} cannot be in time"
+    yield f"{counted(waiting, 'request waits', 'requests wait')}; {late_ones:,} cannot be in time"
 
 
 def print_requests(found: Sequence[Stored], counts: Mapping[RequestState, int], now: datetime, stream: IO[str]) -> None:
@@ -228,7 +232,10 @@ def ended_lines(one: Stored, released: Sequence[str], word: str) -> Iterator[str
     """What `withdraw` and `refuse` did."""
     yield f"{one.id} is {word}, and its value is gone"
     if one.state is RequestState.PLANNED:
-        yield f"{one.plan} is not to be applied any more; {len(released)} others of it wait for another plan"
+        yield (
+            f"{one.plan} must not be applied any more;"
+            f" {counted(len(released), 'other request waits', 'other requests wait')} for another plan"
+        )
 
 
 def extended_line(one: Stored) -> str:

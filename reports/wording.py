@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import Carries, CopyKind, Strategy
 from pii_tracer.model.plan import Copy
 
@@ -78,11 +79,6 @@ def number(value: int | None) -> str:
 def listed(items: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part)
-
-
-def counted(value: int, one: str, many: str | None = None) -> str:
-    """`1 step`, `2 steps`."""
-    return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
 def money(value: float, currency: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import EstateError
@@ -146,10 +147,10 @@ def naive_lines(panel: NaivePanel) -> list[str]:
     what = wording.listed(panel.readable) or "the person's identifiers"
     lines = [
         f"{panel.statement} took {panel.seconds:g} s, and SELECT finds"
-        f" {wording.counted(panel.rows_seen_after, 'row')}. It looks done.",
-        f"But {what} can still be read in {wording.counted(panel.files_left, 'file')}:",
+        f" {counted(panel.rows_seen_after, 'row')}. It looks done.",
+        f"But {what} can still be read in {counted(panel.files_left, 'file')}:",
     ]
     for item in panel.left:
-        lines.append(f"  {wording.counted(item.files, 'file')}, {item.dataset}: {item.place} [{item.hazard}]")
+        lines.append(f"  {counted(item.files, 'file')}, {item.dataset}: {item.place} [{item.hazard}]")
         lines.append(f"    e.g. {item.example}")
     return lines

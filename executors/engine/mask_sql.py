@@ -5,6 +5,7 @@ from __future__ import annotations
 from executors.context import ExecutionContext
 from executors.engine.match_sql import condition, count, match_of
 from executors.engine.sql_names import quote
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Mask, Step
@@ -65,7 +66,14 @@ def count_unmasked(ctx: ExecutionContext, relation: str, copy: Copy | None) -> i
 def more_than_held(ctx: ExecutionContext, relation: str, copy: Copy | None, where: str = "") -> list[str]:
     """The persons' rows that still hold more than what is kept, as a finding."""
     left = count_unmasked(ctx, relation, copy)
-    return [f"{left} rows of the person still hold more than what is kept{where}"] if left else []
+    return (
+        [
+            f"{counted(left, 'row of the person still holds', 'rows of the person still hold')}"
+            f" more than what is kept{where}"
+        ]
+        if left
+        else []
+    )
 
 
 def refuse_rows_without_owner(ctx: ExecutionContext, relation: str, copy: Copy | None) -> None:
@@ -88,7 +96,8 @@ def nobodys(rows: int, match: Match, stays: Match, where: str) -> RunError:
     """Why rows are refused that none of the terms finds that stay."""
     names = sorted({term.label() for term in match.terms if term not in stays.terms})
     return RunError(
-        f"{rows} rows are found only by {', '.join(names)}, which would become NULL: the owner of the held values"
+        f"{counted(rows, 'row is', 'rows are')} found only by {', '.join(names)}, which"
+        " would become NULL: the owner of the held values"
         " would then be unknown",
         where=where,
         todo="name that column in the hold, too, then plan again",

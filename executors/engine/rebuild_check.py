@@ -16,6 +16,7 @@ from executors.context import ExecutionContext
 from executors.engine.sql_names import quote
 from executors.engine.table_rebuild import rows_in, unlike
 from executors.formats.registry import support_for
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.model.errors import Refused, RunError
@@ -83,7 +84,8 @@ def _against(ctx: ExecutionContext, step: Step, name: str) -> str | None:
     if not found.standing and not found.given:
         return None
     return (
-        f"{name} holds {found.standing} rows that its recorded statement does not give from the sources as they are"
+        f"{name} holds {counted(found.standing, 'row')} that its recorded statement"
+        " does not give from the sources as they are"
         f" now, and lacks {found.given} that it gives"
     )
 
@@ -97,7 +99,7 @@ def compared(ctx: ExecutionContext, step: Step) -> Difference:
     support = support_for(step.action)
     if support is None:
         raise RunError(
-            "tables of its format cannot be compared with their recorded statement",
+            "a table of this format cannot be compared with its recorded statement",
             todo="rebuild the table by its job and leave it out (`--only`)",
         )
     have, made = support.rebuild_sides(ctx, step)

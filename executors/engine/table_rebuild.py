@@ -14,6 +14,7 @@ from executors.engine.comparable_rows import comparable
 from executors.engine.known_tables import left_out
 from executors.engine.sql_names import quote
 from executors.formats.registry import spark_supports
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lineage.sql.text.script_splitting import prepared
 from pii_tracer.model.errors import RunError
@@ -176,7 +177,11 @@ def rows_in(frame: DataFrame) -> int:
 def differences(made: DataFrame, have: DataFrame) -> list[str]:
     """How rows that are there differ from rows as a query makes them, both ways, as findings."""
     extra, missing = (rows_in(rows) for rows in unlike(made, have))
-    return [f"{extra} rows too many and {missing} missing against the recorded query"] if extra or missing else []
+    return (
+        [f"{counted(extra, 'row')} too many and {missing} missing against the recorded query"]
+        if extra or missing
+        else []
+    )
 
 
 def unlike(made: DataFrame, have: DataFrame) -> tuple[DataFrame, DataFrame]:

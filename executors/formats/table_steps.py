@@ -13,6 +13,7 @@ from executors.engine.match_sql import count, match_of
 from executors.engine.retries import on_conflict
 from executors.engine.table_rebuild import difference, overwrite
 from executors.sweep.table_folders import Places, refusals
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.actions import Action
@@ -78,7 +79,7 @@ class TableExecutor(ABC):
 
     def _rows_left(self, step: Step, copy: Copy | None) -> list[str]:
         left = count(self._ctx, self._rows_of(step), match_of(copy))
-        return [f"{left} rows of the person are left"] if left else []
+        return [f"{counted(left, 'row of the person is', 'rows of the person are')} left"] if left else []
 
     def _unmasked_left(self, step: Step, copy: Copy | None) -> list[str]:
         return more_than_held(self._ctx, self._rows_of(step), treated(step, copy))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from executors.engine.sql_names import quote_table, string_literal
 from executors.formats.registry import support_of
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import RunError
 from pii_tracer.retention.setting_changes import Change
 
@@ -32,7 +33,7 @@ def set_retention(
     for location, group in groupby(sorted(changes, key=lambda c: c.location), key=lambda c: c.location):
         mine = list(group)
         name = sql_names.get(location)
-        say(f"setting {len(mine)} value(s) of {mine[0].table}")
+        say(f"setting {counted(len(mine), 'value')} of {mine[0].table}")
         properties = [c for c in mine if c.ref is None]
         if properties:
             pairs = ", ".join(f"{string_literal(c.setting)} = {string_literal(c.new)}" for c in properties)
@@ -49,7 +50,7 @@ def _refuse_refs(spark: SparkSession, changes: Sequence[Change]) -> None:
     refs = sorted({change.table for change in changes if change.ref is not None})
     if refs and not isinstance(spark, Classic):
         raise RunError(
-            "what branches and tags keep cannot be set over Spark Connect; nothing was set",
+            "retention of branches and tags cannot be set over Spark Connect; no setting was changed",
             where=", ".join(refs),
             todo="take `remote` out of the estate file and name a `master`",
         )

@@ -108,5 +108,6 @@ def store_of(location: Path | S3Location, clients: ClientFactory) -> Store:
 
 def _refused(error: OSError) -> RunError:
     return RunError(
-        f"S3 refuses: {str(error).rpartition(': ')[2]}", todo="check the bucket and what the account may do"
+        f"S3 refuses: {str(error).rpartition(': ')[2]}",
+        todo="check the bucket and the account's permissions, then sweep again",
     )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from executors.formats.registry import support_of
 from executors.sweep.format_sweep import FormatSweep, Freed
 from executors.sweep.swept_storage import Store, store_of
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
@@ -99,7 +100,8 @@ def _propose(sweep: FormatSweep, listing: Listing) -> _Proposal:
     wanted = unneeded & judged.needed
     if wanted:
         raise RunError(
-            f"the engine would remove {len(wanted)} files that the table's metadata names: nothing is done",
+            f"the engine would remove {counted(len(wanted), 'file')} that the table's"
+            " metadata still references; nothing was removed",
             where=target.name,
             todo="compare the inventory's paths with the table's",
         )
@@ -173,7 +175,7 @@ def _apply(sweep: FormatSweep, proposal: _Proposal, told: Swept) -> Swept:
     stuck = left.keys() - needed  # engines pass over what they may not remove, and say nothing
     if stuck:
         reason = (
-            f"{len(stuck)} of {len(sizes)} files that no version needs could not be removed: see who may write there"
+            f"{len(stuck)} of {counted(len(sizes), 'unneeded file')} could not be removed: check who may write there"
         )
         return made.model_copy(update={"failed": reason})
     return made
@@ -188,7 +190,7 @@ def _intact(sweep: FormatSweep, needed: Collection[str], removed: Collection[str
     missing = sweep.store.missing({path for path in needed if sweep.has_to_stand(path)}, removed)
     if missing:
         raise RunError(
-            f"{len(missing)} files that the table names are not there after the sweep",
+            f"{counted(len(missing), 'file')} referenced by the table cannot be found after the sweep",
             where=sweep.target.name,
             todo="stop sweeping, and restore them from the bucket's versions or a backup",
         )
@@ -210,20 +212,20 @@ def _listed(sweep: FormatSweep, listing: Listing) -> DataFrame:
     relative = rows.path.substr(len(str(target.location)) + 2, 1_000_000)
     if inside.isEmpty():
         raise RunError(
-            "the inventory names no file of this table: another bucket, or paths written in another way",
+            "the inventory lists no file of this table. It may cover another bucket, or write paths differently",
             where=target.name,
             todo="name the prefix to replace with --map",
         )
     if not inside.where(relative.rlike(_others(target.format))).isEmpty():
         raise RunError(
-            "the inventory names another table's metadata inside this table's folder: its files would be taken for"
+            "the inventory names another table's metadata inside this table's folder: its files would be treated as"
             " orphans",
             where=target.name,
             todo="move one of the two tables",
         )
     if not sweep.store.local and inside.where(relative.rlike(_own(target.format))).isEmpty():
         raise RunError(
-            "the inventory names nothing of this table's metadata, so that it shows no other tables in the folder",
+            "the inventory lists nothing of this table's metadata, so it cannot show other tables in the folder",
             where=target.name,
             todo="use an inventory of everything below the table's folder",
         )

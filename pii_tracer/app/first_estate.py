@@ -55,7 +55,9 @@ def _template(name: str) -> str:
 def _refuse_init(files: Sequence[Path], state: Path) -> None:
     """Where nothing is to be made, and where another key would not open what the old one sealed."""
     if all(path.exists() for path in files):
-        raise UsageError("nothing to make: all is already here", where=str(files[0]), todo="edit it")
+        raise UsageError(
+            "all files of the estate already exist; nothing was written", where=str(files[0]), todo="edit it"
+        )
     *_, key = files
     if not key.exists() and any((state / "runs").glob("*")):
         raise UsageError(

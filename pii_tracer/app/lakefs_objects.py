@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pii_tracer.app.planning.other_numbers import OtherNumbers
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.lakefs.client import LakefsClient
@@ -133,7 +134,11 @@ def begun_uploads(estate: Estate, base: Path, state: LakefsState) -> list[str]:
         number = storage.uploads()
     except EstateError as error:
         return [f"{state.storage}: unfinished uploads: {error.what}"]
-    return [f"{state.storage}: {number} unfinished multipart upload(s), whose bytes nobody can read"] if number else []
+    return (
+        [f"{state.storage}: {counted(number, 'unfinished multipart upload')}, whose bytes nobody can read"]
+        if number
+        else []
+    )
 
 
 def _with_begun(verdict: ByteVerdict, begun: list[str]) -> ByteVerdict:

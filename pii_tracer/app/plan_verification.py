@@ -122,7 +122,7 @@ def verify(
             continue  # what a hold keeps is no residue, and nobody can look into a backup
         show.step(copy.id)
         verdicts.append(whose.told_apart(copy, verification.look(copy)))
-    show.step("datasets that are no copies")
+    show.step("datasets that are not copies")
     elsewhere = verification.elsewhere()
     left = whose.left(RunVerdict(copies=tuple(verdicts)), elsewhere)
     verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in elsewhere]

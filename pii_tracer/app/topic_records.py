@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.app.planning.other_numbers import OtherNumbers
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.lake.inventory import Inventory, TopicState
@@ -106,7 +107,7 @@ class _Counts:
             self._rolled[record.partition] = self._newest[record.partition]
 
     def evidence(self, unread: tuple[str, ...], behind: tuple[str, ...]) -> TopicEvidence:
-        reasons = [f"{reason} ({count} records)" for reason, count in sorted(self._unread.items())]
+        reasons = [f"{reason} ({counted(count, 'record')})" for reason, count in sorted(self._unread.items())]
         return TopicEvidence(
             records=self._records,
             of_person=self._of_person,

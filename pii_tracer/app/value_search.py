@@ -123,7 +123,8 @@ class Searched:
 
     def lines(self) -> Iterator[str]:
         """The same for people, the verdict last."""
-        from reports.wording import counted, size
+        from pii_tracer.common.plurals import counted
+        from reports.wording import size
 
         for place in self.places:
             read = size(sum(file.size for file in place.files))

@@ -68,7 +68,7 @@ def look(plan: ErasurePlan, copy: Copy, told: Told) -> ByteVerdict:
                 update={"sha256": known[archive.tree_hash], "decoded_as": "known by its SHA-256 tree hash"}
             )
         else:
-            scan = scan.model_copy(update={"unread": ("it was not there at planning: nobody has read it",)})
+            scan = scan.model_copy(update={"unread": ("it was not there at planning, so it was not searched",)})
         files.append(scan)
     return judge(copy, copy.location, tuple(files), frozenset(copy.other_keys))
 

@@ -62,8 +62,8 @@ def rendered(report: CheckReport, fmt: str) -> str:
         from reports.exchange.github_annotations import render_annotations
 
         return render_annotations(report)
+    from pii_tracer.common.plurals import counted
     from reports.escape import visible
-    from reports.wording import counted
 
     lines = [f"{i.finding.level.value}: {i.finding.rule}: {visible(i.finding.message)}" for i in report.findings]
     count = counted(len(lines), "finding") if lines else "no findings"

@@ -10,6 +10,7 @@ import click
 
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ExitCode, UsageError
 
 
@@ -45,7 +46,7 @@ def _lines(told: dict[str, Any]) -> list[str]:
     for found in told["objects"]:
         free = found["free_from"]
         end = f"may be collected from {free}" if free else "stays as long as nothing is changed"
-        lines.append(f"{visible(found['address'])}: named by {found['commits']} commit(s), {end}")
+        lines.append(f"{visible(found['address'])}: named by {counted(found['commits'], 'commit')}, {end}")
         for keeper in found["kept_by"]:
             where = visible(keeper["branch"]) if keeper["branch"] else "a commit that no branch leads to"
             until = keeper["until"] or ("it is changed there" if keeper["why"] == "head" else "there are rules")
@@ -57,7 +58,9 @@ def _lines(told: dict[str, Any]) -> list[str]:
         lines.append(
             f"  to let it go by {change['by']}: delete on {deleted}; days: default {default}, {days or 'no other'}"
         )
-        lines.append(f"    {change['commits_that_expire_earlier']} other commit(s) would expire earlier with it")
+        lines.append(
+            f"    {counted(change['commits_that_expire_earlier'], 'other commit')} would expire earlier with it"
+        )
     if told["unknown"]:
         lines.append(f"commits that no branch leads to are not known: {told['unknown']}")
     return lines

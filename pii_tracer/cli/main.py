@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("lineage.trace_command", "where a table or column comes from or goes to"),
     "gaps": ("lineage.trace_command", "where lineage is not complete, and what would close it"),
     "carriage": ("lineage.carriage_command", "where is the key: how every dataset carries the person"),
-    "review": ("lineage.review_command", "what changed SQL models do to finding and erasing persons"),
+    "review": ("lineage.review_command", "check whether changed SQL models make persons harder to find and erase"),
     "inventory": ("estate_commands", "what really exists in the estate"),
     "estimate": ("estate_commands", "how long an erasure would take, and what it would cost, from listings alone"),
     "readiness": ("readiness_command", "if somebody asked today, could you? score, changes, canaries"),

@@ -30,7 +30,9 @@ def estate_option(command: F) -> F:
 
 def _state_folder(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
     if os.path.lexists(path) and not path.is_dir():
-        raise UsageError("the state folder is no folder", where=str(path), todo="name the folder that holds `runs`")
+        raise UsageError(
+            "the state folder is not a folder", where=str(path), todo="name the folder that contains `runs`"
+        )
     return path
 
 

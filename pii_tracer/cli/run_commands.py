@@ -13,6 +13,7 @@ import click
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.options import estate_option, format_option, state_option, trusted_option
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -108,9 +109,9 @@ def status(run: str | None, state: Path, fmt: str) -> int:
         click.echo(json.dumps([vars(item) for item in told], indent=2))
         return int(ExitCode.DONE)
     for item in told:
-        of = "an unknown number of" if item.steps is None else item.steps
+        of = "an unknown number of steps" if item.steps is None else counted(item.steps, "step")
         last = minute(datetime.fromisoformat(item.last)) if item.last else "none"
-        click.echo(f"{item.plan_id}: {item.state}, {item.done} of {of} steps, last {last}")
+        click.echo(f"{item.plan_id}: {item.state}, {item.done} of {of}, last {last}")
         if item.closed:
             click.echo(f"    closed {item.closed}")
         if item.run_by:

@@ -10,6 +10,7 @@ import click
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import UsageError
 
 
@@ -76,22 +77,25 @@ def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: st
         for line in result["not_asked"]:
             click.echo(f"not asked: {line}")
         click.echo(
-            f"{result['copies_erased']}/{result['copies_total']} copies without the person ·"
+            f"{result['copies_erased']}/{counted(result['copies_total'], 'copy', 'copies')} without the person ·"
             f"{' ' + str(found.plan.totals.exempt) + ' kept by a hold ·' if found.plan.totals.exempt else ''}"
             f" residue {len(found.verdict.residue)} · unverified {len(found.verdict.unverified)}"
         )
         if found.open_requests and len(found.plan.requests) > 1:
             named, more = ", ".join(found.open_requests[:5]), len(found.open_requests) - 5
-            asked = f"{len(found.open_requests):,} of {len(found.plan.requests):,} requests"
+            asked = f"{len(found.open_requests):,} of {counted(len(found.plan.requests), 'request')}"
             click.echo(f"something is left, or may be, of {asked}: {named}{f' and {more:,} more' if more > 0 else ''}")
         if found.reading.left:
             click.echo(
-                f"not decoded by their shape: {found.reading.left} column chunks in {found.reading.shaped} files,"
+                f"not decoded by their shape: {counted(found.reading.left, 'column chunk')}"
+                f" in {counted(found.reading.shaped, 'file')},"
                 f" {found.reading.drawn} of them decoded all the same as a sample · decoded: {found.reading.chunks}"
             )
         if found.reading.oldest:
             click.echo(
-                f"read now: {found.reading.now} files, {found.reading.again} of them as a sample · same bytes as when"
-                f" they were read, {found.reading.oldest:%Y-%m-%d %H:%M} UTC or later: {found.reading.before} files"
+                f"read now: {counted(found.reading.now, 'file')}, {found.reading.again}"
+                " of them as a sample · same bytes as when"
+                f" they were read, {found.reading.oldest:%Y-%m-%d %H:%M} UTC or later:"
+                f" {counted(found.reading.before, 'file')}"
             )
     return int(found.exit_code)

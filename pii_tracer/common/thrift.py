@@ -170,7 +170,7 @@ class Thrift:
     def _skip(self, size: int) -> None:
         self.position += size
         if self.position > len(self._data):
-            raise ValueError("cut short")
+            raise ValueError("the Thrift data is truncated")
 
     def _bytes(self, size: int) -> bytes:
         self._skip(size)

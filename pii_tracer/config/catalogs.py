@@ -71,7 +71,7 @@ class DeclaredTable(Frozen):
     @model_validator(mode="after")
     def _text(self) -> DeclaredTable:
         if self.encoding is not None and self.format is not Format.CSV:
-            raise ValueError("`encoding` is for tables of the format csv")
+            raise ValueError("`encoding` applies only to CSV tables; remove it")
         return self
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.backups import Backup, wrong_backups
 from pii_tracer.config.batches import Batches
 from pii_tracer.config.catalogs import Catalog, wrong_histories
@@ -160,7 +161,7 @@ class RetentionClasses(Frozen):
         days = self.days_of_classes()
         for name in self.classes:
             if name in ("pii", "derived"):
-                raise ValueError(f"the class `{name}` has its days under `{name}_days`")
+                raise ValueError(f"set the days of the class `{name}` with `{name}_days`, not under `classes`")
         for table, name in self.tables.items():
             if name not in days:
                 raise ValueError(f"{table} has the class `{name}`, and the classes are {', '.join(sorted(days))}")
@@ -226,7 +227,7 @@ class Estate(Frozen):
             raise ValueError("no subject is declared: the planner would not know who a person is")
         tables = [t.name for c in self.catalogs.values() for t in c.tables]
         if len(set(tables)) != len(tables):
-            raise ValueError("two declared tables have one name")
+            raise ValueError("two declared tables have the same name; rename one")
         hidden = [name for name in tables if name.count(".") == 1 and name.split(".")[0] in self.catalogs]
         if hidden:
             raise ValueError(
@@ -256,7 +257,7 @@ class Estate(Frozen):
         if wrong:
             raise ValueError(wrong)
         if len({cluster.name for cluster in self.kafka}) != len(self.kafka):
-            raise ValueError("two Kafka clusters have one name")
+            raise ValueError("two Kafka clusters have the same name; rename one")
         topics = [(cluster.bootstrap, topic.name) for cluster in self.kafka for topic in cluster.topics]
         if len(set(topics)) != len(topics):
             raise ValueError("a Kafka topic is declared twice")
@@ -325,7 +326,7 @@ def _load(path: Path, kind: type[M], what: str) -> M:
 
 
 def _explain(error: ValidationError, what: str) -> str:
-    lines = [f"the {what} file has {error.error_count()} mistake(s):"]
+    lines = [f"the {what} file has {counted(error.error_count(), 'mistake')}:"]
     for item in error.errors(include_input=False, include_url=False):
         known = item["loc"][:-1] if item["type"] == "extra_forbidden" and what == "request" else item["loc"]
         path = ".".join(str(part) for part in known) or "(whole file)"

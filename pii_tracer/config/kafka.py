@@ -42,13 +42,13 @@ class RecordPart(Frozen):
     def _fits(self) -> RecordPart:
         with_schema = self.format in (RecordFormat.AVRO, RecordFormat.PROTOBUF)
         if with_schema and self.framed is bool(self.schema_file):
-            raise ValueError(f"{self.format.value} is either `framed` or has one `schema_file`")
+            raise ValueError(f"{self.format.value} needs either `framed` or one `schema_file`")
         if not with_schema and (self.schema_file or self.schema_ids):
-            raise ValueError("schemas are for avro and protobuf")
+            raise ValueError("schemas apply only to avro and protobuf")
         if bool(self.message) is not (self.format is RecordFormat.PROTOBUF and not self.framed):
             raise ValueError("`message` is the type of protobuf in its `schema_file`; framed records name theirs")
         if self.column and self.format is not RecordFormat.STRING:
-            raise ValueError("`column` is for the format string; name the members of others in `fields`")
+            raise ValueError("`column` applies only to the format string; name the members of others in `fields`")
         if (self.fields or self.other) and self.format is RecordFormat.STRING:
             raise ValueError("a string has no members: use `column`")
         return self

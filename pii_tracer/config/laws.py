@@ -15,6 +15,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.strict_yaml import load_yaml
 from pii_tracer.model.datasets import Frozen
@@ -154,7 +155,7 @@ class Law(Frozen):
     def _in_order(self) -> Law:
         since = [rule.since for rule in self.rules]
         if since != sorted(set(since)):
-            raise ValueError("each of `rules` begins after the one before it")
+            raise ValueError("each of `rules` must begin after the previous one")
         return self
 
     def at(self, received: datetime) -> Rules:
@@ -196,5 +197,7 @@ def _read(path: Path) -> Law:
         return Law.model_validate(load_yaml(path, "law"))
     except ValidationError as error:
         raise ConfigError(
-            f"the law file has {error.error_count()} mistake(s)", where=str(path), todo="install pii-tracer again"
+            f"the law file has {counted(error.error_count(), 'mistake')}",
+            where=str(path),
+            todo="install pii-tracer again",
         ) from None

@@ -14,7 +14,7 @@ def _without_password(url: str) -> str:
     place, _, options = url.partition("?")
     user = place.removeprefix("postgresql://").rpartition("@")[0]
     if ":" in user or re.search(r"(?:^|&)(?:ssl)?passw", options, re.IGNORECASE):
-        raise ValueError("it holds a password: leave it to PGPASSFILE, ~/.pgpass or PGPASSWORD")
+        raise ValueError("the address contains a password: leave it to PGPASSFILE, ~/.pgpass or PGPASSWORD")
     return url
 
 

@@ -52,7 +52,7 @@ def parse_yaml(text: str, where: str, what: str) -> Any:
             f"the {what} file is not YAML: {error.problem}", where=f"{where}, line {line}", todo="correct that line"
         ) from None
     except RecursionError:
-        raise ConfigError(f"the {what} file is nested too deeply", where=where, todo="see docs for its form") from None
+        raise ConfigError(f"the {what} file is nested too deeply", where=where, todo="reduce the nesting") from None
     except (yaml.YAMLError, ValueError, OverflowError, TypeError, AttributeError) as error:
         # a character, date or number that there is not: the message can quote it
         raise ConfigError(
@@ -79,7 +79,7 @@ class _Strict(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable) or key in seen:
                 # people write values in the place of keys, too: the line tells which it is
-                told = "a key is there twice" if isinstance(key, Hashable) else "a key is no text"
+                told = "a key is there twice" if isinstance(key, Hashable) else "a key is not text"
                 raise yaml.MarkedYAMLError(problem=told, problem_mark=key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 from typing_extensions import Self
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import ConfigError
@@ -35,7 +36,7 @@ class OtherKey(Frozen):
     @model_validator(mode="after")
     def _of_a_row_that_stays(self) -> OtherKey:
         if self.clears and self.row is not RowFate.KEEP:
-            raise ValueError("`clears` is for rows that stay: say `row: keep`, or leave it out")
+            raise ValueError("`clears` applies only to rows that stay: write `row: keep`, or leave out `clears`")
         return self
 
 
@@ -70,10 +71,10 @@ class Named(Frozen):
         names = [name for name in key if isinstance(name, str) and name]
         if len(names) < len(key) or len(names) < 2 or len({name.lower() for name in names}) < len(names):
             raise ValueError(
-                "`key: [tenant_id, user_id]` takes two columns or more, each once; write one column without brackets"
+                "`key: [tenant_id, user_id]` needs at least two different columns; write one column without brackets"
             )
         if any(sign in name for name in names for sign in ",()"):
-            raise ValueError("a column of a key of several columns has no comma or bracket in its name")
+            raise ValueError("columns of a key of several columns must not have a comma or bracket in their names")
         return {**told, "key": key_name(names)}
 
     @model_validator(mode="after")
@@ -197,7 +198,7 @@ class SubjectTable(Named):
         said = all(key.row is not None for key in self.key_columns)
         if (self.row is RowFate.KEEP and self.identifiers) or (said and not self.owners and self.record_keys):
             raise ValueError(
-                f"rows of {self.table} stay, so that `identifiers` and `record_keys` find none to erase: name columns"
+                f"rows of {self.table} stay, so `identifiers` and `record_keys` find none to erase: name columns"
                 " that describe the person of a key under its `clears`"
             )
         return self
@@ -247,13 +248,14 @@ class Subject(Named):
             )
         if any(key.row is RowFate.DELETE for key in self.other_keys):
             raise ValueError(
-                f"a row of the source {self.source} is of the person of `{self.key}` alone: its `other_keys` say"
+                f"rows of the source {self.source} belong to the person in `{self.key}`, so its `other_keys` need"
                 " `row: keep`"
             )
         for table in self.tables:
             if table.of is None and len(table.key_parts) != len(self.key_parts):
                 raise ValueError(
-                    f"the key of {table.table} has {len(table.key_parts)} column(s), and that of {self.source} has"
+                    f"the key of {table.table} has {counted(len(table.key_parts), 'column')},"
+                    f" and the key of {self.source} has"
                     f" {len(self.key_parts)}: name the same columns in the same order, or `of` with an"
                     " identifier of the source"
                 )
@@ -263,7 +265,7 @@ class Subject(Named):
         unknown = sorted({t.of for t in self.tables if t.of is not None and t.of not in identifiers})
         if unknown:
             raise ValueError(
-                f"`of: {unknown[0]}` names no identifier of the source {self.source}: name the column there under"
+                f"`of: {unknown[0]}` is not an identifier of the source {self.source}: name the column there under"
                 " `identifiers`, with its category; a table with the subject's own key needs no `of`"
             )
         named = {(table, name.lower()) for table, told in self.by_table for name in told.named}
@@ -287,7 +289,8 @@ class SubjectRef(Frozen):
                 raise ValueError("put the key in quotes: YAML reads a bare number, and 007 is not 7")
             if not isinstance(value, str) or not value:
                 raise ValueError(
-                    "a key is text; one of several columns is named by column: `{tenant_id: '4', user_id: '17'}`"
+                    "a key must be text; a key of several columns needs its column"
+                    " names: `{tenant_id: '4', user_id: '17'}`"
                 )
         return key
 
@@ -309,7 +312,7 @@ class SubjectRef(Frozen):
                 + (
                     f" leaves out {', '.join(missing)}"
                     if missing
-                    else f" names {len(more)} column(s) that do not belong to it"
+                    else f" names {counted(len(more), 'column that does', 'columns that do')} not belong to it"
                 ),
                 where=f"request {request}",
                 todo="write `key: {" + ", ".join(f"{name}: '…'" for name in columns) + "}`"

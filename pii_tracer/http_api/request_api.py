@@ -194,7 +194,7 @@ def _listed(
     try:
         found = list(islice(list_requests(settings, states=states, due_before=before, after=after), limit + 1))
     except UsageError:
-        raise HTTPException(400, "`after` is no request") from None
+        raise HTTPException(400, "`after` is not a request") from None
     page = tuple(RequestView.of(one) for one in found[:limit])
     following = page[-1].id if len(found) > limit else None
     return _told(RequestList(counts=count_requests(settings), requests=page, next=following))

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import load_request
 from pii_tracer.intake.row_rules import FIELDS
@@ -57,7 +58,7 @@ class Form:
             if not codecs.lookup(self.encoding)._is_text_encoding:
                 raise LookupError
         except LookupError:
-            raise UsageError("there is no such encoding", where="--encoding", todo="e.g. utf-8, cp1252") from None
+            raise UsageError("the encoding is unknown", where="--encoding", todo="e.g. utf-8, cp1252") from None
         unknown = sorted(self.columns.keys() - set(FIELDS))
         if unknown:
             raise UsageError(
@@ -90,7 +91,9 @@ def feed(path: Path, digest: Any) -> None:
     """
     try:
         if not path.is_file():
-            raise RequestError("this is no file", where=str(path), todo="name a file: a list is read twice")
+            raise RequestError(
+                "the list is not a regular file", where=str(path), todo="name a regular file: a list is read twice"
+            )
         with path.open("rb") as stream:
             while piece := stream.read(_CHUNK):
                 digest.update(piece)
@@ -158,7 +161,7 @@ def _of_csv(stream: IO[str], form: Form, where: str) -> Iterator[Row]:
         if values is None:
             yield Row(number, {}, wrong or "its quotes do not end in the same line")
         elif len(values) != len(header):
-            yield Row(number, {}, f"it has {len(values)} fields, and the header has {len(header)}")
+            yield Row(number, {}, f"it has {counted(len(values), 'field')}, and the header has {len(header)}")
         else:
             yield Row(number, {name: values[place] for name, place in places.items()})
 

@@ -51,7 +51,7 @@ class Rules:
         """
         row = {**self.given, **{name: text for name, text in told.items() if text}}
         if any("\ufffd" in text for text in row.values()):
-            raise NotTaken("it holds bytes that are no text in the file's encoding")
+            raise NotTaken("it holds bytes that are not text in the file's encoding")
         self._is_erasure(row.get("right", ERASURE))
         key, name = row.get("key", ""), row.get("id")
         _is_key(key)
@@ -87,7 +87,7 @@ class Rules:
             raise NotTaken(f"`ground` is none of {', '.join(Ground)}")
         ground, noticed = Ground(told), _moment("noticed", row["noticed"]) if row.get("noticed") else None
         if noticed and noticed > self.now:
-            raise NotTaken("`noticed` lies in the future: the waiting time begins with it")
+            raise NotTaken("`noticed` is in the future: the waiting time begins with it")
         try:
             self.laws[row["law"]].at(received).not_before(ground, noticed)
         except NoticeMissing as missing:
@@ -99,7 +99,7 @@ class Rules:
             raise NotTaken("`received` is missing")
         received = _moment("received", text)
         if received > self.now:
-            raise NotTaken("`received` lies in the future: the deadline is counted from it")
+            raise NotTaken("`received` is in the future: the deadline is counted from it")
         if received.year < 1970:
             raise NotTaken("`received` lies before 1970")
         return received
@@ -109,7 +109,7 @@ def _moment(field: str, text: str) -> datetime:
     try:
         return _MOMENT.validate_python(text).astimezone(timezone.utc).replace(microsecond=0)
     except (ValidationError, OverflowError):
-        raise NotTaken(f"`{field}` is no time with a time zone, as 2026-11-21T10:00:00+05:30 is") from None
+        raise NotTaken(f"`{field}` is not a time with a time zone, as 2026-11-21T10:00:00+05:30 is") from None
 
 
 def _is_key(key: str) -> None:

@@ -125,7 +125,7 @@ class EstatePaths:
                 return S3Path.of(S3Location(bucket=name, key=""), clients)
             except OSError as error:
                 code = str(error).rpartition(": ")[2]
-                raise EstateError(f"S3 refuses: {code}", where=name, todo="check what the account may do") from None
+                raise EstateError(f"S3 refuses: {code}", where=name, todo="check the account's permissions") from None
 
         return bucket
 

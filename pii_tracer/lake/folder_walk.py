@@ -74,7 +74,7 @@ class Walk:
 
     def _entry(self, child: Path, entry: os.DirEntry[str], folder: Path, owner: Path | None) -> None:
         if not _writable(entry.name):
-            reason = "its name is not valid UTF-8, so that no plan can name it: rename it"
+            reason = "its name is not valid UTF-8, so no plan can name it: rename it"
             self._gap(GapKind.UNREADABLE, reason, child)
         elif entry.is_symlink() and (not self.paths.inside(child) or not child.exists()):
             reason = "a symbolic link leads outside the estate's roots, or nowhere"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.inventory import InventoryGap, Sharing, TableState
 from pii_tracer.lake.read_result import Found, gap
@@ -75,5 +76,8 @@ def _unowned(state: TableState, by_location: Mapping[Path, Found]) -> tuple[Inve
     lost = [path for path in state.outside if not any(parent in by_location for parent in Path(path).parents)]
     if not lost:
         return ()
-    reason = f"{len(lost)} files of the table lie outside its folder and belong to no table or folder of this estate"
+    reason = (
+        f"{counted(len(lost), 'file of the table lies', 'files of the table lie')} outside its"
+        " folder and belong to no table or folder of this estate"
+    )
     return (gap(state.dataset, GapKind.EXTERNAL_FILES, reason, lost[0]),)

@@ -72,7 +72,7 @@ def azure_location(text: str) -> AzureLocation:
     found = (_WEB if web else _HADOOP).fullmatch(text)
     if found is None:
         raise EstateError(
-            "a place in Azure Storage without the name of its container and account",
+            "an Azure Storage address must name the container and the account",
             where="abfss://…",  # an address may have a signature in it
             todo="write abfss://container@account.dfs.core.windows.net/path",
         )

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pii_tracer.common.open_vocabulary import OpenVocabulary, word
+from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 
 
@@ -245,6 +246,6 @@ class KeySet(Frozen):
     columns: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
 
     def __repr__(self) -> str:
-        return f"KeySet({self.name}, {len(self.values)} values)"
+        return f"KeySet({self.name}, {counted(len(self.values), 'value')})"
 
     __str__ = __repr__

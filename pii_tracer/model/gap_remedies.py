@@ -44,11 +44,11 @@ REMEDIES: Mapping[str, str] = {
     GapKind.REF_SCHEMA: "Drop it, or re-point it to a snapshot with today's schema. A waiver does not free it.",
     GapKind.KEEP_HISTORY: "Correct the name, or take it out (how-to).",
     GapKind.CLONE_READS_FILES: "Make it a table of its own, or drop it; waive it where nobody needs it.",
-    GapKind.TABLE_TEXT: "Its owner takes the value out, by the commands that the gap names.",
+    GapKind.TABLE_TEXT: "Ask the owner to remove the value, with the commands in the gap.",
     GapKind.LEFT_BEHIND: (
-        "The gap names files and the way out; the owner takes it, then plan again. Waived, the run ends with residue."
+        "Ask the owner to do what the gap proposes, then plan again. If you waive it, the run ends with residue."
     ),
-    GapKind.COLUMN_NAMES: "Its owner writes the table again without them, old versions included.",
+    GapKind.COLUMN_NAMES: "Ask the owner to rewrite the table, with old versions, without these column names.",
     GapKind.STREAMING_STATE: (
         "Let the watermark drop it, or start the query with a new checkpoint after the erasure and remove this one."
     ),
@@ -103,7 +103,7 @@ REMEDIES: Mapping[str, str] = {
     GapKind.KAFKA_CLUSTER: "Correct its address and settings, or start it.",
     GapKind.MISSING_TOPIC: "Correct the estate file, or take it out.",
     GapKind.KAFKA_TOPIC: "Give the right to describe it and its settings.",
-    GapKind.FOLLOWER_REPLICAS: "The cluster's owner looks at the brokers' disks, or somebody waives it.",
+    GapKind.FOLLOWER_REPLICAS: "Ask the cluster's owner to check the brokers' disks, or waive the gap.",
     GapKind.LAKEFS_REPOSITORY: "Correct address and rights, as the evidence says.",
     GapKind.LAKEFS_DANGLING: "Set garbage collection rules for the repository, and let the run prepare a collection.",
     GapKind.LAKEFS_STORAGE: "Name `local_root`, or the estate's `s3`. A run under a waiver ends unverified.",
@@ -121,23 +121,27 @@ REMEDIES: Mapping[str, str] = {
     ),
     GapKind.REBUILD_UNPROVED: "Load the lineage of its inputs, or rebuild it by hand.",
     GapKind.VALUE_NOT_CERTAIN: "Let the job write the key beside it (where is the key?).",
-    GapKind.SAME_DIGITS: "Declare it by lineage or the subject's `tables`; waive another thing's number.",
+    GapKind.SAME_DIGITS: (
+        "Load its lineage, or name the table under the subject's `tables`. If another system counts this number,"
+        " waive the gap."
+    ),
     GapKind.SHARED_IDENTIFIER: "Find out whose rows only this value finds; waive it when they are cleared.",
     GapKind.FOREIGN_KEYS: (
         "Name that table under the subject's `tables`, or let the job say which of the two a row is of."
     ),
     GapKind.DECLARED_KEY: "Correct the table's `key` under the subject's `tables`, or take the table out.",
     GapKind.FORMER_VALUE: "Look whose rows hold it; a waiver lets them stay (former values).",
-    GapKind.FORMER_UNREAD: "Make them readable, or waive it where no identifier was changed.",
-    GapKind.KEY_ONLY: "Waive it only where the earlier run verified each place that it names.",
+    GapKind.FORMER_UNREAD: "Make them readable, or waive it if no identifier was changed.",
+    GapKind.KEY_ONLY: "Waive it only if the earlier run verified each place that it names.",
     GapKind.OTHERS_ROWS: (
-        "Their owner clears the value, a key shows that they are the person's, or `not_keys` says that the number"
+        "Ask their owner to clear the value, name a key that shows the person's"
+        " rows, or declare in `not_keys` that the number"
         " is another system's."
     ),
     GapKind.NOT_KEYS: "Correct `not_keys`; where the values alone speak against it, somebody who has looked waives it.",
     GapKind.KEY_OF_SEVERAL: (
         "Name all columns that distinguish persons, as `key: [tenant_id, user_id]`; waive it where the rows are "
-        "one person's. A place that is not searched: its owner erases the rows, or somebody who looked waives it."
+        "one person's. A place that is not searched: ask its owner to erase the rows, or waive it after a check."
     ),
     GapKind.SEVERAL_PERSONS: "Say `row: delete` or `row: keep` of each key column. A waiver does not free it.",
     GapKind.HOLD_UNMATCHED: "Name the dataset as the inventory does.",
@@ -167,5 +171,5 @@ REMEDIES: Mapping[str, str] = {
     GapKind.KEY_REMEMBERED: "Erase these copies: old versions, archives, backups.",
     GapKind.KEY_OPENED: "Declare it under `encrypts`, let its job write the person's key, or drop it.",
     GapKind.PLAIN_CELLS: "Encrypt or erase them and let old versions expire; waive it where they are not the person's.",
-    GapKind.PLAIN_ARCHIVE: "Look into every object, erase where it is plain, then waive it.",
+    GapKind.PLAIN_ARCHIVE: "Check every object, erase the person in unencrypted objects, then waive the gap.",
 }

@@ -28,14 +28,14 @@ SUMMARIES = {
     FindingKind.COPY_WITHOUT_KEY: "A table gets identifiers of persons, and no key finds their rows.",
     FindingKind.MASK_NOT_RECOMPUTABLE: "A mask or hash cannot be computed again, and no key is beside it.",
     FindingKind.RETENTION_CLASS: "A new table with personal data has no retention class that fits it.",
-    FindingKind.LINEAGE_LOST: "A changed statement cannot be followed, so that nobody knows where persons go.",
+    FindingKind.LINEAGE_LOST: "A changed statement cannot be followed, so it is unknown where persons' data goes.",
     FindingKind.KEY_DROPPED: "A table loses the key by which persons were found in it.",
     FindingKind.IDENTIFIER_ADDED: "A table gets a further column with an identifier of persons.",
     FindingKind.IDENTIFIERS_IN_AGGREGATE: "An aggregate keeps identifiers of persons, without their key.",
     FindingKind.PERSONAL_SEED: "A CSV file in the repository has columns of persons.",
     FindingKind.MODEL_REMOVED: "A model of a table with persons is gone, and its table stays.",
     FindingKind.UNREADABLE: "A changed file cannot be read.",
-    FindingKind.NO_SUBJECT: "No table with persons is known, so that nothing can be followed.",
+    FindingKind.NO_SUBJECT: "No table with persons is known, so nothing can be followed.",
     FindingKind.WAIVER: "A waiver comment names nothing that it could accept.",
 }
 """One sentence each, for reports that list rules."""

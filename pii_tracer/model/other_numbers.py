@@ -34,7 +34,7 @@ class NotKeys(Frozen):
     def told(self) -> str:
         """What people read of it."""
         copied = f", copied from {self.copied_from}" if self.copied_from else ""
-        return f"{self.name}{copied}: its numbers are no keys of the person, says {self.owner}: {self.reason}"
+        return f"{self.name}{copied}: its numbers are not keys of the person, says {self.owner}: {self.reason}"
 
 
 NoKeys = dict[str, frozenset[str]]

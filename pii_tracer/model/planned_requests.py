@@ -76,7 +76,7 @@ def unpacked(requests: object) -> object:
 def _columns(text: str, count: int) -> _Columns:
     """The columns, with every date as this module writes it. count: the number of requests that the file names."""
     if type(count) is not int:
-        raise TypeError("the number of requests is no whole number")
+        raise TypeError("the number of requests is not an integer")
     stream = zlib.decompressobj()
     content = stream.decompress(base64.b64decode(text, validate=True), max(1, count) * _MOST_OF_ONE)
     if not stream.eof or stream.unused_data:

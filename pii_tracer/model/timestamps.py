@@ -13,7 +13,7 @@ def _written(value: object) -> object:
     # pydantic takes numbers, and strings of them, for seconds since 1970: `20310331` would be a day of that year
     if isinstance(value, date) or (isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d", value)):
         return value
-    raise ValueError("this is no date: write it as 2026-11-21T10:00:00+05:30, with a time zone")
+    raise ValueError("this is not a date: write it as 2026-11-21T10:00:00+05:30, with a time zone")
 
 
 def _zoned(value: datetime) -> datetime:

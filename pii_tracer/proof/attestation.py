@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.actions import CONFIRMED, Action
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import Strategy
@@ -209,23 +210,30 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     still = {item.request for item in proven.still}
     left_of = {item.subject for item in proven.still}
     if proven.residue or all(request.id in still for request in plan.requests):
-        raise ProofError(f"the person is still in {len(proven.residue)} place(s)", todo="see the verifier's residue")
+        raise ProofError(
+            f"the person is still in {counted(len(proven.residue), 'place')}", todo="see the verifier's residue"
+        )
     if not left_in(records) <= left_of or any(r.subject in left_of and r.id not in still for r in plan.requests):
         raise ProofError("something is left of a person whose request would be attested", todo="see the residue")
     if proven.others.rows_lost or proven.others.changed:
         raise ProofError("rows of other people were lost or changed", todo="see the report, and restore them")
     left = open_steps(plan, records)
     if left:
-        raise ProofError(f"{len(left)} step(s) are open, first {left[0]}", todo="resume the run, then attest")
+        raise ProofError(
+            f"{counted(len(left), 'step is', 'steps are')} open, first {left[0]}", todo="resume the run, then attest"
+        )
     if records[-1].kind is not Kind.RUN_FINISHED or records[-1].facts.get("state") != "complete":
         raise ProofError("the run has not finished", todo="resume the run, then attest")
     blocked = [copy.id for copy in plan.copies if copy.strategy is Strategy.BLOCKED]
     if blocked:
-        raise ProofError(f"{len(blocked)} copies are blocked, first {blocked[0]}", todo="plan them again")
+        raise ProofError(
+            f"{counted(len(blocked), 'copy is', 'copies are')} blocked, first {blocked[0]}", todo="plan them again"
+        )
     unseen = [copy.id for copy in to_be_seen(plan) if copy.id not in proven.clean]
     if unseen:  # whatever the plan's steps were: nobody attests what nobody looked at
         raise ProofError(
-            f"{len(unseen)} copies have no clean verdict, first {unseen[0]}", todo="see the report, plan them again"
+            f"{counted(len(unseen), 'copy has', 'copies have')} no clean verdict, first {unseen[0]}",
+            todo="see the report, plan them again",
         )
     if not plan.complete:
         raise ProofError("the plan is not the whole erasure: it leaves copies out", todo="plan the others, too")
@@ -252,7 +260,8 @@ def _predicate(
         "others": asdict(proven.others),
         "tools": dict(proven.tools),
         "exceptions": [item.model_dump(mode="json") for item in (*_exceptions(plan, records), *proven.exceptions)],
-        "statement": f"not found in scope {scope_digest} ({len(scope)} files) at time {at}{_but(proven.still)}",
+        "statement": f"not found in scope {scope_digest} ({counted(len(scope), 'file')}) at time {at}"
+        + _but(proven.still),
         "timestamp": {"authority": proven.authority},
         "not_proved": [
             *LIMITS,
@@ -265,7 +274,9 @@ def _predicate(
 
 def _but(still: Sequence[OpenRequest]) -> str:
     requests = len({item.request for item in still})
-    return f"; the scope may hold values of {requests} other request(s) of the run, which stay open" if still else ""
+    return (
+        f"; the scope may hold values of {counted(requests, 'other request')} of the run, still open" if still else ""
+    )
 
 
 def _steps(plan: ErasurePlan, records: Sequence[Record]) -> list[dict[str, Any]]:

@@ -93,7 +93,7 @@ def check_position(said: Mapping[str, Any]) -> list[str]:
         else merkle_tree.verify_consistency(size - 1, size, before, root, path)
     )
     if not grown:
-        found.append("the log does not extend the one before: something in it was changed or removed")
+        found.append("the log does not extend the previous one: something in it was changed or removed")
     return found
 
 
@@ -103,9 +103,9 @@ def check_previous(said: Mapping[str, Any], envelope: bytes, before: Mapping[str
     if previous is None:
         return ["an attestation before this one was given, and this one says that it is the first"]
     if digest_of(envelope) != previous["attestation"]:
-        return ["the attestation given is not the one before this one (give that one, or the whole log)"]
+        return ["the attestation given is not the previous one (give that one, or the whole log)"]
     if (before["size"], before["root"]) != (previous["size"], previous["root"]):
-        return ["this attestation has another history of the log than the one before it"]
+        return ["this attestation has another history of the log than the previous one"]
     return []
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from cryptography.x509 import Certificate
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.errors import (
     JournalError,
@@ -177,7 +178,9 @@ class _Check:
         self.expect(known, Check.PLAN, "the attestation is about another request than the plan")
         attested = {step["id"] for step in self.claims["steps"]}
         left = sum(step.id not in attested for step in plan.steps)
-        self.expect(not left, Check.COVERAGE, f"{left} step(s) of the plan are not attested")
+        self.expect(
+            not left, Check.COVERAGE, f"{counted(left, 'step of the plan is', 'steps of the plan are')} not attested"
+        )
         return plan
 
     def _journal(self, data: bytes, plan: ErasurePlan | None) -> tuple[Record, ...]:
@@ -203,7 +206,11 @@ class _Check:
             self.expect(same, Check.JOURNAL, f"the journal says something else of what step {step['id']} did")
         if plan is not None:
             left = open_steps(plan, records)
-            self.expect(not left, Check.JOURNAL, f"{len(left)} step(s) of the plan were never verified")
+            self.expect(
+                not left,
+                Check.JOURNAL,
+                f"{counted(len(left), 'step of the plan was', 'steps of the plan were')} never verified",
+            )
         return tuple(records)
 
     def _leaves(self, lines: list[bytes], data: bytes, plan: ErasurePlan | None) -> None:
@@ -256,7 +263,7 @@ class _Check:
         try:
             opened = dsse.unseal(data, self.given.approvers or ())
         except ReviewError:
-            self.find(Check.APPROVAL, f"{name} is no approval")
+            self.find(Check.APPROVAL, f"{name} is not an approval")
             return
         digests = [subject["digest"] for subject in opened.statement["subject"]]
         of_plan = digests == [{"sha256": self.claims["plan"]["digest"].removeprefix("sha256:")}]
@@ -314,7 +321,7 @@ class _Check:
             first, more = ", ".join(extra[:_NAMED]), len(extra) - _NAMED
             named = first + (f" and {more} more" if more > 0 else "")
             self.find(Check.EXTRA, f"the evidence holds what the attestation does not know: {named}")
-        self.expect(not unlisted, Check.EXTRA, f"{len(unlisted)} folder(s) of the evidence cannot be listed")
+        self.expect(not unlisted, Check.EXTRA, f"{counted(len(unlisted), 'folder')} of the evidence cannot be listed")
 
     def _history(self) -> None:
         said = self.claims["log"]

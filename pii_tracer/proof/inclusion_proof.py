@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import ProofError, ReviewError
@@ -58,7 +59,7 @@ def prove(
         found = [i for i, body in enumerate(bodies) if _is(body, uri, step)]
     if len(found) != 1:
         raise ProofError(
-            f"{len(found)} leaves are about that" if found else "no leaf is about that",
+            f"{counted(len(found), 'leaf is', 'leaves are')} about that" if found else "no leaf is about that",
             todo="name an object with its version (`s3://bucket/key?versionId=…`), a step, or a leaf's number",
         )
     return ObjectProof(
@@ -83,7 +84,7 @@ def verify_object(proof: bytes, attestation: bytes, trusted: Sequence[dsse.Publi
         claimed = opened["predicate"]["merkle"]
         root, size = bytes.fromhex(claimed["root"]), claimed["leaves"]
     except (ValidationError, ValueError, KeyError, TypeError, RecursionError):
-        return (ProofFinding(Check.FORM, "this is no proof of an object"),)
+        return (ProofFinding(Check.FORM, "this is not a proof of an object"),)
     if told.attestation != digest_of(attestation):
         return (ProofFinding(Check.INCLUSION, "the proof is about another attestation"),)
     if told.tree_size != size or not merkle_tree.verify_inclusion(leaf, told.index, size, path, root):
@@ -95,7 +96,7 @@ def _claimed(attestation: bytes) -> dict[str, Any]:
     try:
         claimed = dsse.unseal(attestation, ()).statement["predicate"]["merkle"]
     except (ReviewError, KeyError) as error:
-        raise ProofError("this is no attestation", todo="name the run's attestation.json") from error
+        raise ProofError("this file is not an attestation", todo="name the run's attestation.json") from error
     return dict(claimed)
 
 

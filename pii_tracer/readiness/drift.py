@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.readiness.estate_state import FOR_EVER, Coverage, EstateState, PlaceFacts, Setting, TableFacts
 from pii_tracer.readiness.findings import Finding, FindingKind, Level
 
@@ -48,7 +49,7 @@ def map_jobs(before: EstateState | None, now: EstateState) -> Iterator[Finding]:
 def _table(old: TableFacts, new: TableFacts) -> Iterator[Finding]:
     was, now = dict(old.columns), dict(new.columns)
     if old.coverage in _KNOWN and old.explained and not new.explained:
-        text = f"lineage explained {old.explained} column(s) at the reading before, and explains none now"
+        text = f"lineage explained {counted(old.explained, 'column')} at the previous reading, and explains none now"
         yield _of(new, FindingKind.LINEAGE_LOST, Level.WARNING, text, "find out which source of lineage was lost")
     yield from _new_keys(new, old.keys)
     fresh = sorted(now.keys() - was.keys() - (set(new.keys) - set(old.keys)))

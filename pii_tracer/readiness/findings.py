@@ -59,7 +59,7 @@ SUMMARIES = {
     FindingKind.CHANGED_SETTING: "A setting has changed",
     FindingKind.VERSIONING_ON: "A bucket newly keeps old versions",
     FindingKind.TOO_LATE: "An erasure could not be proved before the deadline",
-    FindingKind.CLOCK_SET_BACK: "The clock is behind the reading before",
+    FindingKind.CLOCK_SET_BACK: "The clock is behind the previous reading",
     FindingKind.CANARY_NOT_IN_SOURCE: "A canary is not in its source",
     FindingKind.CANARY_UNKNOWN_COPY: "A canary was seen where lineage does not lead",
     FindingKind.CANARY_MISSING: "A canary was not seen where lineage leads",

@@ -181,7 +181,7 @@ def assess(given: Given, before: EstateState | None, trend: Sequence[TrendPoint]
     found = [*given.gaps, *drift(before, state), *canary_findings(given.canaries.canaries), *late(answer)]
     since = datetime.fromisoformat(before.at) if before else None
     if since is not None and since > now:
-        text = f"the reading before is of {before.at if before else ''}, which lies ahead of this clock"
+        text = f"the previous reading is dated {before.at if before else ''}, which is after the current time"
         todo = "set the clock right: ages and deadlines of this reading follow it"
         found.append(Finding(FindingKind.CLOCK_SET_BACK, Level.WARNING, given.estate, "(this machine)", text, todo))
     findings = dated(found, before.first_seen if before else {}, now)

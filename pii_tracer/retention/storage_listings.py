@@ -111,7 +111,7 @@ def _source(source: Path | None, walked: Iterable[Item]) -> tuple[Iterable[Item]
     if source.suffix == ".parquet":
         return _guarded(_parquet_listing(source), source), None
     raise EstateError(
-        "this is no inventory that is known", where=str(source), todo="use manifest.json, .csv, .csv.gz or .parquet"
+        "this is not an inventory that is known", where=str(source), todo="use manifest.json, .csv, .csv.gz or .parquet"
     )
 
 
@@ -152,7 +152,9 @@ def _objects_below(root: S3Location, clients: ClientFactory) -> Iterator[Item]:
         for path, size, modified in S3Path.of(root, clients).walk():
             yield Item(path, size, modified, path.endswith("/"))
     except OSError as error:
-        raise EstateError(str(error), todo="check the bucket and what the account may do") from None
+        raise EstateError(
+            str(error), todo="check the bucket and the account's permissions, then run the command again"
+        ) from None
 
 
 def _guarded(items: Iterator[Item], where: Path) -> Iterator[Item]:

@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import ConfigDict, Field, ValidationError
 
 from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Policy
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import NotApproved, ReviewError
@@ -109,7 +110,7 @@ def unsound(predicate: ApprovalPredicate, policy: Policy, *, signed: bool, produ
         return "the approval would be expired already", "give a later date"
     if lives > timedelta(hours=policy.max_approval_hours):
         words = f"the approval is valid for {lives.total_seconds() / 3600:g} hours, and the policy allows"
-        return f"{words} {policy.max_approval_hours} hours at most", "approve again, with fewer `--hours`"
+        return f"{words} {counted(policy.max_approval_hours, 'hour')} at most", "approve again, with fewer `--hours`"
     return None
 
 
@@ -224,7 +225,7 @@ def _signed_by(
 
 def _about(statement: Mapping[str, Any], loaded: LoadedPlan, predicate: ApprovalPredicate) -> None:
     if statement["predicateType"] != PREDICATE_TYPE:
-        raise _no("this statement is no approval of a plan", "run `pii-tracer approve`")
+        raise _no("this statement is not an approval of a plan", "run `pii-tracer approve`")
     digests = [s.get("digest", {}) for s in statement["subject"] if isinstance(s, dict)]
     if digests != [{"sha256": loaded.digest.removeprefix("sha256:")}] or predicate.plan_id != loaded.plan.plan_id:
         raise _no("the approval is for other bytes than this plan file", "review and approve this very file")

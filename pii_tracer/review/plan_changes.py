@@ -116,7 +116,7 @@ def _copies(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
         rows = (one.found.rows if one.found else None, other.found.rows if other.found else None)
         if rows[0] != rows[1]:
             shown = ["unknown" if n is None else f"{n:,}" for n in rows]
-            yield Change(Sign.CHANGED, About.COPY, name, f"{shown[0]} rows of the persons become {shown[1]}", False)
+            yield Change(Sign.CHANGED, About.COPY, name, f"rows of the persons: {shown[0]} becomes {shown[1]}", False)
 
 
 def _holds(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:

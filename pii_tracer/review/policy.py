@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import Policy
 from pii_tracer.model.errors import PolicyDenied
@@ -133,7 +134,7 @@ def _cost(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
 def _persons(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     persons, most = len(given.plan.requests), given.policy.max_persons
     if most is not None and persons > most:
-        yield Level.DENY, f"{persons} persons are more than the policy's {most}", ("requests",)
+        yield Level.DENY, f"the plan is for {counted(persons, 'person')}, the policy's limit is {most}", ("requests",)
 
 
 def _gaps(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
@@ -159,7 +160,11 @@ def _waivers(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     counts = Counter(person(gap.waiver.who) for gap in given.plan.gaps if gap.waiver)
     for who, count in sorted(counts.items()):
         if count > most:
-            yield Level.DENY, f"{who} waived {count} gaps, the policy lets one person waive {most}", ("gaps",)
+            yield (
+                Level.DENY,
+                f"{who} waived {counted(count, 'gap')}, the policy lets one person waive {most}",
+                ("gaps",),
+            )
 
 
 def _unwaivable(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
@@ -180,7 +185,7 @@ def _overrides(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
 
 def _exemptions(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     for index, hold in enumerate(given.plan.holds):
-        at, copies = ("holds", index), f"{len(hold.copies)} copies" if len(hold.copies) != 1 else "1 copy"
+        at, copies = ("holds", index), counted(len(hold.copies), "copy", "copies")
         if hold.until is not None and hold.until <= given.now:
             yield Level.DENY, f"the hold {hold.id} has lapsed; the plan still keeps {copies} for it", at
         else:

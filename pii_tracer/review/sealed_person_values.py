@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import digest_of
@@ -144,7 +145,7 @@ class KeyRing:
         self._sets = {k.name: k for k in key_sets}
 
     def __repr__(self) -> str:
-        return f"KeyRing({len(self._sets)} key sets)"
+        return f"KeyRing({counted(len(self._sets), 'key set')})"
 
     @classmethod
     def open(cls, path: Path, digest: str, key: EstateKey) -> KeyRing:

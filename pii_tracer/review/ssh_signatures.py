@@ -122,7 +122,9 @@ def parse_public(line: str, where: str) -> SshPublicKey:
         if _string(parts[0].encode()) != blob[: 4 + len(parts[0])]:
             raise _Broken
     except (IndexError, binascii.Error, ValueError):
-        raise ReviewError("this is no SSH public key", where=where, todo="use the line of the `.pub` file") from None
+        raise ReviewError(
+            "this is not an SSH public key", where=where, todo="use the line of the `.pub` file"
+        ) from None
     _loaded(blob, where)
     return SshPublicKey(blob)
 
@@ -206,7 +208,7 @@ def unarmoured(text: bytes) -> bytes:
             raise _Broken
         return base64.b64decode("".join(lines[1:-1]), validate=True)
     except (binascii.Error, ValueError):
-        raise ReviewError("this is no SSH signature", todo="make one with `ssh-keygen -Y sign`") from None
+        raise ReviewError("this is not an SSH signature", todo="make one with `ssh-keygen -Y sign`") from None
 
 
 def _to_sign(message: bytes, hash_name: bytes) -> bytes:

@@ -104,7 +104,7 @@ def private_key(pem: bytes, where: str) -> Ed25519PrivateKey:
             "no private key could be read", where=where, todo="make one: openssl genpkey -algorithm ed25519"
         ) from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise ReviewError("this is no Ed25519 key", where=where, todo="use an Ed25519 key")
+        raise ReviewError("this is not an Ed25519 key", where=where, todo="use an Ed25519 key")
     return key
 
 
@@ -118,7 +118,9 @@ def public_key(pem: bytes, where: str) -> Ed25519PublicKey | EllipticCurvePublic
         return key
     if isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1):
         return key
-    raise ReviewError("this is no Ed25519 or P-256 public key", where=where, todo="use the `.pub` file as it was made")
+    raise ReviewError(
+        "this is not an Ed25519 or P-256 public key", where=where, todo="use the `.pub` file as it was made"
+    )
 
 
 def approver_key(data: bytes, where: str) -> PublicKey:

@@ -141,7 +141,7 @@ def _record(line: bytes, seq: int, prev: str, where: str) -> Record:
     if record.seq != seq:
         raise broken(f"the record says it is number {record.seq}")
     if record.prev != prev:
-        raise broken("the record does not follow from the one before it")
+        raise broken("the record does not follow from the previous one")
     return record
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import JournalError
 
 RESTORE = (
@@ -91,7 +92,7 @@ def refuse_lost(journal: Path, end: End | None, records: Sequence[Hashed] | None
     if not records and end.records:
         what = "missing" if records is None else "empty"
         raise JournalError(
-            f"the journal of a run that began is {what}: {end.records} record(s) were written",
+            f"the journal of a run that began is {what}: {counted(end.records, 'record was', 'records were')} written",
             where=where,
             todo=RESTORE,
         )

@@ -7,6 +7,7 @@ from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Hit
 from pii_tracer.scan.value_forms import Patterns
@@ -45,7 +46,10 @@ def search_beside(
     for name, value in tags.items():
         _pair(collector, name, value, TAG)
     if answer.get("MissingMeta"):
-        collector.unread(f"{answer['MissingMeta']} entries of its metadata are not shown by S3")
+        collector.unread(
+            f"{counted(answer['MissingMeta'], 'entry of its metadata is', 'entries of its metadata are')}"
+            " not shown by S3"
+        )
     return collector.hits(), collector.reasons
 
 

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
 from pii_tracer.model.waivers import file_mark
@@ -222,7 +223,7 @@ def with_uploads(verdict: ByteVerdict, uploads: int) -> ByteVerdict:
     """The verdict on a place with unfinished multipart uploads: their bytes cannot be read, so it is not clean."""
     if not uploads:
         return verdict
-    told = f"{verdict.root}: {uploads} unfinished multipart upload(s), whose bytes nobody can read"
+    told = f"{verdict.root}: {counted(uploads, 'unfinished multipart upload')}, whose bytes nobody can read"
     return verdict.model_copy(update={"unverified": (*verdict.unverified, told)})
 
 

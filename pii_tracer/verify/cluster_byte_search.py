@@ -133,7 +133,10 @@ def _prepared(secret: bytes, common: bytes) -> tuple[Look[Any], Patterns]:
     """
     code, key_sets, columns, look = _opened(secret, common)
     if code != scanner_version():
-        raise ScanError("another pii-tracer", todo="install the same one for Spark's Python on every machine")
+        raise ScanError(
+            "a Spark executor runs another version of pii-tracer",
+            todo="install the same one for Spark's Python on every machine",
+        )
     patterns = Patterns(key_sets)
     patterns.key_columns = columns
     return look, patterns
@@ -161,7 +164,7 @@ def _opened(secret: bytes, sealed: bytes) -> Any:
 def _reason(error: Exception) -> str:
     """Why executors cannot, without anything that a value could stand in."""
     told = str(error)
-    if "another pii-tracer" in told or "No module named" in told:
+    if "another version of pii-tracer" in told or "No module named" in told:
         return "their Python has not the same pii-tracer as this one, or not all that it needs"
     if "PYTHON_VERSION_MISMATCH" in told:
         return "their Python has another version than this one"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import (
     WHOLE_NUMBER,
@@ -182,7 +183,8 @@ class Verifier:
         row = mine.agg(f.count(f.lit(1)).alias("rows"), *_sums(_row_hash(mine, kept, state.loose))).collect()[0]
         if row["rows"] != rows:
             raise ScanError(
-                f"{rows - row['rows']} rows in the {state.name} state are found only by columns that would become NULL:"
+                f"{counted(rows - row['rows'], 'row')} in the {state.name} state can be"
+                " found only by columns that would become NULL:"
                 " the owner of the held values would then be unknown",
                 todo="name a column that finds them in the hold, too, then plan again",
             )

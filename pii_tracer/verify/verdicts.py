@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import CopyKind, Frozen, Strategy
 from pii_tracer.model.plan import Copy, ErasurePlan, Examined
 from pii_tracer.scan.hits import Reading
@@ -209,9 +210,10 @@ class Bystanders(Frozen):
         if self.equal and not self.lost:
             return None
         if self.lost or self.missing or not self.added:
-            return f"{self.lost} rows of other people are gone or changed"
+            return f"{counted(self.lost, 'row of other people is', 'rows of other people are')} gone or changed"
         return (
-            f"{self.added} rows of other people more than before the run: somebody wrote meanwhile, and it is unknown"
+            f"{counted(self.added, 'row')} of other people more than before the run:"
+            " somebody wrote meanwhile, and it is unknown"
             " whether the earlier rows are unchanged. Stop the writer, look at what it did, and plan again"
             " (`--source-erased` where the source is done): that run counts from what is there then"
         )

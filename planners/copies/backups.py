@@ -123,7 +123,7 @@ def _empty(backup: Backup, examined: Sequence[Examined]) -> Examined:
         dataset=_dataset(backup),
         table=None,
         carries=Carries.NONE,
-        reason=f"a backup of {inside}; nobody looked into it",
+        reason=f"a backup of {inside}; its contents were not searched",
     )
 
 
@@ -138,7 +138,7 @@ def backup_steps(item: CopyDraft, backup: Backup) -> tuple[Draft, ...]:
         Action.BACKUP_CONFIRM,
         f"{backup.owner}: {backup.act}",
         hazards=("B1",),
-        verification="a trusted person signed that it was done, with the digest of the evidence; nobody looked",
+        verification="a trusted person signed that it was done, with the digest of the evidence; it was not searched",
         backup=backup.name,
         owner=backup.owner,
         act=backup.act,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.model.datasets import (
     BY_ROWS,
@@ -242,14 +243,14 @@ def _stranger(
             id=f"gap-{kind}-{slug(title(state))}",
             dataset=state.dataset,
             kind=kind,
-            reason="the person's values are in here and no lineage says how they came"
+            reason="the dataset contains the person's values, and no lineage shows how they came"
             if names
             else "no lineage leads here and not every file could be decoded",
             evidence=f"found: {names}" if names else "; ".join(seen.unread[:3]) if seen else "not scanned",
         )
         return [gap, *(digits if not names else ())]
     reason = carriage.reason if carriage else "no lineage leads here from the person"
-    reason += f"; all {seen.files} files decoded, none of the person's values found"
+    reason += f"; all its files were decoded ({counted(seen.files, 'file')}), none of the person's values found"
     if seen.weak:
         reason += f" (the same digits are in {', '.join(sorted(seen.weak))}, which lineage does not connect)"
     return [Examined(dataset=state.dataset, table=state.table, carries=Carries.NONE, reason=reason), *digits]

@@ -70,7 +70,9 @@ def unconnected(world: World, origins: Sequence[CopyDraft], examined: Sequence[E
             found.append(_unmatched(stored, unclear))
         elif origin is None:
             carries = next((e.carries for e in examined if e.dataset == states[0].dataset), Carries.NONE)
-            reason = f"{stored.location} is an archive of {known_of(stored.of, examined)}; nobody looked into it"
+            reason = (
+                f"{stored.location} is an archive of {known_of(stored.of, examined)}; its contents were not searched"
+            )
             found.append(Examined(dataset=stored.dataset, table=None, carries=carries, reason=reason))
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.registry import format_names
 from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.model.datasets import (
@@ -71,7 +72,11 @@ def archives(world: World, tables: Iterable[CopyDraft], in_objects: Iterable[Cop
                 "strategy": strategy if objects.delete_whole is None else Strategy.DELETE_ARCHIVES,
                 "reason": (f"a folder in S3: {itself.copy.reason}" if itself else f"snapshots of {objects.of}")
                 + ("" if main else f", replicated to {objects.region}: version deletes do not follow")
-                + (f"; {len(objects.of_others)} version(s) left out, {_BY_MANIFEST}" if objects.of_others else ""),
+                + (
+                    f"; {counted(len(objects.of_others), 'version')} left out, {_BY_MANIFEST}"
+                    if objects.of_others
+                    else ""
+                ),
                 "origin": parent,
             }
         )
@@ -96,7 +101,7 @@ def archives(world: World, tables: Iterable[CopyDraft], in_objects: Iterable[Cop
                     "id": copy.id + "-versions",
                     "kind": CopyKind.OBJECT_VERSION,
                     "strategy": Strategy.DELETE_VERSIONS,
-                    "reason": f"{len(old)} noncurrent versions and delete markers of the archive's objects",
+                    "reason": f"{counted(len(old), 'noncurrent version')} and delete markers of the archive's objects",
                     "origin": copy.id,
                 }
             )
@@ -126,7 +131,10 @@ def left_out(world: World, tables: Iterable[CopyDraft]) -> tuple[Override, ...]:
     """Versions that nobody looks at, on the word of an archive's manifest, for reviewers."""
     tables = tuple(tables)
     found = {
-        f"{objects.location}: {len(objects.of_others)} version(s) are not looked at, {_BY_MANIFEST}"
+        (
+            f"{objects.location}: {counted(len(objects.of_others), 'version is', 'versions are')}"
+            f" not looked at, {_BY_MANIFEST}"
+        )
         for objects in world.inventory.objects
         if objects.of_others and origin_of(objects.of, tables) is not None
     }
@@ -140,9 +148,9 @@ def telling_names(world: World, items: Iterable[CopyDraft]) -> list[Gap]:
             id=f"gap-object_names-{item.copy.id.removeprefix('c-')}",
             dataset=item.copy.dataset,
             kind=GapKind.OBJECT_NAMES,
-            reason=f"the names of {world.named[item.copy.location]} objects in here contain a value of the person, and"
-            " a plan would list them. Copy these objects under other names, delete every version of the old ones, then"
-            " plan again (hazard F2)",
+            reason=f"{counted(world.named[item.copy.location], 'object name contains', 'object names contain')} a value"
+            " of the person, and a plan would list it. Copy these objects under other names, delete every version of"
+            " the old ones, then plan again (hazard F2)",
             evidence=item.copy.location,
         )
         for item in items

@@ -26,7 +26,7 @@ def no_rebuild(state: TableState) -> str | None:
     name = next((c.name for c in state.columns if _INCOMPARABLE in c.type.lower()), None)
     if name is not None:
         return (
-            f"Spark compares no rows with the type of {name} ({_INCOMPARABLE}), so that no rebuild can be shown to lose"
+            f"Spark compares no rows with the type of {name} ({_INCOMPARABLE}), so no rebuild can be shown to lose"
             " nobody's rows. Run its job after the erasure, or let the job write the key"
         )
     return planner_of(state.format).no_rebuild(state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.backups import Backup
 from pii_tracer.model.datasets import Carries, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
@@ -35,10 +36,9 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
             id=f"gap-key_only-{slug(found.subject.name)}",
             dataset=found.source,
             kind=GapKind.KEY_ONLY,
-            reason=f"{_why(found)}; {len(names)} dataset(s) with other values only, and {len(stored)} archive(s),"
-            " topic(s), repositories and backup(s) of such, were not searched for them. "
-            + _way_out(found.keys)
-            + _recased(found.subject.source, recased),
+            reason=f"{_why(found)}; {counted(len(names), 'dataset')} with other values only, and"
+            f" {counted(len(stored), 'copy', 'copies')} of such (archive, topic, repository, backup),"
+            " were not searched for them. " + _way_out(found.keys) + _recased(found.subject.source, recased),
             evidence=", ".join(places[:_NAMED]) + more or found.subject.source,
         )
     ]
@@ -57,20 +57,20 @@ def _by_lost_values(keys: Keys, dataset: DatasetId, carriage: Carriage) -> bool:
 def _way_out(keys: Keys) -> str:
     if keys.unseen:
         return "Make the source readable, then plan again"
-    return "Waive this only where the earlier run verified each of these (its deletion log shows it)"
+    return "Waive this only if the earlier run verified each of these (its deletion log shows it)"
 
 
 def _why(found: Survey) -> str:
     if found.keys.unseen:
-        return f"the rows of {found.subject.source} cannot be read, so that only the key of the request is looked for"
+        return f"the rows of {found.subject.source} cannot be read, so only the request's key is searched for"
     if found.keys.key_only:
         lost = ", ".join(sorted(found.keys.key_only))
         source = found.subject.source
-        return f"no version of {source} knows the person of {lost} any more, so that only the key is looked for"
+        return f"no version of {source} contains the person of {lost}, so only the key is searched for"
     requests = ", ".join(sorted({e.request for e in found.keys.earlier if e.origins}))
     tables = ", ".join(sorted({e.table for e in found.keys.earlier if e.origins}))
     return (
-        f"an earlier run erased what {tables} knew of the person of {requests} (the deletion log shows it), so that"
+        f"an earlier run erased what {tables} knew of the person of {requests} (the deletion log shows it), so"
         " values of then are not looked for"
     )
 

@@ -44,7 +44,7 @@ def _against(item: CopyDraft, looked_at: Collection[DatasetId], world: World) ->
         yield "that reads the table itself"
     unknown = [world.title_of(d) for d in read if d not in looked_at and d != item.copy.dataset]
     if unknown:
-        yield f"that reads {', '.join(unknown[:3])}, which nobody looked at"
+        yield f"that reads {', '.join(unknown[:3])}, which was not searched"
 
 
 def _jobs(item: CopyDraft, world: World) -> list[JobRef]:

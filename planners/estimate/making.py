@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.laws import laws_of
 from pii_tracer.config.windows import weekly
@@ -53,11 +54,14 @@ def _waits(estate: Estate, sums: Sums, at: datetime) -> Iterator[Wait]:
 
     days = estate.retention.pii_days
     if days and any(format_of(Format(name)).keeps_history for name in sums.formats):
-        yield later(f"tables keep old versions for {days} days (`retention.pii_days`)", days=days)
+        yield later(f"tables keep old versions for {counted(days, 'day')} (`retention.pii_days`)", days=days)
     if sums.soft_delete_seconds:
         yield later("object stores keep soft-deleted bytes", seconds=sums.soft_delete_seconds)
     if sums.cold:
-        yield later(f"{sums.cold:,} archived objects are restored", hours=estate.windows.restore_hours)
+        yield later(
+            f"{counted(sums.cold, 'archived object is', 'archived objects are')} restored",
+            hours=estate.windows.restore_hours,
+        )
     if sums.locked_until is not None and sums.locked_until > at:
         yield Wait(reason="object locks in S3 end", until=sums.locked_until)
     for backup in estate.backups:
@@ -75,7 +79,10 @@ def _waits(estate: Estate, sums: Sums, at: datetime) -> Iterator[Wait]:
 
 def _assumptions(asked: Asked) -> Iterator[str]:
     yield f"expected: one person is in {asked.touched:.4g} of every place's files, at least in the largest one"
-    yield f"{asked.persons:,} persons, independently of each other, are in {asked.touched_by_all:.4g} of the files"
+    yield (
+        f"{asked.touched_by_all:.4g} of the files contain any of"
+        f" {counted(asked.persons, 'person')}, independent of each other"
+    )
     yield "low: nobody is found. high: the persons are in every file, old versions and metadata included"
     yield "every table and folder may hold the persons: a plan leaves out those in which its search finds nobody"
     rate, more = f"{asked.rate / MIB:,.1f}", f"{FILE_SECONDS * 1000:g}"

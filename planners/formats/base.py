@@ -168,7 +168,7 @@ def beside_rows(item: CopyDraft, seen: Seen) -> str | None:
     """
     name = seen.file.rpartition("/")[2]
     if name.startswith(".") and name.endswith(".crc"):
-        return "a hidden file that is called a checksum and holds text: its owner removes it"
+        return "a hidden file named like a checksum, which contains text: ask its owner to remove it"
     if item.rebuild_sql or seen.in_rows or PATH in seen.places or not seen.file.endswith(_DATA_FILES):
         return None
     return (

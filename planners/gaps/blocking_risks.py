@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
@@ -82,8 +83,8 @@ def shared_in(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]
                     id=f"gap-shared-{name}-{slug(column)}",
                     dataset=state.dataset,
                     kind=GapKind.SHARED_IDENTIFIER,
-                    reason=f"{shared} value(s) of {trace.origin} belong to other people too, or name nobody"
-                    f" (`unknown`). No row is deleted by them: the person's rows that have no other key than {column}"
+                    reason=f"shared with other people, or naming nobody: {counted(shared, 'value')} of {trace.origin}"
+                    f" (`unknown`). They delete no row. The person's rows that have no other key than {column}"
                     " stay",
                     evidence=f"column {column}, from {trace.origin}",
                 )
@@ -115,7 +116,7 @@ def former_values(found: Survey) -> list[Gap]:
                     id=f"gap-former_value-{slug(found.subject.name)}-{slug(origin)}",
                     dataset=found.source,
                     kind=GapKind.FORMER_VALUE,
-                    reason=f"{number} former value(s) of {origin} belong to somebody else too;"
+                    reason=f"somebody else has {counted(number, 'former value')} of {origin} too;"
                     " it is unknown whose rows hold them",
                     evidence="retained versions of the tables that the subject is known from",
                 )
@@ -141,7 +142,7 @@ def former_unread(found: Survey) -> list[Gap]:
                     dataset=table,
                     kind=GapKind.FORMER_UNREAD,
                     reason=f"{'; '.join(unread.why for unread in mine)}. The person's rows that have only a former"
-                    f" value would stay in {len(ways)} dataset(s)",
+                    f" value would stay in {counted(len(ways), 'dataset')}",
                     evidence=", ".join(sorted(ways)[:5]),
                 )
             )
@@ -161,8 +162,9 @@ def shared_values(found: Survey) -> list[Gap]:
                     id=f"gap-shared-{slug(found.subject.name)}-{slug(origin)}",
                     dataset=found.source,
                     kind=GapKind.SHARED_IDENTIFIER,
-                    reason=f"{number} value(s) of {origin} belong to other people too, or name nobody (`unknown`)."
-                    " Nothing is deleted or searched by them, so that the person's rows and files that have nothing"
+                    reason="shared with other people, or naming nobody (`unknown`):"
+                    f" {counted(number, 'value')} of {origin}."
+                    " Nothing is deleted or searched by them, so the person's rows and files that have nothing"
                     " else stay",
                     evidence=f"rows of {found.subject.source} with other keys",
                 )
@@ -274,7 +276,7 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
                 continue
             if seen and seen.found:
                 kind = GapKind.UNEXPECTED_COPY
-                reason = "the person's values are in a file that belongs to no table: its owner removes it"
+                reason = "the person's values are in a file that belongs to no table: ask its owner to remove it"
         elif kind in _OF_THE_WAY and g.dataset in settled:
             continue
         evidence = world.masked.get(g.evidence, g.evidence)

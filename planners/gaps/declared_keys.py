@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import Match, Strategy
 from pii_tracer.model.gap_kinds import GapKind
@@ -24,9 +25,9 @@ def rows_of_others(state: TableState, item: CopyDraft, seen: Evidence | None) ->
         _gap(
             state,
             column,
-            f"{sum(one.rows for one in ones)} row(s) would be deleted that"
+            f"{counted(sum(one.rows for one in ones), 'row')} would be deleted that"
             f" {' or '.join(sorted(one.by for one in ones))} alone finds. In {column} they have a value that the"
-            " persons do not have in the source, so that they may be another person's",
+            " persons do not have in the source, so they may be another person's",
             "a family has one phone, and two systems count from one. Let the job write the key, or correct the"
             " table's key or rows, then plan again. Where the rows are the persons' own (a former address), waive this",
         )

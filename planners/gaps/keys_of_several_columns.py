@@ -31,9 +31,10 @@ def not_compared_place(found: Survey, what: str, place: str, dataset: DatasetId 
             id=f"gap-{GapKind.KEY_OF_SEVERAL}-{slug(found.subject.name)}-{slug(place)}",
             dataset=dataset,
             kind=GapKind.KEY_OF_SEVERAL,
-            reason=f"{what} {place} is searched for the persons' identifiers, and not for {found.subject.key}: nothing"
-            " there is compared with several columns. What is found by this key alone stays. Its owner erases it, or a"
-            " named person who looked waives this",
+            reason=f"{what} {place} is searched for the persons' identifiers, but not for the composite key"
+            f" {found.subject.key}. Rows found only by this key stay. Ask its"
+            " owner to erase them, or let a named person"
+            " waive this gap after a check",
             evidence=f"the key of `{found.subject.name}` has several columns",
         )
     ]

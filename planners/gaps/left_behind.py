@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import BY_ROWS, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
@@ -48,7 +49,8 @@ def _gap(item: CopyDraft, ways: dict[str, str]) -> Gap:
     return gap_of(
         item,
         GapKind.LEFT_BEHIND,
-        f"{len(files)} file(s) hold the persons where no step writes or removes anything: {remedies}; then plan again."
+        f"no step rewrites or removes {counted(len(files), 'file')} with data"
+        f" of the persons: {remedies}; then plan again."
         " If this is waived, the run ends with residue there",
         ", ".join(files[:_NAMED]) + more,
     )

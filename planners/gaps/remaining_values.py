@@ -19,15 +19,15 @@ from planners.step_drafts import CopyDraft, slug
 
 _WAIVED = "; or it is waived, and the run ends with residue"
 _TODO = (
-    "their owner clears the value in these rows before the run (they are other people's: nothing here changes them)."
-    " Or, if the rows are the persons', the estate file or the jobs' lineage names a key of theirs in them"
+    "ask their owner to clear the value in these rows before the run (they"
+    " are other people's: nothing here changes them)."
+    " Or, if the rows are the persons', name a key of theirs in them, in the estate file or by the jobs' lineage"
 )
 _OFFERED = {
-    "other_keys": ". Or, only if the column names a second person of the same kind, the estate file names it under"
-    " `other_keys`, which empties it in these rows. Never do that for a number that another system counts: it would"
-    " harm its rows",
+    "other_keys": ". Or, only if the column names a second person of the same kind, name it under"
+    " `other_keys`, which sets it to NULL in these rows. Do not name numbers of another system: that damages its rows",
     "not_keys": "; or, where the column holds another system's numbers (most of them are not keys of the source),"
-    " its owner declares that under `not_keys`",
+    " declare them under `not_keys`",
 }
 
 
@@ -105,7 +105,7 @@ def _again(item: CopyDraft, column: str, origin: str) -> Gap:
         reason=f"it holds the persons in {column}, which is filled from {origin}, where rows with them stay: a rebuild"
         " writes them again",
         evidence=f"solve it for {origin} and plan again: that also solves it here. If that column holds another"
-        f" system's numbers, its owner declares that under `not_keys`{_WAIVED}",
+        f" system's numbers, declare them under `not_keys`{_WAIVED}",
     )
 
 
@@ -152,6 +152,6 @@ def _gap(item: CopyDraft, told: OthersRows) -> Gap:
         id=f"gap-{GapKind.OTHERS_ROWS}-{slug(item.copy.id.removeprefix('c-'))}-{slug(told.column)}",
         dataset=item.copy.dataset,
         kind=GapKind.OTHERS_ROWS,
-        reason=f"{rows} {those} them in {told.column}: the plan finds rows by {keys}, so that {stays}",
+        reason=f"{rows} {those} them in {told.column}: the plan finds rows by {keys}, so {stays}",
         evidence=_TODO + (_OFFERED[told.offers] if told.offers else "") + _WAIVED,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import (
@@ -163,7 +164,7 @@ def same_digits(found: Survey, world: World, state: TableState) -> list[Gap]:
             id=f"gap-{GapKind.SAME_DIGITS}-{slug(title(state))}",
             dataset=state.dataset,
             kind=GapKind.SAME_DIGITS,
-            reason=f"the digits of the person's key are in here, and no lineage says what they are: {places}",
+            reason=f"the dataset contains the digits of the person's key, and no lineage shows what they are: {places}",
             evidence=_TODO,
         )
     ]
@@ -194,9 +195,11 @@ def called_by_values(found: Survey, world: World) -> list[Gap]:
                     id=f"gap-{GapKind.COLUMN_NAMES}-{slug(title(state))}",
                     dataset=state.dataset,
                     kind=GapKind.COLUMN_NAMES,
-                    reason=f"{number} column(s) or fields in here have a value of the person as their name, and no step"
-                    " changes the name of a column",
-                    evidence="its owner writes it again without them, old versions included, then plan again",
+                    reason=f"{counted(number, 'column or field name contains', 'column or field names contain')}"
+                    " a value of the person. No step renames columns",
+                    evidence=(
+                        "ask the owner to rewrite the table, with old versions, without these names; then plan again"
+                    ),
                 )
             )
     return gaps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
@@ -52,10 +53,11 @@ def _together(found: Survey, beside: tuple[str, ...]) -> tuple[str, ...]:
 
 def _why(found: Survey, request: str, same: SameKey, beside: tuple[str, ...]) -> str:
     source = found.subject.source
-    rows = f"{same.rows} rows of {source} have the key of {request}"
+    rows = f"the key of {request} is in {counted(same.rows, 'row')} of {source}"
     if same.persons > 1:
         return (
-            f"{rows} and look like {same.persons} persons: nothing that they have in {', '.join(same.columns)} connects"
+            f"{rows}, which look like {counted(same.persons, 'person')}: nothing that"
+            f" they have in {', '.join(same.columns)} connects"
             " them (as it would if one person had changed one of several identifiers)"
         )
     return (

@@ -51,9 +51,9 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
         or state is None
         or match is None
     ):
-        return "no row of the person can be changed by itself in here"
+        return "no row of the person can be changed by itself in this dataset"
     if item.copy.mentions:
-        return "a row in here can name several persons, and is not held for one of them alone"
+        return "a row of this dataset can name several persons, and is not held for one of them alone"
     if any(term.beside for term in match.terms):
         return "its rows are found by a key of several columns, and no step keeps columns of such a row"
     if why := planner_of(state.format).no_mask(state):

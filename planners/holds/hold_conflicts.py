@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import CopyKind
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
@@ -29,7 +30,7 @@ def dangers(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world: Worl
         yield gap_of(
             item,
             GapKind.HOLD_EXPIRES,
-            f"the system itself removes this {days.days} days after it was written, before the hold ends",
+            f"the system itself removes this {counted(days.days, 'day')} after it was written, before the hold ends",
             "retention.ms of the topic" if item.topic else "bucket lifecycle; Object Lock would keep them",
         )
 
@@ -65,7 +66,9 @@ def _refills(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world: Wor
         yield gap_of(
             item,
             GapKind.HOLD_REFILLS,
-            f"the person stays in here, and jobs read it into {len(fed)} copies that are erased: they may come back"
+            "the person stays in this dataset, and jobs copy its rows into"
+            f" {counted(len(fed), 'copy that is', 'copies that are')}"
+            " erased: they may come back"
             " with the next run",
             "jobs into " + _names(fed),
         )
@@ -99,7 +102,7 @@ def locked(items: Sequence[CopyDraft], held: Held) -> Iterable[Gap]:
                 item,
                 GapKind.S3_LEGAL_HOLD,
                 "S3 refuses to delete versions under a legal hold until its owner releases it",
-                f"{len(under)} version(s) of {item.objects.location}; declare a hold, or have it released",
+                f"{counted(len(under), 'version')} of {item.objects.location}; declare a hold, or have it released",
             )
 
 

@@ -177,7 +177,7 @@ def _unmatched(hold: Hold, name: str, why: str) -> Gap:
         id=f"gap-hold_unmatched-{slug(hold.id)}-{slug(name)}",
         dataset=None,
         kind=GapKind.HOLD_UNMATCHED,
-        reason=f"the hold {hold.id} names {name}, and {why}: what it means to keep may be erased",
+        reason=f"the hold {hold.id} names {name}, and {why}: data that it should keep may be erased",
         evidence=cited(hold),
     )
 
@@ -210,7 +210,7 @@ def _still_readable(items: Sequence[CopyDraft], held: Held) -> None:
         if item.copy.strategy is Strategy.DESTROY_KEY and item.copy.id not in held.exempt:
             key = item.copy.facts["key_copy"]
             if key in held.exempt:
-                held.blocked.setdefault(item.copy.id, f"its key in {key.removeprefix('c-')} is held, so that it stays")
+                held.blocked.setdefault(item.copy.id, f"its key in {key.removeprefix('c-')} is held, so it stays")
             elif key in held.blocked:
                 held.blocked.setdefault(item.copy.id, f"its key in {key.removeprefix('c-')} cannot be destroyed")
             elif kept := _kept_with_key(key, items, held):

@@ -60,7 +60,7 @@ def unreadable_steps(item: CopyDraft) -> tuple[Draft, ...]:
     steps = StepWriter.of_table(item.copy, "shred")
     steps.add(
         Action.KEY_TRY_TO_READ,
-        "the ciphertext stays, so that its unreadability is shown by trying",
+        "the ciphertext stays, so its unreadability is shown by trying",
         hazards=("X1",),
         verification="the key table has no key of the person, and everybody else's cells open",
         irreversible=False,

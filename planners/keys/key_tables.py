@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.backups import Backup
 from pii_tracer.config.keys import Encrypted, KeyTable, KmsWrapping
 from pii_tracer.lake.inventory import TableState
@@ -147,13 +148,14 @@ class _Case:
             gaps.append(self._gap(GapKind.KEY_KMS_STATE, state, why))
         if known.shared:
             why = (
-                f"{known.shared} key(s) of the person are in other people's rows, too: the cells of these rows would"
+                f"{counted(known.shared, 'key of the person is', 'keys of the person are')} in other"
+                " people's rows, too: the cells of these rows would"
                 " still open"
             )
             gaps.append(self._gap(GapKind.KEY_SHARED, state, why))
         if known.shared_kms:
             why = (
-                f"{known.shared_kms} KMS key(s) are not the person's alone, or named by an alias: they are not deleted"
+                f"{counted(known.shared_kms, 'KMS key')} not deleted, because shared with others, or named by an alias"
             )
             gaps.append(self._gap(GapKind.KEY_KMS_SHARED, state, why))
         return gaps
@@ -366,6 +368,6 @@ def _told(key: KmsKey) -> str:
     if key.deletion_date is not None:
         parts.append(f"until {key.deletion_date:%Y-%m-%d}")
     if key.grants:
-        parts.append(f"{key.grants} grant(s)")
+        parts.append(counted(key.grants, "grant"))
     parts += [f"replica {_told(replica)}" for replica in key.replicas]
     return ", ".join(parts)

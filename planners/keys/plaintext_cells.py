@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.keys.key_facts import PlainCells
 from pii_tracer.model.datasets import Strategy
@@ -19,8 +20,8 @@ def plain_beside(state: TableState, known: Sequence[PlainCells]) -> list[Gap]:
     """A gap where a dataset has values that are no cells, or files that do not tell. known: as planning saw it."""
     gaps = []
     for one in (k for k in known if k.location == state.location):
-        told = [f"{number} value(s) in {column} are not encrypted cells" for column, number in one.cells]
-        told += [f"{one.files} file(s) could not be searched for that"] if one.files else []
+        told = [f"not encrypted: {counted(number, 'value')} in {column}" for column, number in one.cells]
+        told += [f"{counted(one.files, 'file')} could not be searched for that"] if one.files else []
         reason = (
             f"of rows that are not known to be other people's, old versions included: {'; '.join(told)}. What is plain"
             " stays readable when the key is gone. Encrypt or erase it and let its old versions expire, then plan"

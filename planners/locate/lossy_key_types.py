@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
@@ -79,9 +80,9 @@ def blanks(found: Survey, state: TableState, item: CopyDraft, seen: Evidence | N
             id=f"gap-blanks-{slug(title(state))}-{slug(p.column)}-{slug(p.key_set)}",
             dataset=state.dataset,
             kind=GapKind.VALUE_NOT_CERTAIN,
-            reason=f"in {p.rows} row(s) of the persons {p.column} has blanks behind the value, as a column of type CHAR"
-            " adds them: no step compares such values, and the rows stay",
-            evidence="their owner takes the blanks away, then plan again; or waive it by name",
+            reason=f"in {counted(p.rows, 'row')} of the persons {p.column} has blanks behind the value,"
+            " as a column of type CHAR adds them: no step compares such values, and the rows stay",
+            evidence="ask their owner to remove the blanks, then plan again; or waive the gap by name",
         )
         for p in sorted(_padded(found, seen), key=lambda p: (p.column, p.key_set))
     ]

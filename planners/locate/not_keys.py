@@ -50,7 +50,7 @@ def contradicted(found: Survey, state: TableState | None, told: NotKeys) -> str 
         return "the table has no such column"
     kind = next(c.type for c in state.columns if c.name == column).lower()
     if not kind.startswith(_WHOLE):
-        return f"a column of the type {kind} is no single number"
+        return f"a column of the type {kind} is not a single number"
     carriage = found.carriages.get(state.dataset)
     if carriage is not None and held(carriage.columns, column):
         return "lineage shows that identifiers of the person go into it"
@@ -117,6 +117,6 @@ def not_taken(found: Survey, told: NotKeys, dataset: DatasetId | None, why: str)
         id=f"gap-{GapKind.NOT_KEYS}-{slug(found.subject.name)}-{slug(name)}",
         dataset=dataset,
         kind=GapKind.NOT_KEYS,
-        reason=f"the estate file says that the numbers in {name} are no keys of a {found.subject.name}, and {why}",
+        reason=f"the estate file says that the numbers in {name} are not keys of a {found.subject.name}, and {why}",
         evidence=f"`not_keys` of `{found.subject.name}` in the estate file, owner {told.owner}",
     )

@@ -140,7 +140,7 @@ def _cause(expression: str, *, known: bool) -> str | None:
     names = {_name(node) for node in tree.find_all(exp.Func)}
     cut = names & _CUTS
     if known:
-        cuts = f"it is cut ({', '.join(sorted(cut))}), so that other persons can have the same value"
+        cuts = f"it is cut ({', '.join(sorted(cut))}), so other persons can have the same value"
         return cuts if cut else None
     if names & _RANDOM:
         return "it uses a random value"

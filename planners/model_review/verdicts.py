@@ -132,7 +132,8 @@ def _of_table(place: _Place, before: Holding | None, now: Holding) -> Iterator[R
         yield place.finding(
             FindingKind.MASK_NOT_RECOMPUTABLE,
             Severity.ERROR,
-            f"Nobody can compute {listed(hidden)} of {place.dataset.name} for a given person ({why}), and no column has"
+            f"It is impossible to compute {listed(hidden)} of {place.dataset.name}"
+            f" for a given person ({why}), and no column has"
             f" the key {place.key}.",
             f"Write {place.key} beside it, or use a hash with a fixed salt, such as sha2(concat('salt', x), 256).",
             hidden,
@@ -142,7 +143,7 @@ def _of_table(place: _Place, before: Holding | None, now: Holding) -> Iterator[R
             FindingKind.IDENTIFIERS_IN_AGGREGATE,
             Severity.ERROR if place.appended else Severity.WARNING,
             f"An aggregate keeps {listed(aggregated)} in {place.dataset.name}, where no row is one person's."
-            + (" Its rows are only added, so that a rebuild does not take them out." if place.appended else ""),
+            + (" Its rows are only added, so a rebuild does not take them out." if place.appended else ""),
             "Count them instead, or group by the key, or rebuild the table as a whole each time.",
             aggregated,
         )
@@ -220,7 +221,7 @@ def statement_findings(both: Comparison) -> Iterator[ReviewFinding]:
             file=part.file,
             line=shown[0].line,
             table=part.name,
-            message=f"Nobody can say where persons go in {part.name}: {shown[0].reason}{more}."
+            message=f"It is unknown where persons' data goes in {part.name}: {shown[0].reason}{more}."
             + (" It was so before." if judged else ""),
             todo=_next(part, shown[0].reason),
             because=() if changed else both.because_part(part),

@@ -115,6 +115,6 @@ def _nobody(estate: Estate | None) -> ReviewFinding:
         file="",
         line=1,
         table="",
-        message=f"Nobody was followed: {why}.",
+        message=f"No person was followed: {why}.",
         todo="Give --estate with the subjects, and --lineage with their graph, or the columns of the sources.",
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from heapq import heappop, heappush
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.batches import Batches
 from pii_tracer.config.windows import weekly
 
@@ -128,7 +129,10 @@ class _Queue:
             had = max(timedelta(), one.due - one.received)
             return f"a batch takes {_days(takes)} days, and the law gave {_days(had)} from its receipt"
         if first + takes <= one.due:
-            return f"every batch that ends in time is full: {rule.persons:,} persons who are due as early, or earlier"
+            return (
+                f"every batch that ends in time is full: {counted(rule.persons, 'person')}"
+                " who are due as early, or earlier"
+            )
         if one.not_before and rule.begin(one.received) + takes <= one.due:
             return f"its notice ran until {one.not_before:%Y-%m-%d %H:%M} UTC: no batch after it ends in time"
         return f"the first batch after it came in begins on {first:%Y-%m-%d %H:%M} UTC, and ends after the deadline"

@@ -82,7 +82,7 @@ def _citation(request: Request, rules: Rules) -> str:
 def _due(request: Request, rules: Rules, as_of: datetime) -> datetime:
     try:
         if request.extended is not None and request.extended > as_of:
-            raise NotExtended("it lies in the future")
+            raise NotExtended("its date is in the future")
         return rules.due(request.received, request.extended)
     except NotExtended as refused:
         raise PlanError(
@@ -95,7 +95,7 @@ def _due(request: Request, rules: Rules, as_of: datetime) -> datetime:
 def _not_before(request: Request, rules: Rules, as_of: datetime) -> datetime | None:
     if request.noticed is not None and request.noticed > as_of:
         raise PlanError(
-            "the notice to the person lies in the future",
+            "the date of the notice to the person is in the future",
             where=f"request {request.id}",
             todo="correct `noticed`: the waiting time begins with it",
         )

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.windows import WEEKDAYS, weekly
@@ -219,10 +220,10 @@ def _notes(
     late = sorted({d.copy for d in drafts if d.copy and finished[d.id] > deadline})
     if late:
         worst = max(drafts, key=lambda d: (waits[d.id], d.id))
-        ends = "1 copy ends" if len(late) == 1 else f"{len(late)} copies end"
+        ends = counted(len(late), "copy ends", "copies end")
         what = "its retention" if worst.retained else "a window or restore"
         notes.append(
-            f"cannot be met: {ends} after the deadline; the longest wait is {waits[worst.id] // 86400} days,"
+            f"cannot be met: {ends} after the deadline; the longest wait is {counted(waits[worst.id] // 86400, 'day')},"
             f" {what}, at {(worst.copy or worst.id).removeprefix('c-')}: shorten it, or plan with"
             " `--retention immediate` and a reason"
         )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Prices
 from planners.schedule.step_costs import cost
 from planners.schedule.step_dates import Dated, writes
@@ -64,7 +65,7 @@ def _first(drafts: Sequence[Draft]) -> list[Draft]:
 def told(made: Spread, budget: float, currency: str) -> tuple[str, ...]:
     """The notes for the schedule."""
     weeks = len(made.weeks)
-    copies = "1 copy is" if len(made.begins) == 1 else f"{len(made.begins)} copies are"
+    copies = counted(len(made.begins), "copy is", "copies are")
     notes = [f"{copies} spread over {weeks} week{'s' if weeks != 1 else ''}, for at most {budget:g} {currency} a week"]
     over = [spent for spent in made.weeks.values() if spent > budget]
     if over:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import Carries
 from pii_tracer.model.gap_kinds import GapKind
@@ -15,7 +16,10 @@ def streaming_state(state: TableState, seen: Evidence | None) -> Gap | Examined:
     """A gap where the person is in the state, or where that cannot be told: no statement deletes a row of it."""
     same_digits = seen is not None and STATE in seen.weak  # elsewhere in a checkpoint, digits are settings and times
     if seen and not (seen.strong or same_digits or seen.unread):
-        reason = f"a streaming query's checkpoint; all {seen.files} files decoded, none of the person's values found"
+        reason = (
+            f"a streaming query's checkpoint; all its files were decoded ({counted(seen.files, 'file')}),"
+            " none of the person's values found"
+        )
         return Examined(dataset=state.dataset, table=None, carries=Carries.NONE, reason=reason)
     found = ", ".join(sorted(seen.strong)) if seen else ""
     same = "the same digits are in its rows" if same_digits else ""

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import Carries
 from pii_tracer.model.key_location import (
     Held,
@@ -63,7 +64,7 @@ def print_witnesses(one: Whereabouts) -> None:
 def _headline(found: SubjectWhereabouts) -> Text:
     counts = Counter(one.carries for one in found.datasets[1:])
     parts = [f"{counts[carries]} {wording.CARRIES[carries]}" for carries in Carries if counts[carries]]
-    many = wording.counted(len(found.datasets) - 1, "dataset")
+    many = counted(len(found.datasets) - 1, "dataset")
     return Text.assemble(
         (visible(found.subject), "bold"),
         visible(f": known from {found.source} by {found.key}; {many} downstream"),
@@ -128,5 +129,5 @@ def _sizes(one: Whereabouts) -> str:
     sizes = one.groups
     if sizes is None:
         return "how small its groups are was not measured"
-    alone = f"{sizes.alone:,} of {sizes.groups:,} groups hold one person only"
-    return f"smallest group {wording.counted(sizes.smallest, 'person')}, {alone}" if sizes.groups else "no groups"
+    alone = f"groups of one person only: {sizes.alone:,} of {sizes.groups:,}"
+    return f"smallest group {counted(sizes.smallest, 'person')}, {alone}" if sizes.groups else "no groups"

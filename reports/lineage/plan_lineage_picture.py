@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import Carries, CopyKind
-from reports import wording
 from reports.lineage.layered_drawing import (
     Arc,
     Layout,
@@ -119,10 +119,10 @@ def _node(row: CopyRow, beyond: dict[str, list[str]], made: Layout, heights: dic
     copy = row.copy
     hanging = beyond.get(copy.id, [])
     kinds = ", ".join(dict.fromkeys(hanging))
-    rows = f" · {wording.counted(row.rows, 'row')}" if row.rows is not None else ""
+    rows = f" · {counted(row.rows, 'row')}" if row.rows is not None else ""
     tip = (
         f"{row.number}. {row.name} ({row.kind}, {copy.format}): carries {row.carries}; {row.strategy}{rows};"
-        f" {wording.counted(len(row.steps), 'step')}, {row.irreversible} irreversible"
+        f" {counted(len(row.steps), 'step')}, {row.irreversible} irreversible"
     )
     return Node(
         id=copy.id,

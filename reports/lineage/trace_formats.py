@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lineage.graph.edges import Edge, LineageGap, Subtype
 from pii_tracer.lineage.graph.trace import Link, Trace
 from pii_tracer.model.datasets import DatasetId
@@ -66,9 +67,12 @@ class _Tree:
             self._below(root, "", 0)
         missing = len(self.made.links) - (TEXT_LINKS - self.left)
         if missing:
-            self.lines += ["", f"… and {missing:,} further links: `--format json` has all of them"]
+            self.lines += ["", f"… and {counted(missing, 'further link')}: `--format json` has all of them"]
         if self.made.left_out:
-            self.lines += ["", f"… and {self.made.left_out:,} datasets further away: `--format json` has all of them"]
+            self.lines += [
+                "",
+                f"… and {counted(self.made.left_out, 'dataset')} further away: `--format json` has all of them",
+            ]
         return self.lines
 
     def _below(self, here: DatasetId, indent: str, depth: int) -> None:
@@ -211,9 +215,11 @@ def as_mermaid(made: Trace) -> str:
     ids = _numbered(links, made.start)
     lines = ["flowchart LR"]
     if missing > 0:
-        lines.append(f"  %% {missing} further links are left out: Mermaid draws {MERMAID_LINKS}; dot and json have all")
+        lines.append(
+            f"  %% left out: {counted(missing, 'further link')}: Mermaid draws {MERMAID_LINKS}; dot and json have all"
+        )
     if made.left_out:
-        lines.append(f"  %% {made.left_out} datasets further away are left out; dot and json have all")
+        lines.append(f"  %% left out: {counted(made.left_out, 'dataset')} further away; dot and json have all")
     lines += [f'  {name}["{_quoted(str(dataset))}"]' for dataset, name in ids.items()]
     lines += [f'  {ids[k.source]} -->|"{_label(k)}"| {ids[k.target]}' for k in links]
     return "\n".join(lines)

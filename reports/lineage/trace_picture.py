@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import networkx as nx
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lineage.graph.trace import Trace
 from pii_tracer.model.datasets import DatasetId
-from reports import wording
 from reports.lineage.layered_drawing import Arc, lay_out, shorten
 
 _HEIGHT = 42
@@ -64,7 +64,7 @@ def picture(trace: Trace, names: Mapping[DatasetId, str]) -> Picture:
     nodes = tuple(
         Node(
             name=shorten(said[group][0], _LETTERS),
-            facts=said[group][1] or (f"{wording.counted(into[group], 'value edge')} in" if into[group] else ""),
+            facts=said[group][1] or (f"{counted(into[group], 'value edge')} in" if into[group] else ""),
             tip=said[group][2],
             tone=_tone(trace, items),
             x=made.x[group],
@@ -75,7 +75,7 @@ def picture(trace: Trace, names: Mapping[DatasetId, str]) -> Picture:
     arcs = tuple(
         Arc(
             p.path,
-            f"{said[p.source][0]} → {said[p.target][0]}: {wording.counted(columns[p.source, p.target], 'value edge')}",
+            f"{said[p.source][0]} → {said[p.target][0]}: {counted(columns[p.source, p.target], 'value edge')}",
         )
         for p in made.paths
     )
@@ -88,7 +88,7 @@ def _said(group: str, items: list[DatasetId], names: Mapping[DatasetId, str]) ->
     if len(items) == 1:
         return names[items[0]], "", str(items[0])
     some = ", ".join(names[d] for d in items[:12]) + (" …" if len(items) > 12 else "")
-    return f"{len(items)} datasets", group, some
+    return counted(len(items), "dataset"), group, some
 
 
 def _tone(trace: Trace, items: list[DatasetId]) -> str:
@@ -119,7 +119,7 @@ def _groups(trace: Trace) -> dict[DatasetId, str]:
         if len(items) > broad:
             kept = sorted(items, key=lambda d: (-weight[d], d))[: broad - 1]
             for dataset in set(items) - set(kept):
-                groups[dataset] = f"{wording.counted(step, 'step')} away"
+                groups[dataset] = f"{counted(step, 'step')} away"
     return groups
 
 

@@ -40,7 +40,7 @@ def render_markdown(review: ModelReview, *, budget: int = BUDGET) -> str:
 
 def _followed(review: ModelReview) -> str:
     if not review.subjects:
-        return "Nobody was followed."
+        return "No person was followed."
     said = [
         f"{markdown(s.name)} from {markdown_code(s.source)} by {markdown_code(s.key)}"
         + (" (guessed from names)" if s.guessed else "")

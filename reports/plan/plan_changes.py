@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.review.plan_changes import Change, Sign
-from reports import wording
 from reports.escape import markdown, markdown_code, visible
 from reports.lineage.layered_drawing import shorten
 
@@ -38,7 +38,7 @@ def render_changes_markdown(found: Sequence[Change], old: str, new: str, *, budg
     if not found:
         return f"{head}\n\n{NOTHING.capitalize()}.\n"
     look = sum(item.look for item in found)
-    head += f"\n\n**{wording.counted(len(found), 'change')}, {look:,} to look at**"
+    head += f"\n\n**{counted(len(found), 'change')}, {look:,} to look at**"
     cut = "- *… and {more:,} more: `pii-tracer diff` lists them.*"
     room = budget - len(head.encode()) - len(cut) - 20
     lines: list[str] = []

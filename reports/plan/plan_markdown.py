@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.plan import ErasurePlan, Gap, Step
 from reports import wording
@@ -65,7 +66,7 @@ def render_plan_markdown(
     head += blocking
     head += _listed("Left out, not erased", [f"- {_name(str(gap.dataset))}" for gap in view.left_out], above)
     head += _listed("Kept, not erased", _kept(view), above)
-    title = f"Cannot be undone: {plan.totals.irreversible:,} of {wording.counted(plan.totals.steps, 'step')}"
+    title = f"Cannot be undone: {plan.totals.irreversible:,} of {counted(plan.totals.steps, 'step')}"
     head += _listed(title, _acts(view), above)
     head += _listed("Gaps waived", [_gap(gap, view) for gap in view.waived_gaps], above)
     head += _listed("Done by people, who confirm it", [_task(task) for task in view.tasks], above)
@@ -143,7 +144,7 @@ def _blocking(view: PlanView, room: int) -> list[str]:
     if spare < 0:
         kinds = sorted(Counter(gap.kind for gap in gaps).items())
         lines = [f"- **{count:,}** × {_text(kind)}" for kind, count in kinds]
-        return [_GAPS, "\n".join([*lines, "", f"*{len(gaps):,} gaps in all: `pii-tracer show` names each.*"])]
+        return [_GAPS, "\n".join([*lines, "", f"*{counted(len(gaps), 'gap')} in all: `pii-tracer show` names each.*"])]
     shortened = False
     for index, gap in enumerate(gaps):
         whole = _gap(gap, view)
@@ -258,7 +259,7 @@ def _details(view: PlanView, room: int) -> list[str]:
         if _bytes(block) + 2 > room:
             left = len(view.rows) - index
             blocks.append(
-                f"*Details of {wording.counted(left, 'copy', 'copies')} are left out here for length:"
+                f"*Details of {counted(left, 'copy', 'copies')} are left out here for length:"
                 " `pii-tracer show` lists them.*"
             )
             break
@@ -270,7 +271,7 @@ def _details(view: PlanView, room: int) -> list[str]:
 def _detail(row: CopyRow) -> str:
     copy = row.copy
     summary = (
-        f"{row.number or '↳'} {_name(row.name)} · {row.kind} · {wording.counted(len(row.steps), 'step')},"
+        f"{row.number or '↳'} {_name(row.name)} · {row.kind} · {counted(len(row.steps), 'step')},"
         f" {row.irreversible} irreversible"
     )
     columns = ", ".join(f"{_name(column.name)} ({_text(column.category)})" for column in copy.columns)
@@ -305,7 +306,7 @@ def _examined(view: PlanView, room: int) -> list[str]:
     ]
     if not lines:
         return []
-    count = wording.counted(len(lines), "dataset")
+    count = counted(len(lines), "dataset")
     inside = "\n".join(_fitting(lines, room - 100))
     return [f"<details><summary>Examined, no copy: {count}</summary>\n\n{inside}\n\n</details>"]
 

@@ -11,6 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.plan import ErasurePlan, Gap
 from reports import wording
 from reports.escape import visible
@@ -57,7 +58,7 @@ def render_plan(plan: ErasurePlan, *, width: int, plan_file: str, options: Seque
             _section("Kept, not erased", [*(_kept(item) for item in view.kept), _line(view.recheck, "yellow")])
         )
     if view.acts:
-        title = f"Cannot be undone: {plan.totals.irreversible:,} of {wording.counted(plan.totals.steps, 'step')}"
+        title = f"Cannot be undone: {plan.totals.irreversible:,} of {counted(plan.totals.steps, 'step')}"
         parts.append(_section(title, [_acts(view, shown=_NAMES_SHOWN if width >= _WIDE else 2)]))
     if view.waived_gaps:
         parts.append(_section("Gaps waived", [_gap(gap, view) for gap in view.waived_gaps]))
@@ -94,7 +95,7 @@ def _verdict(view: PlanView, width: int) -> RenderableType:
         if request.not_before:
             lines.append(_line(f"nothing begins before {wording.minute(request.not_before)}: a notice runs", "dim"))
     if more := len(plan.requests[_MOST_REQUESTS:]):
-        lines.append(_line(f"{more:,} more requests; the HTML report lists them", "dim"))
+        lines.append(_line(f"{counted(more, 'more request')}; the HTML report lists them", "dim"))
     title = Text(f"Erasure plan {visible(plan.plan_id)} · {visible(plan.estate)}")
     return Panel(Group(*lines), title=title, title_align="left", border_style=colour, box=box.ROUNDED, padding=(0, 2))
 

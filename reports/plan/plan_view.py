@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import count as counting
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.actions import CONFIRMED, Action
 from pii_tracer.model.gap_kinds import GapKind
@@ -174,9 +175,9 @@ class PlanView:
         left = len(self.left_out)
         gaps = counted_gaps(totals.gaps - left, totals.waived)
         return (
-            wording.counted(totals.copies, "copy", "copies"),
+            counted(totals.copies, "copy", "copies"),
             f"{totals.beyond:,} beyond",
-            wording.counted(totals.steps, "step"),
+            counted(totals.steps, "step"),
             f"{totals.irreversible:,} irreversible",
             gaps,
             *((f"{left:,} left out",) if left else ()),
@@ -344,4 +345,4 @@ def _kept(hold: PlannedHold, rows: Sequence[CopyRow]) -> Kept:
 
 def counted_gaps(gaps: int, waived: int) -> str:
     """`0 gaps`, `3 gaps (2 waived)`."""
-    return wording.counted(gaps, "gap") + (f" ({waived:,} waived)" if waived else "")
+    return counted(gaps, "gap") + (f" ({waived:,} waived)" if waived else "")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pii_tracer.common.plurals import counted as many
 from pii_tracer.readiness.canaries import Arrival
 from pii_tracer.readiness.findings import Finding, Level
 from pii_tracer.readiness.reading import Readiness, counted
 from reports.escape import visible
-from reports.wording import counted as many
 from reports.wording import day, number
 
 MOST = 50
@@ -45,14 +45,14 @@ def _lines(found: Readiness) -> Iterator[str]:
         counts = ", ".join(f"{canary.count(a)} {a.value}" for a in Arrival if canary.count(a))
         yield f"canary {canary.name}: {counts or 'nowhere'}" + ("" if canary.in_source else "; not in its source")
     if not found.canaries.canaries:
-        yield "canaries: none declared, so that this part of the score is 0"
+        yield "canaries: none declared, so this part of the score is 0"
     if found.canaries.not_looked_at:
         yield f"not searched for canaries: {', '.join(found.canaries.not_looked_at)}"
     yield f"cost: left out; {found.cost}"
     for finding in found.findings[:MOST]:
         yield from _finding(finding)
     if len(found.findings) > MOST:
-        yield f"{number(len(found.findings) - MOST)} more findings: `--format json` has all of them"
+        yield f"{many(len(found.findings) - MOST, 'more finding')}: `--format json` has all of them"
 
 
 def provable_line(found: Readiness) -> str:

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from pii_tracer.common.plurals import counted
 from reports import wording
 from reports.escape import visible
 from reports.run.run_views import (
@@ -42,7 +43,7 @@ HEADLINES = {
     RunState.RESIDUE: "Residue found: the persons are still readable in the places named",
     RunState.PARTIAL: "Partial: some steps have not run or have failed; the run can be resumed",
     RunState.WAITING: "Waiting: the rest can only run later",
-    RunState.BLOCKED: "Blocked: a hold, a lock or a drift keeps the rest from running",
+    RunState.BLOCKED: "Blocked: a hold, a lock or a change since planning stops the remaining steps",
 }
 
 
@@ -55,7 +56,7 @@ def run_headline(run: RunView) -> tuple[str, str]:
     if run.residue or run.state is RunState.RESIDUE or any(copy.state is CopyState.RESIDUE for copy in run.copies):
         return HEADLINES[RunState.RESIDUE], "bad"
     if run.left_out and run.state is RunState.PARTIAL and run.erased + run.exempt == len(run.counted):
-        left = wording.counted(len(run.left_out), "copy was", "copies were")
+        left = counted(len(run.left_out), "copy was", "copies were")
         return f"Done as planned, and not the whole erasure: {left} left out", "warn"
     if run.state is not RunState.COMPLETE:
         return HEADLINES[run.state], "warn"
@@ -73,8 +74,8 @@ def run_headline(run: RunView) -> tuple[str, str]:
 def attested_but(asked: int, still: Sequence[str]) -> str:
     """`Attested: 999 of 1,000 requests; 1 stays open: R-7`. asked: requests of the plan."""
     more = f" and {len(still) - _NAMED:,} more" if len(still) > _NAMED else ""
-    stay = f"{len(still):,} {'stays' if len(still) == 1 else 'stay'} open: {', '.join(still[:_NAMED])}{more}"
-    return f"Attested: {asked - len(still):,} of {wording.counted(asked, 'request')}; {stay}"
+    stay = f"{counted(len(still), 'stays', 'stay')} open: {', '.join(still[:_NAMED])}{more}"
+    return f"Attested: {asked - len(still):,} of {counted(asked, 'request')}; {stay}"
 
 
 def print_closing(run: RunView, console: Console) -> None:
@@ -155,7 +156,7 @@ def _change(before: Holding, after: Holding | None, *, files: bool) -> Text:
 
 def closing_line(run: RunView) -> str:
     """`19/19 copies erased · residue 0 · bystander rows lost 0`; what is not verified is said, not left out."""
-    parts = [f"{run.erased}/{len(run.counted)} copies erased"]
+    parts = [f"{run.erased}/{counted(len(run.counted), 'copy', 'copies')} erased"]
     if run.confirmed:
         parts.append(f"{run.confirmed} confirmed by a person")
     if run.exempt:
@@ -169,8 +170,8 @@ def _sum(run: RunView) -> RenderableType:
     colour = _COLOURS[tone]
     line = Text(closing_line(run), style=f"bold {colour}")
     rest = Text(
-        f"{wording.counted(run.rows_erased, 'row')} erased in {wording.span(run.finished - run.started)}"
-        + (f" · {wording.counted(len(run.beyond), 'copy', 'copies')} beyond" if run.beyond else ""),
+        f"{counted(run.rows_erased, 'row')} erased in {wording.span(run.finished - run.started)}"
+        + (f" · {counted(len(run.beyond), 'copy', 'copies')} beyond" if run.beyond else ""),
         style="dim",
     )
     lines: list[RenderableType] = [line, rest]

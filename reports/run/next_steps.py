@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from reports.wording import counted
+from pii_tracer.common.plurals import counted
 
 
 def next_steps(result: Mapping[str, Any], state: str | None = None) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pii_tracer.common.plurals import counted
+
 MOST_READINGS = 90
 """The newest readings that are drawn: a quarter of a year of mornings."""
 _WIDTH, _HEIGHT = 720, 90
@@ -28,5 +30,5 @@ def trend_line(scores: Sequence[int]) -> TrendLine | None:
         return None
     step = _WIDTH / (len(drawn) - 1)
     points = " ".join(f"{n * step:.1f},{_HEIGHT * (1 - score / 100):.1f}" for n, score in enumerate(drawn))
-    words = f"Score of {len(drawn)} readings: {drawn[0]} at first, {drawn[-1]} now, lowest {min(drawn)}"
+    words = f"Score of {counted(len(drawn), 'reading')}: {drawn[0]} at first, {drawn[-1]} now, lowest {min(drawn)}"
     return TrendLine(_WIDTH, _HEIGHT, points, words, len(scores) - len(drawn))

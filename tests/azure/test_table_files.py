@@ -44,7 +44,7 @@ def test_directories_are_listed_and_removed_only_when_they_are_empty(azure: Blob
     assert ((folder / "day=1").is_file(), (folder / "day=1").is_dir()) == (False, True)
     with pytest.raises(Absent):
         shop.store.live_version("a/day=1")
-    with pytest.raises(RunError, match="1 of 2 objects were not deleted: DirectoryIsNotEmpty"):
+    with pytest.raises(RunError, match="1 of 2 objects could not be deleted: DirectoryIsNotEmpty"):
         ObjectFiles(folder).remove_folders([f"{STORE}/a/mail={MAIL}/", f"{STORE}/a/day=1/"])
     left = sorted(name for name, blob in shop.container.blobs.items() if blob.current)
     assert left == ["a", "a/day=1", "a/day=1/two.parquet"]
@@ -82,7 +82,7 @@ def test_everything_old_below_a_table_goes_and_nothing_beside_it(azure: BlobServ
     assert (run.seen().ok, run.probe()) == (False, Progress.PARTIAL)
     held = shop.blob("a/two.parquet").past[0]
     held.legal_hold = True
-    with pytest.raises(PartlyDone, match=r"1 old version\(s\) were not deleted: BlobImmutableDueToLegalHold"):
+    with pytest.raises(PartlyDone, match=r"1 old version was not deleted: BlobImmutableDueToLegalHold"):
         run.outcome()
     held.legal_hold = False
     run.run()

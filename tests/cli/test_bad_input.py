@@ -75,7 +75,7 @@ CASES = [
         "hold to a number",
         "pii-tracer.yaml",
         f"{ESTATE}holds:\n{HOLD.format(id='H', until=20310331)}",
-        "no date: write it as",
+        "not a date: write it as",
     ),
     ("empty key", "request.yaml", REQUEST.replace("'1'", "''"), "subject.key"),
     ("unknown law", "request.yaml", REQUEST.replace("GDPR", "LEX"), "law of the request is not known"),

@@ -67,7 +67,7 @@ def test_the_table_says_at_one_look_where_the_key_is(
     assert "h = SHA2(LOWER(email), 256) email (pseudonymous)" in lines
     assert "prod.tops key*" in lines
     assert "prod.orders: joined back to prod.users, which knows whose row it is" in lines
-    assert "smallest group 1 person, 1 of 2 groups hold one person only" in " ".join(lines)
+    assert "smallest group 1 person, groups of one person only: 1 of 2" in " ".join(lines)
     assert "a row can name several people (top)" in " ".join(lines)
     assert max(len(line) for line in shown.splitlines()) <= 100
     assert "a@x.example" not in shown

@@ -20,7 +20,7 @@ def test_all_is_made_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert init(tmp_path) == ExitCode.DONE
     made = {name: (tmp_path / name).read_bytes() for name in NAMES}
     assert init(tmp_path) == ExitCode.USAGE
-    assert "all is already here" in capsys.readouterr().err
+    assert "already exist; nothing was written" in capsys.readouterr().err
     assert {name: (tmp_path / name).read_bytes() for name in NAMES} == made
 
 

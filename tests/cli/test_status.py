@@ -97,7 +97,7 @@ def test_a_state_folder_that_is_none_is_an_error_in_words(
     state.touch() if kind == "file" else state.symlink_to(state if kind == "circle" else tmp_path / "gone")
     for words in (["status"], ["resume"], ["recheck"]):
         assert run([*words, "--state", str(state)]) == ExitCode.USAGE
-        assert "the state folder is no folder" in capsys.readouterr().err
+        assert "the state folder is not a folder" in capsys.readouterr().err
     assert run(["status", "--state", str(tmp_path / "none")]) == 0
 
 

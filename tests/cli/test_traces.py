@@ -113,7 +113,7 @@ def test_nothing_began_by_the_journal_and_something_did(ended: Ended, place: str
         ended.refuse(ended.cut(0))
     refuse_gone(ended.folder, consumed=False)
     ended.folder.journal.unlink()
-    with pytest.raises(JournalError, match="journal of a run that began is missing"):
+    with pytest.raises(JournalError, match="its journal is missing"):
         refuse_gone(ended.folder, consumed=False)
 
 
@@ -146,5 +146,5 @@ def test_the_run_is_not_begun_anew_when_its_journal_and_its_end_are_gone(
         assert called(tmp_path, "apply", str(file)) == ExitCode.ERROR
     else:
         assert run(["resume", folder.path.name, "--state", str(state)]) == ExitCode.ERROR
-    assert "the journal of a run that began is missing: its approval is used up" in capsys.readouterr().err
+    assert "the run has started, but its journal is missing: its approval is used up" in capsys.readouterr().err
     assert not folder.journal.exists()

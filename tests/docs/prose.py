@@ -10,6 +10,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,9 @@ LISTED = {
 _LISTED = re.compile(rf"\b({'|'.join(map(re.escape, LISTED))})\b", re.IGNORECASE)
 _END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[)\"'*_”]*\s+")
 _SQL = re.compile(r"\b(SELECT|CREATE|INSERT|MERGE|DELETE FROM|ALTER|CALL)\b")
+_PLURAL = re.compile(
+    r" (?!was\b|is\b|has\b|his\b|its\b|this\b|of\b)([a-z_-]+ )?(?!was\b|is\b|has\b|its\b|this\b)[a-z_-]+s\b"
+)
 _ITEM = re.compile(r"\s*(?:[-*+]|(\d+)[.)])\s+")
 
 
@@ -124,6 +128,38 @@ def of_module(path: Path) -> list[str]:
             for block in re.split(r"\n\s*\n|\n(?=\s*[-*] )", text):
                 found += [s for s in sentences(" ".join(plain(block).split())) if words(s) >= 2]
     return found
+
+
+def fixed_plurals(path: Path) -> list[str]:
+    """Messages that count in the plural whatever the number: `f"{len(files)} files"`, `f"{n:,} rows"`, `"file(s)"`."""
+    found = []
+    for node in _messages(ast.parse(path.read_text(encoding="utf-8"))):
+        text = _text(node) or ""
+        if re.search(r"\w\(s\)(?!\w|://)", text):
+            found.append(text)
+        parts = node.values if isinstance(node, ast.JoinedStr) else []
+        for value, after in pairwise(parts):
+            if _is_count(value) and isinstance(after, ast.Constant) and _PLURAL.match(str(after.value)):
+                found.append(text)
+    return found
+
+
+def _is_count(part: ast.expr) -> bool:
+    """A length, a sum, or a number written with its thousands apart, as one word of an f-string."""
+    if not isinstance(part, ast.FormattedValue):
+        return False
+    call = isinstance(part.value, ast.Call) and ast.unparse(part.value.func) in ("len", "sum", "number")
+    return call or (part.format_spec is not None and _text(part.format_spec) == ",")
+
+
+def _messages(node: ast.AST) -> Iterator[ast.AST]:
+    """The literals below a node, docstrings left out."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Expr) and _text(child.value) is not None and not _is_command(node):
+            continue
+        if _text(child) is not None:
+            yield child
+        yield from _messages(child)
 
 
 def of_template(path: Path) -> list[str]:

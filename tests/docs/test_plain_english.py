@@ -15,6 +15,32 @@ def test_every_sentence_is_short_and_in_everyday_words() -> None:
     assert prose.faults() == [], "shorten the sentence, or use the word that prose.LISTED proposes"
 
 
+def test_no_message_counts_in_the_plural_whatever_the_number() -> None:
+    found = {path.relative_to(prose.ROOT).as_posix(): prose.fixed_plurals(path) for path in prose.modules()}
+    assert {path: texts for path, texts in found.items() if texts} == {}, "write it with pii_tracer.common.plurals"
+
+
+@pytest.mark.parametrize(
+    ("code", "seen"),
+    [
+        ('f"{len(x)} files are left"', True),
+        ('f"{len(x)} old files"', True),
+        ('f"{n:,} rows"', True),
+        ('f"{n} row(s)"', True),
+        ('"the file(s) of the table"', True),
+        ('{"a": [f"{sum(x)} files"]}', True),
+        ('f"{len(x)} of {len(y)} could not be read"', False),
+        ("f\"{counted(len(x), 'file is', 'files are')} left\"", False),
+        ('"http(s)://HOST"', False),
+        ('def f():\n    """Some file(s)."""', False),
+    ],
+)
+def test_a_fixed_plural_is_seen(code: str, seen: bool, tmp_path: Path) -> None:
+    module = tmp_path / "m.py"
+    module.write_text(f"{code}\n" if code.startswith("def") else f"x = {code}\n")
+    assert bool(prose.fixed_plurals(module)) == seen
+
+
 @pytest.mark.parametrize(
     ("page", "faults"),
     [

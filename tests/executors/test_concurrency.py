@@ -84,7 +84,7 @@ def test_iceberg_delete_beside_an_append(
             assert race.statements == 2
         else:
             assert race.statements == 1
-            assert executor.verify(step, steps.copy).findings == ("1 rows of the person are left",)
+            assert executor.verify(step, steps.copy).findings == ("1 row of the person is left",)
         executor.run(step, steps.copy)
         assert executor.verify(step, steps.copy).ok
     assert spark.table(str(steps.table)).count() == 38

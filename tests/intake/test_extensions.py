@@ -65,7 +65,7 @@ def test_the_longer_time_goes_into_the_plan_and_is_seen(settings: Settings, caps
         ("CLUB", 31, 0.5, "the person has to be informed between"),  # after the first time ended
         ("CLUB", 3, 4, "the person has to be informed between"),  # before the request came in
         ("STRICT", 3, 1, "the law has no longer time"),
-        ("CLUB", 3, -1, "lies in the future"),
+        ("CLUB", 3, -1, "is in the future"),
     ],
 )
 def test_a_deadline_stays_that_the_law_does_not_extend(

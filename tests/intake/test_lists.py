@@ -84,7 +84,7 @@ def test_a_person_who_asks_again_has_one_request_with_both_receipts(settings: Se
         ('REQ-5,"4417700102,GDPR,{day},user', "quotes"),
         ("REQ-5," + "9" * 70_000 + ",GDPR,{day},user", "longer than"),
         ("REQ-5," + "9" * 2_000 + ",GDPR,{day},user", "longer than"),
-        ("REQ-5,4417\ufffd,GDPR,{day},user", "no text"),
+        ("REQ-5,4417\ufffd,GDPR,{day},user", "not text"),
     ],
 )
 def test_a_wrong_row_is_named_and_the_others_are_taken(settings: Settings, row: str, reason: str) -> None:

@@ -67,8 +67,8 @@ def test_a_notice_that_nobody_gave_is_not_taken(settings: Settings) -> None:
     done = took(settings, rows, given={})
     assert {one.line: one.reason for one in done.refusals} == {
         2: "the law wants the person informed 48 hours before, and `noticed` does not say when",
-        3: "`noticed` lies in the future: the waiting time begins with it",
-        4: "`noticed` is no time with a time zone, as 2026-11-21T10:00:00+05:30 is",
+        3: "`noticed` is in the future: the waiting time begins with it",
+        4: "`noticed` is not a time with a time zone, as 2026-11-21T10:00:00+05:30 is",
         6: "`ground` is none of request, inactivity",
     }
     assert [one.id for one in opened(settings).requests()] == ["R-4"]  # the GDPR wants no notice

@@ -134,7 +134,7 @@ def test_who_ends_a_planned_request_stops_its_plan(
     words = ["--approver", "asha", "--role", "dpo", "--reason", "r", "--unsigned"]
     assert called(settings, "approve", str(out), *words) == ExitCode.DONE
     assert called(settings, "requests", word, "R-1", *SAID) == ExitCode.DONE
-    assert "1 others of it wait" in capsys.readouterr().out
+    assert "1 other request waits" in capsys.readouterr().out
     ended = "withdrawn" if word == "withdraw" else "refused"
     assert states(settings) == {"R-1": ended, "R-2": "received"}
     assert called(settings, "apply", str(out)) == ExitCode.ERROR
@@ -268,7 +268,7 @@ def test_what_came_in_after_the_run_began_is_not_answered_by_it(settings: Settin
     ("outcome", "state", "reason"),
     [
         ({"proved": False, "residue": [1, 2]}, "carried_over", "left in 2 places"),
-        ({"proved": False, "unverified": [1]}, "carried_over", "1 places could not be verified"),
+        ({"proved": False, "unverified": [1]}, "carried_over", "1 place could not be verified"),
         ({"proved": False}, "carried_over", "could not be attested"),
         ({"proved": False, "done": False, "state": "waiting"}, "planned", "its run is waiting"),
         ({"proved": False, "done": False, "state": "partial"}, "planned", "its run is partial"),

@@ -102,7 +102,7 @@ def test_encodings_that_the_scan_does_not_read_are_refused(encoding: str) -> Non
 
 
 def test_only_csv_has_an_encoding() -> None:
-    with pytest.raises(ValidationError, match="for tables of the format csv"):
+    with pytest.raises(ValidationError, match="applies only to CSV tables"):
         DeclaredTable(name="x", format=Format.JSON, location="w", encoding=TextEncoding.ISO_8859_1)
 
 

@@ -84,7 +84,9 @@ def test_files_beyond_the_estate_are_not_read(tmp_path: Path) -> None:
     file.symlink_to(away)
     told: list[str] = []
     assert read(estate(), tmp_path, "uid", told=told) == []
-    assert told == [f"1 of 2 versions of {place} are there and were not read: the path lies outside the estate's roots"]
+    assert told == [
+        f"1 of 2 versions of {place} exist, but could not be read: the path lies outside the estate's roots"
+    ]
 
 
 def mails(found: list[dict[str, list[Any]]]) -> set[tuple[Any, Any]]:
@@ -138,7 +140,7 @@ def test_versions_without_the_key_tell_nobody(tmp_path: Path) -> None:
     found = read(estate(core=SQL), tmp_path, "uid", "name", told=told)
     assert {uid for version in found for uid in version["uid"]} <= {None}, "the same numbers may be other people's"
     assert len(told) == 1
-    assert "1 of 3 versions of core.prod.people are there and were not read: they have no uid" in told[0]
+    assert "1 of 3 versions of core.prod.people exist, but could not be read: they have no uid" in told[0]
 
 
 def upserted(base: Path) -> tuple[Any, list[str]]:
@@ -160,7 +162,7 @@ def test_equality_deletes_are_there_and_not_read(tmp_path: Path) -> None:
     told: list[str] = []
     read(estate(core=SQL), tmp_path, "uid", "name", told=told)
     (said,) = told
-    assert "versions of core.prod.people are there and were not read: the iceberg table cannot be read" in said
+    assert "versions of core.prod.people exist, but could not be read: the iceberg table cannot be read" in said
 
 
 def test_versions_with_equality_deletes_whose_files_are_gone(tmp_path: Path) -> None:
@@ -208,4 +210,4 @@ def test_former_rows_of_hudi_tables_are_not_read(tmp_path: Path) -> None:
     for commits in (1, 2):
         state = hudi.model_copy(update={"versions": commits})
         assert list(read_former(state, sought, paths, told.append, told.append)) == []
-    assert told == ["2 commits of s.people are on its timeline, and former rows of Hudi tables are not read"]
+    assert told == ["s.people has 2 commits on its timeline, and former rows of Hudi tables are not read"]

@@ -149,7 +149,7 @@ def test_a_long_chain_is_continued_and_a_large_graph_says_what_is_left_out():
         line.endswith("(continued below)") for line in lines
     )
     mermaid = as_mermaid(trace(chain, ds("/d0000"), "down"))
-    assert "%% 1000 further links are left out" in mermaid
+    assert "%% left out: 1,000 further links" in mermaid
     assert mermaid.count("-->") == 500
     assert as_dot(trace(chain, ds("/d0000"), "down")).count(" -> ") == 1500
 
@@ -184,5 +184,5 @@ def test_of_a_large_estate_the_nearest_is_read_and_the_rest_counted(direction: A
         assert made.left_out == 35
         assert made.gaps == (far,), "a gap is told, however far away"
         assert "… and 35 datasets further away" in as_text(made)
-        assert "%% 35 datasets further away are left out" in as_mermaid(made)
+        assert "%% left out: 35 datasets further away" in as_mermaid(made)
         assert trace(chain, start, direction, column).left_out == 0

@@ -63,7 +63,7 @@ def test_a_shallow_clone_says_what_it_lacks(shop: Repo, tmp_path: Path) -> None:
             ["git", "clone", "-q", "--depth", "1", "-b", "side", f"file://{shop.root}", tmp_path / "c"], check=True
         )
         clone = Repo(tmp_path / "c")
-        with pytest.raises(UsageError, match="no such commit") as refused:
+        with pytest.raises(UsageError, match="does not contain this commit") as refused:
             clone.review("main")
         assert "fetch-depth: 0" in str(refused.value)
         clone.git("fetch", "-q", "--depth", "1", "origin", "main:main")

@@ -161,7 +161,7 @@ def test_it_names_the_stores_that_may_hold_what_they_do_not_list(tmp_path: Path)
         ({"residue": ["/lake/c1/a"]}, "still in 1 place"),
         ({"scope": []}, "nothing was looked at"),
         ({"approvals": []}, "no approval"),
-        ({"clean": ()}, "1 copies have no clean verdict, first c1"),
+        ({"clean": ()}, "1 copy has no clean verdict, first c1"),
         ({"journal": b""}, "torn or of another plan"),
         ({"others": Others(compared=2, rows_lost=1)}, "other people"),
         ({"others": Others(compared=2, changed=1)}, "other people"),

@@ -221,8 +221,8 @@ def test_a_trail_shows_each_version_and_the_formats_own_deletes_are_its_upkeep(
     records = [*own, *(one(bucket, name, str(version), "REQ1", AT) for name, version in versions)]
     report = check_trail(evidence, trail(tmp_path, records), keys_json(RSA_KEY))
     assert report.findings == ()
-    assert any("2 deletion(s) below tables of the plan" in note for note in report.notes)
-    assert any("below 1 place(s) where a table format removes files" in note for note in report.notes)
+    assert any("2 deletions below tables of the plan" in note for note in report.notes)
+    assert any("below 1 place where a table format removes files" in note for note in report.notes)
 
 
 def test_a_version_without_a_record_is_found(erasure: Erasure, tmp_path: Path) -> None:

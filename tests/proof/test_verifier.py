@@ -240,7 +240,7 @@ def claims_without_form(proof: Proof) -> None:
     [
         (plan_of_other_bytes, Check.PLAN, "the plan has other bytes"),
         (another_request, Check.PLAN, "the attestation is about another request than the plan"),
-        (step_not_attested, Check.COVERAGE, "1 step(s) of the plan are not attested"),
+        (step_not_attested, Check.COVERAGE, "1 step of the plan is not attested"),
         (journal_that_is_torn, Check.JOURNAL, "the journal does not end where the attestation says"),
         (journal_of_another_head, Check.JOURNAL, "the journal does not end where the attestation says"),
         (journal_of_another_length, Check.JOURNAL, "the journal does not end where the attestation says"),
@@ -261,7 +261,7 @@ def claims_without_form(proof: Proof) -> None:
         (empty_scope, Check.SCOPE, "the scope is empty: nothing was looked at"),
         (no_approval, Check.APPROVAL, "nobody approved"),
         (approval_of_other_bytes, Check.APPROVAL, "approvals/000.json has other bytes than attested"),
-        (approval_that_is_none, Check.APPROVAL, "approvals/000.json is no approval"),
+        (approval_that_is_none, Check.APPROVAL, "approvals/000.json is not an approval"),
         (approval_of_another_plan, Check.APPROVAL, "approvals/000.json approves something else"),
         (approval_of_another_kind, Check.APPROVAL, "approvals/000.json approves something else"),
         (approval_by_somebody_else, Check.APPROVAL, "approvals/000.json is not signed by a known approver"),
@@ -295,8 +295,8 @@ def test_a_step_that_was_never_verified_is_neither_attested(proof: Proof) -> Non
         leaf | {"record": new[leaf["record"]]} if leaf.get("record") in new else leaf for leaf in proof.leaves()
     )
     assert proof.findings() == [
-        (Check.COVERAGE, "1 step(s) of the plan are not attested"),
-        (Check.JOURNAL, "1 step(s) of the plan were never verified"),
+        (Check.COVERAGE, "1 step of the plan is not attested"),
+        (Check.JOURNAL, "1 step of the plan was never verified"),
     ]
 
 

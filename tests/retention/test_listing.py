@@ -151,7 +151,7 @@ def test_a_folder_that_may_not_be_listed_is_refused(open_folder: Path) -> None:
         ("x.csv", b"path,size\n/a,1\n", "no column length, modificationTime"),
         ("x.csv", b"path,length,isDir,modificationTime\n/a,secret,false,1\n", "cannot be read: ValueError"),
         ("x.parquet", b"PAR1", "cannot be read"),
-        ("x.txt", b"", "no inventory that is known"),
+        ("x.txt", b"", "not an inventory that is known"),
         ("manifest.json", b"{}", "none of S3 Inventory"),
     ],
 )

@@ -95,7 +95,7 @@ CASES: list[tuple[ErasurePlan, ErasurePlan, str]] = [
     (
         OLD,
         plan(copies=[copy("c1", found=Found(files_scanned=1, files_with_person=1, rows=1200, bytes=1))]),
-        "  ~ copy c1: unknown rows of the persons become 1,200",
+        "  ~ copy c1: rows of the persons: unknown becomes 1,200",
     ),
     (OLD, plan(gaps=[gap()]), "! + gap g1: opened: why"),
     (OLD, plan(gaps=[gap(WAIVER)]), "! + gap g1: opened: why (waived by Asha: small)"),

@@ -290,7 +290,7 @@ def test_a_date_of_the_trusted_approvers_that_is_none_is_refused(tmp_path: Path,
 
 @pytest.mark.parametrize("until", [20270101, "20270101", 1.7e9])
 def test_a_waiver_until_a_number_is_refused(until: object) -> None:
-    with pytest.raises(ValidationError, match="no date"):
+    with pytest.raises(ValidationError, match="not a date"):
         Waiver.model_validate({"who": "a", "why": "b", "until": until})
 
 
@@ -485,7 +485,7 @@ def test_what_drift_means_is_said() -> None:
     hard, soft = (DriftItem("c1", "snapshot", "/lake/c1", "1", "2", hard) for hard in (True, False))
     assert drift_verdict([]) == "no drift"
     assert "the plan can be applied as it is" in drift_verdict([soft, soft])
-    assert drift_verdict([hard, soft]) == "2 difference(s), 1 of which stop a run: make a new plan"
+    assert drift_verdict([hard, soft]) == "2 differences, 1 of which stops a run: make a new plan"
 
 
 def test_the_drift_command_knows_the_writers_and_exits_by_what_stops_a_run(

@@ -72,7 +72,7 @@ class FakeExecutor:
             raise RunError("the engine said no", where=step.id)
         if step.id in self.partly:
             self.world.half.add(step.id)
-            raise PartlyDone("1 of 3 object(s) were not treated", {"treated": 2}, where=step.id, todo="mend it")
+            raise PartlyDone("1 of 3 objects were not treated", {"treated": 2}, where=step.id, todo="mend it")
         until = self.waits.get(step.id)
         if until and self.clock() < until:
             self.world.half.add(step.id)

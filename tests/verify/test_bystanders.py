@@ -26,7 +26,7 @@ BEFORE = rows(("current", 8, "1:2"), ("tag t", 3, "5:6"))
         pytest.param(
             rows(("current", 8, "3:4"), ("tag t", 3, "5:6")), "0 rows of other people are gone or", id="other"
         ),
-        pytest.param(rows(("current", 7, "3:4"), ("tag t", 9, "7:8")), "1 rows of other people are gone", id="fewer"),
+        pytest.param(rows(("current", 7, "3:4"), ("tag t", 9, "7:8")), "1 row of other people is gone", id="fewer"),
         pytest.param(rows(("current", 9, "3:4")), "3 rows of other people are gone", id="a tag is gone"),
     ],
 )

@@ -199,7 +199,7 @@ def test_uploads_are_seen_where_a_server_lists_them_by_their_key_alone(store: tu
     for key in ("archive/half.csv", "other/half.csv"):
         client.create_multipart_upload(Bucket=bucket, Key=key)
     assert looked(world, archive(bucket)).unverified == (
-        f"s3://{bucket}/archive/: 1 unfinished multipart upload(s), whose bytes nobody can read",
+        f"s3://{bucket}/archive/: 1 unfinished multipart upload, whose bytes nobody can read",
     )
     world.put(bucket, "archive/a.csv", OTHERS)
     told = [{"name": "a", "of": "prod.a", "bucket": bucket, "prefix": "archive/", "format": "csv"}]
@@ -403,7 +403,7 @@ def test_uploads_of_a_table_are_seen_where_a_server_lists_them_by_their_key_alon
     lies.uploads_by_key = True
     world.client().create_multipart_upload(Bucket=bucket, Key="archive/half.parquet")
     table = archive(bucket, CopyKind.SOURCE, location=f"s3://{bucket}/archive", format=DELTA)
-    assert "1 unfinished multipart upload(s)" in looked(world, table).unverified[-1]
+    assert "1 unfinished multipart upload" in looked(world, table).unverified[-1]
 
 
 # --- what the end of a run makes of it ---

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.app import lakefs_objects, topic_records
+from pii_tracer.app.beside_copies import look_beside
 from pii_tracer.app.hdfs_places import reading as hdfs_places
 from pii_tracer.app.object_places import reading as object_places
 from pii_tracer.app.verification import Verification
@@ -59,5 +60,5 @@ def test_a_copy_is_read_with_the_word_on_it(monkeypatch: pytest.MonkeyPatch, kin
 def test_what_is_no_copy_is_read_with_it_too(monkeypatch: pytest.MonkeyPatch, module: Any, method: str) -> None:
     seen: list[Any] = []
     monkeypatch.setattr(module, "look_elsewhere", lambda *given: seen.extend(given))
-    getattr(verification(kafka=("declared",)), method)(DATASET)
+    getattr(look_beside, method)(verification(kafka=("declared",)), DATASET)
     assert words(seen)[-1] == {"d": frozenset({"id"})}

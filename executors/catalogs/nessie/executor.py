@@ -22,6 +22,7 @@ from executors.engine.sql_names import quote_table
 from executors.formats.iceberg.executor import IcebergExecutor
 from executors.formats.iceberg.referenced_files import forget_snapshots
 from executors.sweep.table_folders import remove
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.nessie.client import Reference, RefType
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
 from pii_tracer.lake.inventory import NESSIE_WORK_BRANCH, RefKind
@@ -101,11 +102,19 @@ class NessieExecutor(IcebergExecutor):
 
     def _old_snapshots(self, step: Step, copy: Copy | None) -> list[str]:
         found = ((head.title, _old(head, step)) for head in heads(self._ctx, step))
-        return [f"{number} old snapshots are left in {title}" for title, number in found if number]
+        return [
+            f"{counted(number, 'old snapshot is', 'old snapshots are')} left in {title}"
+            for title, number in found
+            if number
+        ]
 
     def _orphans_left(self, step: Step, copy: Copy | None) -> list[str]:
         left = unreached(self._ctx, step)
-        return [f"{len(left)} files are reached by no reference, first {left[0].parts[-1]}"] if left else []
+        return (
+            [f"{counted(len(left), 'file is', 'files are')} reached by no reference, first {left[0].parts[-1]}"]
+            if left
+            else []
+        )
 
     def _head(self, step: Step) -> LiveHead:
         """The step's reference.
@@ -116,7 +125,7 @@ class NessieExecutor(IcebergExecutor):
         found = [h for h in heads(self._ctx, step) if h.title == f"{step.parameters['kind']} {step.parameters['ref']}"]
         if len(found) != 1:
             raise RunError(
-                f"the reference {step.parameters['ref']} has not got the table",
+                f"the reference {step.parameters['ref']} does not contain the table",
                 where=str(step.parameters["table"]),
                 todo="plan again",
             )

@@ -11,6 +11,7 @@ from executors.context import ExecutionContext
 from executors.engine.local_paths import local_path
 from executors.formats.iceberg.referenced_files import list_table, loose, refuse_missing
 from executors.sweep.listed_files import Listed
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.catalogs.catalog_types import NESSIE_TABLE
 from pii_tracer.lake.catalogs.nessie.client import NessieClient, Reference
@@ -88,7 +89,8 @@ def _refuse_others(step: Step, found: Sequence[LiveHead], references: Sequence[R
     unknown = sorted(there - known)
     if unknown:
         raise RunError(
-            f"{len(unknown)} references reach the table that the plan does not know, first {unknown[0]}",
+            f"{counted(len(unknown), 'reference reaches', 'references reach')} the table"
+            f" that the plan does not know, first {unknown[0]}",
             where=table,
             todo="plan again: what they reach may hold the person, and must not be removed under them",
         )

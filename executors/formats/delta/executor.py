@@ -52,6 +52,7 @@ from executors.sweep.table_folders import (
     remove,
     remove_partitions,
 )
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.delta.log_files import (
     complete_checkpoint,
     files_below_checkpoint,
@@ -242,23 +243,34 @@ class DeltaExecutor(TableExecutor):
     def _vectors_left(self, step: Step, copy: Copy | None) -> list[str]:
         left = sum(file.deletion_vector for file in self._files(step))
         findings = not_back(self._place(step))
-        findings += [f"{left} live files have a deletion vector"] if left else []
+        findings += [f"{counted(left, 'live file has', 'live files have')} a deletion vector"] if left else []
         old = with_dropped_columns(self._place(step))
-        return [*findings, f"{len(old)} live files hold dropped columns"] if old else findings
+        return (
+            [*findings, f"{counted(len(old), 'live file holds', 'live files hold')} dropped columns"]
+            if old
+            else findings
+        )
 
     def _files_left(self, step: Step, copy: Copy | None) -> list[str]:
         folder = self._place(step)
         gone = missing(folder)
         if gone:
-            return [f"{len(gone)} files of the current version are not there, first {_name(gone[0])}"]
+            return [f"{counted(len(gone), 'file')} of the current version cannot be found, first {_name(gone[0])}"]
         stale = stale_manifests(folder)
         if stale:
-            return [f"{len(stale)} symlink manifests name files that are not live: other engines read by them"]
+            return [
+                f"{counted(len(stale), 'symlink manifest names', 'symlink manifests name')}"
+                " files that are not live: other engines read by them"
+            ]
         empty = empty_partitions(folder)
         if empty:
-            return [f"{len(empty)} empty folders of partitions are left"]
+            return [f"{counted(len(empty), 'empty partition folder is', 'empty partition folders are')} left"]
         left = self._due(step).going
-        return [f"{len(left)} files are not referenced, first {_name(left[0].path)}"] if left else []
+        return (
+            [f"{counted(len(left), 'file is', 'files are')} not referenced, first {_name(left[0].path)}"]
+            if left
+            else []
+        )
 
     def _log_left(self, step: Step, copy: Copy | None) -> list[str]:
         folder = self._place(step)
@@ -266,9 +278,11 @@ class DeltaExecutor(TableExecutor):
         if version is None or not settings_only(folder, version + 1, newest_version(self._ctx, _table(step), folder)):
             return ["the current version has no complete checkpoint"]
         left = self._spent(folder, version)
-        findings = not_back(folder) + ([f"{len(left)} log files lie below checkpoint {version}"] if left else [])
+        findings = not_back(folder) + (
+            [f"{counted(len(left), 'log file lies', 'log files lie')} below checkpoint {version}"] if left else []
+        )
         named = tombstones_with(folder, self._values(copy))
-        return [*findings, f"the checkpoint names {named} removed files under a key"] if named else findings
+        return [*findings, f"the checkpoint names {counted(named, 'removed file')} under a key"] if named else findings
 
     # -- helpers -------------------------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ from executors.sweep.table_folders import (
     modified,
     refusals,
 )
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.hudi.properties import HUDI_WRITABLE
 from pii_tracer.lake.formats.hudi.table_state import hudi_properties, timeline_of
 from pii_tracer.lake.formats.hudi.vocabulary import (
@@ -142,7 +143,9 @@ class HudiExecutor(TableExecutor):
                 left = self._delete_once(step, copy)
                 statements += 1
             if left >= before:
-                raise RunError(f"DELETE leaves {left} rows", where=_name(step), todo="look at the table's record keys")
+                raise RunError(
+                    f"DELETE leaves {counted(left, 'row')}", where=_name(step), todo="look at the table's record keys"
+                )
         return {"rows_deleted": rows, "statements": statements}
 
     def _delete_once(self, step: Step, copy: Copy | None) -> int:
@@ -160,7 +163,8 @@ class HudiExecutor(TableExecutor):
         ).first()
         if row and row[0]:
             raise RunError(
-                f"{row[0]} record keys of the person's rows are in other people's rows, too: DELETE would take those",
+                f"{counted(row[0], 'record key of the person is', 'record keys of the person are')}"
+                " in other people's rows, too: DELETE would take those",
                 where=_name(step),
                 todo="make the record keys unique; then plan again",
             )
@@ -181,7 +185,8 @@ class HudiExecutor(TableExecutor):
         row = self._sql(f"SELECT count(*) FROM ({persons}) INNER JOIN ({twice}) USING ({_PLACE})").first()
         if row and row[0]:
             raise RunError(
-                f"{row[0]} record keys of the person's rows are in several rows: UPDATE would leave one of each",
+                f"{counted(row[0], 'record key of the person is', 'record keys of the person are')}"
+                " in several rows: UPDATE would leave one of each",
                 where=_name(step),
                 todo="make the record keys unique, or hold the whole table; then plan again",
             )
@@ -215,7 +220,7 @@ class HudiExecutor(TableExecutor):
 
     def _savepoints_left(self, step: Step, copy: Copy | None) -> list[str]:
         left = self._savepoints(step)
-        return [f"{len(left)} savepoints are left"] if left else []
+        return [f"{counted(len(left), 'savepoint is', 'savepoints are')} left"] if left else []
 
     def _not_compacted(self, step: Step, copy: Copy | None) -> list[str]:
         """A log file newer than the newest base file of its group was not compacted."""
@@ -230,7 +235,7 @@ class HudiExecutor(TableExecutor):
             if match := _LOG.fullmatch(name):
                 instant = name.removeprefix(".").split("_")[1].split(".")[0]
                 left += instant >= newest.get(match["group"], "")
-        return [f"{left} log files are not compacted"] if left else []
+        return [f"{counted(left, 'log file is', 'log files are')} not compacted"] if left else []
 
     def _slices_left(self, step: Step, copy: Copy | None) -> list[str]:
         groups: Counter[str] = Counter()
@@ -241,7 +246,7 @@ class HudiExecutor(TableExecutor):
             logs += bool(_LOG.fullmatch(name))
         old = sum(number - 1 for number in groups.values())
         findings = [f"{old} older file slices are left"] if old else []
-        findings += [f"{logs} log files are left"] if logs else []
+        findings += [f"{counted(logs, 'log file is', 'log files are')} left"] if logs else []
         return findings + self._in_flight(step) if findings else []
 
     def _in_flight(self, step: Step) -> list[str]:
@@ -252,7 +257,8 @@ class HudiExecutor(TableExecutor):
         if not begun:
             return []
         return [
-            f"{len(begun)} instants are in flight, first {begun[0]}: wait for their writer, or, if it died, let its"
+            f"{counted(len(begun), 'instant is', 'instants are')} in flight, first {begun[0]}:"
+            " wait for their writer, or, if it died, let its"
             " next commit, or `CALL rollback_to_instant`, roll them back; then `pii-tracer resume`"
         ]
 

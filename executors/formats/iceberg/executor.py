@@ -48,6 +48,7 @@ from executors.formats.table_steps import (
 )
 from executors.stores.hdfs.spark_rights import refuse_without_rights
 from executors.sweep.table_folders import empty_partitions, remove, remove_partitions
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_AWAIT_REF,
     ICEBERG_DELETE_ROWS,
@@ -272,7 +273,7 @@ class IcebergExecutor(TableExecutor):
     # -- looks ---------------------------------------------------------------------------------------------------
 
     def _delete_files_left(self, step: Step, copy: Copy | None) -> list[str]:
-        return self._of_head(step, "delete_files", step.parameters.get("branch"), "delete files are referenced")
+        return self._of_head(step, "delete_files", step.parameters.get("branch"), "delete files still referenced")
 
     def _ref_rows_left(self, step: Step, copy: Copy | None) -> list[str]:
         name = step.parameters["ref"]
@@ -285,9 +286,9 @@ class IcebergExecutor(TableExecutor):
             findings = more_than_held(self._ctx, target, copy, f" in {name}")
         else:
             left = count(self._ctx, target, places_of(copy))
-            findings = [f"{left} rows of the person are left in {name}"] if left else []
-        findings += self._of_head(step, "delete_files", name, f"delete files are referenced by {name}")
-        findings += self._of_head(step, "entries", name, f"DELETED manifest entries are in {name}", "status = 2")
+            findings = [f"{name} still has {counted(left, 'row')} of the person"] if left else []
+        findings += self._of_head(step, "delete_files", name, f"delete files still referenced by {name}")
+        findings += self._of_head(step, "entries", name, f"DELETED manifest entries in {name}", "status = 2")
         if kinds.get(name) != step.parameters["kind"].upper():
             findings.append(f"{name} is no longer a {step.parameters['kind']}")
         if _WORK_BRANCH in kinds:
@@ -296,7 +297,7 @@ class IcebergExecutor(TableExecutor):
 
     def _deleted_entries(self, step: Step, copy: Copy | None) -> list[str]:
         left = with_deleted_entries(self._ctx, _name(step))
-        return [f"{len(left)} manifests still have DELETED entries"] if left else []
+        return [f"{counted(len(left), 'manifest still has', 'manifests still have')} DELETED entries"] if left else []
 
     def _old_snapshots(self, step: Step, copy: Copy | None) -> list[str]:
         if step.parameters.get("older_than"):
@@ -306,16 +307,18 @@ class IcebergExecutor(TableExecutor):
             query = f"SELECT count(*) FROM {_table(step)}.snapshots"
         heads = f" AND snapshot_id NOT IN (SELECT snapshot_id FROM {_table(step)}.refs)"
         query += heads if " WHERE " in query else heads.replace(" AND ", " WHERE ", 1)
-        return self._number(query, "old snapshots are left")
+        return self._number(query, "old snapshots left")
 
     def _orphans_left(self, step: Step, copy: Copy | None) -> list[str]:
         if _SAVED in self._properties(step):
             return ["the settings of the metadata log were not put back"]
         empty = empty_partitions(self._place(step), _KEPT_FOLDERS)
         if empty:
-            return [f"{len(empty)} empty folders of partitions are left"]
+            return [f"{counted(len(empty), 'empty partition folder is', 'empty partition folders are')} left"]
         left = self._untracked(step).going
-        return [f"{len(left)} files in the folder are not referenced, first {left[0].parts[-1]}"] if left else []
+        return (
+            [f"{counted(len(left), 'file is', 'files are')} not referenced, first {left[0].parts[-1]}"] if left else []
+        )
 
     # -- helpers -------------------------------------------------------------------------------------------------
 
@@ -339,11 +342,11 @@ class IcebergExecutor(TableExecutor):
         # `format("iceberg").load`, which looks for the catalog in whatever session of the process is active
         reader = self._ctx.spark.read.option(at_snapshot(self._ctx.spark.version), head)
         found = reader.table(f"{_table(step)}.{part}").where(where).count()
-        return [f"{found} {what}"] if found else []
+        return [f"{what}: {found}"] if found else []
 
     def _number(self, query: str, what: str) -> list[str]:
         row = self._sql(query).first()
-        return [f"{row[0]} {what}"] if row and row[0] else []
+        return [f"{what}: {row[0]}"] if row and row[0] else []
 
     def _call(self, step: Step, procedure: str, arguments: str) -> dict[str, Any]:
         catalog, _, table = _name(step).partition(".")

@@ -20,6 +20,7 @@ from executors.sweep.table_folders import (
     place_at,
     refuse_tables_inside,
 )
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.iceberg.history_loss import lost_columns
 from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS, metadata_json
 from pii_tracer.lake.formats.iceberg.snapshot_expiry import referenced
@@ -102,7 +103,7 @@ def refuse_missing(folder: AnyPlace, there: Sequence[Listed], named: Iterable[st
     gone = missing(folder, inside) if inside else []
     if gone:
         raise RunError(
-            f"{len(gone)} files that the table names are not there, first {gone[0].rpartition('/')[2]}",
+            f"{counted(len(gone), 'file')} named by the table cannot be found, first {gone[0].rpartition('/')[2]}",
             where=str(folder),
             todo="restore them from a backup before anything is swept",
         )

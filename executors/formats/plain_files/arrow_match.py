@@ -89,7 +89,7 @@ def missing_terms(match: Match, known: Collection[str]) -> tuple[str, ...]:
         there, gone = (dict.fromkeys(c for c in term.columns if (c in known) is part) for part in (True, False))
         if there and gone:
             raise RowsError(
-                f"it has {', '.join(there)} and not {', '.join(gone)} of the key: nobody knows whose its rows are",
+                f"it has {', '.join(there)} and not {', '.join(gone)} of the key: it is unknown whose its rows are",
                 todo=BY_HAND,
             )
     missing = tuple(term.label() for term in match.terms if not set(term.columns).issubset(known))

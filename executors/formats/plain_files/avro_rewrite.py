@@ -105,7 +105,7 @@ def compare(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask |
                 if data is not None and next(records, None) != data:
                     raise RowsError("the rewritten file does not give back the kept rows", todo=BY_HAND)
         if next(records, None) is not None:
-            raise RowsError("the rewritten file has rows that the old one had not", todo=BY_HAND)
+            raise RowsError("the rewritten file has rows that the original did not have", todo=BY_HAND)
 
 
 def _kept(head: _Head, record: tuple[bytes, Any], match: Match, keys: Keys, mask: Mask | None) -> bytes | None:
@@ -127,7 +127,9 @@ def _blanked(head: _Head, data: bytes, row: Any, mask: Mask) -> bytes:
     kinds = [field["type"] if isinstance(field["type"], list) else [] for field in fields]
     stuck = [head.columns[n] for n in gone if "null" not in kinds[n]]
     if stuck:
-        raise RowsError(f"{', '.join(stuck)} cannot become NULL in here: it is no union with null", todo="plan again")
+        raise RowsError(
+            f"{', '.join(stuck)} cannot become NULL in this file: the type is not a union with null", todo="plan again"
+        )
     new, start = b"", 0
     for number in range(len(fields)):
         # a field can use a type that one before it names: read them together
@@ -147,7 +149,7 @@ def _head(stream: IO[bytes]) -> _Head:
     header: Any = fastavro.schemaless_reader(stream, _HEADER, None)
     size = stream.tell()
     if header["magic"] != b"Obj\x01":
-        raise RowsError("the file is no Avro container", todo=BY_HAND)
+        raise RowsError("the file is not an Avro container", todo=BY_HAND)
     stream.seek(0)
     schema = json.loads(header["meta"]["avro.schema"])
     if not isinstance(schema, dict) or schema.get("type") != "record":
@@ -171,7 +173,7 @@ def _blocks(stream: IO[bytes], head: _Head) -> Iterator[_Block]:
         packed, sync = stream.read(size), stream.read(16)
         end = stream.tell()
         if count < 0 or size < 0 or len(packed) != size or sync != head.sync:
-            raise RowsError("the Avro file is cut short", todo=BY_HAND)
+            raise RowsError("the Avro file is truncated", todo=BY_HAND)
         records = tuple(_records(_unpack(packed, head.codec), count, head.schema))
         stream.seek(start)
         yield _Block(stream.read(end - start), records)
@@ -192,7 +194,7 @@ def _long(stream: IO[bytes]) -> int:
     while True:
         byte = stream.read(1)
         if not byte or shift > 63:
-            raise RowsError("the Avro file is cut short", todo=BY_HAND)
+            raise RowsError("the Avro file is truncated", todo=BY_HAND)
         value |= (byte[0] & 127) << shift
         shift += 7
         if byte[0] < 128:

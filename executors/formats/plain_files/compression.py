@@ -119,7 +119,7 @@ class _Frames(_Pieces):
             self._decoder = None
         if not data:
             if self._decoder is not None:
-                raise EOFError("zstd content cut short")
+                raise EOFError("zstd content is truncated")
             return None
         if self._decoder is None:
             self._decoder = zstandard.ZstdDecompressor().decompressobj()
@@ -139,7 +139,7 @@ class _Inflated(_Pieces):
             if rest := self._decoder.flush():
                 return rest
             if not self._decoder.eof:
-                raise EOFError("deflate content cut short")
+                raise EOFError("deflate content is truncated")
             return None
         return self._decoder.decompress(data, _CHUNK)
 
@@ -163,7 +163,7 @@ class _HadoopSnappy(_Pieces):
     def _exactly(self, size: int) -> bytes:
         data = self._raw.read(size)
         if len(data) != size:
-            raise EOFError("snappy content cut short")
+            raise EOFError("snappy content is truncated")
         return data
 
 

@@ -45,6 +45,7 @@ from executors.formats.plain_files.spark_support import PlainFilesOnSpark
 from executors.formats.shared_files import read_by
 from executors.sweep.table_folders import refusals
 from pii_tracer.common.parquet_footer import is_encrypted_file
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.plain_files.data_file import file_sha256
 from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS, is_rewritten
 from pii_tracer.model.actions import Action
@@ -183,13 +184,15 @@ class FilesExecutor:
         left = [path for path in self._files(step) if _guarded(task, path, _survey).changed]
         stale = [p.name for p in self._leftovers(step)]
         what = "more of the person than what is kept" if task.mask else "the person"
-        findings = [f"{len(left)} files still hold {what}"] if left else []
+        findings = [f"{counted(len(left), 'file still holds', 'files still hold')} {what}"] if left else []
         findings += [f"temporary file {s} is left" for s in stale]
         folder = local_path(step.parameters["location"])
         logs = sink_log.stale(folder)
         findings += [f"the streaming sink's log {log.name} names another size than a file has" for log in logs]
         if summaries := parquet_summary.stale(folder):
-            findings.append(f"{len(summaries)} summaries (_metadata) do not say what the files say")
+            findings.append(
+                f"{counted(len(summaries), 'summary differs', 'summaries differ')} from the files (_metadata)"
+            )
         return Check(not findings, tuple(findings))
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:

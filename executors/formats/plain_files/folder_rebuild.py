@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from executors.context import ExecutionContext
 from executors.engine.local_paths import files_below, let_in, local_path
 from executors.engine.table_rebuild import answer, differences, rows_in
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import read_path
@@ -48,7 +49,8 @@ class FolderRebuild:
         strange = [p for p in files_below(folder) if not p.name.endswith(ENDINGS[self._format]) and not _spark(p)]
         if strange:
             raise RunError(
-                f"{len(strange)} files in the folder are not {self._format} data; a rebuild would remove them",
+                f"the folder contains {counted(len(strange), 'file')} of another format"
+                f" than {self._format}; a rebuild would remove them",
                 where=str(strange[0]),
                 todo="move them away, then `pii-tracer resume`",
             )

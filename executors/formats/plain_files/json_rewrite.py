@@ -60,7 +60,7 @@ def compare(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask |
         if kept and next(written, (None, None))[0] != kept:
             raise RowsError("the rewritten file does not give back the kept rows", todo=BY_HAND)
     if next(written, None) is not None:
-        raise RowsError("the rewritten file has rows that the old one had not", todo=BY_HAND)
+        raise RowsError("the rewritten file has rows that the original did not have", todo=BY_HAND)
 
 
 def _kept(line: bytes, row: dict[str, Any] | None, match: Match, keys: Keys, mask: Mask | None) -> bytes:

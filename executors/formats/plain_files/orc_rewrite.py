@@ -87,7 +87,7 @@ def compare(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask |
                 part = rows.slice(at, again.num_rows if again is not None else 0)
                 # NaN is not equal to itself: compare what prints alike before giving up
                 if again is None or (not again.equals(part) and repr(again.to_pylist()) != repr(part.to_pylist())):
-                    raise RowsError("the rewritten file does not give back the kept rows", todo=BY_HAND)
+                    raise RowsError("reading the rewritten file does not return the kept rows", todo=BY_HAND)
                 at += again.num_rows
         if written.take(1) is not None:
             raise RowsError("the rewritten file has rows that the old one had not", todo=BY_HAND)

@@ -220,7 +220,7 @@ def compare(
             again = written.read_row_group(group) if group < written.num_row_groups else None
             group += 1
             if again is None or not _alike(again, table):
-                raise RowsError("the rewritten object does not give back the kept rows", todo=BY_HAND)
+                raise RowsError("reading the rewritten object does not return the kept rows", todo=BY_HAND)
         if group != written.num_row_groups:
             raise RowsError("the rewritten object has another number of rows", todo=BY_HAND)
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from executors.formats.plain_files.arrow_match import BY_HAND, RowsError
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 
@@ -31,7 +32,10 @@ def places(names: Sequence[str], mask: Mask) -> list[int]:
     gone, kept = ({name.lower() for name in part} for part in (mask.columns, mask.kept))
     unknown = [name for name in names if name.lower() not in gone | kept]
     if unknown:
-        raise RowsError(f"the plan does not say what becomes of {len(unknown)} columns in here", todo="plan again")
+        raise RowsError(
+            f"the plan does not say whether {counted(len(unknown), 'column')} of this file stay or become NULL",
+            todo="plan again",
+        )
     return [position for position, name in enumerate(names) if name.lower() in gone]
 
 
@@ -45,7 +49,9 @@ def refuse_required(schema: pa.Schema, positions: Sequence[int]) -> None:
     """Raise `RowsError` where one of the columns cannot hold NULL."""
     names = [schema.field(position).name for position in positions if not schema.field(position).nullable]
     if names:
-        raise RowsError(f"{', '.join(names)} cannot become NULL in here: it is required", todo="plan again")
+        raise RowsError(
+            f"{', '.join(names)} cannot become NULL in this file: the column is required", todo="plan again"
+        )
 
 
 def holding_more(table: pa.Table, mine: pa.Array) -> int:

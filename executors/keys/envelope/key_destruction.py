@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.keys import Encrypted, KeyTable, KmsWrapping
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
@@ -60,14 +61,14 @@ class ShredExecutor:
         if step.action is Action.KEY_TRY_TO_READ:
             tried = self._tried(step)
             left = self._keys_left(step, self._table(step).table, step.parameters["key_terms"])
-            back = (f"the key table has {left} key(s) of the person: their cells open",) if left else ()
+            back = (f"the key table has {counted(left, 'key')} of the person: cells can be decrypted",) if left else ()
             return Check(not (tried.findings or back), (*tried.findings, *back), tried.facts)
         findings = []
         if copy is None or copy.match is None:
             raise RunError("the step has no copy to look into", where=step.id, todo="make the plan again")
         left = self._keys_left(step, copy.location, [(t.column, t.key_set) for t in copy.match.terms if not t.access])
         if left:
-            findings.append(f"the key table still has {left} key(s) of the person")
+            findings.append(f"the key table still has {counted(left, 'key')} of the person")
         if self._ctx.now() < self._over(step):
             findings.append("a reader may still remember the key")
         return Check(not findings, tuple(findings), {"keys_left": left})

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from executors.context import ExecutionContext
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.keys.key_facts import KmsKey
 from pii_tracer.lake.keys.kms.key_state import (
@@ -51,7 +52,7 @@ class KmsExecutor:
         cancelled = [key for key in left if key.state not in PENDING]
         if cancelled:
             raise RunError(
-                f"the deletion of {len(cancelled)} key(s) was cancelled: the first is {cancelled[0].state}",
+                f"the deletion of {counted(len(cancelled), 'key')} was cancelled: the first is {cancelled[0].state}",
                 where=cancelled[0].key_id,
                 todo="ask who cancelled it; schedule the deletion again, then `pii-tracer resume`",
             )
@@ -90,7 +91,7 @@ class KmsExecutor:
                 refused.append(error)
         if refused:
             first = refused[0]
-            what = f"{len(refused)} key(s) could not be scheduled: {first.what}"
+            what = f"{counted(len(refused), 'key')} could not be scheduled: {first.what}"
             raise PartlyDone(what, {"scheduled": told}, where=str(first.where), todo=str(first.todo))
         return Outcome({"scheduled": told})
 

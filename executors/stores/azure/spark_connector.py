@@ -77,7 +77,7 @@ def _key(store: DeclaredStore) -> tuple[str, str]:
 
 def _no_key(place: AzureLocation, what: str) -> RunError:
     return RunError(
-        f"Spark erases tables in Azure Storage, and cannot reach the account with {what}",
+        f"Spark erases Azure Storage tables, but cannot reach the account with {what}",
         where=place.store,
         todo=f"set {KEY}_{place.account.upper()} to the account's key, or name another way in the estate file,"
         f" `spark.conf` (`{_HADOOP}{_AUTH}`)",

@@ -20,6 +20,7 @@ from executors.stores.glacier.vault_state import (
     refused,
 )
 from executors.stores.s3.objects import server_time
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.glacier.vaults import GONE, VaultInventory
 from pii_tracer.model.errors import EstateError, RunError
@@ -82,14 +83,14 @@ class Deleting:
             facts["held"] = unknown
         if errors:
             raise PartlyDone(
-                f"Glacier refused to delete {sum(errors.values())} archive(s): {', '.join(sorted(errors))}",
+                f"Glacier refused to delete {counted(sum(errors.values()), 'archive')}: {', '.join(sorted(errors))}",
                 facts | {"failed": errors},
                 where=self.parameters.where,
                 todo="grant glacier:DeleteArchive; what a Vault Lock policy keeps goes when it allows that",
             )
         if unknown:
             raise PartlyDone(
-                f"{len(unknown)} archive(s) were not rewritten, and are not deleted",
+                f"{counted(len(unknown), 'archive was', 'archives were')} not rewritten, and not deleted",
                 facts,
                 where=self.parameters.where,
                 todo="finish the rewrite first: see its reasons in the journal",
@@ -101,7 +102,7 @@ class Deleting:
         known = self.work.deleted()
         due, unknown = self._due()
         left = len(unknown) + sum(archive not in known for archive in due)
-        return Check(not left, (f"{left} archive(s) were not deleted",) if left else ())
+        return Check(not left, (f"{counted(left, 'archive was', 'archives were')} not deleted",) if left else ())
 
     def probe(self) -> Progress:
         """Deleting again harms nobody."""
@@ -145,14 +146,14 @@ class Awaiting:
         }
         if lost:
             raise PartlyDone(
-                f"{len(lost)} archive(s) that this run uploaded or spared are not in the vault any more",
+                f"the vault has lost {counted(len(lost), 'archive')} that this run uploaded or spared",
                 facts,
                 where=self.parameters.where,
                 todo="ask who deleted them: other people's rows were in them",
             )
         if left and found.taken > self._changed() + GIVE_UP:
             raise PartlyDone(
-                f"{len(left)} deleted archive(s) are still listed days later",
+                f"{counted(len(left), 'deleted archive is', 'deleted archives are')} still listed days later",
                 facts,
                 where=self.parameters.where,
                 todo="ask AWS support, with the ids in the plan",
@@ -170,11 +171,11 @@ class Awaiting:
         if found is None:
             return Check(False, ("no inventory was made after the deletions",))
         counts = {
-            "deleted archive(s) are still listed": len(self._left(found)),
-            "archive(s) that should be there are not": len(self._lost(found)),
-            "deleted archive(s) were fetched and can still be read": self._fetched(),
+            "still listed after their deletion": len(self._left(found)),
+            "missing from the vault": len(self._lost(found)),
+            "fetched before their deletion, and readable for now": self._fetched(),
         }
-        findings = tuple(f"{count} {what}" for what, count in counts.items() if count)
+        findings = tuple(f"{counted(count, 'archive')} {what}" for what, count in counts.items() if count)
         return Check(not findings, findings, {"inventory": found.taken.isoformat()})
 
     def probe(self) -> Progress:

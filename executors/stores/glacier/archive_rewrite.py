@@ -26,6 +26,7 @@ from executors.stores.glacier.vault_state import (
     refused,
 )
 from executors.value_search import Finder
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.glacier.vaults import GONE, VaultJob
 from pii_tracer.model.errors import RunError
@@ -90,7 +91,8 @@ class Retrieving:
         }
         if failed:
             raise PartlyDone(
-                f"{len(failed)} retrieval(s) were refused: {', '.join(sorted({item['reason'] for item in failed}))}",
+                f"{counted(len(failed), 'retrieval was', 'retrievals were')} refused:"
+                f" {', '.join(sorted({item['reason'] for item in failed}))}",
                 facts | {"failed": failed},
                 where=self.parameters.where,
                 todo="grant glacier:InitiateJob, or raise the data retrieval policy, then `pii-tracer resume`",
@@ -105,7 +107,9 @@ class Retrieving:
         known = self.jobs()
         mine = [known[a.id] for a in self.parameters.archives if a.id in known]
         running = sum(j.completed is None for j in mine)
-        return Check(not running and bool(mine), (f"{running} archive(s) cannot be read yet",) if running else ())
+        return Check(
+            not running and bool(mine), (f"{counted(running, 'archive')} cannot be read yet",) if running else ()
+        )
 
     def probe(self) -> Progress:
         """How many have been asked for."""
@@ -163,7 +167,8 @@ class Rewriting:
         again = self._again(cold, facts, failed) if cold else None
         if failed:
             raise PartlyDone(
-                f"{len(failed)} of {len(self.parameters.archives)} archive(s) were not rewritten:"
+                f"{len(failed)} of {counted(len(self.parameters.archives), 'archive')} could not"
+                " be rewritten:"
                 f" {', '.join(sorted({item['reason'] for item in failed}))}",
                 facts | {"failed": failed},
                 where=self.parameters.where,
@@ -175,7 +180,7 @@ class Rewriting:
         """Every archive was read and has a known fate; Glacier itself tells of uploads a day later."""
         known = self.work.rewritten()
         left = sum(archive.id not in known for archive in self.parameters.archives)
-        return Check(not left, (f"{left} archive(s) were not rewritten",) if left else ())
+        return Check(not left, (f"{counted(left, 'archive was', 'archives were')} not rewritten",) if left else ())
 
     def probe(self) -> Progress:
         """What the journal knows. An upload that it does not know is done again: the twin holds nobody, and is

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from executors.sweep.listed_files import Listed, ListedFolder
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.model.errors import RunError
@@ -67,7 +68,8 @@ class HdfsFiles:
             codes = [code for code in pool.map(self._deleted, paths) if code not in (None, spared)]
         if codes:
             raise RunError(
-                f"{len(codes)} of {len(paths)} files were not deleted: {', '.join(sorted(map(str, set(codes))))}",
+                f"{len(codes)} of {counted(len(paths), 'file')} could not be"
+                f" deleted: {', '.join(sorted(map(str, set(codes))))}",
                 where=str(self.folder),
                 todo="AccessControlException: let the user that `hdfs` names write there; then `pii-tracer resume`",
             )

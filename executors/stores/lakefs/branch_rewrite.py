@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from executors.formats.plain_files.row_removal import Kept, RowRemoval
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.lakefs.client import PLAN_MARK, LakefsClient, LakefsError
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.errors import RunError
@@ -89,9 +90,12 @@ class Rewriting:
             left = {item.address for item in planned.objects} & {str(o["physical_address"]) for o in there.values()}
             lost = [item.path for item in planned.objects if item.path not in there]
             if left:
-                findings.append(f"the head of {planned.branch} still names {len(left)} object(s) that hold the person")
+                findings.append(
+                    f"the head of {planned.branch} still names"
+                    f" {counted(len(left), 'object that holds', 'objects that hold')} the person"
+                )
             if lost:
-                findings.append(f"{len(lost)} path(s) are gone from {planned.branch}")
+                findings.append(f"{counted(len(lost), 'path is', 'paths are')} gone from {planned.branch}")
         return Check(not findings, tuple(findings))
 
     def probe(self) -> Progress:

@@ -17,6 +17,7 @@ from pydantic import AwareDatetime, ValidationError
 from executors.context import ExecutionContext
 from executors.formats.plain_files.row_removal import RowRemoval
 from executors.stores.lakefs.branch_rewrite import RepositoryParameters, RewriteParameters, Rewriting
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.lakefs import LakefsServer
 from pii_tracer.lake.stores.lakefs.client import LakefsClient
 from pii_tracer.lake.stores.lakefs.repositories import (
@@ -115,7 +116,11 @@ class LakefsExecutor:
             return self._rewriting(work, copy).verify()
         if step.action is Action.LAKEFS_AWAIT_COLLECTION:
             left = work.left()
-            return Check(not left, (f"{len(left)} object(s) are still there",) if left else (), {"left": len(left)})
+            return Check(
+                not left,
+                (f"{counted(len(left), 'object is', 'objects are')} still there",) if left else (),
+                {"left": len(left)},
+            )
         return work.rules_hold(restored=step.action is Action.LAKEFS_RESTORE_RULES)
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
@@ -232,11 +237,14 @@ class _Work:
         if now < give_up:
             return Outcome(facts, waiting_until=max(until, min(now + LOOK_AGAIN, give_up)))
         if kept:
-            what = f"{len(kept)} active commit(s) keep the objects alive: {', '.join(c[:12] for c in kept[:3])}"
+            what = (
+                f"{counted(len(kept), 'active commit keeps', 'active commits keep')} the"
+                f" objects alive: {', '.join(c[:12] for c in kept[:3])}"
+            )
             todo = "a branch or a tag was made from an old commit, or the rules changed: make a new plan"
         else:
             why = "what keeps them is unknown" if kept is None else "no active commit keeps them"
-            what = f"{len(left)} object(s) are still in the storage, and {why}"
+            what = f"{counted(len(left), 'object is', 'objects are')} still in the storage, and {why}"
             todo = (
                 f"{awaited.owner} runs lakeFS's garbage collection, and in a bucket with versions removes noncurrent"
                 " ones, too; then `pii-tracer resume`"
@@ -253,7 +261,10 @@ class _Work:
             return True
         if item.path is None or item.ref is None:
             if self.storage is None:
-                raise RunError("an object lies only in a storage that cannot be seen from here", todo="plan again")
+                raise RunError(
+                    "an object exists only in a storage that this run cannot access",
+                    todo="name `local_root` or `s3` in the estate file, then plan again",
+                )
             return False
         return self.client.there(self.parameters.repository, item.ref, item.path)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from executors.sweep.listed_files import Listed, ListedFolder
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath, milliseconds
 from pii_tracer.model.errors import RunError
@@ -59,7 +60,8 @@ class ObjectFiles:
             codes = [code for code in pool.map(self._deleted, paths) if code]
         if codes:
             raise RunError(
-                f"{len(codes)} of {len(paths)} objects were not deleted: {', '.join(sorted(set(codes)))}",
+                f"{len(codes)} of {counted(len(paths), 'object')} could not"
+                f" be deleted: {', '.join(sorted(set(codes)))}",
                 where=str(self.folder),
                 todo="grant the right to delete below the table, or have its hold released; then `pii-tracer resume`",
             )

@@ -13,6 +13,7 @@ from datetime import datetime
 from executors.stores.object_places.versions import ObjectPart, PlaceParameters
 from executors.stores.shown_keys import shown_names
 from executors.sweep.table_folders import files_below, refusals, refuse_tables_inside
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.base import Changed, StoreError
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
@@ -60,7 +61,8 @@ class ClearingVersions(ObjectPart):
         facts = {"deleted": deleted, _BEGAN: began.isoformat()}
         if refused:
             raise PartlyDone(
-                f"{len(refused)} old version(s) were not deleted: {', '.join(sorted(set(refused)))}",
+                f"{counted(len(refused), 'old version was', 'old versions were')} not"
+                f" deleted: {', '.join(sorted(set(refused)))}",
                 facts,
                 where=self.parameters.location,
                 todo="grant the right to delete versions, or have the hold released; then `pii-tracer resume`",
@@ -70,7 +72,9 @@ class ClearingVersions(ObjectPart):
     def verify(self) -> Check:
         """List again: nothing is old that was so when the step began."""
         left = len(list(self._old(self._began())))
-        return Check(not left, (f"{left} old version(s) are left",) if left else (), {"left": left})
+        return Check(
+            not left, (f"{counted(left, 'old version is', 'old versions are')} left",) if left else (), {"left": left}
+        )
 
     def probe(self) -> Progress:
         """Whether anything is left. How much there was nobody knows."""

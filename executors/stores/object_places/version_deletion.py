@@ -16,6 +16,7 @@ from executors.stores.object_places.versions import (
     named,
     version_of,
 )
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.base import Changed
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
@@ -76,7 +77,7 @@ class DeletingVersions(ObjectPart):
     def verify(self) -> Check:
         """None of the listed versions can be read, asked for by its id: a listing may leave out what is there."""
         left = self._left()
-        return Check(not left, (f"{left} old version(s) are still there",) if left else ())
+        return Check(not left, (f"{counted(left, 'old version is', 'old versions are')} still there",) if left else ())
 
     def probe(self) -> Progress:
         """How many of the versions are gone."""
@@ -149,7 +150,10 @@ class AwaitingPurge(ObjectPart):
         """None of the versions is kept as a deleted one."""
         kept = self._kept()
         day = max((v.gone_on or "a day that the store does not name" for v in kept), default="")
-        return Check(not kept, (f"{len(kept)} deleted version(s) are kept until {day}",) if kept else ())
+        return Check(
+            not kept,
+            (f"{counted(len(kept), 'deleted version is', 'deleted versions are')} kept until {day}",) if kept else (),
+        )
 
     def probe(self) -> Progress:
         """Whether all are gone."""

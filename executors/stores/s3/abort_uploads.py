@@ -19,6 +19,7 @@ from executors.stores.s3.objects import (
     request_id,
     server_time,
 )
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.listing import upload_items
 from pii_tracer.model.errors import RunError
@@ -72,7 +73,8 @@ class AbortingUploads(S3Part[AbortParameters]):
         if left:
             facts["failed"] = [{"upload_id": upload, "reason": reason} for upload, reason in sorted(left.items())]
             raise PartlyDone(
-                f"{len(left)} upload(s) were not aborted: {', '.join(sorted(set(left.values())))}",
+                f"{counted(len(left), 'upload was', 'uploads were')} not aborted:"
+                f" {', '.join(sorted(set(left.values())))}",
                 facts,
                 where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
                 todo="let the writer finish and make a new plan, or grant s3:AbortMultipartUpload, then resume",
@@ -82,7 +84,11 @@ class AbortingUploads(S3Part[AbortParameters]):
     def verify(self) -> Check:
         """None of the listed uploads is there."""
         left = len(self._existing())
-        return Check(not left, (f"{left} listed upload(s) still exist",) if left else (), {"left": left})
+        return Check(
+            not left,
+            (counted(left, "listed upload still exists", "listed uploads still exist"),) if left else (),
+            {"left": left},
+        )
 
     def probe(self) -> Progress:
         """How many of the listed are there."""

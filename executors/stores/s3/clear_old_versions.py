@@ -20,6 +20,7 @@ from executors.stores.s3.object_locks import Lock, locks
 from executors.stores.s3.objects import ClearParameters, S3Part, server_time
 from executors.stores.shown_keys import Shown, shown_names
 from executors.sweep.table_folders import files_below, refusals, refuse_tables_inside
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.object_versions import versions_by_key
@@ -108,8 +109,10 @@ class ClearingVersions(S3Part[ClearParameters]):
         held |= {BEHIND for marker in done.hiding if marker.key not in waiting}
         if done.refused or held:
             raise PartlyDone(
-                f"{len(done.refused)} old version(s) were not deleted, {len(done.locked)} are locked and"
-                f" {len(done.hiding)} delete marker(s) hide one: {', '.join(sorted({*done.refused.values(), *held}))}",
+                f"{counted(len(done.refused), 'old version was', 'old versions were')}"
+                f" not deleted, {len(done.locked)} locked and"
+                f" {counted(len(done.hiding), 'delete marker hides', 'delete markers hide')} one:"
+                f" {', '.join(sorted({*done.refused.values(), *held}))}",
                 facts,
                 where=self._where,
                 todo="AccessDenied: grant s3:DeleteObjectVersion, or wait for the Object Lock; legal hold: its owner"
@@ -121,7 +124,14 @@ class ClearingVersions(S3Part[ClearParameters]):
         """List again: nothing old is left."""
         left = [version for versions in self._old(self.since) for version in versions]
         markers = sum(version.delete_marker for version in left)
-        findings = [f"{len(left) - markers} old version(s) and {markers} delete marker(s) are left"] if left else []
+        findings = (
+            [
+                f"{counted(len(left) - markers, 'old version')} and"
+                f" {counted(markers, 'delete marker is', 'delete markers are')} left"
+            ]
+            if left
+            else []
+        )
         if left and self._can_lock():
             findings += sorted({f"locked: {lock.reason()}" for lock in self._locks(left).values()})
         return Check(not left, tuple(findings), {_LEFT: len(left)})

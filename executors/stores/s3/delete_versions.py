@@ -25,6 +25,7 @@ from executors.stores.s3.objects import (
     server_time,
 )
 from executors.stores.s3.restore import Restoring
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.object_versions import (
@@ -134,8 +135,8 @@ class VersionDeleter(S3Part[DeleteParameters]):
             facts["held"] = [{"key": key, "reason": reason} for key, reason in sorted(held.items())]
             reasons = ", ".join(sorted({*errors.values(), *held.values(), *held_for_good}))
             raise PartlyDone(
-                f"{len(errors)} version(s) were not deleted, {len(found.locked)} are locked and {len(held)}"
-                f" object(s) were held back: {reasons}",
+                f"{counted(len(errors), 'version was', 'versions were')} not deleted, {len(found.locked)} locked and"
+                f" {counted(len(held), 'object')} held back: {reasons}",
                 facts,
                 where=f"s3://{self.parameters.bucket}",
                 todo="AccessDenied: check the permission and Object Lock. Legal hold: its owner releases it."
@@ -164,7 +165,7 @@ class VersionDeleter(S3Part[DeleteParameters]):
         """None of the listed versions exists but those that were spared."""
         found = self.review()
         left = len(found.targets) + len(found.hiding)
-        findings = [f"{left} listed version(s) still exist"] if left else []
+        findings = [counted(left, "listed version still exists", "listed versions still exist")] if left else []
         findings += sorted({f"locked: {lock.reason()}" for lock in found.locked.values()})
         findings += sorted({f"held back: {reason}" for reason in found.held.values()})
         return Check(not findings, tuple(findings), {"left": left + len(found.locked), "spared": len(found.spared)})

@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.stores.s3.delete_versions import listed_versions
 from executors.stores.s3.objects import ExpiryParameters, S3Part, refused
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.archive_versions import expiry_of
 from pii_tracer.model.errors import RunError
@@ -67,7 +68,8 @@ class AwaitingExpiry(S3Part[ExpiryParameters]):
         now = self.ctx.now()
         if now >= self.parameters.give_up:
             raise RunError(
-                f"{left} version(s) are still there, though the lifecycle rules should have removed them",
+                f"{counted(left, 'version is', 'versions are')} still there, though"
+                " the lifecycle rules should have removed them",
                 where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
                 todo="look at the bucket's rules; a new plan can delete the versions",
             )
@@ -76,7 +78,11 @@ class AwaitingExpiry(S3Part[ExpiryParameters]):
     def verify(self) -> Check:
         """None of the listed versions exists."""
         left = self._left()
-        return Check(not left, (f"{left} listed version(s) still exist",) if left else (), {"left": left})
+        return Check(
+            not left,
+            (counted(left, "listed version still exists", "listed versions still exist"),) if left else (),
+            {"left": left},
+        )
 
     def _left(self) -> int:
         there = listed_versions(self.client, self.parameters.bucket, self.parameters.versions)

@@ -62,7 +62,7 @@ class Beside:
         """
         where = f"s3://{self.bucket}/{key}"
         if answer.get("ExpiresString") and answer.get("Expires") is None:
-            raise RunError("the object's Expires header is no date", where=where, todo="correct the header by hand")
+            raise RunError("the object's Expires header is not a date", where=where, todo="correct the header by hand")
         version = answer.get("VersionId", NULL)
         try:
             found = ask_version(self.client.get_object_acl, self.client, self.bucket, key, version)

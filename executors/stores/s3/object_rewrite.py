@@ -28,6 +28,7 @@ from executors.stores.s3.objects import (
 )
 from executors.stores.s3.restore import Restoring
 from executors.stores.s3.upload_parts import upload_parts
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.s3.object_versions import ARCHIVED_CLASSES, Readability, readability, sha256_of_head
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import (
@@ -90,7 +91,7 @@ class Rewriting(S3Part[RewriteParameters]):
             facts["failed"] = failed
             reasons = ", ".join(sorted({item["reason"] for item in failed}))
             raise PartlyDone(
-                f"{len(failed)} of {len(self.parameters.objects)} object(s) were not rewritten: {reasons}",
+                f"{len(failed)} of {counted(len(self.parameters.objects), 'object')} could not be rewritten: {reasons}",
                 facts,
                 where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
                 todo="see the reasons in the journal, remove them, then `pii-tracer resume`",

@@ -13,6 +13,7 @@ from executors.stores.s3.objects import (
     S3Part,
     head,
 )
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.s3.object_versions import sha256_of_head
 from pii_tracer.run.executor_protocol import Check, Outcome, PartlyDone
 
@@ -39,7 +40,8 @@ class AwaitingReplica(S3Part[AwaitParameters]):
         if failed and not coming:
             facts["failed"] = [{"key": key, "reason": reason} for key, reason in sorted(failed.items())]
             raise PartlyDone(
-                f"{len(failed)} of {keys} object(s) will not arrive: {', '.join(sorted(set(failed.values())))}",
+                f"{len(failed)} of {counted(keys, 'object')} will not arrive:"
+                f" {', '.join(sorted(set(failed.values())))}",
                 facts,
                 where=f"s3://{self.parameters.origin_bucket} to s3://{self.parameters.bucket}",
                 todo="repair the rule or replicate the objects with S3 Batch Replication, then `pii-tracer resume`;"
@@ -50,7 +52,9 @@ class AwaitingReplica(S3Part[AwaitParameters]):
     def verify(self) -> Check:
         """Whether the current version of every key is the rewritten one."""
         coming, failed = self._missing()
-        findings = (f"{len(coming)} rewritten object(s) have not arrived",) if coming else ()
+        findings = (
+            (f"{counted(len(coming), 'rewritten object has', 'rewritten objects have')} not arrived",) if coming else ()
+        )
         return Check(not coming and not failed, (*findings, *sorted(set(failed.values()))))
 
     def _missing(self) -> tuple[list[str], dict[str, str]]:

@@ -16,6 +16,7 @@ from executors.stores.s3.objects import (
     request_id,
     server_time,
 )
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.object_versions import Readability, readability
 from pii_tracer.run.executor_protocol import (
@@ -67,7 +68,8 @@ class Restoring(S3Part[RestoreParameters]):
         if failed:
             facts["failed"] = failed
             raise PartlyDone(
-                f"{len(failed)} restore(s) were refused: {', '.join(sorted({item['reason'] for item in failed}))}",
+                f"{counted(len(failed), 'restore was', 'restores were')} refused:"
+                f" {', '.join(sorted({item['reason'] for item in failed}))}",
                 facts,
                 where=f"s3://{self.parameters.bucket}",
                 todo="grant s3:RestoreObject, or wait where S3 asks to slow down, then `pii-tracer resume`",
@@ -80,7 +82,7 @@ class Restoring(S3Part[RestoreParameters]):
     def verify(self) -> Check:
         """Whether every version that still exists can be read."""
         waiting = sum(state in _NOT_READABLE for state in self._states().values())
-        return Check(not waiting, (f"{waiting} version(s) cannot be read yet",) if waiting else ())
+        return Check(not waiting, (f"{counted(waiting, 'version')} cannot be read yet",) if waiting else ())
 
     def probe(self) -> Progress:
         """How many can be read."""

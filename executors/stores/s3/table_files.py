@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from executors.stores.s3.batch_delete import CURRENT, Batches
 from executors.sweep.listed_files import Listed, ListedFolder
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import is_s3, s3_location
@@ -56,7 +57,8 @@ class S3Files:
         refused, _ = Batches(self.folder.client, self.folder.location.bucket).delete(keys)
         if refused:
             raise RunError(
-                f"{len(refused)} of {len(keys)} objects were not deleted: {', '.join(sorted(set(refused.values())))}",
+                f"{len(refused)} of {counted(len(keys), 'object')} could not be"
+                f" deleted: {', '.join(sorted(set(refused.values())))}",
                 where=str(self.folder),
                 todo="AccessDenied: grant s3:DeleteObject below the table; then `pii-tracer resume`",
             )

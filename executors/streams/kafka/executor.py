@@ -34,6 +34,7 @@ from executors.streams.kafka.topic_step_base import (
     guarded,
     unread,
 )
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
@@ -107,12 +108,15 @@ class KafkaExecutor:
         work = self._work(step, copy)
         if step.action is Action.KAFKA_TOMBSTONE:
             left = len(guarded(lambda: _live(work)))
-            return Check(not left, (f"{left} key(s) still have a newest record of the person",) if left else ())
+            return Check(
+                not left,
+                (f"{counted(left, 'key still has', 'keys still have')} a newest record of the person",) if left else (),
+            )
         if isinstance(work.parameters, RewriteParameters):
             return guarded(lambda: Rewriter(work).verify())
         findings = []
         if left := guarded(lambda: sum(1 for _ in work.of_person())):
-            findings.append(f"{left} record(s) of the person can be read")
+            findings.append(f"{counted(left, 'record')} of the person can still be read")
         if isinstance(work.parameters, PrefixParameters):
             findings += guarded(self._cutter(work).verify)
         if isinstance(work.parameters, LoweringParameters) and (changed := guarded(work.lowered_now)):
@@ -143,7 +147,7 @@ class KafkaExecutor:
             parameters = _MODELS[step.action].model_validate(step.parameters)
         except (KeyError, ValidationError):
             raise RunError(
-                "the step's parameters are not what this executor knows", todo="make the plan again"
+                "this version of pii-tracer does not support the step's parameters", todo="make the plan again"
             ) from None
         return TopicWork(self._ctx, step.id, parameters, copy)
 
@@ -247,7 +251,7 @@ def _live(work: TopicWork) -> set[Slot]:
     live: set[Slot] = set()
     for record, person in work.records(committed=True):
         if record.key is None:
-            raise RunError("a record has no key, so that no tombstone reaches it", where=work.where, todo="plan again")
+            raise RunError("a record has no key, so no tombstone reaches it", where=work.where, todo="plan again")
         (live.add if person and record.value is not None else live.discard)((record.partition, record.key))
     return live
 
@@ -281,7 +285,7 @@ def _entomb(work: TopicWork, slots: Collection[Slot]) -> None:
     if failed or left:
         codes = ", ".join(sorted(set(failed))) or "no answer"
         raise RunError(
-            f"{len(failed) + left} tombstone(s) were not taken: {codes}",
+            f"{counted(len(failed) + left, 'tombstone was', 'tombstones were')} not accepted: {codes}",
             where=work.where,
             todo="check the brokers and the client's right to write, then `pii-tracer resume`",
         )

@@ -109,7 +109,7 @@ class PrefixCutter:
                 held.add(record.partition)
         if beyond := sorted(held - set(self._parameters.until)):
             raise RunError(
-                f"the person was written to partition(s) {', '.join(map(str, beyond))}, which the plan does not cut",
+                f"the person was written to a partition that the plan does not cut: {', '.join(map(str, beyond))}",
                 where=self._work.where,
                 todo="stop what writes the person, then make a new plan",
             )

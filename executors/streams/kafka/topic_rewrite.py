@@ -75,7 +75,7 @@ class Rewriter:
 
     def __init__(self, work: TopicWork) -> None:
         if not isinstance(work.parameters, RewriteParameters):
-            raise RunError("the step is no rewrite", where=work.where, todo="make the plan again")
+            raise RunError("the step is not a rewrite of a topic", where=work.where, todo="make the plan again")
         self._work = work
         self._parameters: RewriteParameters = work.parameters
         self._name = work.topic.name
@@ -94,7 +94,9 @@ class Rewriter:
                 self._refuse_anothers_copy()
                 self._work.refuse_undecided()
         elif any(True for _ in self._work.of_person()):
-            raise RunError("the topic was made again since the plan", where=self._work.where, todo="make a new plan")
+            raise RunError(
+                "the topic was recreated after the plan was made", where=self._work.where, todo="make a new plan"
+            )
 
     def run(self) -> Outcome:
         """Go on from where it stands, to the end."""
@@ -220,7 +222,7 @@ class Rewriter:
         offsets = self._work.state().offsets
         if [end for _, end in offsets] != ends:
             raise RunError(
-                "somebody wrote to the topic while it was copied", where=self._work.where, todo="stop its producers"
+                "the topic received records during the copy", where=self._work.where, todo="stop its producers"
             )
         return [first for first, _ in offsets]
 

@@ -176,7 +176,7 @@ class TopicWork:
         Raises:
             RunError: the step is another one.
         """
-        return self.parameters_as(CompactParameters, "the step is no compaction")
+        return self.parameters_as(CompactParameters, "the step is not a compaction")
 
     def parameters_as(self, kind: type[P], otherwise: str) -> P:
         """The parameters, of a kind. otherwise: what is wrong where the step has others.
@@ -348,8 +348,8 @@ def away(absent: Mapping[int, Collection[int]]) -> Hindrance:
     partitions = ", ".join(map(str, sorted(absent)))
     return Hindrance(
         {"absent_replicas": {str(partition): list(found) for partition, found in sorted(absent.items())}},
-        f"replicas of partition(s) {partitions} on broker(s) {', '.join(map(str, brokers))} are not in sync: what they"
-        " have on their disks is not cleaned",
+        f"replicas are not in sync, so their copies on disk are not cleaned: partition {partitions} on broker"
+        f" {', '.join(map(str, brokers))}",
     )
 
 

@@ -49,8 +49,10 @@ def estimate(
 
 def _check(persons: int, executors: int, touched: float, rate: float | None) -> None:
     if persons < 1 or executors < 1:
-        raise UsageError("persons and executors are numbers from 1", todo="give `--persons` and `--executors`")
+        raise UsageError(
+            "the numbers of persons and executors must be at least 1", todo="give `--persons` and `--executors`"
+        )
     if not 0 < touched <= 1:
-        raise UsageError("the share of files is above 0 and at most 1", todo="correct `--touched`")
+        raise UsageError("the share of files must be above 0 and at most 1", todo="correct `--touched`")
     if rate is not None and not (math.isfinite(rate) and rate > 0):
-        raise UsageError("the rate is a number above 0, in MiB a second", todo="correct `--rate`")
+        raise UsageError("the rate must be above 0, in MiB per second", todo="correct `--rate`")

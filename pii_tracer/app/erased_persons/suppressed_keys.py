@@ -53,7 +53,7 @@ def _values(file: TextIO) -> Iterator[str]:
 
 def _not_utf8(file: TextIO) -> UsageError:
     return UsageError(
-        "the file with the values is not UTF-8, so that none of them would be known",
+        "the file with the values is not UTF-8, so no value would match",
         where=str(getattr(file, "name", "-")),
         todo="save it as UTF-8 (with `iconv -f UTF-16 -t UTF-8`, for example) and ask again",
     )

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 
 from pii_tracer.app.estate_readiness.estate_facts import Named
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, ObjectSet
@@ -22,7 +23,7 @@ def keepers(
     days = estate.retention.pii_days
     for state in inventory.tables:
         if state.dataset in persons and format_of(state.format).keeps_history and days:
-            reason = f"`retention.pii_days` of the estate file ({days} days of old versions)"
+            reason = f"`retention.pii_days` of the estate file ({counted(days, 'day')} of old versions)"
             yield Keeper(named.of(state), named.owner(state), reason, in_days(now, days))
     for objects in inventory.objects:
         yield from _locked(objects, named, now)

@@ -112,5 +112,5 @@ def _state_name(number: int) -> str:
 
 def _broken(file: Path, what: str) -> EstateError:
     return EstateError(
-        what, where=str(file), todo="put it back from a backup, or move the folder away: the trend then begins again"
+        what, where=str(file), todo="restore it from a backup, or move the folder away to start a new trend"
     )

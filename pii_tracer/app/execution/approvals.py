@@ -44,7 +44,7 @@ def approval_path(plan_file: Path, approver: str, role: str) -> Path:
     own = plan_file.with_name(f"{stem}-{short_digest(json.dumps([approver, role]))}.json")
     if _signed_by(path) is not None and (not own.exists() or _signed_by(own) == (approver, role)):
         return own
-    raise NotApproved("the approval's file is no approval", where=str(path), todo="move it")
+    raise NotApproved("the approval's file is not an approval", where=str(path), todo="move it")
 
 
 def _signed_by(path: Path) -> tuple[Any, Any] | None:
@@ -98,7 +98,9 @@ def signing_key(pem: Path | None, ssh: Path | None) -> PrivateKey:
     if pem is not None and ssh is None:
         return load_private(pem)
     if ssh is None or pem is not None:
-        raise UsageError("it has to be signed by one key", todo="give `--key KEY.pem` or `--ssh-key ~/.ssh/id_ed25519`")
+        raise UsageError(
+            "an approval needs exactly one signing key", todo="give `--key KEY.pem` or `--ssh-key FILE`, not both"
+        )
     return load_signer(ssh)
 
 
@@ -112,7 +114,10 @@ def refuse_unsigned(estate: Estate, key_file: Path | None) -> None:
         raise UsageError("an unsigned approval has no key", todo="leave out `--unsigned`, or the key")
     if estate.environment != "local":
         raise UsageError(
-            f"unsigned approvals count in estates of environment `local` alone, and this one is `{estate.environment}`",
+            (
+                "unsigned approvals are accepted only if `environment` is `local`;"
+                f" this estate's is `{estate.environment}`"
+            ),
             todo="sign with `--key KEY.pem` or `--ssh-key ~/.ssh/id_ed25519`",
         )
 

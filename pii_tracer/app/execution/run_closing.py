@@ -12,6 +12,7 @@ from typing import Any
 from pii_tracer.app.execution.run_folder import all_runs, choose_run, over
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ReviewError, UsageError
 from pii_tracer.model.plan import ErasurePlan, digest_of
 
@@ -42,8 +43,8 @@ def close_run(state: Path, run: str | None = None) -> Closed:
     still = _still_open(state, plan, result)
     if still:
         raise UsageError(
-            f"{len(still)} request(s) of the run stay open, and the persons' values are needed to look for them:"
-            f" {', '.join(still[:_NAMED])}",
+            f"{counted(len(still), 'request of the run stays', 'requests of the run stay')} open, and the persons'"
+            f" values are needed to look for them: {', '.join(still[:_NAMED])}",
             where=plan.plan_id,
             todo="plan them again, and close this run when that plan's run is done",
         )
@@ -95,7 +96,7 @@ def _destroy(manifest: Path, plan: ErasurePlan) -> None:
         raise UsageError(
             f"the sealed manifest cannot be removed: {error.strerror}",
             where=str(manifest),
-            todo="put it back to beside the plan if it was moved, or make its folder writable; then close again",
+            todo="if it was moved, put it back beside the plan, or make its folder writable; then close again",
         ) from None
 
 

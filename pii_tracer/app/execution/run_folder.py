@@ -147,7 +147,9 @@ class RunFolder:
             info = RunInfo.model_validate_json(self.info_file.read_bytes())
         except (OSError, ValidationError):
             raise UsageError(
-                "this is no run", where=str(self.path), todo="`pii-tracer status` lists the runs"
+                "this folder is not a run of pii-tracer",
+                where=str(self.path),
+                todo="`pii-tracer status` lists the runs",
             ) from None
         return info.with_paths(lambda path: str(self.state / path))
 

@@ -33,7 +33,7 @@ def refuse_gone(folder: RunFolder, consumed: bool) -> None:
     trace = "its approval is used up" if consumed else next(_begun(folder), None)
     if trace is not None:
         raise JournalError(
-            f"the journal of a run that began is missing: {trace}", where=str(folder.journal), todo=RESTORE
+            f"the run has started, but its journal is missing: {trace}", where=str(folder.journal), todo=RESTORE
         )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer import __version__
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
@@ -45,7 +46,7 @@ from reports.run.run_views import (
     StepRun,
     StepState,
 )
-from reports.wording import copy_name, counted
+from reports.wording import copy_name
 
 if TYPE_CHECKING:
     from pii_tracer.app.execution.plan_run import Ran

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from pii_tracer.app.progress import Shows
 from pii_tracer.app.work_pace import Pace
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.run.journal import Kind
@@ -34,7 +35,7 @@ class Teller:
         """Tell of an event."""
         if not self._begun:
             self._begun = True
-            self._show.stage(f"apply: {event.total} steps")
+            self._show.stage(f"apply: {counted(event.total, 'step')}")
         if event.kind is Kind.STEP_INTENT:
             self._step(event, _reckoned(event.step))
         elif event.kind in (Kind.STEP_FAILED, Kind.STEP_WAITING):

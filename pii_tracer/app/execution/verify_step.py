@@ -9,6 +9,7 @@ from typing import Any
 from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
 from pii_tracer.app.verification import Verification
 from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.proof.attestation import READING
@@ -52,7 +53,11 @@ class VerifyExecutor:
         verdict = read_verdict(self._folder, copy.id) if copy else None
         if verdict is None:
             return Check(False, ("there is no verdict",))
-        findings = [f"{len(verdict.residue)} places still hold the person"] if verdict.residue else []
+        findings = (
+            [f"{counted(len(verdict.residue), 'place still holds', 'places still hold')} the person"]
+            if verdict.residue
+            else []
+        )
         if verdict.unverified:
             findings.append(f"{len(verdict.unverified)} could not be verified: {verdict.unverified[0]}")
         if verdict.bystanders and verdict.bystanders.finding:

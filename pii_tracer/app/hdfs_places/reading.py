@@ -48,7 +48,7 @@ def fetch(client: WebHdfs, file: HdfsFile, kept: bool) -> memoryview:
         if (now.file_id, now.size, now.modified) != (file.file_id, file.size, file.modified):
             raise EstateError(_OTHER)
         if held.tell() != file.size:
-            raise StoreError("its bytes broke off", "Cut", where=client.name)
+            raise StoreError("the file's content ends early", "Cut", where=client.name)
         held.flush()
         return memoryview(mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ)) if file.size else memoryview(b"")
 

@@ -12,6 +12,7 @@ from pii_tracer.app.hdfs_places.reading import fetch
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.plain_files.stored_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
@@ -54,7 +55,7 @@ def search_hdfs(
     tables = {state.location: state for state in inventory.tables if state.in_hdfs}
     found = {}
     for place in inventory.hdfs:
-        say(f"looking for the persons in {patterns.mask(str(place.location))}: {len(place.files):,} files")
+        say(f"looking for the persons in {patterns.mask(str(place.location))}: {counted(len(place.files), 'file')}")
         client = client_at(estate, place.location)
         mine = (numbers or OtherNumbers()).at(patterns, place.location.dataset, str(place.location))
         state = tables.get(str(place.location))

@@ -95,7 +95,9 @@ def add_drop(
     """
     now = now or datetime.now(timezone.utc)
     if received > now:
-        raise UsageError("the download lies in the future", where="--received", todo="name when it was downloaded")
+        raise UsageError(
+            "the time in --received is in the future", where="--received", todo="name when it was downloaded"
+        )
     found = sorted({kind for kind in lists_in(file).values() if kind not in skip})
     unknown = [kind for kind in found if kind not in FORMS and kind != REMOVED]
     if unknown:
@@ -156,7 +158,8 @@ def _column(subject: Subject, kind: str, named: Mapping[str, str]) -> str:
     fitting = [one.column for one in subject.identifiers if one.category == CATEGORIES[kind]]
     if len(fitting) != 1:
         raise UsageError(
-            f"the subject has {len(fitting)} identifiers of the category {CATEGORIES[kind]}",
+            f"the list {kind} needs exactly one identifier of the category"
+            f" {CATEGORIES[kind]}; the subject has {len(fitting)}",
             where=f"list {kind}",
             todo=f"name the column of {subject.source} by `--column {kind}=NAME`",
         )

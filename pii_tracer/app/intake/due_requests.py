@@ -20,7 +20,7 @@ from pii_tracer.intake.state_changes import carry_each_over, plan_them
 from pii_tracer.model.errors import PersonsApart, PersonsUnknown, UsageError
 from planners.schedule.batches import Batch, BatchRule, Waiting, forecast
 
-_UNKNOWN = "no version of the source knows the person"
+_UNKNOWN = "no version of the source contains the person's key"
 MOST_PERSONS = 1_000
 """Persons of one plan, where the policy does not say how many (`max_persons`)."""
 
@@ -63,7 +63,9 @@ def plan_due(
     """
     if options.get("only"):
         raise UsageError(
-            "a plan of some copies erases nobody completely", where="--only", todo="leave it out, or name request files"
+            "a plan with --only does not erase a person completely",
+            where="--only",
+            todo="leave it out, or name request files",
         )
     store = existing_store(settings)
     if store is None:

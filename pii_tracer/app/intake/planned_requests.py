@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.intake.stores import due_by, existing_store
 from pii_tracer.app.settings import Settings
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.state_changes import begin, carry_over, erased, of_run, refuse_gone, tell
@@ -81,9 +82,9 @@ def settle_requests(
 def _left(result: Mapping[str, Any]) -> str:
     """Why a run whose steps are all done proves nothing."""
     if result["residue"]:
-        return f"the run is done, and something of the persons is left in {len(result['residue'])} places"
+        return f"the run is done, and something of the persons is left in {counted(len(result['residue']), 'place')}"
     if result["unverified"]:
-        return f"the run is done, and {len(result['unverified'])} places could not be verified"
+        return f"the run is done, and {counted(len(result['unverified']), 'place')} could not be verified"
     return "the run is done, and could not be attested"
 
 

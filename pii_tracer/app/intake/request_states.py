@@ -105,7 +105,7 @@ def extend_request(
     """
     said = _said(by, reason, now)
     if informed > said.at:
-        raise UsageError("it lies in the future", where="--informed", todo="inform the person first")
+        raise UsageError("the date in --informed is in the future", where="--informed", todo="inform the person first")
     return extend(_store(settings), name, informed, due_by(laws_of(settings.estate().laws)), said)
 
 
@@ -127,7 +127,7 @@ def _end(settings: Settings, name: str, state: RequestState, by: str, reason: st
 
 def _said(by: str, reason: str, now: datetime | None) -> Said:
     if not by.strip() or not reason.strip():
-        raise UsageError("say who and why", where="--by, --reason", todo="name both")
+        raise UsageError("who asks and why are missing", where="--by, --reason", todo="give --by and --reason")
     return Said(by, reason, now or moment(None))
 
 

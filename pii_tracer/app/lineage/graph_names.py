@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.app.settings import Settings
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,12 +64,16 @@ def dataset_of(graph: LineageGraph, name: str, found: tuple[DatasetId, ...], whe
     """The one dataset that a name means, of those that were found. Raises `UsageError` where it is none or several."""
     if not found:
         raise UsageError(
-            f"the lineage knows no `{_shown(name)}`", where=where, todo="`pii-tracer harvest`, or another name"
+            f"`{_shown(name)}` is not in the lineage",
+            where=where,
+            todo="run `pii-tracer harvest`, or name another table or column",
         )
     if len(found) > 1:
         names = [f"{d}" + (f" ({', '.join(graph.aliases_of(d))})" if graph.aliases_of(d) else "") for d in found]
         raise UsageError(
-            f"`{_shown(name)}` can mean {len(found)} datasets", where=where, todo=f"name one of: {_listed(names)}"
+            f"`{_shown(name)}` can mean {counted(len(found), 'dataset')}",
+            where=where,
+            todo=f"name one of: {_listed(names)}",
         )
     return found[0]
 

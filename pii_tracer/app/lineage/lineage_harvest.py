@@ -45,7 +45,7 @@ def harvest(
 
 def summary_text(summary: object) -> str:
     """One line: what was read, what was resolved, what was not."""
-    from reports.wording import counted
+    from pii_tracer.common.plurals import counted
 
     told = vars(summary)
     return (

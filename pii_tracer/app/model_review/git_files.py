@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import UsageError
 
 MOST_BYTES = 5_000_000
@@ -61,11 +62,11 @@ class Repository:
             UsageError: none, or the name looks like an option.
         """
         if not ref or ref.startswith("-") or any(not c.isprintable() for c in ref):
-            raise UsageError("this names no commit", where=ascii(ref), todo="name a branch, tag or commit")
+            raise UsageError("this is not a commit", where=ascii(ref), todo="name a branch, tag or commit")
         found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}", check=False)
         if not found:
             todo = "fetch it first (in GitHub Actions: `fetch-depth: 0`)" if self._shallow() else "correct the name"
-            raise UsageError("the repository knows no such commit", where=ref, todo=todo)
+            raise UsageError("the repository does not contain this commit", where=ref, todo=todo)
         return found.decode("ascii").strip()
 
     def fork_point(self, base: str, head: str) -> str:
@@ -199,4 +200,6 @@ def _too_large() -> str:
 
 def _few(number: int) -> None:
     if number > MOST_FILES:
-        raise UsageError(f"the repository has more than {MOST_FILES:,} files to read", todo="review a smaller one")
+        raise UsageError(
+            f"the repository has more than {counted(MOST_FILES, 'file')} to read", todo="review a smaller one"
+        )

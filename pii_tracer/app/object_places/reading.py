@@ -45,7 +45,7 @@ def fetch(store: VersionedStore, version: StoredVersion) -> memoryview:
         for first in range(0, version.size, _CHUNK):
             held.write(store.read_version(version, first, min(_CHUNK, version.size - first)))
         if held.tell() != version.size:
-            raise StoreError("its bytes broke off", "Cut", where=store.name)
+            raise StoreError("the object's content ends early", "Cut", where=store.name)
         held.flush()
         return memoryview(mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ)) if version.size else memoryview(b"")
 

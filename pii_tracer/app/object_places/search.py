@@ -12,6 +12,7 @@ from pii_tracer.app.object_places.reading import scan_beside, scanned
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.plain_files.stored_folder import Bare
 from pii_tracer.lake.inventory import Inventory
@@ -52,7 +53,7 @@ def search_object_places(
     found, tables = {}, {state.location: state for state in inventory.tables}
     for place in inventory.object_places:
         readable = [v for v in place.versions if v.state is not VersionState.SOFT_DELETED]
-        say(f"looking for the persons in {patterns.mask(str(place.location))}: {len(readable):,} versions")
+        say(f"looking for the persons in {patterns.mask(str(place.location))}: {counted(len(readable), 'version')}")
         store = versioned_store(estate, place.location)
         mine = numbers.at(patterns, place.location.dataset, str(place.location))
         state = tables.get(str(place.location))

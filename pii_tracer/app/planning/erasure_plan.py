@@ -78,9 +78,9 @@ def plan(
         refuse_foreign_files(out)
     if budget is not None and (not math.isfinite(budget) or retention == "immediate"):
         raise UsageError(
-            "a budget is a number, and needs the retention `retain`",
+            "the budget must be a finite number, and works only with `--retention retain`",
             where="--budget",
-            todo="give one, or leave out `--budget`",
+            todo="give both, or leave out `--budget`",
         )
     loaded = [given if isinstance(given, Request) else load_request(given) for given in requests]
     refuse_stored(settings, [r for r, given in zip(loaded, requests, strict=True) if given is not r])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pii_tracer.app.planning.folder_search import evidence_of
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.base import ObjectKind
@@ -89,7 +90,7 @@ def _refuse_others(inventory: Inventory, places: Sequence[RemotePlace]) -> None:
     for mine in (place.location for place in inventory.remote if _is_table(place)):
         if mine not in now or any(mine.holds(other) for other in new):
             raise EstateError(
-                "a table's catalog, or another one, named another folder for it a moment ago",
+                "a catalog's folder for a table changed while it was listed",
                 where=str(mine),
                 todo="run the command again",
             )
@@ -155,7 +156,7 @@ def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns) -> Evidence:
     """As of a table of this machine: all versions of its objects are its files, and deleted objects have names."""
     scans = [scan for _, scan in seen.explained(place.location)]
     found = evidence_of([*scans, *seen.deleted], patterns)
-    beyond = [f"{len(seen.beyond)} file(s) that its metadata names lie outside of it"] if seen.beyond else []
+    beyond = [f"its metadata names {counted(len(seen.beyond), 'file')} outside of it"] if seen.beyond else []
     doubts = [place.doubt] if place.doubt else []
     unread, files = (*found.unread, *beyond, *doubts), len(scans) + len(seen.clean)
     return replace(found, files=files, unread=unread, compared=patterns.key_columns.rows is not None)
@@ -217,11 +218,11 @@ class _Search:
     def seen(self, say: Say) -> _Seen:
         """All versions, read once."""
         seen, total = _Seen(), len(self.place.versions)
-        say(f"looking for the persons in {self.place.location}: {total:,} versions")
+        say(f"looking for the persons in {self.place.location}: {counted(total, 'version')}")
         for done, one in enumerate(several(self._look, self.place.versions), 1):
             seen.take(one, self.patterns)
             if done < total and done % _TELL_EVERY == 0:
-                say(f"looking for the persons in {self.place.location}: {done:,} of {total:,} versions")
+                say(f"looking for the persons in {self.place.location}: {done:,} of {counted(total, 'version')}")
         return seen
 
     def _look(self, version: ObjectVersion) -> _Looked:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.settings import Settings, moment
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import NotApproved, UsageError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan
@@ -75,7 +76,7 @@ def sign_plan(
     rules, policy_file = settings.policy(policy)
     if hours > rules.max_approval_hours:
         raise UsageError(
-            f"the policy lets an approval be valid for {rules.max_approval_hours} hours at most",
+            f"the policy lets an approval be valid for {counted(rules.max_approval_hours, 'hour')} at most",
             todo="choose fewer `--hours`",
         )
     _refuse_unapplyable(loaded.plan)
@@ -129,7 +130,7 @@ def _refuse_unapplyable(made: ErasurePlan) -> None:
         return
     number = sum(gap.waiver is None and gap.kind != GapKind.LEFT_OUT for gap in made.gaps)
     raise NotApproved(
-        f"{number} gap(s) are open" if number else "a copy is blocked, or nothing is to be erased",
+        f"{counted(number, 'gap is', 'gaps are')} open" if number else "a copy is blocked, or nothing is to be erased",
         where=made.plan_id,
         todo="see `pii-tracer check`; close the gaps or waive them, plan again, and approve that plan",
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pii_tracer.app.settings import Settings
+from pii_tracer.common.plurals import counted
 from pii_tracer.review.drift import DriftItem
 from pii_tracer.review.plan_file import load_plan
 
@@ -36,5 +37,6 @@ def drift_verdict(items: Sequence[DriftItem]) -> str:
     if not items:
         return "no drift"
     if not stops:
-        return f"{len(items)} difference(s), none of which stops a run: the plan can be applied as it is"
-    return f"{len(items)} difference(s), {stops} of which stop a run: make a new plan"
+        return f"{counted(len(items), 'difference')}, none of which stops a run: the plan can be applied as it is"
+    blocking = counted(stops, "of which stops", "of which stop")
+    return f"{counted(len(items), 'difference')}, {blocking} a run: make a new plan"

@@ -14,7 +14,7 @@ from pii_tracer.app.state_views.plan_list import ListedPlan, PlanFolder
 from pii_tracer.app.state_views.readiness_trend import ReadingsFolder
 from pii_tracer.app.state_views.run_list import RunList, RunProgress
 from pii_tracer.app.state_views.untrusted_files import Broken
-from reports.wording import counted
+from pii_tracer.common.plurals import counted
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ class RunList:
             records, torn = self._journal(folder)
             steps = self._steps(folder)
         except (PiiTracerError, OSError, ValueError):
-            what = "This folder is no run, or its description cannot be read"
+            what = "This folder is not a run, or its description cannot be read"
             return Broken(key_of(folder.path.name), folder.path.name, what, "put `run.json` back from a backup")
         lines = _lines(steps, track(records))
         result = folder.last_result() or {}

@@ -12,6 +12,7 @@ import click
 
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.common.plurals import counted
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.model.errors import ExitCode, UsageError
 
@@ -27,7 +28,9 @@ def requests() -> None:
 def _columns(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     pairs = [text.partition("=") for text in given]
     if any(not (field and name) for field, _, name in pairs):
-        raise UsageError("a column is named as FIELD=NAME", where="--column", todo="e.g. `--column key=customer_no`")
+        raise UsageError(
+            "a column must be written as FIELD=NAME", where="--column", todo="e.g. `--column key=customer_no`"
+        )
     return {field: name for field, _, name in pairs}
 
 
@@ -338,7 +341,7 @@ def release(plan: str, estate_file: Path, state: Path, by: str, reason: str) -> 
     from pii_tracer.app.intake.request_states import release_plan
 
     freed = release_plan(Settings(estate_file, state), plan, by=by, reason=reason)
-    click.echo(f"{len(freed)} requests wait for another plan")
+    click.echo(f"{counted(len(freed), 'request waits', 'requests wait')} for another plan")
     return int(ExitCode.DONE)
 
 
@@ -364,7 +367,7 @@ def serve_(listen: str, estate_file: Path, state: Path) -> int:
     token = os.environ.get("PII_TRACER_REQUESTS_TOKEN", "")
     if len(token) < _SHORTEST_TOKEN or not token.isascii():
         raise UsageError(
-            "there is no token that clients have to give, or it is short",
+            "the client token is missing or too short",
             where="PII_TRACER_REQUESTS_TOKEN",
             todo=f"set it to {_SHORTEST_TOKEN} characters at least, e.g. of `openssl rand -hex 32`",
         )

@@ -52,9 +52,9 @@ def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool, workers: i
     """Read the estate's lineage sources into the graph, and say what could not be resolved."""
     from pii_tracer.app.lineage.lineage_harvest import harvest as read_sources
     from pii_tracer.app.lineage.lineage_harvest import summary_text
+    from pii_tracer.common.plurals import counted
     from reports.escape import visible
     from reports.progress import Progress
-    from reports.wording import counted
 
     with Progress() as progress:
         found = read_sources(Settings(estate_file, state), on_spark=on_spark, workers=workers, show=progress)
@@ -63,7 +63,7 @@ def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool, workers: i
         click.echo(json.dumps(asdict(found.summary) | {"digest": found.graph.digest(), "gap_list": gaps}, indent=2))
         return int(ExitCode.DONE)
     for source in found.summary.sources:
-        files = f" in {source.files} files" if source.files > 1 else ""
+        files = f" in {counted(source.files, 'file')}" if source.files > 1 else ""
         read = counted(source.read, source.unit.removesuffix("s"), source.unit)
         click.echo(visible(f"{source.source}: {read}{files}"))
     click.echo(summary_text(found.summary))

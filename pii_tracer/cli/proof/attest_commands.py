@@ -39,8 +39,8 @@ _KEY = _file("--key", "the attester's public key (PEM); again where it was chang
 
 def _tell(report: Report, fmt: str) -> int:
     """Findings on stdout, and what was not looked at beside them: nobody shall believe that it was."""
+    from pii_tracer.common.plurals import counted
     from reports.escape import visible
-    from reports.wording import counted
 
     if fmt == "json":
         found = [{"check": f.check.value, "message": f.message} for f in report.findings]

@@ -11,6 +11,7 @@ import click
 
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def prune(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
     if fmt == "json":
         click.echo(json.dumps(done.model_dump(mode="json") if done else None))
     elif done:
-        click.echo(f"{done.rows} row(s) from before {done.before:%Y-%m-%d} were removed; their digest is {done.digest}")
+        click.echo(f"removed {counted(done.rows, 'row')} from before {done.before:%Y-%m-%d}; digest: {done.digest}")
     else:
         click.echo("no row is old enough to be removed")
     return int(ExitCode.DONE)
@@ -121,7 +122,7 @@ def _tell(rows: Sequence[tuple[int, Entry]]) -> None:
         cells = (str(seq), f"{e.run_at:%Y-%m-%d %H:%M}", e.request_id, *words, *numbers, *versions)
         table.add_row(*(_plain(visible(cell)) for cell in cells))
     Console(highlight=False).print(table)
-    click.echo(f"{len(rows)} row(s)")
+    click.echo(counted(len(rows), "row"))
 
 
 def _plain(text: str) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from pii_tracer.cli.options import state_option
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ExitCode
 
 
@@ -26,6 +27,7 @@ def trail(run: str | None, state: Path, bucket: str, prefix: str, region: str, o
 
     found = fetch_trail_of(state, run, bucket=bucket, prefix=prefix, region=region, out=out)
     place = found.folder
-    click.echo(f"{found.digests} digest(s), {found.logs} log file(s) and {found.keys} key(s) in {place}", err=True)
+    files = f"{counted(found.digests, 'digest')}, {counted(found.logs, 'log file')} and {counted(found.keys, 'key')}"
+    click.echo(f"{files} in {place}", err=True)
     click.echo(f"--trail {place} --trail-keys {found.keys_file}")
     return int(ExitCode.DONE)

@@ -10,6 +10,7 @@ import click
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.locations import is_s3
@@ -111,6 +112,8 @@ def _close(before: Enforcement, failed: tuple[Kept, ...], applied: bool, fmt: st
     for item in failed:
         click.echo(f"{item.table}: {item.setting}: not set: {item.reason}")
     if applied:
-        click.echo(f"{len(before.changes) - len(failed)} change(s) made, {len(failed)} not, {len(before.kept)} stay")
+        click.echo(
+            f"{counted(len(before.changes) - len(failed), 'change')} made, {len(failed)} not, {len(before.kept)} stay"
+        )
     else:
-        click.echo(f"{len(before.changes)} change(s) to make with --apply, {len(before.kept)} stay")
+        click.echo(f"{counted(len(before.changes), 'change')} to make with --apply, {len(before.kept)} stay")

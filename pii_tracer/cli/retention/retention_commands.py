@@ -13,6 +13,7 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.cli.retention.enforce_command import enforce
 from pii_tracer.cli.retention.sweep_command import sweep
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.registry import catalog_of
@@ -177,7 +178,7 @@ def _show(found: Iterable[Finding], fmt: str) -> None:
         place = f"{finding.where}: " if finding.where else ""
         setting = f"{finding.setting}: " if finding.setting else ""
         click.echo(f"{place}{finding.table}: {setting}{finding.reason}" + ("" if finding.violation else " (note)"))
-    click.echo(f"{len(wrong)} violation(s)")
+    click.echo(counted(len(wrong), "violation"))
 
 
 retention.add_command(enforce)

@@ -16,6 +16,7 @@ from pii_tracer.app.retention.s3_tables import clients_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.registry import catalog_of
 from pii_tracer.model.errors import ConfigError, ExitCode, UsageError
@@ -163,7 +164,7 @@ def _mapped(maps: Sequence[str]) -> dict[str, str]:
     for text in maps:
         old, separator, new = text.partition("=")
         if not separator or not old:
-            raise ConfigError(f"`{text}` is no mapping", todo="write it as FROM=TO, e.g. s3://lake/=/mnt/lake/")
+            raise ConfigError(f"`{text}` is not a mapping", todo="write it as FROM=TO, e.g. s3://lake/=/mnt/lake/")
         result[old] = new
     return result
 
@@ -181,8 +182,9 @@ def _show(
             continue
         cost = f", {item.monthly_cost:g} {currency} a month" if item.monthly_cost else ""
         click.echo(
-            f"{item.table} ({item.class_name}, {item.days} days): {verb} {item.files} files, {item.bytes} bytes"
-            f", {item.snapshots} snapshots{cost}"
+            f"{item.table} ({item.class_name}, {counted(item.days, 'day')}): {verb}"
+            f" {counted(item.files, 'file')}, {counted(item.bytes, 'byte')}"
+            f", {counted(item.snapshots, 'snapshot')}{cost}"
         )
         if item.keeps_versions and item.files:
             click.echo("    the bucket keeps old versions: the bytes are freed when its lifecycle removes these")
@@ -191,10 +193,13 @@ def _show(
             click.echo(f"    {held.kind} {held.ref} keeps snapshot {held.snapshot} until {until}")
         if item.strange:
             click.echo(
-                f"    {item.strange} files are not named as the table's own and stay: move them out of its folder"
+                f"    {counted(item.strange, 'file is', 'files are')} not named as the"
+                " table's own and stay: move them out of its folder"
             )
         if item.gone or item.changed:
-            click.echo(f"    {item.gone} listed files are gone, {item.changed} were written again and stay")
+            click.echo(
+                f"    {counted(item.gone, 'listed file is', 'listed files are')} gone, {item.changed} changed and stay"
+            )
     for one in skipped:
         click.echo(f"{one.table}: left alone: {one.reason}")
     total = sum(item.files for item in swept if not item.failed)

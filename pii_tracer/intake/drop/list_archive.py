@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.intake.drop.standard_forms import LISTS, digest_told
 from pii_tracer.model.errors import RequestError
 
@@ -97,7 +98,9 @@ def _lines(stream: io.TextIOWrapper, member: str, kind: str, where: str) -> Iter
             continue
         fields = _fields(line)
         if len(fields) != len(header):
-            yield WorkItem(member, number, kind, wrong=f"it has {len(fields)} fields, and the header {len(header)}")
+            yield WorkItem(
+                member, number, kind, wrong=f"it has {counted(len(fields), 'field')}, and the header {len(header)}"
+            )
         elif not _ID.fullmatch(fields[0]):
             yield WorkItem(member, number, kind, wrong="its ID is not twelve letters and digits")
         elif kind == REMOVED:

@@ -55,6 +55,6 @@ def _in_store(estate: Estate, named: FilePlace) -> InventoryGap | None:
 
 
 def _outside(named: FilePlace) -> InventoryGap:
-    what = "" if named.whole else ": files there that are no table's and no volume's are unknown"
+    what = "" if named.whole else ": files there outside every table and volume are unknown"
     reason = f"{named.title} lies outside the estate's roots and was not looked into{what}. Add it to `roots`"
     return gap(None, GapKind.OUTSIDE_ROOTS, reason, named.place)

@@ -15,6 +15,7 @@ from pathlib import Path
 from re import Pattern
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format
 
@@ -212,7 +213,7 @@ class TableFormat:
         if state.versions <= 1:
             return None
         name = state.table or state.location
-        return f"{state.versions:,} versions of {name} are kept, and former rows of {self.title} tables are not read"
+        return f"{name} keeps {counted(state.versions, 'version')}, and former rows of {self.title} tables are not read"
 
     def may_hold_rows(self, path: Path) -> bool:
         """Whether a file below a table's folder, in no folder of metadata, may hold rows of whatever version."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.listing.listed_place import ListedPlace, Listing, NotListed
@@ -27,7 +28,7 @@ def list_estate(estate: Estate, base: Path, progress: Callable[[str], None] = la
     def places() -> Iterator[ListedPlace]:
         for number, place in enumerate(chain(*sources), 1):
             if number % _SAY_EVERY == 0:
-                progress(f"{number:,} places")
+                progress(counted(number, "place"))
             yield place
 
     return Listing(places(), not_listed)

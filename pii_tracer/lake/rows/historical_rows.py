@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import TableState
@@ -55,9 +56,9 @@ def read_former(
         seen |= parts
         yield from rows
     if gone:
-        say(f"{gone:,} of {number:,} versions of {name} cannot be read any more")
+        say(f"{gone:,} of {counted(number, 'version')} of {name} cannot be read any more")
     for reason, times in sorted(why.items()):
-        unread(f"{times:,} of {number:,} versions of {name} are there and were not read: {reason}")
+        unread(f"{times:,} of {counted(number, 'version')} of {name} exist, but could not be read: {reason}")
 
 
 def _gone(state: TableState, version: Version) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lineage.graph.arrays import (
     Columnar,
     columnar_of,
@@ -72,7 +73,9 @@ def unpack(data: memoryview, where: str) -> tuple[Columnar, str]:
     _, version, listed, length, digest = _HEAD.unpack(data[: _HEAD.size])
     _known(version, where)
     if length != len(data) or listed > length - _HEAD.size:
-        raise LineageError(f"the lineage graph has {len(data)} bytes instead of {length}", where=where, todo=_AGAIN)
+        raise LineageError(
+            f"the lineage graph has {counted(len(data), 'byte')} instead of {length:,}", where=where, todo=_AGAIN
+        )
     if _digest(version, listed, length, [data[_HEAD.size :]]) != digest:
         raise LineageError("the lineage graph was changed after it was written", where=where, todo=_AGAIN)
     try:

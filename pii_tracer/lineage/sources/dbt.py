@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import networkx as nx
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lineage.sources.dataset_notes import Tag
 from pii_tracer.lineage.sources.evidence import Proof, in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
@@ -84,7 +85,7 @@ def read_dbt(
         return [], []
     broken = len(manifest["nodes"]) - len(nodes)
     if broken:
-        reason = f"{broken} nodes of the manifest are not as dbt writes them"
+        reason = f"{counted(broken, 'node of the manifest is', 'nodes of the manifest are')} not as dbt writes them"
         unreadable(reason, "write the manifest again with `dbt compile`")
     catalog = file.with_name("catalog.json")
     columns = _catalog(_json(catalog))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import (
     TRANSFORMATION,
@@ -36,7 +37,7 @@ def placed(
         return _by_fitting_names(query, target, relation, columns)
     if len(columns) != len(relation.fields):
         query.findings.doubt(
-            f"the query has {len(relation.fields)} columns and {target} takes {len(columns)}: "
+            f"the query has {counted(len(relation.fields), 'column')} and {target} takes {len(columns)}: "
             "every input is taken to reach every column"
         )
         return _everywhere(query, relation, columns)

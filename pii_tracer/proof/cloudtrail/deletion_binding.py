@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import ErasurePlan
@@ -196,24 +197,32 @@ def _notes(binding: _Binding, upkeep: int, others: int) -> Iterator[str]:
         yield "the attestation names no object version: there is no deletion on S3 to bind"
     if ways[None]:
         yield (
-            f"{ways[None]} version(s) are bound to a DeleteObjects call whose record names no object "
+            f"{counted(ways[None], 'version is', 'versions are')} bound to a"
+            " DeleteObjects call whose record names no object "
             "(server access logs would name them)"
         )
     if ways[Source.ACCESS_LOG]:
-        yield f"{ways[Source.ACCESS_LOG]} version(s) are bound by access logs alone, which nobody signs"
+        yield (
+            f"{counted(ways[Source.ACCESS_LOG], 'version is', 'versions are')}"
+            " bound by access logs alone, which nobody signs"
+        )
     if ways[Source.LIFECYCLE]:
-        yield f"{ways[Source.LIFECYCLE]} version(s) were removed by a lifecycle rule, as access logs alone can show"
+        yield (
+            f"{counted(ways[Source.LIFECYCLE], 'version was', 'versions were')} removed"
+            " by a lifecycle rule, as access logs alone can show"
+        )
     if binding.by_identity:
         yield (
-            f"{binding.by_identity} version(s) were deleted by the run's identity while it ran, under a request that "
+            f"{counted(binding.by_identity, 'version was', 'versions were')} deleted by the"
+            " run's identity while it ran, under a request that "
             "the journal does not hold (as after a crash between call and record)"
         )
     if claims.unlisted:
-        yield f"not checked: deletions below {claims.unlisted} place(s) where a table format removes files"
+        yield f"not checked: deletions below {counted(claims.unlisted, 'place')} where a table format removes files"
     if upkeep:
-        yield f"{upkeep} deletion(s) below tables of the plan: the table format's own, not listed one by one"
+        yield f"{counted(upkeep, 'deletion')} below tables of the plan: the table format's own, not listed one by one"
     if others:
-        yield f"{others} deletion(s) by others or by rules in the same buckets: nothing that the plan did"
+        yield f"{counted(others, 'deletion')} by others or by rules in the same buckets: nothing that the plan did"
 
 
 def _covered(spans: Mapping[str, tuple[datetime, datetime]], claims: Claims) -> Iterator[ProofFinding]:
@@ -238,7 +247,7 @@ def _access_records(folder: Path, notes: list[str]) -> list[Deletion]:
         unread += skipped
     notes.append("access logs are best effort and unsigned: a missing line proves nothing, and a line little")
     if unread:
-        notes.append(f"{unread} line(s) of the access logs could not be read")
+        notes.append(f"{counted(unread, 'line')} of the access logs could not be read")
     return found
 
 

@@ -67,7 +67,7 @@ def trail_deletions(place: str, content: bytes) -> Iterator[Deletion]:
         raise ValueError("no records")
     for number, record in enumerate(records):
         if not isinstance(record, dict):
-            raise ValueError("a record is no object")
+            raise ValueError("a record is not a JSON object")
         if record.get("eventSource") != "s3.amazonaws.com" or record.get("errorCode"):
             continue
         if record.get("eventName") in ("DeleteObject", "DeleteObjects"):

@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.cloudtrail.deletion_events import Deletion, trail_deletions, zoned
 from pii_tracer.proof.findings import Check, ProofFinding
@@ -110,7 +111,7 @@ def read_trail(folder: Path, keys: Mapping[str, RSAPublicKey]) -> Trail:
         _chain(name, sorted(chains[name], key=lambda d: d.end), keys, files, trail)
     unnamed = sum("/CloudTrail/" in place and place not in trail.logs for place in files)
     if unnamed:
-        trail.notes.append(f"{unnamed} log file(s) that no digest vouches for: they prove nothing and were not read")
+        trail.notes.append(f"not read: {counted(unnamed, 'log file')} without a digest, which cannot prove anything")
     return trail
 
 
@@ -152,7 +153,7 @@ def _digest(place: str, path: Path, trail: Trail) -> Digest | None:
         if _place(body["digestS3Object"]) != place or not start < end or not isinstance(body["logFiles"], list):
             raise ValueError
     except (ValueError, KeyError, TypeError):
-        trail.broken(f"{place} is no digest, or one of another place")
+        trail.broken(f"{place} is not a digest, or one of another place")
         return None
     return Digest(place, body, hashlib.sha256(content).hexdigest(), _signature(path), start, end)
 
@@ -244,6 +245,6 @@ def _logs(digest: Digest, files: Mapping[str, Path], trail: Trail) -> int:
         try:
             trail.deletions += trail_deletions(place, content)
         except (ValueError, KeyError, TypeError, AttributeError):
-            trail.broken(f"{place} is no log file of CloudTrail")
+            trail.broken(f"{place} is not a log file of CloudTrail")
             wrong += 1
     return wrong

@@ -63,7 +63,7 @@ class Container:
             size, position = _long(self._data, position)
             end = position + size
             if count < 0 or size < 0 or bytes(self._data[end : end + 16]) != self.sync:
-                raise AvroError("Avro block cut short or without its sync marker")
+                raise AvroError("an Avro block is truncated or has no sync marker")
             stream = io.BytesIO(_unpack(bytes(self._data[position:end]), codec))
             for _ in range(count):
                 try:
@@ -98,7 +98,7 @@ def _long(data: memoryview, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if position >= len(data) or shift > 63:
-            raise AvroError("Avro block cut short")
+            raise AvroError("an Avro block is truncated")
         byte = data[position]
         value |= (byte & 127) << shift
         position, shift = position + 1, shift + 7

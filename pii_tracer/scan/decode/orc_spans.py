@@ -32,7 +32,7 @@ def fields(data: bytes, start: int, end: int) -> Iterator[Part]:
             continue
         size, start = varint(data, start) if tag & 7 == 2 else ({1: 8, 5: 4}[tag & 7], start)
         if start + size > end:
-            raise ValueError("a field that is cut short")
+            raise ValueError("a field is truncated")
         yield tag >> 3, start, start + size
         start += size
 

@@ -58,7 +58,7 @@ def _rows(data: memoryview) -> Iterator[memoryview]:
             size = int.from_bytes(data[position : position + 4], "big", signed=True)
             position += 4
             if position > len(data) or size < -1 or position + size > len(data):
-                raise StateError("streaming state cut short, or of a layout that is not known")
+                raise StateError("streaming state is truncated, or has an unknown layout")
             if size == -1:
                 ended = is_key
                 if ended:

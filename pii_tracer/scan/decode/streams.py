@@ -101,7 +101,7 @@ def _skipped(data: memoryview, position: int) -> int | None:
         return None
     end = position + 8 + int.from_bytes(head[4:], "little")
     if end > len(data):
-        raise PackedError("a skippable frame that is cut short")
+        raise PackedError("a skippable frame is truncated")
     return end
 
 
@@ -143,7 +143,7 @@ def _streams(
                     ):
                         break
                 if position >= len(data) and not decoder.eof and not rest:
-                    raise PackedError(f"{codec} content cut short")
+                    raise PackedError(f"{codec} content is truncated")
             position -= len(decoder.unused_data)
             position += _zeros(data, position) if codec in _PADDED else 0
             if position >= len(data):
@@ -195,7 +195,7 @@ def _frames(data: memoryview, size: int, beside: Beside) -> Iterator[bytes]:
         while not decoder.eof:
             rest = bytes(data[position : position + _LITTLE])
             if not rest:
-                raise PackedError("zstd content cut short")
+                raise PackedError("zstd content is truncated")
             position += len(rest)
             try:
                 piece = decoder.decompress(rest)
@@ -227,7 +227,7 @@ def _lz4_end(data: memoryview, position: int) -> int:
     while True:
         word = bytes(data[at : at + 4])
         if len(word) < 4:
-            raise PackedError("lz4 content cut short")
+            raise PackedError("lz4 content is truncated")
         at += 4
         length = int.from_bytes(word, "little") & 0x7FFFFFFF
         if not length:
@@ -256,7 +256,7 @@ def _snappy_frames(data: memoryview, size: int, beside: Beside) -> Iterator[byte
         length = int.from_bytes(data[position + 1 : position + 4], "little")
         chunk = data[position + 4 : position + 4 + length]
         if len(data) - position < 4 or len(chunk) != length:
-            raise PackedError("snappy content cut short")
+            raise PackedError("snappy content is truncated")
         if kind in (0, 1):
             yield raw("snappy", bytes(chunk[4:]), 1 << 17) if kind == 0 else bytes(chunk[4:])
         else:
@@ -280,7 +280,7 @@ def _blocks(data: memoryview, codec: str) -> Iterator[bytes]:
             size = int.from_bytes(data[position : position + 4], "big")
             chunk = bytes(data[position + 4 : position + 4 + size])
             if len(chunk) != size or not size:
-                raise PackedError(f"{codec} content cut short")
+                raise PackedError(f"{codec} content is truncated")
             piece = raw(codec, chunk, target)
             yield piece
             target -= len(piece)
@@ -300,7 +300,7 @@ def _lz4_blocks(data: memoryview) -> Iterator[bytes]:
         start = position + _LZ4_HEADER
         block = bytes(data[start : start + packed])
         if magic != _LZ4_BLOCK or method not in (0x10, 0x20) or start > len(data) or len(block) != packed:
-            raise PackedError("lz4 blocks cut short")
+            raise PackedError("lz4 blocks are truncated")
         ended = plain == 0
         if not ended:
             piece = block if method == 0x10 else raw("lz4", block, min(plain, _MOST))
@@ -309,7 +309,7 @@ def _lz4_blocks(data: memoryview) -> Iterator[bytes]:
             yield piece
         position = start + packed
     if not ended:
-        raise PackedError("lz4 blocks cut short")
+        raise PackedError("lz4 blocks are truncated")
 
 
 def raw(codec: str, chunk: bytes, most: int = _MOST) -> bytes:

@@ -133,7 +133,7 @@ def _begun(text: bytes, start: bytes, at: int) -> Iterator[Written]:
         if start[:1] == b"\\" or _may_be_zlib(_unescaped(text[at : at + _HEAD])):
             yield Written(_unescaped(_quoted(text, at)))
     elif start in ARMOUR:
-        yield Written(reason="text that is encrypted, in armour")
+        yield Written(reason="encrypted text (ASCII armor)")
     elif start in UUENCODE and (line := _UU.match(text, at)):
         yield _uudecoded(text, line.end())
     elif start == YENC and (line := _YENC.match(text, at)):

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.number_keys import EXACT
 
 LEAST, MOST = 2, 8
@@ -49,7 +50,7 @@ class PackedNumbers:
         self._of_size = lru_cache(MOST)(self._sorted)
 
     def __repr__(self) -> str:
-        return f"PackedNumbers({len(self._numbers)} numbers)"
+        return f"PackedNumbers({counted(len(self._numbers), 'number')})"
 
     def in_cell(self, cell: bytes) -> tuple[int, ...]:
         """The numbers that a whole cell may be."""

@@ -88,7 +88,7 @@ class RowKeys:
         known = {name.lower() for name in columns}
         missing = dict.fromkeys(c for term in self.terms for c in term.columns if c.lower() not in known)
         if missing:
-            raise UnknownRowsError(f"it has no {', '.join(missing)}, so that nobody knows whose its rows are")
+            raise UnknownRowsError(f"it has no {', '.join(missing)}, so it is unknown whose its rows are")
 
 
 def search_rows(name: str, data: bytes | memoryview, collector: Collector) -> None:
@@ -132,7 +132,7 @@ def _field(value: Any, name: str) -> Any:
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        raise UnknownRowsError("a column of the key is no struct in it")
+        raise UnknownRowsError("a key column is not a struct in this file")
     return _member(value, name)
 
 

@@ -186,5 +186,5 @@ def read(content: bytes) -> dict[Place, Shape]:
             at += size
         found[group, index] = Shape(Kind(kind), tuple(tables), low, high, parted, grouped)
     if at != len(content):
-        raise ValueError("shapes cut short")
+        raise ValueError("the shapes are truncated")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import NessieTable, RefKind, TableState
 
 NO_REBUILD = "it would have to be rebuilt, on every branch and tag of its Nessie catalog: run its job on each"
@@ -19,7 +20,7 @@ def unsupported(state: TableState, place: NessieTable) -> str | None:
     unnamed = [ref.name for ref in state.refs if ref.table is None]
     if unnamed or state.table is None:
         return (
-            f"{len(unnamed) or 1} references of its Nessie catalog have no name that SQL can write"
+            f"its Nessie catalog has {counted(len(unnamed) or 1, 'reference')} whose name SQL cannot write"
             f" (a dot, `@` or `#`), first {unnamed[0] if unnamed else 'the default branch'}: rename or delete them"
         )
     if state.sharing or state.outside:

@@ -52,11 +52,12 @@ class DeltaPlanner(FormatPlanner):
         if any(name in state.properties for name in CATALOG_MANAGED):
             return (
                 "a catalog-managed Delta table: its catalog commits, and refuses VACUUM and REORG to others;"
-                " its owner erases it there, or drops the feature"
+                " ask its owner to erase it there, or to drop the feature"
             )
         if state.properties.get(_APPEND_ONLY, "").lower() == "true":
             return (
-                f"a Delta table that refuses every DELETE ({_APPEND_ONLY} is true): its owner sets it to false until"
+                f"a Delta table that refuses every DELETE ({_APPEND_ONLY} is true):"
+                " ask its owner to set it to false until"
                 " the erasure is over, then plan again"
             )
         formats = state.properties.get(_UNIFORM)
@@ -116,11 +117,15 @@ class DeltaPlanner(FormatPlanner):
         parts = PurePosixPath(seen.file).parts
         if LOG in parts[:-1]:
             below = parts[parts.index(LOG) + 1 :]
-            return None if is_cleared(below) else "a file of `_delta_log` that is none of Delta's: its owner removes it"
+            return (
+                None
+                if is_cleared(below)
+                else "a file of `_delta_log` that Delta did not write: ask its owner to remove it"
+            )
         if _OF_STREAMS.intersection(parts[:-1]):
             return "the state of a stream in the table's folder: its owner lets it go or moves it out"
         if _MANIFESTS in parts[:-1] and parts[-1] != "manifest":
-            return "a file beside the manifests for other engines, which a step makes again: its owner removes it"
+            return "a file beside the manifests for other engines, which a step recreates: ask its owner to remove it"
         return beside_rows(item, seen)
 
     def text_remedies(self, name: Format) -> Mapping[str, str]:

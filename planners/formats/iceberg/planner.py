@@ -89,7 +89,7 @@ class IcebergPlanner(FormatPlanner):
         """What no snapshot names is swept, metadata too; files with rows of the persons are written again."""
         parts = PurePosixPath(seen.file).parts
         if parts[-1] in _HINTS:
-            return "the version hint, which is to name a version and nothing else: its owner writes that, or removes it"
+            return "the version hint, which must contain only a version: ask its owner to correct or remove it"
         return None if "metadata" in parts[:-1] else beside_rows(item, seen)
 
     def is_log(self, path: str) -> bool:

@@ -102,9 +102,9 @@ class PlainFilesPlanner(FormatPlanner):
         if path.name == SUMMARY and summarised and "key-value metadata" not in seen.places:
             return None  # removed with the files that it tells of
         if MARKS.match(path.name):
-            return "a mark or checksum beside the data, which no step writes: its owner removes it"
+            return "a mark or checksum beside the data, which no step writes: ask its owner to remove it"
         if not is_rewritten(path, item.copy.format):
-            return "a hidden file that is no data file (such as an editor's copy): its owner removes it"
+            return "a hidden file that is not a data file (such as an editor's copy): ask its owner to remove it"
         if item.copy.format in _KEPT_METADATA and not seen.places.isdisjoint(_OWN_ENTRIES):
             return (
                 "entries of a data file's own metadata hold a value, and a rewrite keeps them: its owner has that file"

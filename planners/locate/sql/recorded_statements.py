@@ -172,7 +172,7 @@ def _overwrite(text: str, dynamic: bool) -> _Overwrite | str:
         )
     if isinstance(tree, exp.Insert) and tree.args.get("overwrite") and dynamic:
         return (
-            "the sessions of the estate overwrite single partitions (partitionOverwriteMode dynamic), so that its"
+            "the sessions of the estate overwrite single partitions (partitionOverwriteMode dynamic), so its"
             " recorded statement does not write the whole table: a rebuild would lose the other partitions"
         )
     if not isinstance(tree, exp.Insert | exp.Create) or _query(tree) is None:

@@ -107,7 +107,8 @@ def spare_stored(items: Sequence[CopyDraft]) -> tuple[tuple[CopyDraft, ...], lis
     for item in items:
         if _stored(item) and item.carriage is not None and item.carriage.mentions:
             why = (
-                "rows in here can name several persons, as in the table that they are of, and one person cannot be"
+                "rows of this dataset can name several persons, as in the table"
+                " that they are of, and one person cannot be"
                 " removed from them here. Say why whole objects go (`delete_whole`) where that is meant, or let the"
                 " owner write them again, then plan again (a waiver does not free it)"
             )

@@ -114,5 +114,5 @@ def _stays_number(node: exp.Expression) -> bool:
 def _told(side: exp.Expression, value: Callable[[exp.Expression], str | None]) -> int | None:
     text = value(side)
     if text is not None and not _WRITTEN.fullmatch(text):
-        raise NotComputable("arithmetic with a value that is no whole number as Spark writes it")
+        raise NotComputable("arithmetic with a value that is not a whole number as Spark writes it")
     return None if text is None else int(text)

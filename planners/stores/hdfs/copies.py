@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
@@ -66,7 +67,7 @@ def kept_copies(found: Survey, world: World) -> Kept:
             carriage = found.carriages.get(place.location.dataset)
             if carriage is not None and carriage.carries not in _BY_KEY:
                 gaps.append(_no_way(place, carriage.reason))
-            reason = f"all {seen.files} files were decoded and hold nothing of the person"
+            reason = f"all files were decoded ({counted(seen.files, 'file')}) and contain nothing of the person"
             told = Examined(dataset=place.location.dataset, table=None, carries=Carries.NONE, reason=reason)
             examined.append(told)
     return Kept(tuple(items), tuple(examined), tuple(gaps))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.plan import Gap
@@ -121,15 +122,18 @@ def hdfs_gap(gap: InventoryGap, seen: HdfsEvidence | None) -> Gap:
 
 
 def _told(seen: HdfsEvidence) -> list[str]:
-    told = [f"{seen.holders:,} of {seen.files:,} file(s) hold the person: in {', '.join(seen.places)}"]
+    told = [f"the person is in {seen.holders:,} of {counted(seen.files, 'file')}: in {', '.join(seen.places)}"]
     if not seen.holders:
-        told = [f"of {seen.files:,} file(s), no unmistakable value was found in what could be read"]
+        told = [f"of {counted(seen.files, 'file')}, no unmistakable value was found in what could be read"]
     if seen.unread:
-        told.append(f"{len(seen.unread):,} file(s) could not be read, or only in part")
+        told.append(f"{counted(len(seen.unread), 'file')} could not be read, or only in part")
     if seen.beyond:
-        told.append(f"{seen.beyond:,} file(s) that metadata there names lie outside of the estate's places in HDFS")
+        told.append(f"metadata there names {counted(seen.beyond, 'file')} outside of the estate's places in HDFS")
     if seen.in_digits:
-        told.append(f"{seen.in_digits:,} file(s) hold digits of a short key and nothing else of the person")
+        told.append(
+            f"{counted(seen.in_digits, 'file holds', 'files hold')} digits of"
+            " a short key and nothing else of the person"
+        )
     short = "a short number looks like other numbers in bytes" if seen.short else None
     told.append(short or "the person's rows that only other keys find are not known by bytes")
     return told

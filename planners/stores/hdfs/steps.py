@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Override, Precondition
@@ -67,5 +68,5 @@ def whole_deletions_in_hdfs(items: Iterable[CopyDraft]) -> tuple[Override, ...]:
             continue
         number = len(place.files) if place.kind is HdfsKind.SNAPSHOT else len(item.reads)
         why = place.agreed or "what its user deleted"
-        found.append(f"{place.location}: {number} file(s) go with everybody in them; {why}")
+        found.append(f"{place.location}: {counted(number, 'file goes', 'files go')} with everybody in them; {why}")
     return tuple(Override(kind="hdfs_delete", reason=reason) for reason in sorted(found))

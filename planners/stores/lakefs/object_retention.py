@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.errors import PlanError
 
@@ -39,7 +40,7 @@ class Repository:
         missing = named - self.commits.keys()
         if missing:
             raise PlanError(
-                f"{len(missing)} commit(s) that the repository names are not in its list of commits",
+                f"the repository references {counted(len(missing), 'commit')} missing from its commit list",
                 todo="read the repository again; what an unknown commit keeps is unknown",
             )
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsRules, LakefsState
@@ -69,7 +70,10 @@ def lakefs_copies(found: Survey, world: World, as_of: datetime, due: datetime, r
         case = _Case.of(found, world, as_of, due, retention, state, seen)
         gaps += case.unknown()
         if not (seen.persons or seen.strays or seen.unread or seen.named):
-            reason = f"all {seen.objects} objects of all its commits were decoded and hold nothing of the person"
+            reason = (
+                f"the objects of all its commits were decoded ({counted(seen.objects, 'object')})"
+                " and contain nothing of the person"
+            )
             carries = case.carriage.carries if case.carriage else Carries.NONE
             examined.append(Examined(dataset=state.dataset, table=state.dataset.name, carries=carries, reason=reason))
             origins += [case.copy()[0]] if case.match is not None else []
@@ -123,13 +127,14 @@ class _Case:
             gaps.append(_gap(state, GapKind.LAKEFS_DANGLING, reason, state.storage))
         if state.stray is None:
             reason = (
-                "the storage below the repository cannot be listed from here, so that no run can show that an object is"
+                "the storage below the repository cannot be listed from here, so no run can show that an object is"
                 " gone: name `local_root`, or the estate's `s3`. A run under a waiver ends unverified"
             )
             gaps.append(_gap(state, GapKind.LAKEFS_STORAGE, reason, state.storage))
         if self.seen.messages:
             reason = (
-                f"{self.seen.messages} commit(s) have a value of the person in their message or metadata, and lakeFS"
+                f"{counted(self.seen.messages, 'commit has', 'commits have')} a value of the"
+                " person in their message or metadata, and lakeFS"
                 " changes no commit: only a new repository is free of them"
             )
             gaps.append(_gap(state, GapKind.LAKEFS_MESSAGES, reason, state.location))
@@ -210,16 +215,20 @@ class _Case:
     def _reason(self, going: LettingGo) -> str:
         changed = going.change
         heads = f"at the head of {', '.join(changed.delete_on)}" if changed.delete_on else "at no head"
-        told = f"{len(going.addresses)} object(s) hold the person, {heads}, in {len(going.holders)} commit(s)"
+        told = (
+            f"{counted(len(going.addresses), 'object holds', 'objects hold')} the person,"
+            f" {heads}, in {counted(len(going.holders), 'commit')}"
+        )
         if self.seen.named:
-            told = f"{len(going.addresses)} object(s) hold the person, and names do too"
+            told = f"{counted(len(going.addresses), 'object holds', 'objects hold')} the person, and names do too"
         return f"{told}; the collector may take the last of them on {going.collectable:%Y-%m-%d %H:%M} UTC"
 
     # --- what stands against it ---
 
     def _named(self) -> Gap:
         reason = (
-            f"{self.seen.named} name(s) or metadata of objects, branches or tags hold a value of the person, and a plan"
+            f"the person's values are in {counted(self.seen.named, 'name')} or"
+            " metadata of objects, branches or tags, and a plan"
             " would list them: give them other names, then plan again (hazard F2)"
         )
         return _gap(self.state, GapKind.OBJECT_NAMES, reason, self.state.location)
@@ -233,14 +242,16 @@ class _Case:
         logs = _logs(state)
         if logs:
             reason = "tables with logs of their own lie under the declared prefixes: rewriting their files breaks them"
-            gaps.append(self._no_way(reason, f"{len(logs)} path(s) of {' and '.join(sorted(set(logs.values())))} logs"))
+            gaps.append(
+                self._no_way(reason, f"{counted(len(logs), 'path')} of {' and '.join(sorted(set(logs.values())))} logs")
+            )
         foreign = sorted(a for a in seen.persons if not a.startswith(state.storage + "/"))
         if foreign:
             reason = (
                 "the person is in objects that were imported: they lie outside the repository's storage, and lakeFS"
                 " never removes them. Erase them where they lie, and import them again"
             )
-            gaps.append(_gap(state, GapKind.LAKEFS_IMPORTED, reason, f"{len(foreign)} object(s)"))
+            gaps.append(_gap(state, GapKind.LAKEFS_IMPORTED, reason, counted(len(foreign), "object")))
         for branch in state.branches:
             staged = {a for a in branch.staged.values() if a is not None}
             if (branch.name in going.rewrites and branch.staged) or staged & seen.persons:
@@ -248,7 +259,9 @@ class _Case:
                     f"the branch {branch.name} has uncommitted changes: they would be committed with the erasure, or"
                     " hold the person. Commit or reset them, then plan again"
                 )
-                gaps.append(_gap(state, GapKind.LAKEFS_STAGED, reason, f"{len(branch.staged)} path(s)", branch.name))
+                gaps.append(
+                    _gap(state, GapKind.LAKEFS_STAGED, reason, counted(len(branch.staged), "path"), branch.name)
+                )
             if branch.name in going.rewrites and branch.protected:
                 reason = (
                     f"the branch {branch.name} is protected, and its head holds the person: lift the protection for the"
@@ -261,7 +274,7 @@ class _Case:
                     f"the person is on the branch {branch.name} in objects that no declared prefix covers: declare"
                     " them, or erase them by hand"
                 )
-                gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, f"{len(beyond)} path(s)", branch.name))
+                gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, counted(len(beyond), "path"), branch.name))
         return gaps
 
     def _no_way(self, reason: str, evidence: str) -> Gap:
@@ -273,7 +286,8 @@ class _Case:
             derived = self.found.derived[trace.origin, trace.expression]
             if derived.shared:
                 reason = (
-                    f"{derived.shared} value(s) of {trace.origin} are other people's too: rows with no other key stay"
+                    f"other people have {counted(derived.shared, 'value')} of"
+                    f" {trace.origin} too: rows with no other key stay"
                 )
                 gaps.append(_gap(self.state, GapKind.SHARED_IDENTIFIER, reason, f"column {column}", column))
         return gaps

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsRules, LakefsState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import iso
@@ -92,8 +93,10 @@ def _told(rules: Rules | None) -> dict[str, Any] | None:
 def _cost(going: LettingGo) -> str:
     others = len(going.expires)
     return (
-        f"retention is the repository's own and knows no single object. {others} commit(s) expire earlier with it, and"
-        f" {len(going.lost)} object(s) without the person that only they name are lost; nothing brings those back"
+        "retention is the repository's own and knows no single object."
+        f" {counted(others, 'commit expires', 'commits expire')} earlier with it, and"
+        f" {counted(len(going.lost), 'object')} without the person that only they"
+        " name will be lost; nothing can restore those"
     )
 
 

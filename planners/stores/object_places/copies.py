@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.model.datasets import BY_ROWS, Carries, CopyKind, Format, Strategy
@@ -58,7 +59,7 @@ def kept_versions(found: Survey, world: World) -> Kept:
         if seen.strong & found.key_sets.keys() or waited:
             items.append(_kept(place, seen))
         elif not seen.strong:
-            reason = f"all {seen.files} versions were decoded and hold nothing of the person"
+            reason = f"all versions were decoded ({counted(seen.files, 'version')}) and contain nothing of the person"
             examined.append(Examined(dataset=place.location.dataset, table=None, carries=Carries.NONE, reason=reason))
     return Kept(tuple(items), tuple(examined), tuple(gaps))
 
@@ -82,7 +83,7 @@ def _kept(place: ObjectPlace, seen: StoredEvidence) -> CopyDraft:
     location = place.location
     reason = f"old versions of objects hold the person: {seen.holders:,} of {seen.files:,}"
     if not seen.strong:
-        reason = "deleted objects are kept for a while, and nobody can read whose rows are in them"
+        reason = "deleted objects are kept for a while, and whose rows are in them cannot be read"
     copy = Copy(
         id="c-objects-" + slug(str(location)),
         kind=CopyKind.DERIVED,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.versions import VersionState
@@ -59,7 +60,8 @@ def untreated(place: ObjectPlace, seen: StoredEvidence | None) -> Untreated | No
         return Untreated("keys in it hold a value of the person, and a plan would list them: rename or delete them")
     if seen.beside and not place.table:
         return Untreated(
-            f"metadata of {seen.beside} version(s) holds a value of the person, and a rewrite keeps it: take it off"
+            f"metadata of {counted(seen.beside, 'version')} holds a value of the"
+            " person, and a rewrite keeps it: take it off"
         )
     old_in_digits = seen.old_in_digits and not place.table  # all that is old of a table goes
     if seen.unread or old_in_digits or (seen.in_digits and not seen.strong and seen.state is None):
@@ -85,8 +87,9 @@ def _stuck(place: ObjectPlace, seen: StoredEvidence) -> Untreated | None:
         return Untreated(f"no step writes its objects again: {seen.stuck}")
     if of_deleted(seen) and not place.agreed:
         return Untreated(
-            f"{len(of_deleted(seen))} old version(s) of deleted objects hold the person, and other people's rows in"
-            " them lie nowhere else: once their owner agrees, say so under `object_stores[].places[].deletable`"
+            f"deleted objects have {counted(len(of_deleted(seen)), 'old version')} with the person, and with rows of"
+            " other people that are nowhere else: once their owner agrees, say so under"
+            " `object_stores[].places[].deletable`"
         )
     return None
 
@@ -151,13 +154,13 @@ def _gap(gap: InventoryGap, seen: StoredEvidence | None) -> Gap:
 
 
 def _told(seen: StoredEvidence) -> list[str]:
-    told = [f"{seen.holders:,} of {seen.files:,} version(s) hold the person: in {', '.join(seen.columns)}"]
+    told = [f"the person is in {seen.holders:,} of {counted(seen.files, 'version')}: in {', '.join(seen.columns)}"]
     if not seen.holders:
-        told = [f"of {seen.files:,} version(s), no unmistakable value was found in what could be read"]
+        told = [f"of {counted(seen.files, 'version')}, no unmistakable value was found in what could be read"]
     if seen.unread:
         told.append(f"{len(seen.unread):,} could not be read, or only in part")
     if seen.in_digits or seen.old_in_digits:
         told.append(
-            f"{seen.in_digits + seen.old_in_digits:,} hold digits of a short key and nothing else of the person"
+            f"digits of a short key, and nothing else of the person, in {seen.in_digits + seen.old_in_digits:,}"
         )
     return told

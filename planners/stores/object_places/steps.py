@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
 from pii_tracer.model.actions import Action
@@ -125,7 +126,11 @@ def whole_versions(items: Iterable[CopyDraft]) -> tuple[Override, ...]:
         if stored.old:
             why = stored.place.agreed if stored.of_deleted else "their objects stay"
             found.append(
-                ("objects_delete", f"{location}: {len(stored.old)} old version(s) go with everybody in them; {why}")
+                (
+                    "objects_delete",
+                    f"{location}: {counted(len(stored.old), 'old version goes', 'old versions go')}"
+                    f" with everybody in them; {why}",
+                )
             )
         classes = sorted({read.version.storage_class for read in (*stored.old, *stored.rewritten)} - _STANDARD)
         if classes:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.model.datasets import PLAIN, CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
@@ -31,7 +32,9 @@ def taken_along(items: Sequence[CopyDraft]) -> list[Gap]:
     for item, objects in places:
         neighbours = _neighbours(objects)
         if neighbours:
-            named = ", ".join(f"`{name}` ({count} object(s))" for name, count in sorted(neighbours.items())[:_NAMED])
+            named = ", ".join(
+                f"`{name}` ({counted(count, 'object')})" for name, count in sorted(neighbours.items())[:_NAMED]
+            )
             more = f" and {len(neighbours) - _NAMED} more" if len(neighbours) > _NAMED else ""
             reason = (
                 f"the prefix `{objects.prefix}` does not end with `/` and takes in its neighbours, too: {named}{more}."
@@ -78,13 +81,14 @@ def _unrewritable(item: CopyDraft, world: World) -> tuple[GapKind, str] | None:
         )
     if copy.match is None:
         return GapKind.ARCHIVE_MATCH, (
-            "no key separates the person's rows from others in these objects, so that no rewrite can leave them out."
+            "no key separates the person's rows from others in these objects, so no rewrite can leave them out."
             " Say in the estate file why whole objects go (`delete_whole`), then plan again (a waiver does not free it)"
         )
     beside = world.beside.get(objects.location)
     if beside and beside.telling:
         return GapKind.OBJECT_METADATA, (
-            f"{beside.telling} object(s) hold a value of the person in metadata, a header or a tag, and a rewrite keeps"
+            f"{counted(beside.telling, 'object holds', 'objects hold')} a value of the person"
+            " in metadata, a header or a tag, and a rewrite keeps"
             " these. Copy each object onto itself without it, then plan again (a waiver does not free it)"
         )
     return None
@@ -96,7 +100,8 @@ def _unread_beside(item: CopyDraft, world: World) -> list[Gap]:
     if objects is None or beside is None or not beside.unread:
         return []
     reason = (
-        f"metadata, headers or tags of {beside.unread} object(s) could not be read ({beside.why}), and the person may"
+        f"metadata, headers or tags of {counted(beside.unread, 'object')} could"
+        f" not be read ({beside.why}), and the person may"
         " be in there. Give the planner `s3:GetObjectVersion` and `s3:GetObjectVersionTagging`, then plan again. Waive"
         " this where only the run has these rights: it looks at each object before it writes, and refuses what it"
         " cannot read"

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.maintenance import MaintenanceJob, Upkeep
 from pii_tracer.lake.inventory import (
     ObjectSet,
@@ -73,7 +74,10 @@ def _some(item: CopyDraft, items: Sequence[CopyDraft], as_of: datetime, due: dat
 def _parted(item: CopyDraft, some: Lapsing) -> CopyDraft:
     if item.copy.kind is not CopyKind.ARCHIVE:
         return replace(item, lapsing=some)
-    told = f"{len(some.versions)} object(s) are left to the bucket's lifecycle, until {some.until:%Y-%m-%d}"
+    told = (
+        f"{counted(len(some.versions), 'object is', 'objects are')} left to the"
+        f" bucket's lifecycle, until {some.until:%Y-%m-%d}"
+    )
     copy = item.copy.model_copy(update={"reason": f"{item.copy.reason}; {told}"})
     return replace(item, lapsing=some, copy=copy)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
@@ -80,9 +81,9 @@ def _gap(item: CopyDraft, objects: ObjectSet, bucket: str, count: int) -> Gap:
     gap = gap_of(
         item,
         GapKind.S3_REPLICATED_BACK,
-        f"{count} object(s) are not in the bucket {bucket} any more and still in {objects.bucket}. When they are"
-        f" written again in {objects.bucket}, its replication rule copies them to {bucket}, and they are live again"
-        f" there with everybody in them. Switch off the rule from {objects.bucket} to {bucket} until the run is over"
+        f"{counted(count, 'object is', 'objects are')} still in the bucket {objects.bucket}, and no longer in {bucket}."
+        f" A rewrite in {objects.bucket} makes its replication rule restore them in {bucket},"
+        f" with everybody in them. Switch off the rule from {objects.bucket} to {bucket} until the run is over"
         f" and plan again, or delete these objects in {objects.bucket} too (a waiver lets them come back)",
         f"the enabled replication rules of {objects.bucket}, and what is there in {bucket}",
     )

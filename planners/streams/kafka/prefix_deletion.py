@@ -33,9 +33,8 @@ def cut(prefix: Prefix, seen: TopicEvidence, late: str, as_of: datetime) -> tupl
     if newest > as_of + CLOCK_SLACK:
         return Strategy.BLOCKED, f"retention {late}, and a record from the future keeps its segment from being rolled"
     reason = (
-        f"retention {late}: the step deletes every record that partition(s) {', '.join(map(str, sorted(seen.until)))}"
-        f" then have, once {', '.join(prefix.read_by)} have read them. At planning {seen.beside} of these were of"
-        " others"
+        f"retention {late}: the step deletes all records then in partition {', '.join(map(str, sorted(seen.until)))},"
+        f" once read by {', '.join(prefix.read_by)}. At planning, {seen.beside} of these were other people's"
     )
     return Strategy.DELETE_PREFIX, reason + (f"; not read yet by: {', '.join(seen.behind)}" if seen.behind else "")
 

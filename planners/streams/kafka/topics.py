@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.kafka import Topic
 from pii_tracer.config.subjects import Subject
@@ -193,7 +194,7 @@ def _not_certain(found: Survey, state: TopicState, inventory: Inventory) -> list
 
 def _clean(subject: Subject, state: TopicState, places: list[Place], seen: TopicEvidence) -> Examined:
     carries = _carries(subject, places) if places else Carries.NONE
-    reason = f"all {seen.records} records were decoded and hold nothing of the person"
+    reason = f"all records were decoded ({counted(seen.records, 'record')}) and contain nothing of the person"
     return Examined(dataset=state.dataset, table=state.dataset.name, carries=carries, reason=reason)
 
 
@@ -239,7 +240,7 @@ def _copy(case: _Case) -> tuple[CopyDraft, list[Gap]]:
         strategy=strategy,
         columns=_columns(case),
         lineage=tuple(hop.name for hop in hops),
-        reason=f"{seen.of_person} of {seen.records} records of {case.topic.of} are the person's; {why}",
+        reason=f"of {counted(seen.records, 'record')} of {case.topic.of}, the person's: {seen.of_person}; {why}",
         match=match,
         other_keys=tuple(sorted(f"{name}.$.{path}" for name, part in parts if part for path in part.other)),
         found=Found(
@@ -350,20 +351,24 @@ def _against(case: _Case, strategy: Strategy, why: str) -> list[Gap]:
     state, seen = case.state, case.seen
     gaps = []
     if strategy is Strategy.BLOCKED:
-        gaps.append(_gap(state, GapKind.CANNOT_BE_PROVED, why, f"{seen.records} records were read"))
+        gaps.append(
+            _gap(state, GapKind.CANNOT_BE_PROVED, why, f"{counted(seen.records, 'record was', 'records were')} read")
+        )
     if seen.elsewhere:
         reason = "the person's values are in records that no declared field shows to be theirs"
         gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, f"found in: {', '.join(sorted(seen.elsewhere))}"))
     for place in _chosen(case.places):
         if place.shared:
             reason = (
-                f"{place.shared} value(s) of {place.trace.origin} are other people's too: records with no other"
+                f"other people have {counted(place.shared, 'value')} of {place.trace.origin} too: records with no other"
                 " key stay"
             )
             gaps.append(_gap(state, GapKind.SHARED_IDENTIFIER, reason, place.term.label()))
     if state.replicas > 1 and strategy is not Strategy.BLOCKED:
         reason = "follower replicas are cleaned by the same settings, and no client can read them to see it"
-        gaps.append(_gap(state, GapKind.FOLLOWER_REPLICAS, reason, f"{state.replicas} replicas of each partition"))
+        gaps.append(
+            _gap(state, GapKind.FOLLOWER_REPLICAS, reason, f"{counted(state.replicas, 'replica')} of each partition")
+        )
     return gaps
 
 

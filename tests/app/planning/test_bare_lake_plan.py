@@ -115,8 +115,8 @@ def test_a_value_in_somebody_elses_row_is_told_before_the_run(shop: Shop) -> Non
     ("key", "body", "told"),
     [
         ("notes.csv", CSV, "objects of other formats lie in it (csv)"),
-        ("_metadata", b"PAR1", "are no data files of the table, or engines do not read them: bare/leads/_metadata"),
-        ("old/1.parquet", parquet(PEOPLE), "engines do not read them: bare/leads/old/1.parquet"),
+        ("_metadata", b"PAR1", "1 object other than data files that engines read: bare/leads/_metadata"),
+        ("old/1.parquet", parquet(PEOPLE), "other than data files that engines read: bare/leads/old/1.parquet"),
         ("2.parquet", b"PAR1 torn", "a parquet file cannot be read: ArrowInvalid"),
         ("2.parquet", parquet(pa.table({"n": [1]})), "files of this folder have no column in common"),
     ],

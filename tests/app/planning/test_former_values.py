@@ -93,7 +93,7 @@ def test_a_value_that_was_given_to_somebody_else_is_a_gap_and_in_no_match(base: 
     assert [(g["kind"], g["reason"]) for g in plan["gaps"]] == [
         (
             "former_value",
-            "1 former value(s) of phone belong to somebody else too; it is unknown whose rows hold them",
+            "somebody else has 1 former value of phone too; it is unknown whose rows hold them",
         )
     ]
 
@@ -117,7 +117,7 @@ def test_nothing_is_deleted_by_a_value_that_others_have_too(base: Path) -> None:
     plan = planned(base, 3)
     (said,) = [g["reason"] for g in plan["gaps"] if g["id"] == "gap-shared-customer-phone"]
     assert (
-        "1 value(s) of phone belong to other people too, or name nobody (`unknown`). Nothing is deleted or searched by them"
+        "shared with other people, or naming nobody (`unknown`): 1 value of phone. Nothing is deleted or searched by them"
         in said
     )
     assert {g["id"] for g in plan["gaps"]} == {"gap-shared-customer-phone", "gap-shared-s.calls-caller"}
@@ -168,8 +168,8 @@ def test_versions_that_are_there_and_cannot_be_read_are_a_gap(base: Path) -> Non
     plan = planned(base, 3)
     (gap,) = [g for g in plan["gaps"] if g["kind"] == "former_unread"]
     assert gap["id"] == f"gap-former_unread-customer-{slug(str(source))}"
-    assert "1 of 2 versions of s.src are there and were not read" in gap["reason"]
-    assert "would stay in 3 dataset(s)" in gap["reason"]
+    assert "1 of 2 versions of s.src exist, but could not be read" in gap["reason"]
+    assert "would stay in 3 datasets" in gap["reason"]
 
 
 def test_where_lineage_follows_the_key_alone_there_is_no_such_gap(base: Path) -> None:

@@ -108,7 +108,7 @@ WRONG = {
     "a column is missing": (key(user_id="17"), "leaves out tenant_id", "write `key:"),
     "a column too many": (
         key(tenant_id="4", user_id="17", shop="1"),
-        "names 1 column(s) that do not belong to it",
+        "names 1 column that does not belong to it",
         "write",
     ),
     "a bare number": ("{tenant_id: 4, user_id: '17'}", "put the key in quotes", ""),
@@ -129,14 +129,14 @@ def test_a_person_of_another_tenant_is_not_found(tmp_path: Path, capfd: pytest.C
 
 
 REFUSED = {
-    "one column in brackets": ("[user_id]", "", "takes two columns or more"),
-    "a column twice": ("[user_id, USER_ID]", "", "takes two columns or more"),
+    "one column in brackets": ("[user_id]", "", "needs at least two different columns"),
+    "a column twice": ("[user_id, USER_ID]", "", "needs at least two different columns"),
     "a column that is an identifier": ("[email, user_id]", "", "email is twice"),
     "other keys": ("[tenant_id, user_id]", "    other_keys: [{column: by, row: keep}]\n", "`other_keys` beside a key"),
     "a further table with one column": (
         "[tenant_id, user_id]",
         "    tables: [{table: app.orders, key: user_id}]\n",
-        "the key of app.orders has 1 column(s), and that of app.users has 2",
+        "the key of app.orders has 1 column, and that of app.users has 2",
     ),
     "a canary": (
         "[tenant_id, user_id]",

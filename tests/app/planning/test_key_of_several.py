@@ -56,7 +56,7 @@ def test_two_tenants_persons_of_one_number_are_a_gap(tmp_path: Path) -> None:
     (gap,) = plan["gaps"]
     assert (gap["id"], gap["kind"]) == ("gap-key_of_several-user-R-1", "key_of_several")
     assert not plan["applyable"]
-    assert "2 rows of app.users have the key of R-1 and look like 2 persons" in gap["reason"]
+    assert "the key of R-1 is in 2 rows of app.users, which look like 2 persons" in gap["reason"]
     assert "in email, phone" in gap["reason"]
 
 

@@ -85,4 +85,4 @@ def test_what_is_no_identifier_of_the_source_is_refused(
     tmp_path: Path, of: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert planned(tmp_path, MINE, subject=SUBJECT.replace("of: rider_uuid", f"of: {of}")) == {}
-    assert f"`of: {of}` names no identifier" in " ".join(capsys.readouterr().err.split())
+    assert f"`of: {of}` is not an identifier" in " ".join(capsys.readouterr().err.split())

@@ -118,7 +118,7 @@ def test_files_of_a_delta_log(tmp_path: Path, name: str, stays: bool) -> None:
     file.write_text(json.dumps({"add": {"path": "x", "size": 1, "stats": json.dumps({"minValues": {"email": MAIL}})}}))
     found = gaps(base)
     assert [(kind, where) for kind, where, _ in found] == ([("left_behind", f"_delta_log/{name}")] if stays else [])
-    assert all("its owner removes it" in reason for _, _, reason in found)
+    assert all("ask its owner to remove it" in reason for _, _, reason in found)
 
 
 def stale(*rows: Row) -> pa.Table:

@@ -147,7 +147,7 @@ def test_nothing_goes_where_a_reference_misses_a_file(lake: Lake) -> None:
     table = lake.table()
     lake.publish(table)
     Path(next(iter(data_files(table)))).unlink()
-    with pytest.raises(RunError, match="not there, first"):
+    with pytest.raises(RunError, match="cannot be found, first"):
         unreached(context(lake), step(lake, MAIN))
 
 

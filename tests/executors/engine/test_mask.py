@@ -175,7 +175,7 @@ def test_a_row_that_would_be_nobodys_is_refused(spark: SparkSession, spark_estat
     before = columns_of(read(spark, steps), "true")
     with pytest.raises(ScanError, match="the owner of the held values would then be unknown"):
         Verifier(spark, KEYS).baseline(steps.copy)
-    with pytest.raises(RunError, match="1 rows are found only by email"):
+    with pytest.raises(RunError, match="1 row is found only by email"):
         steps.once(DELTA_MASK_ROWS, materialise=False)
     assert columns_of(read(spark, steps), "true") == before
 

@@ -124,7 +124,7 @@ def test_a_destroyed_key_is_not_over_before_the_longest_cache_is(shredding: Worl
 def test_a_key_that_came_back_or_never_went_is_seen(shredding: World) -> None:
     step, copy = shredding.waiting
     shredding.now += timedelta(hours=1)
-    assert shredding.executor.verify(step, copy).findings == ("the key table still has 1 key(s) of the person",)
+    assert shredding.executor.verify(step, copy).findings == ("the key table still has 1 key of the person",)
     assert shredding.executor.probe(step, copy) is Progress.NOT_STARTED
 
 
@@ -139,7 +139,7 @@ def test_reading_is_tried_and_everybody_else_can(shredding: World) -> None:
     shredding.executor.check(step, copy)
     assert shredding.executor.run(step, copy).facts == {"rows": 6, "rows_without_key": 0, "rows_opened": 6}
     assert shredding.executor.verify(step, copy).findings == (
-        "the key table has 1 key(s) of the person: their cells open",
+        "the key table has 1 key of the person: cells can be decrypted",
     )
     shredding.destroy()
     check = shredding.executor.verify(step, copy)

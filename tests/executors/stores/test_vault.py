@@ -273,7 +273,7 @@ def test_an_archive_that_cannot_be_rewritten_holds_up_no_other(run: Run, glacier
         run.run(Action.VAULT_REWRITE)
     assert [item["archive"] for item in error.value.facts["failed"]] == [torn]
     for _ in range(2):
-        with pytest.raises(PartlyDone, match="are not deleted") as error:
+        with pytest.raises(PartlyDone, match="and not deleted") as error:
             run.run(Action.VAULT_DELETE)
         assert error.value.facts["held"] == [torn]
         assert mixed not in glacier.archives

@@ -160,7 +160,7 @@ def test_an_inventory_of_another_scheme_never_costs_a_live_file(
         before = {p: p.read_bytes() for p in rows}
         code, found = result(hoard, capsys, "--apply", "--inventory", str(listing))
         assert code == 7
-        assert all("names no file of this table" in t["failed"] for t in found["tables"])
+        assert all("lists no file of this table" in t["failed"] for t in found["tables"])
         assert {p: p.read_bytes() for p in rows} == before
     code, found = result(hoard, capsys, "--apply", "--inventory", str(listing), "--map", "s3a://bucket/=/")
     assert (code, [t["failed"] for t in found["tables"]]) == (0, [None, None])
@@ -257,7 +257,7 @@ def test_files_that_the_engine_leaves_without_a_word_are_told(
     monkeypatch.setattr(DeltaSweep, "_vacuum", lambda self, view, *, dry: real(self, view, dry=True))
     code, found = result(hoard, capsys, "--apply")
     assert (code, found["by"]["delta/t"]["files"]) == (7, 0)
-    assert found["by"]["delta/t"]["failed"].startswith(f"{due} of {due} files that no version needs could not be")
+    assert found["by"]["delta/t"]["failed"].startswith(f"{due} of {due} unneeded file")
 
 
 @dataclass

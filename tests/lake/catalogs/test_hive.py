@@ -118,11 +118,11 @@ UNTOLD: list[tuple[str, dict[str, Any]]] = [
     ("not known here", {"stored": TEXT}),
     ("not known here", {"parameters": {"spark.sql.sources.provider": "jdbc"}}),
     (
-        "options of their own",
+        "of their own",
         {"parameters": {"spark.sql.sources.provider": "csv"}, "options": {"header": "true", "sep": "|"}},
     ),
     ("names of columns", {"parameters": {"spark.sql.sources.provider": "csv"}}),
-    ("options of their own", {"parameters": {"spark.sql.sources.provider": "json"}, "options": {"multiLine": "true"}}),
+    ("option of its own", {"parameters": {"spark.sql.sources.provider": "json"}, "options": {"multiLine": "true"}}),
     ("two places", {"parameters": {"spark.sql.sources.provider": "parquet"}, "options": {"path": "/elsewhere"}}),
 ]
 
@@ -169,7 +169,7 @@ def test_partitions_elsewhere_or_in_another_format_are_gaps(hive: Hive, tmp_path
     found = discover(lake(hive), tmp_path)
     (gap,) = found.gaps
     assert (gap.kind, gap.evidence) == ("external_files", "catalog lake.prod.plain")
-    assert gap.reason.startswith("2 of its 3 partitions lie outside")
+    assert gap.reason.startswith("outside the table's folder, and not erased with it: 2 of 3 partitions")
     # the one that lies in the estate is met as a folder of its own, and searched
     assert {(s.table, s.location) for s in found.tables} >= {
         ("prod.plain", str(home / "plain")),

@@ -136,7 +136,7 @@ NO_ROWS_HERE: list[tuple[str, dict[str, Any]]] = [
     ("metadata file this interface does not have", {"stored": "ICEBERG"}),
     ("names of columns", {"stored": "CSV"}),
     ("options of their own", {"stored": "CSV", "properties": {"option.header": "true", "option.sep": "|"}}),
-    ("options of their own", {"stored": "JSON", "properties": {"option.multiLine": "true"}}),
+    ("option of its own", {"stored": "JSON", "properties": {"option.multiLine": "true"}}),
 ]
 
 

@@ -53,7 +53,7 @@ def test_a_table_of_a_catalog_that_nobody_named_is_told(base: Path) -> None:
     mine.append(ROWS)  # the newest metadata is this table's
     [(kind, reason)] = told(base)
     assert kind == "strange_files"
-    assert f"{len(theirs.metadata.metadata_log) + 1} metadata file(s)" in reason
+    assert f"{len(theirs.metadata.metadata_log) + 1} metadata files" in reason
 
 
 def test_a_table_of_the_first_version_is_read(base: Path) -> None:

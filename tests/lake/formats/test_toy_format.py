@@ -92,7 +92,7 @@ def test_former_rows_that_its_adapter_does_not_read_are_told(people: Path) -> No
     write_toy(people, PEOPLE[1:], COLUMNS)
     state, paths = only(people)
     assert list(read_former(state, sought, paths, told.append, told.append)) == []
-    assert told == [f"2 versions of {people} are kept, and former rows of Toy tables are not read"]
+    assert told == [f"{people} keeps 2 versions, and former rows of Toy tables are not read"]
 
 
 def test_a_folder_of_two_formats_is_a_gap(people: Path) -> None:

@@ -103,7 +103,7 @@ def test_all_folders_that_a_metadata_file_tells() -> None:
     }
     folders, doubt = iceberg_folders(metadata, at("s3://b/wh/t/metadata/2.metadata.json"))
     assert [str(f) for f in folders] == ["s3://b/wh/t", "s3://data/t", "s3://b/old/t/metadata"]
-    assert doubt == "1 path(s) of its metadata lead out of S3"
+    assert doubt == "1 path of its metadata leads out of S3"
     wide = {"location": "s3://b/wh/t", "properties": {"write.data.path": "s3://b"}}
     assert iceberg_folders(wide, at("s3://b/wh/t/metadata/2.metadata.json")) == ((at("s3://b"),), None)
 

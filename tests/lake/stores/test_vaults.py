@@ -92,7 +92,7 @@ def test_an_inventory_of_the_future_or_of_nothing_is_none(glacier: StrictGlacier
     assert found(glacier, tmp_path, inventory=path.name)[1][0].kind == "vault_inventory"
     for broken in ("{}", "[", '{"ArchiveList": 3, "InventoryDate": "2026-01-01"}'):
         path.write_text(broken)
-        assert "no vault inventory" in found(glacier, tmp_path, inventory=path.name)[1][0].reason
+        assert "not a vault inventory" in found(glacier, tmp_path, inventory=path.name)[1][0].reason
 
 
 def test_an_archive_that_the_manifest_does_not_know_can_hold_anybody(glacier: StrictGlacier, tmp_path: Path) -> None:

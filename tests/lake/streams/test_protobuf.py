@@ -281,9 +281,9 @@ def test_a_message_index_that_means_nothing_is_told(index: bytes, reason: str) -
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "no descriptor set"),
-        (b"\xff\xff", "no descriptor set"),
-        (descriptor_set(ORDER), "imports common.proto"),
+        (b"", "not a descriptor set"),
+        (b"\xff\xff", "not a descriptor set"),
+        (descriptor_set(ORDER), "lacks common.proto, which it imports"),
         (descriptor_set(ORDER, COMMON.replace("Person", "Robot")), "contradicts itself"),
         (
             descriptor_set('name: "a" dependency: "b"', 'name: "b" dependency: "a"', 'name: "c" dependency: "a"'),

@@ -237,9 +237,9 @@ def test_a_prefix_goes_only_where_its_owner_says_so() -> None:
     assert [p.kind for p in step.preconditions] == ["topic"], "its producers may go on"
     (copy,) = [c for c in made.copies if c.format is Format.KAFKA]
     assert copy.facts["kept_below"] == [9, 0]
-    assert "partition(s) 1" in copy.reason
-    assert "At planning 4 of these were of others" in copy.reason
-    assert "once billing, search have read them" in copy.reason
+    assert "in partition 1," in copy.reason
+    assert "At planning, 4 of these were other people's" in copy.reason
+    assert "once read by billing, search" in copy.reason
     assert "not read yet" not in copy.reason
     assert [(o.kind, o.reason) for o in made.overrides] == [
         ("kafka_delete_prefix", f"{copy.location}: the lake keeps what matters")

@@ -89,7 +89,7 @@ def test_each_column_of_a_copy_that_loses_rows_is_a_gap_of_its_own() -> None:
     assert gaps(made) == [
         (
             "gap-others_rows-prod.a-cc",
-            "1 row that is not the persons' holds them in cc: the plan finds rows by uid, so that this value stays",
+            "1 row that is not the persons' holds them in cc: the plan finds rows by uid, so this value stays",
         ),
         (
             "gap-others_rows-prod.a-note",

@@ -227,7 +227,7 @@ def test_a_column_that_is_not_there_keeps_the_whole_copy() -> None:
     plan = lake().plan(of("uid", "none"))
     assert strategies(plan)["c-prod.a"] == "exempt"
     assert [g.reason for g in plan.gaps] == [
-        "the hold H1 names prod.a, and it has no column none: what it means to keep may be erased"
+        "the hold H1 names prod.a, and it has no column none: data that it should keep may be erased"
     ]
 
 

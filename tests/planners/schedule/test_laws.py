@@ -57,7 +57,7 @@ def test_who_asked_is_not_told_first_and_who_was_idle_is() -> None:
         (own(deadline=SOURCE), "say `days` or `months`"),
         (own(deadline={"days": 10, "article": "s. 4"}), "url"),
         (own(notice={**NOTICE, "grounds": []}), "grounds"),
-        ({**own(), "rules": [*own()["rules"] * 2]}, "begins after"),
+        ({**own(), "rules": [*own()["rules"] * 2]}, "must begin after"),
         ({**own(), "name": "CLUB; DROP"}, "name"),
     ],
 )

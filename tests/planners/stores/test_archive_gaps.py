@@ -114,7 +114,7 @@ def test_what_lapses_in_time_needs_no_rewrite() -> None:
 def test_a_value_beside_the_bytes_of_an_object_is_told_at_planning() -> None:
     objects = place("p/", "p/x.parquet")
     plan = Lake(objects=(objects,), beside={"s3://b/p/": BesideEvidence(telling=2)}).plan()
-    assert gaps(plan, "object_metadata")[0].reason.startswith("2 object(s) hold")
+    assert gaps(plan, "object_metadata")[0].reason.startswith("2 objects hold")
     assert (plan.applyable, strategies(plan)) == (False, {Strategy.BLOCKED})
     assert Lake(objects=(objects,), beside={"s3://b/q/": BesideEvidence(telling=2, unread=1, why="x")}).plan().applyable
 
@@ -124,7 +124,7 @@ def test_objects_that_refuse_the_look_beside_their_bytes_are_a_gap() -> None:
     unread = BesideEvidence(unread=3, why="GetObjectTagging: AccessDenied")
     lake = Lake(objects=(objects,), beside={"s3://b/p/": unread})
     [gap] = gaps(lake.plan(), "beside_unread")
-    assert "3 object(s) could not be read (GetObjectTagging: AccessDenied)" in gap.reason
+    assert "3 objects could not be read (GetObjectTagging: AccessDenied)" in gap.reason
     assert not lake.plan().applyable
     waived = lake.plan(waivers=waivers_of([gap], NOW + timedelta(days=400)))
     assert (waived.applyable, strategies(waived)) == (True, {Strategy.RESTORE_REWRITE_ARCHIVE})

@@ -81,7 +81,7 @@ def test_what_to_change_for_a_deadline() -> None:
 
 
 def test_what_is_not_known_is_never_taken_for_free() -> None:
-    with pytest.raises(PlanError, match="not in its list"):
+    with pytest.raises(PlanError, match="missing from its commit list"):
         repository({"b": (1, "a")}, main="b")
     with pytest.raises(PlanError, match="not in the repository"):
         keepers(repository(LINE, main="d"), Rules(1, {}), {"e"}, NOW)

@@ -90,7 +90,7 @@ def test_of_an_archive_each_object_ends_by_itself_or_is_rewritten() -> None:
     copy = made.copy_by_id("c-b-p")
     assert copy.strategy is Strategy.RESTORE_REWRITE_ARCHIVE
     end = applied(NOW - timedelta(days=20) + timedelta(days=30))
-    assert copy.reason.endswith(f"1 object(s) are left to the bucket's lifecycle, until {end:%Y-%m-%d}")
+    assert copy.reason.endswith(f"1 object is left to the bucket's lifecycle, until {end:%Y-%m-%d}")
     rewrite, delete, wait, verify = [s for s in made.steps if s.copy_ == "c-b-p"]
     assert [v["key"] for v in rewrite.parameters["objects"]] == [young.key]
     assert [v["key"] for v in delete.parameters["versions"]] == delete.parameters["keep_latest_of"] == [young.key]

@@ -128,7 +128,7 @@ def test_a_call_that_names_its_objects(evidence: Path, listing: dict[str, Any]) 
 def test_old_records_name_only_the_call_and_the_report_says_so(evidence: Path) -> None:
     report = checked(evidence, [call("archive", "REQ1", AT)])
     assert report.findings == ()
-    assert any("3 version(s) are bound to a DeleteObjects call" in note for note in report.notes)
+    assert any("3 versions are bound to a DeleteObjects call" in note for note in report.notes)
 
 
 def test_access_logs_name_what_old_records_do_not(evidence: Path) -> None:
@@ -138,7 +138,7 @@ def test_access_logs_name_what_old_records_do_not(evidence: Path) -> None:
     ]
     report = checked(evidence, [call("archive", "REQ1", AT)], access=lines)
     assert report.findings == ()
-    assert any("3 version(s) are bound by access logs" in note for note in report.notes)
+    assert any("3 versions are bound by access logs" in note for note in report.notes)
     assert any("unsigned" in note for note in report.notes)
 
 
@@ -147,7 +147,7 @@ def test_lifecycle_deletions_are_bound_to_access_logs_or_unmatched(evidence: Pat
     records = each()[1:]
     report = checked(evidence, records, access=[expired])
     assert report.findings == ()
-    assert any("1 version(s) were removed by a lifecycle rule" in note for note in report.notes)
+    assert any("1 version was removed by a lifecycle rule" in note for note in report.notes)
 
 
 def test_a_deletion_without_a_record_is_unmatched(evidence: Path) -> None:
@@ -202,7 +202,7 @@ def test_somebody_elses_request_is_not_the_runs(evidence: Path) -> None:
 def test_a_crash_between_call_and_record_is_told_and_not_hidden(evidence: Path) -> None:
     report = checked(evidence, each(("LOST", "REQ1", "REQ2")))
     assert report.findings == ()
-    assert any("1 version(s) were deleted by the run's identity" in note for note in report.notes)
+    assert any("1 version was deleted by the run's identity" in note for note in report.notes)
 
 
 def test_deletions_that_no_plan_explains(evidence: Path) -> None:
@@ -229,8 +229,8 @@ def test_what_has_nothing_to_do_with_the_plan_is_counted_only(evidence: Path) ->
     ]
     report = checked(evidence, [*each(), *records])
     assert report.findings == ()
-    assert any("1 deletion(s) below tables of the plan" in note for note in report.notes)
-    assert any("1 deletion(s) by others" in note for note in report.notes)
+    assert any("1 deletion below tables of the plan" in note for note in report.notes)
+    assert any("1 deletion by others" in note for note in report.notes)
 
 
 def test_digests_must_reach_past_the_end_of_the_erasure(evidence: Path) -> None:

@@ -60,7 +60,7 @@ def test_a_cut_end_or_beginning_shortens_what_is_covered(tmp_path: Path) -> None
     writer.digests[-1].unlink()
     trail = read(tmp_path)
     assert list(trail.spans.values()) == [(START, START + 3 * HOUR)]
-    assert any("no digest vouches" in note for note in trail.notes)
+    assert any("without a digest" in note for note in trail.notes)
     assert writer.logs[-1].name not in {Path(place).name for place in trail.logs}
     writer.digests[0].unlink()
     assert list(read(tmp_path).spans.values()) == [(START + HOUR, START + 3 * HOUR)]

@@ -87,7 +87,7 @@ def test_the_command_fetches_the_days_of_the_run(
     asked = ["attest", "trail", "plan-1", "--state", str(tmp_path / "state"), "--bucket", BUCKET, "--region", REGION]
     assert command(asked) == 0
     told = capsys.readouterr()
-    assert "8 digest(s), 7 log file(s) and 1 key(s)" in told.err
+    assert "8 digests, 7 log files and 1 key" in told.err
     key = str(tmp_path / "state/keys/attest.pem.pub")
     verify = ["attest", "verify", str(run.attestation), "--key", key, "--format", "json", *told.out.split()]
     assert command(verify) == 1

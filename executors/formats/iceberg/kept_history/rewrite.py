@@ -36,6 +36,7 @@ from executors.formats.plain_files.arrow_match import keys_of
 from executors.formats.plain_files.parquet_rewrite import Seen
 from executors.formats.table_steps import name_of
 from executors.sweep.table_folders import refusals
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.iceberg.history_files import Container, Entry, History, Listed
 from pii_tracer.lake.formats.iceberg.kept_history import obstacles
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg, newest_metadata
@@ -100,12 +101,14 @@ class HistoryRewrite:
             history = self._history()
             self._refuse(history)
             left = sum(seen.changes for seen in self._surveyed(history).values())
-            findings = [f"{left} data files of its snapshots still hold the person"] if left else []
+            findings = [f"the person is still in {counted(left, 'data file')} of its snapshots"] if left else []
             if dangling := _dangling(history):
-                findings.append(f"{dangling} entries of manifests name deleted files that no snapshot reads")
+                findings.append(
+                    f"manifests have {counted(dangling, 'entry', 'entries')} of deleted files that no snapshot reads"
+                )
             findings += [f"the metadata names files of {kind}" for kind in _STATISTICS if history.document.get(kind)]
             findings += (
-                [f"{len(found)} files of an unfinished rewrite are left"]
+                [f"{counted(len(found), 'file')} left of an unfinished rewrite"]
                 if (found := self._left_overs(history))
                 else []
             )
@@ -151,7 +154,7 @@ class HistoryRewrite:
             found.append("its metadata file lies outside its folder")
         planned = int(self.step.parameters.get("snapshots", 0))
         if len(history.lists) < planned:
-            found.append(f"it has {len(history.lists)} snapshots, and had {planned} when the plan was made")
+            found.append(f"it has {counted(len(history.lists), 'snapshot')}, and had {planned} when the plan was made")
         if found:
             raise RunError(
                 f"the table's history cannot be kept: {found[0]}", where=str(self._folder), todo="plan again after that"

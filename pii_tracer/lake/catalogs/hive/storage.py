@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.glue.marks import GlueMarks
 from pii_tracer.lake.formats.base import TableFormat
 from pii_tracer.lake.formats.registry import table_formats
@@ -160,7 +161,7 @@ def _plain(provider: str, reader: str, serializer: str) -> Format | None:
 
 def _unusual(kind: Format, options: dict[str, str]) -> str | None:
     if other := options.keys() - _AS_USUAL:
-        return f"{len(other)} options of their own"
+        return f"{counted(len(other), 'option of its own', 'options of their own')}"
     if kind is Format.CSV and options.get("header", "").lower() != "true":
         return "no names of columns in their first line"
     return None

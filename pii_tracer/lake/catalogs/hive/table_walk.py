@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, Listing, Opaque, catalog_gap, sql_name
 from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, kept_as, lies_inside
 from pii_tracer.lake.catalogs.hive.view_texts import view_of
@@ -45,7 +46,7 @@ class TableWalk:
             self._views.append(view)
             return
         self.gap(
-            "no query of the view can be read, so that nobody knows which tables its readers read. Put its CREATE VIEW"
+            "no query of the view can be read, so the tables that its readers read are unknown. Put its CREATE VIEW"
             " statement into a file under `lineage.sql`, and waive this",
             *parts,
         )
@@ -76,7 +77,7 @@ class TableWalk:
         outside = sum(place not in in_hdfs for place in places)
         if outside:
             self.gap(
-                f"{outside} of its {len(found)} partitions lie outside the table's folder and are not erased with it;"
+                f"outside the table's folder, and not erased with it: {outside} of {counted(len(found), 'partition')};"
                 " those below `roots` count as folders of their own. Move them into the table's folder"
                 f" ({self.move}), or declare each as a table",
                 *parts,
@@ -85,7 +86,7 @@ class TableWalk:
         others = sum(kind != kept.format for _, kind in found)
         if others:
             self.gap(
-                f"{others} of its {len(found)} partitions are registered in another format than the table",
+                f"{others} of its {counted(len(found), 'partition')} registered in another format than the table",
                 *parts,
                 kind=GapKind.MIXED_FORMATS,
             )

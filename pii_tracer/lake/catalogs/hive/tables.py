@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.base import Listing
 from pii_tracer.lake.catalogs.hive.client import Metastore, is_unknown_method
@@ -147,5 +148,5 @@ class _Walk(TableWalk):
         except Exception as error:
             self.gap(f"its partitions cannot be listed ({type(error).__name__})", *parts)
         if silent:
-            self.gap(f"the metastore names {silent} partitions and does not describe all of them", *parts)
+            self.gap(f"the metastore names {counted(silent, 'partition')} and does not describe all of them", *parts)
         return found

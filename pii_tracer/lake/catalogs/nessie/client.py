@@ -205,7 +205,9 @@ def _reference(data: Mapping[str, Any]) -> Reference:
     try:
         return Reference(str(data["name"]), RefType(data["type"]), str(data["hash"]))
     except (KeyError, ValueError):
-        raise EstateError("a Nessie reference is of a kind that is not known here", todo="look at the server") from None
+        raise EstateError(
+            "a Nessie reference has an unsupported type", todo="check the Nessie server's version"
+        ) from None
 
 
 def _content(name: Mapping[str, Any], content: Mapping[str, Any]) -> Content:
@@ -219,7 +221,9 @@ def _content(name: Mapping[str, Any], content: Mapping[str, Any]) -> Content:
             snapshot=int(snapshot) if snapshot is not None else None,
         )
     except (KeyError, TypeError, ValueError):
-        raise EstateError("a content of the Nessie server cannot be understood", todo="look at the server") from None
+        raise EstateError(
+            "the Nessie server's answer cannot be understood", todo="check the Nessie server's version"
+        ) from None
 
 
 def _time(text: str) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.delta.table_state import state_of, unknown_version
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, read_log
@@ -66,6 +67,8 @@ def _table(table: RemoteTable, snapshot: DeltaSnapshot[S3Path], places: Collecti
     state = known.model_copy(update={"outside": outside, "clone_of": min(map(str, read), default=None)})
     gaps = unknown_version(state, snapshot)
     if strange or len(read) > 1:
-        reason = f"{len(outside)} data files lie outside the table's folder, and not all in one other table of S3"
+        reason = (
+            f"{counted(len(outside), 'data file')} outside the table's folder, and not all in one other table of S3"
+        )
         gaps.append(gap(own.dataset, GapKind.EXTERNAL_FILES, reason, min(strange or map(str, read))))
     return Found(state, tuple(gaps))

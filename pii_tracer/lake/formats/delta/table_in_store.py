@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.delta.stray_files import strange_objects
 from pii_tracer.lake.formats.delta.table_state import state_of, unknown_version
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot
@@ -18,8 +19,8 @@ AnyLocation = S3Location | HdfsLocation | ObjectLocation
 
 _NAMED = 3
 _STRANGE = (
-    "file(s) in the table's folder are not named as the table's own, and no version in its log names them. They may be"
-    " somebody's, or be left from before the log's history. "
+    " not named like the table's own, in no version of its log. Such files may be somebody's, or left from before"
+    " the log's history. "
 )
 
 
@@ -48,10 +49,10 @@ def found_in_store(
     gaps: list[InventoryGap] = unknown_version(state, snapshot)
     missing = sorted(str(f.path) for f in snapshot.files if str(f.path) not in there)
     if missing:
-        reason = f"{len(missing)} data files that the log names do not exist: the table cannot be read"
+        reason = f"{counted(len(missing), 'data file')} named by the log cannot be found, so the table cannot be read"
         gaps.append(gap(state.dataset, GapKind.MISSING_FILES, reason, missing[0]))
     strange = strange_objects(str(place), there, snapshot)
     if strange:
-        reason = f"{len(strange)} {_STRANGE}{stay}"
+        reason = f"the table's folder has {counted(len(strange), 'file')}{_STRANGE}{stay}"
         gaps.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(strange[:_NAMED])))
     return Found(state, tuple(gaps))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
 from pii_tracer.lake.formats.delta.log_paths import LOG
 from pii_tracer.lake.formats.delta.stray_files import strangers
@@ -135,18 +136,19 @@ def _gaps(
     found = []
     stray = [f for f in snapshot.files if f.external and not (origin and _of_origin(f, origin, paths))]
     if stray:
-        reason = f"{len(stray)} data files lie outside the table's folder and belong to no table of this estate"
+        reason = f"{counted(len(stray), 'data file')} outside the table's folder, in no table of this estate"
         found.append(gap(state.dataset, GapKind.EXTERNAL_FILES, reason, str(stray[0].path)))
     found += unknown_version(state, snapshot)
     missing = [f for f in snapshot.files if not f.path.exists()]
     if missing:
-        reason = f"{len(missing)} data files that the log names do not exist: the table cannot be read"
+        reason = f"{counted(len(missing), 'data file')} named by the log cannot be found, so the table cannot be read"
         found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0].path)))
     strange = strangers(Path(state.location), snapshot)
     if strange:
         reason = (
-            f"{len(strange)} file(s) in the table's folder are not named as the table's own, and no version in its log"
-            " names them. They may be somebody's, or be left from before the log's history or by a failed write. The"
+            f"the table's folder has {counted(len(strange), 'file')} not named like"
+            " the table's own, in no version of its log."
+            " Such files may be somebody's, or left from before the log's history or by a failed write. The"
             " sweep of the folder, like VACUUM, removes them: move what is somebody's out of it and plan again; waive"
             " this where nobody needs them"
         )

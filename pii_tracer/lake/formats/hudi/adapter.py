@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.base import CommitLog, NamedBy, Role, TableFormat, named_as_data
 from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI,
@@ -106,7 +107,10 @@ class HudiFormat(TableFormat):
         if state.versions <= 1:
             return None
         name = state.table or state.location
-        return f"{state.versions:,} commits of {name} are on its timeline, and former rows of Hudi tables are not read"
+        return (
+            f"{name} has {counted(state.versions, 'commit')} on its timeline,"
+            " and former rows of Hudi tables are not read"
+        )
 
     def may_hold_rows(self, path: Path) -> bool:
         return named_as_data(path) and not path.name.startswith(".hoodie")

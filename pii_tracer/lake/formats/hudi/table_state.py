@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.common.native_panics import panics_as_errors
 from pii_tracer.common.parallel_map import several
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.hudi.properties import HUDI_BOOTSTRAPPED
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
@@ -172,7 +173,7 @@ def state_of(
         properties=dict(sorted(properties.items())),
         row_key=tuple(p.strip() for p in properties.get("hoodie.table.recordkey.fields", "").split(",") if p.strip()),
     )
-    reason = f"{len(missing)} files of the current file slices do not exist"
+    reason = f"{counted(len(missing), 'file')} of the current file slices cannot be found"
     gaps = [gap(dataset, GapKind.MISSING_FILES, reason, str(missing[0]))] if missing else []
     if (state.format_version or 0) > TABLE_VERSION:
         reason = f"the table has version {state.format_version}, and {TABLE_VERSION} is the newest that is known here"

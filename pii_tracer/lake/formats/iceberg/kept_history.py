@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.iceberg.history_files import Entry, History
 from pii_tracer.lake.inventory import KeptHistory
 from pii_tracer.model.errors import EstateError
@@ -39,7 +40,8 @@ def obstacles(history: History, location: Path) -> Iterator[str]:
     live = history.live
     if deletes := sum(entry.deletes for entry in live.values()):
         yield (
-            f"its snapshots have {deletes} delete file(s), which name rows by number or by values. Have its data files"
+            f"its snapshots have {counted(deletes, 'delete file')} with row"
+            " numbers or values of rows. Have its data files"
             " written again without them (rewrite_data_files), and expire the snapshots that name them"
         )
     yield from _unwritable(history, live)
@@ -66,7 +68,7 @@ def _misplaced(live: Mapping[Path, Entry], location: Path) -> Iterator[str]:
         yield f"{outside} of its data files lie outside its folder, where no step removes them"
     gone = sum(not path.exists() for path in live)
     if gone:
-        yield f"{gone} data files of its snapshots are not there: restore them, or expire these snapshots"
+        yield f"{counted(gone, 'data file')} of its snapshots cannot be found: restore them, or expire these snapshots"
 
 
 def _remade(document: Mapping[str, Any]) -> list[str]:

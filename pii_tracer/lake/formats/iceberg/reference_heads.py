@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.registered_tables import PlacedHead
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
 from pii_tracer.lake.formats.iceberg.table_state import files_of, iceberg_state, load_iceberg
@@ -49,7 +50,9 @@ def iceberg_table(location: Path, paths: EstatePaths) -> Found:
         references |= files.referenced
         missing = [f.file_path for f in files.current if not local_path(f.file_path).exists()]
         if missing:
-            reason = f"{len(missing)} files of {head.head.ref} do not exist: the table cannot be read there"
+            reason = (
+                f"{counted(len(missing), 'file')} of {head.head.ref} cannot be found, so the table cannot be read there"
+            )
             gaps.append(gap(found.state.dataset, GapKind.MISSING_FILES, reason, str(missing[0])))
         refs.append(Ref(name=head.head.ref, kind=head.head.kind, at=str(head.head.snapshot), table=head.table))
         # Iceberg's own references below one of Nessie's
@@ -72,7 +75,8 @@ def _unseen(found: Found, committed: frozenset[str] | None) -> list[InventoryGap
     if not unseen:
         return []
     reason = (
-        f"{len(unseen)} metadata files are of commits that no visible history has: of a branch that was deleted, or"
+        f"{counted(len(unseen), 'metadata file is', 'metadata files are')} of commits that no"
+        " visible history has: of a branch that was deleted, or"
     )
     reason += " of one that this account may not see, whose files would be removed"
     return [gap(found.state.dataset, GapKind.UNSEEN_COMMITS, reason, str(unseen[0]))]

@@ -98,7 +98,7 @@ def _count(setting: str, value: str | None, ref: str | None) -> Iterator[Kept]:
     if not (value.isascii() and value.isdigit()):
         yield Kept(setting, value, None, "the number cannot be read", ref=ref)
     elif int(value) > 1:
-        yield Kept(setting, value, None, f"{value} snapshots stay whatever their age", ref=ref)
+        yield Kept(setting, value, None, f"{value} snapshots stay, of any age", ref=ref)
 
 
 def _flag(properties: Mapping[str, str], name: str, default: bool) -> bool | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.iceberg.vocabulary import LEADING
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location, location_of
@@ -32,7 +33,9 @@ def iceberg_folders(metadata: Any, file: S3Location) -> tuple[tuple[S3Location, 
         if not any(known.holds(folder) for known in found):
             found = [*(known for known in found if not folder.holds(known)), folder]
     number = elsewhere + beyond
-    return tuple(found), f"{number} path(s) of its metadata lead out of S3" if number else None
+    return tuple(found), (
+        f"{counted(number, 'path of its metadata leads', 'paths of its metadata lead')} out of S3"
+    ) if number else None
 
 
 def _in_s3(texts: Sequence[str]) -> tuple[list[S3Location], int]:

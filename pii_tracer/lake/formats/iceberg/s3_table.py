@@ -16,7 +16,7 @@ from pii_tracer.lake.stores.s3.table_reading import Looked, judged
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
 
-NOT_HERE = "its catalog points at a metadata file outside of S3: have its metadata written in its folder"
+NOT_HERE = "the catalog's metadata file of this table is outside S3; write the metadata into the table's folder"
 
 
 def look_at_iceberg(

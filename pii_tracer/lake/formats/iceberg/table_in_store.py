@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.iceberg.stray_files import other_metadata_in, strange_objects
 from pii_tracer.lake.formats.iceberg.table_state import (
     At,
@@ -77,7 +78,7 @@ class WholeTable:
         beyond = sum(not path.is_relative_to(self.place) for path in self.named)
         if beyond:
             return (
-                f"{beyond} file(s) that its metadata names lie outside its folder: have them written again in it"
+                f"its metadata names {counted(beyond, 'file')} outside its folder: rewrite them in it"
                 " (rewrite_data_files), and expire the snapshots that name them"
             )
         return None

@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
 from pii_tracer.lake.formats.iceberg.column_types import iceberg_type
 from pii_tracer.lake.formats.iceberg.history_loss import lost_columns, staged_snapshots
@@ -307,25 +308,28 @@ def gaps_of(
     """What is to be told of a table's files: such as are missing, other metadata, strangers'; staged rows."""
     found = []
     if missing:
-        reason = f"{len(missing)} files of the current snapshot do not exist: the table cannot be read"
+        reason = f"{counted(len(missing), 'file')} of the current snapshot cannot be found, so the table cannot be read"
         found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0])))
     if state.staged:
         reason = (
-            f"rows staged by write-audit-publish would be lost, in {len(state.staged)} snapshot(s) that no branch or"
+            "rows staged by write-audit-publish would be lost, in"
+            f" {counted(len(state.staged), 'snapshot')} that no branch or"
         )
         reason += " tag reaches: publish or drop them, then plan again"
         found.append(gap(state.dataset, GapKind.STAGED_SNAPSHOT, reason, f"snapshot {state.staged[0]}"))
     if others.newer:
         reason = (
-            f"{len(others.newer)} metadata file(s) in the folder are younger than the one that its catalog points at."
-            " They are of a failed commit, or of another catalog that has the table too, or the catalog was set back."
+            f"the folder has {counted(len(others.newer), 'metadata file')} younger"
+            " than the one that its catalog points at."
+            " Either a commit failed, or another catalog has the table too, or the catalog was set back."
             " The sweep of the folder removes what only they name. Have the catalog point at the right one, or name the"
             " other catalog, and plan again; waive this where it was a failed commit"
         )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.newer[-1]))
     if others.foreign:
         reason = (
-            f"{len(others.foreign)} metadata file(s) in the folder are another table's. Only a catalog that the estate"
+            f"the folder has {counted(len(others.foreign), 'metadata file')} of"
+            " another table. Only a catalog that the estate"
             " file does not name knows that table, or it was dropped without its files. The sweep of the"
             " folder removes what that table reads: move it, or name its catalog, and plan again; waive this where it"
             " was dropped"
@@ -333,8 +337,8 @@ def gaps_of(
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.foreign[0]))
     if strange:
         reason = (
-            f"{len(strange)} file(s) in the table's folder are not named as the table's own, and no snapshot names"
-            f" them: they may be somebody's. {STAY_IN_S3 if is_s3(state.location) else _HERE}"
+            f"the table's folder has {counted(len(strange), 'file')} not named like the table's own, in no snapshot."
+            f" Such files may be somebody's. {STAY_IN_S3 if is_s3(state.location) else _HERE}"
         )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED]))))
     return tuple(found)

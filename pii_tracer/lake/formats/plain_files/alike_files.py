@@ -119,5 +119,5 @@ def _why(file: StoredFile, error: Exception) -> str:
     with file.path.open("rb") as stream:
         start = stream.read(4)
     if start == _ENCRYPTED:
-        return "its footer is encrypted, so that its columns are unknown here"
+        return "its footer is encrypted, so its columns are unknown here"
     return type(error).__name__ if start == _PARQUET else "it is something else than Parquet, whatever its name says"

@@ -206,7 +206,7 @@ def _csv(file: StoredFile) -> pa.Table:
         if not names:
             if stream.read().strip():
                 raise EstateError(
-                    "a csv file begins with an empty line, so that its columns are unknown",
+                    "a csv file begins with an empty line, so its columns are unknown",
                     where=str(file.path),
                     todo="its job writes it without that line, then plan again",
                 )

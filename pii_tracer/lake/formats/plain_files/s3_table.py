@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from functools import partial
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.plain_files.data_file import objects_below
 from pii_tracer.lake.formats.plain_files.table_state import told_by
@@ -45,7 +46,7 @@ def _found(table: RemoteTable, place: S3Path) -> Found | str:
     listed = sorted(place.walk())
     files, others = objects_below(place, listed)
     if others:
-        return f"{len(others)} object(s) in it are no data files of the table, or engines do not read them: {others[0]}"
+        return f"it contains {counted(len(others), 'object')} other than data files that engines read: {others[0]}"
     strange = sorted({str(file.format) for file in files if file.format is not table.format})
     if strange:
         return f"objects of other formats lie in it ({', '.join(strange)})"

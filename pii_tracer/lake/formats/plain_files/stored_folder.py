@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.plain_files.data_file import StoredFile, parts_below, stored_file
 from pii_tracer.lake.formats.plain_files.table_state import told_by
 from pii_tracer.lake.inventory import TableState
@@ -43,7 +44,7 @@ def look_at_folder(folder: StoredFolder) -> Bare | str:
     try:
         files, others = _sorted(folder.root, folder.files)
         if others:
-            return f"{len(others)} file(s) in it are no data files, or engines do not read them: {others[0]}"
+            return f"it contains {counted(len(others), 'file')} other than data files that engines read: {others[0]}"
         if not files:
             return "no data file lies in it"
         formats = sorted({str(file.format) for file in files})

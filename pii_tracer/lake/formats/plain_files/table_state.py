@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.common.parallel_map import several
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.plain_files.alike_files import kind_of_both, spelled, unreadable
 from pii_tracer.lake.formats.plain_files.column_order import table_order
@@ -90,7 +91,9 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
     gaps = []
     others = sorted(str(f.path) for f in written if f.format is not kind)
     if others:
-        reason = f"the folder holds files of {len(formats)} formats ({', '.join(sorted(formats))}): not one table"
+        reason = (
+            f"the folder holds files of {counted(len(formats), 'format')} ({', '.join(sorted(formats))}): not one table"
+        )
         gaps.append(gap(dataset, GapKind.MIXED_FORMATS, reason, others[0]))
     if told.apart:
         gaps.append(gap(dataset, GapKind.MIXED_COLUMNS, told.apart, str(mine[0].path)))
@@ -133,7 +136,7 @@ def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
     return Told(fields, _APART if columns and not common else None)
 
 
-_APART = "files of this folder have no column in common: not one table, so that no step can rewrite it as one"
+_APART = "files of this folder have no column in common: not one table, so no step can rewrite it as one"
 
 
 def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:

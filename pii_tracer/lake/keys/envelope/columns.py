@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lake.keys.envelope.cells import (
     NONCE,
@@ -51,7 +52,7 @@ class Keys:
     by_person: Mapping[str, bytes]
 
     def __repr__(self) -> str:
-        return f"Keys({len(self.by_person)} persons)"
+        return f"Keys({counted(len(self.by_person), 'person')})"
 
     @classmethod
     def unwrapped(cls, wrapped: Mapping[str, bytes], wrapper: Wrapper) -> Keys:
@@ -73,7 +74,7 @@ class KeyCache:
         self._known: dict[str, tuple[float, bytes]] = {}
 
     def __repr__(self) -> str:
-        return f"KeyCache({len(self._known)} persons)"
+        return f"KeyCache({counted(len(self._known), 'person')})"
 
     def keys(self, persons: Iterable[str]) -> Keys:
         """The keys of some persons, from memory where they are fresh.
@@ -160,7 +161,7 @@ def _grouped(columns: Sequence[tuple[pa.Array, Binding]], persons: pa.Array, key
     without = found.count(None)
     if without and missing is Missing.ERROR:
         raise ShredError(
-            f"{without} person(s) have no key",
+            f"no key was found for {counted(without, 'person')}",
             where=", ".join(f"{b.table}, column {b.column}" for _, b in columns),
             todo="make their keys first, or read destroyed ones as null",
         )

@@ -46,7 +46,10 @@ def _local(paths: Mapping[str, Path]) -> Unwrap:
             data = base64.b64decode(wrapped, validate=True)
             return AESGCM(master).decrypt(data[:_NONCE], data[_NONCE:], name.encode())
         except (InvalidTag, ValueError, binascii.Error):
-            raise ScanError(f"the master key `{name}` does not open a file's key", todo="check its file") from None
+            raise ScanError(
+                f"the master key `{name}` cannot decrypt a file's key",
+                todo="check the file of the master key in the estate file",
+            ) from None
 
     return unwrap
 

@@ -176,4 +176,6 @@ def _beside(item: BlobProperties, metadata: dict[str, str]) -> tuple[str, ...]:
 
 
 def _odd(where: str) -> StoreError:
-    return StoreError("it does not list blobs as the service does", "NoListing", where=where, todo="check the endpoint")
+    return StoreError(
+        "the endpoint does not list blobs as Azure Storage does", "NoListing", where=where, todo="check the endpoint"
+    )

@@ -121,7 +121,9 @@ class GcsBucket:
 
     def odd(self, key: str | None) -> StoreError:
         """The error for an answer that is none of this API's."""
-        return StoreError("it does not answer as Cloud Storage does", "NoJsonApi", where=self._where(key), todo=_REACH)
+        return StoreError(
+            "the endpoint does not answer as Cloud Storage does", "NoJsonApi", where=self._where(key), todo=_REACH
+        )
 
     @property
     def _bucket(self) -> str:

@@ -156,7 +156,7 @@ def read_inventory(data: bytes, where: str) -> VaultInventory:
         return VaultInventory(instant(told["InventoryDate"]), archives)
     except (ValueError, KeyError, TypeError):
         raise EstateError(
-            "this is no vault inventory in JSON", where=where, todo="fetch the output of an inventory-retrieval job"
+            "this is not a vault inventory in JSON", where=where, todo="fetch the output of an inventory-retrieval job"
         ) from None
 
 
@@ -219,7 +219,7 @@ def _newest(vault: Vault, base: Path, client: VaultClient, now: datetime) -> Vau
     found = [i for i in found if i.taken <= now + _FUTURE]
     if not found:
         raise EstateError(
-            "no inventory of the vault is at hand, so that what is in it is unknown",
+            "the vault has no current inventory, so its contents are unknown",
             where=vault.location,
             todo=f"{ask}, and plan again when it has ended (some hours), within a day",
         )

@@ -83,7 +83,9 @@ def places_now(estate: Estate, location: HdfsLocation) -> tuple[tuple[HdfsPlace,
     walk = _Walk(client_at(estate, location), location.name_node)
     found = walk.client.status(location.path)
     if found.kind != "DIRECTORY":
-        raise StoreError("it is no folder", "NoFolder", where=str(location), todo="name the folder that it lies in")
+        raise StoreError(
+            "the place is not a folder", "NoFolder", where=str(location), todo="name the folder that contains it"
+        )
     if is_snapshot(location):
         walk.found[location.path] = _Found(HdfsKind.SNAPSHOT, mark=found.mark)
         walk.within(location.path, location.path)

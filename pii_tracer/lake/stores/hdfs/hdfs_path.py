@@ -72,7 +72,11 @@ class HdfsPath(RemoteFile):
         written = f"{self.client.name}{text}" if text.startswith("/") else text
         place = hdfs_location(written) if is_hdfs(written) else None
         if place is None or place.name_node != self.client.name:
-            raise EstateError("a table in HDFS names a file elsewhere", where=str(self), todo="look at its metadata")
+            raise EstateError(
+                "a table in HDFS references a file outside HDFS",
+                where=str(self),
+                todo="correct the table's metadata, then run the command again",
+            )
         return HdfsPath(self.client, place.path)
 
     @staticmethod

@@ -240,7 +240,9 @@ class WebHdfs:
             raise _KINDS.get(code, StoreError)(what, code, where=self._where(path), todo=todo) from None
 
     def _odd(self, path: str) -> StoreError:
-        return StoreError("it does not answer as WebHDFS does", "NoWebHdfs", where=self._where(path), todo=_REACH)
+        return StoreError(
+            "the endpoint does not answer as WebHDFS does", "NoWebHdfs", where=self._where(path), todo=_REACH
+        )
 
     def _where(self, path: str) -> str:
         return f"{self.name}{path}"

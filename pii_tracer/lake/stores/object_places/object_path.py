@@ -80,7 +80,9 @@ class ObjectPath(RemoteFile):
         place = object_location(text) if is_object_place(text) else None
         if place is None or place.store != self.store_name:
             raise EstateError(
-                "a table in an object store names a file elsewhere", where=str(self), todo="look at its metadata"
+                "a table in an object store references a file outside it",
+                where=str(self),
+                todo="correct the table's metadata, then run the command again",
             )
         return ObjectPath(self.store, place.store, place.key)
 

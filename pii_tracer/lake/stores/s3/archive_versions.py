@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import S3, Archive, Estate
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import InventoryGap, ObjectSet, ObjectVersion
@@ -308,7 +309,7 @@ def _counted(place: _Place, versions: Iterable[ObjectVersion], found: _Found) ->
     for number, version in enumerate(versions, 1):
         yield version
         if number % _TELL_EVERY == 0:
-            found.say(f"s3://{place.bucket}/{place.archive.prefix}: {number:,} versions")
+            found.say(f"s3://{place.bucket}/{place.archive.prefix}: {counted(number, 'version')}")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError, PaginationError
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import InventoryGap, ObjectSet
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client
@@ -74,7 +75,7 @@ def _cold_tiers(client: S3Client, objects: ObjectSet) -> tuple[str, ...]:
         client.list_bucket_intelligent_tiering_configurations, objects.bucket, "IntelligentTiering"
     ):
         if item.get("Status") == "Enabled" and touches(item, objects.prefix):
-            found |= {f"{tier['AccessTier']} after {tier['Days']} days" for tier in item.get("Tierings", ())}
+            found |= {f"{tier['AccessTier']} after {counted(tier['Days'], 'day')}" for tier in item.get("Tierings", ())}
     return tuple(sorted(found))
 
 

@@ -104,7 +104,7 @@ def _get(client: S3Client, bucket: str, key: str) -> tuple[bytes, datetime]:
         data: bytes = body.read()
     answered = http_date(answer["ResponseMetadata"]["HTTPHeaders"].get("date"))
     if answered is None:
-        raise ReportUnusable("the store gives no time, so that the age of a report is unknown", where=f"s3://{bucket}")
+        raise ReportUnusable("the store gives no time, so the age of a report is unknown", where=f"s3://{bucket}")
     return data, answered
 
 

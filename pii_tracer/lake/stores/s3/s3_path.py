@@ -96,7 +96,11 @@ class S3Path:
         """
         place = location_of(text)
         if not isinstance(place, S3Location):
-            raise EstateError("a table in S3 names a file elsewhere", where=str(self), todo="look at its metadata")
+            raise EstateError(
+                "a table in S3 references a file outside S3",
+                where=str(self),
+                todo="correct the table's metadata, then run the command again",
+            )
         return S3Path(place, self.client)
 
     def iterdir(self) -> Iterator[S3Path]:
@@ -208,7 +212,7 @@ class S3Path:
             yield page
             # boto3 takes a page that says so for the last one
             if page.get("IsTruncated") and not page.get("NextContinuationToken"):
-                raise OSError(f"{self.location}: its listing breaks off")
+                raise OSError(f"{self.location}: the listing ends early")
 
 
 class Ranges(io.RawIOBase):

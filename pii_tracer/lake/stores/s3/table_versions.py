@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.registry import format_of
@@ -115,4 +116,4 @@ class _Listing:
         for number, version in enumerate(versions, 1):
             yield version
             if number % _TELL_EVERY == 0:
-                self.say(f"{self.of.location}: {number:,} versions")
+                self.say(f"{self.of.location}: {counted(number, 'version')}")

@@ -50,11 +50,11 @@ def schema_of_set(data: bytes) -> Schema:
     try:
         files.ParseFromString(data)
     except DecodeError:
-        raise SchemaError("it is no descriptor set") from None
+        raise SchemaError("the schema is not a descriptor set") from None
     imported = {name for one in files.file for name in (*one.dependency, *one.option_dependency)}
     roots = [one.name for one in files.file if one.name not in imported]
     if not roots:
-        raise SchemaError("it is no descriptor set")
+        raise SchemaError("the schema is not a descriptor set")
     return _schema(files.file, roots[0] if len(roots) == 1 else None)
 
 
@@ -69,7 +69,7 @@ def schema_of_files(files: Mapping[str, bytes], main: str) -> Schema:
         try:
             parsed.append(descriptor_pb2.FileDescriptorProto.FromString(data))
         except DecodeError:
-            raise SchemaError("a file of it is no descriptor") from None
+            raise SchemaError("a file of it is not a descriptor") from None
         parsed[-1].name = name
     return _schema(parsed, main)
 
@@ -83,7 +83,7 @@ def imports_of(data: bytes) -> frozenset[str]:
     try:
         parsed = descriptor_pb2.FileDescriptorProto.FromString(data)
     except DecodeError:
-        raise SchemaError("a file of it is no descriptor") from None
+        raise SchemaError("a file of it is not a descriptor") from None
     return frozenset(parsed.dependency) - frozenset(_BUILT_IN)
 
 
@@ -104,7 +104,7 @@ def _add(pool: Any, files: Mapping[str, Any], name: str, added: dict[str, None],
     if name in added:
         return
     if name not in files:
-        raise SchemaError(f"it imports {name}, which is not in it (protoc needs --include_imports)")
+        raise SchemaError(f"the descriptor set lacks {name}, which it imports (protoc needs --include_imports)")
     if name in through:
         raise SchemaError(f"{name} imports itself")
     for dependency in files[name].dependency:

@@ -97,7 +97,7 @@ class ClusterSchemas:
 def _lacking(part: RecordPart, schema: Schema) -> list[str]:
     """What the estate file says of a schema file and is not so. A wrong path would find nobody in any record."""
     if part.message is None:
-        several = "has more than one file that no other file imports, so that message indexes are ambiguous"
+        several = "has more than one file that no other file imports, so message indexes are ambiguous"
         return [] if schema.indexes else [several]
     if part.message not in schema.messages:
         return [f"has no message {part.message}"]

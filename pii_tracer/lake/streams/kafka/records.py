@@ -120,7 +120,7 @@ def leaf(decoded: Any, path: tuple[str, ...], what: str) -> str | None:
             return None
         decoded = decoded.get(name)
     if isinstance(decoded, (dict, list)):
-        raise Undecodable(f"a declared member of the {what} is no single value")
+        raise Undecodable(f"a declared member of the {what} is not a single value")
     if isinstance(decoded, bytes):
         try:
             return decoded.decode()

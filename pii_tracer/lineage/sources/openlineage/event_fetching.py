@@ -171,7 +171,7 @@ def _batches(events: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]
 
 def _told(fetched: Fetched) -> Iterator[LineageGap]:
     for reject in fetched.rejects:
-        reason = f"{fetched.source} holds something that is no event: {reject.reason}"
+        reason = f"{fetched.source} holds something that is not an event: {reject.reason}"
         yield LineageGap(
             dataset=None, kind=LineageGapKind.UNREADABLE_EVENT, reason=reason, evidence=reject.where,
             closes="correct what sends it",
@@ -179,7 +179,7 @@ def _told(fetched: Fetched) -> Iterator[LineageGap]:
     if fetched.more_rejects:
         yield _gap(
             LineageGapKind.UNREADABLE_EVENT,
-            f"{fetched.source} holds {fetched.more_rejects} more that are no events",
+            f"{fetched.source} holds {fetched.more_rejects} more that are not events",
             fetched,
         )
     for text in fetched.lost:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lineage.graph.edges import DIRECT_SUBTYPES, Subtype
 
 Id = tuple[str, str]
@@ -194,8 +195,8 @@ def unread_of(facets: Mapping[str, Any], draft: Draft) -> None:
         failed, total = facet.get("failedTasks"), facet.get("totalTasks")
         if failed == 0 and not facet.get("errors"):
             return
-        counted = isinstance(failed, int) and isinstance(total, int)
-        draft.unread.add(f"{failed} of its {total} statements" if counted else "some of its statements")
+        known = isinstance(failed, int) and isinstance(total, int)
+        draft.unread.add(f"{failed} of its {counted(total, 'statement')}" if known else "some of its statements")
 
 
 def _is_check(event: Mapping[str, Any]) -> bool:

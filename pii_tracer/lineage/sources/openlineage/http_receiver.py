@@ -226,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {LARGEST_BODY} bytes")
         body = self.rfile.read(length)
         if len(body) < length:
-            raise _Refused(HTTPStatus.BAD_REQUEST, "the body breaks off")
+            raise _Refused(HTTPStatus.BAD_REQUEST, "the body is truncated")
         return body
 
     def _unpacked(self, body: bytes) -> bytes:
@@ -243,7 +243,7 @@ class _Handler(BaseHTTPRequestHandler):
         if unpacker.unconsumed_tail:
             raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {LARGEST_BODY} bytes")
         if not unpacker.eof:
-            raise _Refused(HTTPStatus.BAD_REQUEST, "the gzip body breaks off")
+            raise _Refused(HTTPStatus.BAD_REQUEST, "the gzip body is truncated")
         return text
 
     def _answer(self, status: HTTPStatus, content: Any) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.lineage import QueryLog
 from pii_tracer.lineage.graph.edges import LineageGap
 from pii_tracer.lineage.sources.evidence import Proof
@@ -141,16 +142,16 @@ def read_queries(
         if row is not None:
             _note(new, row, *shapes.first_key(row))
         if rows % _TOLD_AFTER == 0:
-            say(f"{rows} rows of {log.path}, {len(new)} shapes")
+            say(f"{counted(rows, 'row')} of {log.path}, {counted(len(new), 'shape')}")
     while new:
-        say(f"parsing {len(new)} shapes of {rows} rows of {log.path}")
+        say(f"parsing {counted(len(new), 'shape')} of {counted(rows, 'row')} of {log.path}")
         again = _parsed(new, parser, tables, shapes, say)
         found |= {key: group for key, group in new.items() if key[0] not in again}
         several = {key: group for key, group in new.items() if key[0] in again}
         if all(group.alike for group in several.values()):
             new = {shapes.told_apart(key[0], group.latest[2]): group for key, group in several.items()}
         else:
-            say(f"reading {log.path} again: literals of {len(again)} shapes matter")
+            say(f"reading {log.path} again: literals of {counted(len(again), 'shape matters', 'shapes matter')}")
             new = _told_apart(log, files, shapes, found)
     told: list[Told] = []
     for key, group in sorted(found.items(), key=lambda item: (item[1].first, item[0])):
@@ -205,7 +206,7 @@ def _parsed(
         if shapes.learn(query, reading):
             again.add(query)
         if number % _PARSED_AFTER == 0:
-            say(f"{number} of {len(queries)} shapes parsed")
+            say(f"{number} of {counted(len(queries), 'shape')} parsed")
     return again
 
 

@@ -29,7 +29,7 @@ def parts(data: memoryview) -> Iterator[Part]:
                 if member.isreg():
                     end += member.size
                     if member.issparse() or end > len(data):
-                        raise PackedError("a member of a tar archive that is cut short or sparse")
+                        raise PackedError("a member of a tar archive is truncated or sparse")
                 yield Part("", (data[position:start],), own=True)
                 if end > start:
                     yield Part(member.name, (data[at : min(end, at + _PIECE)] for at in range(start, end, _PIECE)))

@@ -45,12 +45,12 @@ def parts(data: memoryview) -> Iterator[Part]:
     for member in members:
         start, head = member.header_offset, bytes(data[member.header_offset : member.header_offset + _HEADER])
         if head[:4] != _MEMBER or start < position or len(head) != _HEADER:
-            raise PackedError("a ZIP archive whose members overlap or are cut short")
+            raise PackedError("members of a ZIP archive overlap or are truncated")
         yield from _gap(data[position:start], described=described)
         body = start + _HEADER + int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little")
         position = body + member.compress_size
         if position > directory:
-            raise PackedError("a ZIP archive whose members overlap or are cut short")
+            raise PackedError("members of a ZIP archive overlap or are truncated")
         yield Part("", (data[start:body],), own=True)
         yield from _member(member, data[body:position])
         described = bool(member.flag_bits & 8)
@@ -99,7 +99,7 @@ def _inflated(member: zipfile.ZipInfo, body: memoryview, behind: list[bytes]) ->
             break
         yield piece
     if not decoder.eof or checksum != member.CRC:
-        raise PackedError("a member of a ZIP archive that is cut short or corrupt")
+        raise PackedError("a ZIP member is truncated or corrupt")
     behind += [decoder.unused_data] if decoder.unused_data else []
 
 

@@ -80,7 +80,7 @@ def blocks(data: memoryview) -> Iterator[Block]:
     position, end = 0, len(data) - TRAILER
     while position < end:
         if end - position < HEADER:
-            raise HFileError("HFile cut short in a block header")
+            raise HFileError("an HFile is truncated in a block header")
         magic, disk, plain, _, _, _, with_header = struct.unpack_from(">8siiqBii", data, position)
         if disk < 0 or plain < 0 or with_header < HEADER or position + HEADER + disk > end:
             raise HFileError("HFile block of impossible size")
@@ -105,7 +105,7 @@ def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     position = 0
     while position < len(data):
         if len(data) - position < 8:
-            raise HFileError("HFile entry cut short")
+            raise HFileError("an HFile entry is truncated")
         key_size, value_size = struct.unpack_from(">ii", data, position)
         start = position + 8
         if key_size < 2 or value_size < 0 or start + key_size + value_size > len(data):
@@ -179,7 +179,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if position >= len(data) or shift > 63:
-            raise HFileError("HFile file info cut short")
+            raise HFileError("an HFile's file info is truncated")
         byte = data[position]
         value |= (byte & 127) << shift
         position, shift = position + 1, shift + 7

@@ -75,7 +75,7 @@ def blocks(data: memoryview) -> Iterator[LogBlock]:
             content = bytes(data[start + 8 : start + 8 + length])
             footer, _ = _map(data, start + 8 + length)
         except (struct.error, OverflowError):
-            raise HudiLogError("Hudi log block cut short") from None
+            raise HudiLogError("a Hudi log block is truncated") from None
         if size < 24 or length < 0 or len(content) != length or position + 14 + size > len(data):
             raise HudiLogError("Hudi log block of impossible size")
         yield LogBlock(kind, header, content, footer)
@@ -125,7 +125,7 @@ def _records(content: bytes, schema: str) -> Iterator[Any]:
             size = struct.unpack_from(">i", content, position)[0]
             record = content[position + 4 : position + 4 + size]
             if size < 0 or len(record) != size:
-                raise HudiLogError("Hudi data block cut short")
+                raise HudiLogError("a Hudi data block is truncated")
             yield fastavro.schemaless_reader(io.BytesIO(record), parsed, None)
             position += 4 + size
     except HudiLogError:

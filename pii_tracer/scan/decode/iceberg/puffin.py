@@ -39,7 +39,7 @@ def decode(data: memoryview, collector: Collector) -> None:
         collector.raw(content, "puffin blob")
         if blob.get("type") != _VECTOR or not is_vector(content):
             collector.unread(
-                "Puffin blob that is no deletion vector: it may hold hashes of values (a sketch), or anything"
+                "Puffin blob that is not a deletion vector: it may hold hashes of values (a sketch), or anything"
             )
 
 

@@ -174,7 +174,9 @@ def _leaf(kind: pa.DataType) -> _Kind:
         return t.StringType(), pa.string(), _maybe(str)
     if is_.is_date(kind) or is_.is_decimal(kind) or kind in (pa.uint64(), pa.uuid()):
         return t.StringType(), kind, _maybe(str)
-    raise ScanError("a Parquet file has a type that is not read", where=str(kind), todo="rewrite the folder by its job")
+    raise ScanError(
+        "a Parquet file has an unsupported column type", where=str(kind), todo="rewrite the folder by its job"
+    )
 
 
 def _maybe(turn: _Turn) -> _Turn:

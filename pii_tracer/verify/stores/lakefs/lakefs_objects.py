@@ -64,7 +64,7 @@ def judge_repository(
     missing = wanted - rows.keys()
     if missing:
         raise ScanError(
-            f"{len(missing)} object(s) that the head of a branch names, or the plan wrote, cannot be read",
+            f"objects of a branch's head, or written by the plan, cannot be read: {len(missing)} of {len(wanted)}",
             where=copy.location,
             todo="look at the repository: has a collection removed too much?",
         )
@@ -87,6 +87,6 @@ def _not_seen(state: LakefsState) -> list[str]:
     if state.stray is not None:
         return []
     return [
-        f"{state.storage}: the storage below the repository cannot be listed from here, so that what no known commit"
+        f"{state.storage}: the storage below the repository cannot be listed from here, so what no known commit"
         " names, and old versions of objects, were not looked at"
     ]

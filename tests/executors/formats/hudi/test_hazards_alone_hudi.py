@@ -124,7 +124,7 @@ def test_h6_a_record_key_that_others_have_too(spark: SparkSession, spark_estate:
 
     steps = make(spark, spark_estate, "h6_shared", **INSERT)
     spark.sql(f"INSERT INTO {steps.table} {both}")
-    with pytest.raises(RunError, match="1 record keys of the person's rows are in other people's rows"):
+    with pytest.raises(RunError, match="1 record key of the person is in other people's rows"):
         steps.once(*DELETE[:1])
     assert (owned(spark, steps, "uid = 5555"), owned(spark, steps, f"uid = {UID}")) == (1, 2)
 

@@ -158,7 +158,7 @@ def test_what_a_dead_writer_left_in_flight_is_rolled_back_or_told(
     executor.run(clean, steps.copy)
     slices, told = executor.verify(clean, steps.copy).findings
     assert slices == "1 older file slices are left"
-    assert told.startswith("1 instants are in flight, first ")
+    assert told.startswith("1 instant is in flight, first ")
     instant = told.partition("first ")[2][:17]
     spark.sql(f"CALL rollback_to_instant(table => '{steps.table}', instant_time => '{instant}')")
     steps.all(CLEAN, METADATA)

@@ -244,9 +244,9 @@ def test_a_row_that_would_be_nobodys(here: SparkEstate) -> None:
     folder = here.folder("nobody")
     parquet(folder / "a.parquet", rows(0, 9, (2,)))
     parquet(folder / "b.parquet", [(99, 4711, EMAIL, 5)])
-    refused(masked(here, folder, Format.PARQUET, match=BY_ANY), "1 rows are found only by email")
+    refused(masked(here, folder, Format.PARQUET, match=BY_ANY), "1 row is found only by email")
     pq.write_table(pa.table({"email": [EMAIL], "amount": [5]}), folder / "b.parquet")
-    refused(masked(here, folder, Format.PARQUET, match=BY_ANY), "1 rows are found only by email")
+    refused(masked(here, folder, Format.PARQUET, match=BY_ANY), "1 row is found only by email")
 
 
 def test_a_required_column(here: SparkEstate) -> None:
@@ -263,11 +263,13 @@ def test_a_required_column(here: SparkEstate) -> None:
 def test_a_column_that_the_plan_does_not_know(here: SparkEstate) -> None:
     folder = here.folder("unknown")
     parquet(folder / "a.parquet", rows(0, 9, (2,)))
-    refused(masked(here, folder, Format.PARQUET, mask("id", held=("amount",), found_by=("uid",))), "1 columns in here")
+    refused(
+        masked(here, folder, Format.PARQUET, mask("id", held=("amount",), found_by=("uid",))), "1 column of this file"
+    )
     folder = here.folder("unknown_json")
     folder.mkdir()
     (folder / "a.json").write_text(json.dumps({"uid": UID, EMAIL: 1}))
-    refused(masked(here, folder, Format.JSON), "1 columns in here")
+    refused(masked(here, folder, Format.JSON), "1 column of this file")
 
 
 def test_a_table_that_reads_the_file_is_not_broken(here: SparkEstate) -> None:

@@ -140,14 +140,14 @@ def test_what_a_legal_hold_keeps_stays_deleted_and_is_told(world: World) -> None
     which = {"Bucket": bucket, "Key": key, "VersionId": held["VersionId"]}
     world.client().put_object_legal_hold(**which, LegalHold={"Status": "ON"})
     now, one = current(world, bucket), clearing(bucket)
-    with pytest.raises(PartlyDone, match=r"1 are locked and 1 delete marker.*legal hold") as refused:
+    with pytest.raises(PartlyDone, match=r"1 locked and 1 delete marker.*legal hold") as refused:
         executor.run(one, None)
     assert refused.value.facts["locked"] == [{"key": key, "version_id": held["VersionId"], "reason": "legal hold"}]
     assert len(refused.value.facts["markers_kept"]) == 1
     assert len(refused.value.facts["deleted"]) == 4
     assert current(world, bucket) == now, "without its marker the deleted object would be live"
     assert executor.verify(one, None).findings == (
-        "1 old version(s) and 1 delete marker(s) are left",
+        "1 old version and 1 delete marker is left",
         "locked: legal hold",
     )
     world.client().put_object_legal_hold(**which, LegalHold={"Status": "OFF"})
@@ -234,7 +234,7 @@ def test_what_was_old_before_counts_whatever_comes_after(world: World) -> None:
     later = datetime.now(timezone.utc) + timedelta(hours=1)
     told = [{"cleared_before": later.isoformat()}]
     executor = S3Executor(Context(estate(world.endpoint_url), keyring(), told=lambda step: told))
-    assert executor.verify(clearing(bucket), None).findings == ("4 old version(s) and 2 delete marker(s) are left",)
+    assert executor.verify(clearing(bucket), None).findings == ("4 old versions and 2 delete markers are left",)
     assert cleared_at(told) == later
     assert cleared_at([*told, {"left": 0}]) is None
     assert cleared_at([{"left": 0}, *told]) == later

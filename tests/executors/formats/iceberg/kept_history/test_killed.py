@@ -107,7 +107,7 @@ def test_what_a_dead_run_wrote_is_gone_when_another_history_is_written(tmp_path:
     assert moments.seen[-1].endswith("put")
     stale = set(left_overs(people))
     assert stale
-    assert people.rewrite.verify().findings[-1].endswith("files of an unfinished rewrite are left")
+    assert people.rewrite.verify().findings[-1].endswith(" left of an unfinished rewrite")
     people.append([(5, 1005, "b5@example.net")])
     people.erase()
     assert stale.isdisjoint(left_overs(people))

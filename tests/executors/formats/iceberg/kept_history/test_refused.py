@@ -74,8 +74,8 @@ def test_row_lineage_and_deletion_vectors(tmp_path: Path) -> None:
 def test_delete_files(tmp_path: Path) -> None:
     people = small(tmp_path)
     manifest(people, lambda record: record["data_file"].update(content=1))
-    refused(people, r"1 delete file\(s\)")
-    assert "1 delete file(s)" in by_planning(people)
+    refused(people, r"1 delete file")
+    assert "1 delete file" in by_planning(people)
 
 
 def test_other_formats(tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ def test_files_that_are_gone(tmp_path: Path) -> None:
     people = small(tmp_path)
     for path in people.folder.rglob("*.parquet"):
         path.unlink()
-    refused(people, "1 data files of its snapshots are not there")
-    assert "are not there" in by_planning(people)
+    refused(people, "1 data file of its snapshots cannot be found")
+    assert "cannot be found" in by_planning(people)
 
 
 def test_a_key_that_was_dropped_and_made_again(tmp_path: Path) -> None:
@@ -182,5 +182,5 @@ def test_a_table_that_has_fewer_snapshots_than_the_plan_saw(tmp_path: Path) -> N
     people = small(tmp_path)
     rewrite = people.rewrite
     step = rewrite.step.model_copy(update={"parameters": {**rewrite.step.parameters, "snapshots": 2}})
-    with pytest.raises(RunError, match="it has 1 snapshots, and had 2 when the plan was made"):
+    with pytest.raises(RunError, match="it has 1 snapshot, and had 2 when the plan was made"):
         replace(rewrite, step=step).check()
