@@ -16,8 +16,8 @@ from executors.value_search import Finder, Finds, finds_nothing
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import KeySet
+from pii_tracer.model.non_key_columns import NoKeys, NotKeys, no_keys_at
 from pii_tracer.model.number_keys import spelled
-from pii_tracer.model.other_numbers import NoKeys, NotKeys, no_keys_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

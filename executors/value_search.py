@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pii_tracer.model.datasets import Format, KeySet, Match
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.other_numbers import NoKeys
+from pii_tracer.model.non_key_columns import NoKeys
 
 
 @dataclass(frozen=True)

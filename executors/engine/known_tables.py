@@ -13,7 +13,7 @@ from executors.engine.local_paths import as_local
 from executors.engine.sql_names import quote, string_literal
 from executors.engine.version_profiles import installed_profile
 from executors.formats.registry import support_of
-from executors.stores.connectors import S3, store_of
+from executors.stores.spark_connectors import S3, store_of
 from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import in_session_catalog

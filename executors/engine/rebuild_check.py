@@ -13,8 +13,8 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from executors.context import ExecutionContext
+from executors.engine.rebuild_from_query import rows_in, unlike
 from executors.engine.sql_names import quote
-from executors.engine.table_rebuild import rows_in, unlike
 from executors.formats.registry import support_for
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.base import Role

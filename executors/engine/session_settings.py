@@ -9,7 +9,7 @@ from executors.engine.spark_connect import EXTENSIONS
 from executors.engine.spark_submit import is_submitted
 from executors.engine.version_profiles import Profile, merged, profile_of
 from executors.formats.registry import spark_supports
-from executors.stores.connectors import connectors
+from executors.stores.spark_connectors import connectors
 from pii_tracer.config.estate_file import Estate
 
 _EVERY_FILE = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}

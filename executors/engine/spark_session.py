@@ -22,7 +22,7 @@ from executors.engine.spark_connect import EXTENSIONS, REDACTION, open_remote
 from executors.engine.spark_home import java_home
 from executors.engine.spark_submit import is_submitted, refuse_without_jars
 from executors.engine.version_profiles import Profile, installed_profile, profile_of
-from executors.stores.connectors import connectors
+from executors.stores.spark_connectors import connectors
 from pii_tracer.common.scratch_folders import system_temporary
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.errors import RunError

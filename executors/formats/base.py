@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from executors.context import ExecutionContext
+from executors.engine.rebuild_from_query import both
 from executors.engine.sql_names import quote_table
-from executors.engine.table_rebuild import both
 from pii_tracer.config.estate_file import Estate, Spark
 from pii_tracer.lake.catalogs.base import in_session_catalog
 from pii_tracer.model.datasets import Format
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from executors.sweep.format_sweep import FormatSweep
-    from executors.sweep.swept_storage import Store
+    from executors.sweep.sweep_stores import Store
     from pii_tracer.retention.sweep_rules import Target
 
 Sharers = Sequence[Mapping[str, str | None]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from executors.sweep.swept_storage import Store
+from executors.sweep.sweep_stores import Store
 from pii_tracer.retention.sweep_rules import Held, Target
 
 if TYPE_CHECKING:

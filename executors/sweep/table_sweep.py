@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from executors.formats.registry import support_of
 from executors.sweep.format_sweep import FormatSweep, Freed
-from executors.sweep.swept_storage import Store, store_of
+from executors.sweep.sweep_stores import Store, store_of
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.rows.spark_frames import frame_of_rows

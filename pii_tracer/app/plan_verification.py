@@ -78,7 +78,7 @@ def verify(
         ConfigError, EstateError: the estate cannot be read.
     """
     from executors.engine.spark_session import open_session
-    from executors.stores.connectors import stores_of
+    from executors.stores.spark_connectors import stores_of
     from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
     from pii_tracer.app.planning.plan_files import manifest_path
     from pii_tracer.app.verification import Verification

@@ -17,7 +17,7 @@ from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, object_prefix, s3_place
-from pii_tracer.model.other_numbers import no_keys_at
+from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.proof.storage_witness import FileBefore, Seen, in_log
 from pii_tracer.scan.search_workers import THREADS, Searchers

@@ -30,7 +30,7 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.locations import S3Location, in_place, is_hdfs, object_prefix
-from pii_tracer.model.other_numbers import no_keys_at
+from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.hits import Reading

@@ -89,7 +89,7 @@ def resume(
 
 
 def _told(ran: RunOutcome, fmt: str) -> int:
-    from reports.run.final_object import show_result
+    from reports.run.run_result import show_result
 
     show_result(ran.folder.path, ran.result, fmt)
     return int(ran.exit_code)

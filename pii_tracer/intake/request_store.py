@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from pii_tracer.config.laws import Ground
-from pii_tracer.intake.databases.base import Connection, Database
+from pii_tracer.intake.request_databases.base import Connection, Database
 from pii_tracer.intake.requests import Change, LongerTime, Receipt, RequestState, Stored
 from pii_tracer.intake.schema import NewerSchema, migrate
 from pii_tracer.model.canonical_json import iso, parse_time

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pii_tracer.intake.databases.base import Connection
+from pii_tracer.intake.request_databases.base import Connection
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (

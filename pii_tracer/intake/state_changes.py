@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pii_tracer.config.laws import Ground
-from pii_tracer.intake.databases.base import Connection
+from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.request_store import RequestStore, of_plan, one, request_of
 from pii_tracer.intake.requests import OPEN, RequestState, Stored
 from pii_tracer.intake.row_rules import tells

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from pii_tracer.config.laws import Ground
-from pii_tracer.intake.databases.base import Connection
+from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.requests import OPEN, Incoming, NotTaken, RequestState, Taken
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.review.sealed_person_values import EstateKey

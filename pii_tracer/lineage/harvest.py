@@ -22,10 +22,10 @@ from pii_tracer.lineage.sources.evidence import in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.log_lines import files_of
 from pii_tracer.lineage.sources.openlineage.events import Events, event_files, read_events
-from pii_tracer.lineage.sources.openlineage.input_aliases import tell_names
 from pii_tracer.lineage.sources.openlineage.run_lineage import tell_changes, tell_gaps, tell_run
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras
 from pii_tracer.lineage.sources.openlineage.sql_facets import told_by_events
+from pii_tracer.lineage.sources.openlineage.unresolved_inputs import tell_names
 from pii_tracer.lineage.sources.query_log.log_reading import read_queries
 from pii_tracer.lineage.sources.query_log.log_rows import log_files
 from pii_tracer.lineage.sources.query_log.shape_parsing import Parser, parse_here

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from pii_tracer.lineage.host_names import may_be_one_host, one_host, port, without_port
+from pii_tracer.lineage.same_host import may_be_one_host, one_host, port, without_port
 
 Key = tuple[str, str]
 """Namespace and name in the spelling that is compared, never shown."""

@@ -27,7 +27,7 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.gap_kinds import NamedKind
 from pii_tracer.model.locations import S3Location, in_place, is_s3, s3_location
-from pii_tracer.model.other_numbers import NotKeys
+from pii_tracer.model.non_key_columns import NotKeys
 from pii_tracer.model.planned_requests import Requests, packed
 from pii_tracer.model.waivers import OwnerTask, Waiver
 

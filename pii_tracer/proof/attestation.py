@@ -273,10 +273,10 @@ def _predicate(
 
 
 def _but(still: Sequence[OpenRequest]) -> str:
-    requests = len({item.request for item in still})
-    return (
-        f"; the scope may hold values of {counted(requests, 'other request')} of the run, still open" if still else ""
-    )
+    if not still:
+        return ""
+    others = counted(len({item.request for item in still}), "other request")
+    return f"; the scope may hold values of {others} of the run, still open"
 
 
 def _steps(plan: ErasurePlan, records: Sequence[Record]) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ from planners.copies.scan_evidence import Evidence
 from planners.copies.shallow_clones import clones_taken_along
 from planners.copies.table_match import carriage_of, match_by, pii_columns
 from planners.formats.registry import planner_of
-from planners.gaps.blocking_risks import (
+from planners.gaps.copy_gaps import (
     doubts,
     former_unread,
     former_values,
@@ -67,7 +67,7 @@ from planners.locate.key_location import Carriage
 from planners.locate.lossy_key_types import blanks, misfits, with_blanks
 from planners.locate.mixed_origin_columns import foreign_keys
 from planners.locate.other_columns import other_key_columns
-from planners.locate.sql.recorded_statements import Recorded, recorded
+from planners.locate.sql.rebuild_statement import Recorded, recorded
 from planners.locate.sql.shared_rows import mentions_of, refused
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import CopyDraft, slug

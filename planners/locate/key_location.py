@@ -30,7 +30,8 @@ from planners.locate.identifier_traces import (
     Trace,
 )
 from planners.locate.identifier_walk import Walk
-from planners.locate.key_coverage import (
+from planners.locate.keys_of_columns import lacking, said, ways_of, whole_terms
+from planners.locate.match_completeness import (
     Covers,
     covering,
     hidden_since,
@@ -38,16 +39,15 @@ from planners.locate.key_coverage import (
     usable,
     without_key,
 )
-from planners.locate.keys_of_columns import lacking, said, ways_of, whole_terms
-from planners.locate.pii_categories import (
+from planners.locate.sql.column_expressions import shown
+from planners.locate.sql.spark_functions import is_plain
+from planners.locate.stray_columns import Strayed, stray_columns
+from planners.locate.tag_propagation import (
     Witnesses,
     further_tags,
     source_tags,
     spread,
 )
-from planners.locate.sql.column_expressions import shown
-from planners.locate.sql.spark_functions import is_plain
-from planners.locate.stray_columns import Strayed, stray_columns
 from planners.locate.unkeyed_rows import Unkeyed
 
 Terms = tuple[tuple[str, Trace], ...]

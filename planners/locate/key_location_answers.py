@@ -23,9 +23,9 @@ from pii_tracer.model.key_location import (
 )
 from planners.locate.key_location import Carriage
 from planners.locate.keys_of_columns import ways_of
-from planners.locate.pii_categories import Witness
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.group_sizes import Groups
+from planners.locate.tag_propagation import Witness
 
 Named = Callable[[DatasetId], str]
 """The name people know a dataset by."""

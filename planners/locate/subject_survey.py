@@ -12,7 +12,7 @@ from pii_tracer.lake.inventory import Inventory, RemotePlace, TableState
 from pii_tracer.lake.keys.key_facts import KeyFacts
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import DatasetId, KeySet
-from pii_tracer.model.other_numbers import NotKeys
+from pii_tracer.model.non_key_columns import NotKeys
 from pii_tracer.model.plan import Gap
 from planners.copies.derived_keys import Derived, derive
 from planners.copies.match_keys import Keys
@@ -86,7 +86,7 @@ class World:
     description holds the persons. catalogs: what catalogs themselves keep of tables, where it holds the persons or was
     not read. remote, hdfs, stored: by location in S3, HDFS or `object_stores`, where places
     there were searched. splits_partitions: of
-    `planners.locate.sql.recorded_statements`. not_keys: columns of another system's numbers; untaken: what stands
+    `planners.locate.sql.rebuild_statement`. not_keys: columns of another system's numbers; untaken: what stands
     against the owner's word on some.
     """
 

@@ -14,12 +14,12 @@ from pii_tracer.model.datasets import Carries, DatasetId
 from pii_tracer.model.key_location import Standing
 from planners.locate.edge_effects import Anonymisers, value_edges
 from planners.locate.identifier_traces import ColumnCarriage
-from planners.locate.key_coverage import usable
 from planners.locate.key_location import Carriage, follow
 from planners.locate.keys_of_columns import ways_of
-from planners.locate.pii_categories import RECORD_KEY
+from planners.locate.match_completeness import usable
 from planners.locate.sql.spark_functions import parse
 from planners.locate.sql.whole_numbers import NotComputable
+from planners.locate.tag_propagation import RECORD_KEY
 from planners.model_review.subjects import Followed
 
 KEYED = frozenset({Carries.KEY, Carries.COMPUTED_KEY, Carries.BRIDGE})

@@ -28,7 +28,7 @@ from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify import byte_search
 from pii_tracer.verify.persons_left import NOBODY, PersonsLeft
 from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict, with_since
-from tests.intake.test_own_gaps import KEYS, MAILS, asked, lake, planned
+from tests.intake.test_gaps_by_person import KEYS, MAILS, asked, lake, planned
 
 
 @dataclass(frozen=True)

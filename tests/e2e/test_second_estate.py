@@ -17,7 +17,7 @@ from pii_tracer.app.intake.request_states import show_request
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import file_digest
-from pii_tracer.intake.databases.sqlite import SqliteFile
+from pii_tracer.intake.request_databases.sqlite import SqliteFile
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.model.errors import UsageError

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from executors.context import ExecutionContext
 from executors.formats.registry import executor_classes
-from executors.formats.table_steps import TableExecutor
+from executors.formats.table_executor import TableExecutor
 from executors.registry import build
 from pii_tracer.lake.formats.delta.vocabulary import DELTA_DELETE_ROWS, DELTA_MASK_ROWS
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI_DELETE_ROWS, HUDI_MASK_ROWS
@@ -153,7 +153,7 @@ class Steps:
     def all(self, *plan: tuple[Action, dict[str, Any]], repeat: bool = False) -> dict[Action, dict[str, Any]]:
         """Run steps in order. Each is open before and done after.
 
-        For an action of a table `probe` looks as `verify` has just looked: tests/executors/formats/test_table_steps.py.
+        For an action of a table `probe` looks as `verify` has just looked: tests/executors/formats/test_table_executor.py.
         """
         facts = {}
         for action, parameters in plan:

@@ -16,8 +16,8 @@ import pytest
 
 from pii_tracer.app.intake.request_lists import add_requests
 from pii_tracer.app.settings import Settings
-from pii_tracer.intake.databases.sqlite import FILE
 from pii_tracer.intake.list_files import Form
+from pii_tracer.intake.request_databases.sqlite import FILE
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.intake.schema import MIGRATIONS
 from pii_tracer.model.errors import ConfigError, PiiTracerError, RequestError, UsageError

@@ -10,7 +10,7 @@ import pytest
 
 from pii_tracer.app.intake.planned_requests import refuse_withdrawn
 from pii_tracer.app.settings import Settings
-from pii_tracer.intake.databases.postgres import PostgresDatabase
+from pii_tracer.intake.request_databases.postgres import PostgresDatabase
 from pii_tracer.intake.schema import MIGRATIONS
 from pii_tracer.model.errors import ConfigError, ExitCode, RequestError
 from tests.intake.places import counts, opened, place, took

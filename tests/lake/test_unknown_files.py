@@ -14,7 +14,7 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.scan.value_forms import build_patterns
-from planners.gaps.blocking_risks import inventory_gaps
+from planners.gaps.copy_gaps import inventory_gaps
 from planners.locate.subject_survey import World
 from tests.lake.s3_lakehouse import estate_of
 

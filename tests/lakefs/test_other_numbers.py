@@ -10,7 +10,7 @@ import yaml
 
 from pii_tracer.app.lakefs_objects import look
 from pii_tracer.config.estate_file import load_estate
-from pii_tracer.model.other_numbers import no_keys_at
+from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.scan.value_forms import build_patterns
 from tests.kits.other_numbers_kit import ROWS, STAY, as_csv, as_parquet, said

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from pii_tracer.lineage.sql.accounting import statement_accounts
+from pii_tracer.lineage.sql.accounting import syntax_node_rules
 from pii_tracer.lineage.sql.accounting.administration import administration
 from pii_tracer.lineage.sql.accounting.harmless_statements import without_data
 from pii_tracer.lineage.sql.parse_lines import answer_sql
@@ -49,7 +49,7 @@ def doubts(node: exp.Expression) -> list[str]:
     return list(findings.reasons)
 
 
-@pytest.mark.parametrize("kind", list(statement_accounts.FOLLOWED), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", list(syntax_node_rules.FOLLOWED), ids=lambda kind: kind.__name__)
 def test_a_clause_that_nobody_classified_is_not_understood(kind: type[exp.Expression]):
     for value in (True, "NOVEL", exp.Literal.string("a"), Novelty()):
         assert doubts(kind(novel=value)) == [f"the clause NOVEL of {_called(kind)} is not understood"]
@@ -66,15 +66,15 @@ def test_a_property_or_constraint_that_nobody_classified_is_not_understood(kind:
 
 
 def test_every_clause_that_is_classified_is_one_that_the_parser_has():
-    for clauses in (statement_accounts.FOLLOWED, *statement_accounts.WITHOUT_DATA.values()):
+    for clauses in (syntax_node_rules.FOLLOWED, *syntax_node_rules.WITHOUT_DATA.values()):
         for kind, names in clauses.items():
             assert set(names.split()) <= set(kind.arg_types), kind
 
 
 def test_no_clause_is_both_followed_and_without_data():
-    for clauses in statement_accounts.WITHOUT_DATA.values():
+    for clauses in syntax_node_rules.WITHOUT_DATA.values():
         for kind, names in clauses.items():
-            assert not set(names.split()) & set(statement_accounts.FOLLOWED[kind].split()), kind
+            assert not set(names.split()) & set(syntax_node_rules.FOLLOWED[kind].split()), kind
 
 
 @pytest.mark.parametrize("kind", ["PIPELINE", "MODEL", "DICTIONARY", "SYNONYM", "SHARE", "STREAMLIT", "SEMANTIC_VIEW"])

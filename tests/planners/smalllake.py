@@ -31,7 +31,7 @@ from planners.copies.scan_evidence import (
     OthersRows,
     TopicEvidence,
 )
-from planners.keys.key_tables import declared_edges
+from planners.keys.crypto_shredding import declared_edges
 from planners.locate.key_location import follow
 from planners.locate.subject_survey import World, survey
 from planners.schedule.step_dates import Retention

@@ -12,7 +12,7 @@ import pytest
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind, Match, MatchTerm, Strategy
 from pii_tracer.model.errors import ReviewError
-from pii_tracer.model.other_numbers import NotKeys
+from pii_tracer.model.non_key_columns import NotKeys
 from pii_tracer.model.plan import ErasurePlan, Exemption, Gap, HeldColumn, Mask, Mention, Override, PlannedHold, Totals
 from pii_tracer.model.waivers import Waiver
 from pii_tracer.review.plan_consistency import contradiction

@@ -13,7 +13,7 @@ from pii_tracer.app.hdfs_places import reading as hdfs_places
 from pii_tracer.app.object_places import reading as object_places
 from pii_tracer.app.verification import Verification
 from pii_tracer.model.datasets import DatasetId, Format, KeySet
-from pii_tracer.model.other_numbers import NotKeys
+from pii_tracer.model.non_key_columns import NotKeys
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.scan.value_forms import Patterns
 from tests.s3support import estate

@@ -16,7 +16,7 @@ from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.catalogs.catalog_types import NESSIE_TABLE
 from pii_tracer.lake.catalogs.nessie.client import NessieClient, Reference
 from pii_tracer.lake.catalogs.nessie.tables import KINDS, table_name
-from pii_tracer.lake.formats.iceberg.reference_heads import deletes_metadata
+from pii_tracer.lake.formats.iceberg.nessie_references import deletes_metadata
 from pii_tracer.lake.formats.iceberg.snapshot_expiry import reached
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
 from pii_tracer.lake.inventory import NESSIE_WORK_BRANCH

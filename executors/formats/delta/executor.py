@@ -43,7 +43,7 @@ from executors.formats.delta.table_settings import (
     put_back,
     without_clustering,
 )
-from executors.formats.table_steps import Act, Look, TableExecutor
+from executors.formats.table_executor import Act, Look, TableExecutor
 from executors.stores.hdfs.spark_rights import refuse_without_rights
 from executors.sweep.listed_files import Listed
 from executors.sweep.table_folders import (

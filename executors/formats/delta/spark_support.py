@@ -10,7 +10,7 @@ from executors.engine.version_profiles import SPARK_3_5, SPARK_4_1
 from executors.formats.base import Build, SparkSupport
 from executors.formats.delta.table_sweep import DeltaSweep
 from executors.sweep.format_sweep import FormatSweep
-from executors.sweep.swept_storage import Store
+from executors.sweep.sweep_stores import Store
 from pii_tracer.config.estate_file import Spark
 from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_PURGE
 from pii_tracer.model.locations import engine_path

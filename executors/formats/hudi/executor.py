@@ -22,7 +22,7 @@ from executors.engine.mask_sql import (
 from executors.engine.match_sql import condition, count, match_of
 from executors.engine.sql_names import quote_table, string_literal
 from executors.formats.hudi.spark_support import HudiOnSpark
-from executors.formats.table_steps import (
+from executors.formats.table_executor import (
     Act,
     Look,
     TableExecutor,

@@ -25,9 +25,9 @@ from executors.engine.match_sql import (
     match_of,
     places_of,
 )
+from executors.engine.rebuild_from_query import overwrite, refuse_one_plan
 from executors.engine.spark_connect import refuse_without_jvm
 from executors.engine.sql_names import quote, quote_table, string_literal
-from executors.engine.table_rebuild import overwrite, refuse_one_plan
 from executors.executor_parts import Part
 from executors.formats.iceberg.kept_history.rewrite import HistoryRewrite
 from executors.formats.iceberg.referenced_files import (
@@ -40,7 +40,7 @@ from executors.formats.iceberg.referenced_files import (
 from executors.formats.iceberg.references import Reference, references
 from executors.formats.iceberg.spark_support import IcebergOnSpark
 from executors.formats.iceberg.tag_expiry import AwaitingRef
-from executors.formats.table_steps import (
+from executors.formats.table_executor import (
     Act,
     Look,
     TableExecutor,

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.context import ExecutionContext
-from executors.engine.table_rebuild import refuse_one_plan
+from executors.engine.rebuild_from_query import refuse_one_plan
 from executors.engine.version_profiles import SPARK_3_5, SPARK_4_1
 from executors.formats.base import Build, Sharers, SparkSupport
 from executors.formats.iceberg import catalog_settings, reference_settings
 from executors.formats.iceberg.referenced_files import read_by
 from executors.formats.iceberg.table_sweep import IcebergSweep
 from executors.sweep.format_sweep import FormatSweep
-from executors.sweep.swept_storage import Store
+from executors.sweep.sweep_stores import Store
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_EXPIRE_SNAPSHOTS
 from pii_tracer.model.plan import Step

@@ -29,7 +29,7 @@ Keys = Mapping[str, frozenset[str]]
 
 Nobodys = Mapping[str, frozenset[str]]
 """By label of a column, in lower case, the persons' values that are another system's numbers where a whole cell of the
-column is one (`pii_tracer.model.other_numbers`)."""
+column is one (`pii_tracer.model.non_key_columns`)."""
 NOTHING: Nobodys = MappingProxyType({})
 
 

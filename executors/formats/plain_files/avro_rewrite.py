@@ -22,9 +22,9 @@ import zstandard
 
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError, missing_terms
 from executors.formats.plain_files.compression import unsnapped
-from executors.formats.plain_files.file_sources import Stored
 from executors.formats.plain_files.row_masking import places
 from executors.formats.plain_files.row_match import has_column, is_persons
+from executors.formats.plain_files.stored_file import Stored
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 

@@ -15,7 +15,7 @@ import cramjam
 import zstandard
 
 from executors.formats.plain_files.arrow_match import BY_HAND, RowsError
-from executors.formats.plain_files.file_sources import Stored
+from executors.formats.plain_files.stored_file import Stored
 
 PLAIN, GZIP, ZSTD, BZIP2, DEFLATE, SNAPPY = "plain", "gzip", "zstd", "bzip2", "deflate", "snappy"
 _MAGIC = ((b"\x1f\x8b", GZIP), (b"\x28\xb5\x2f\xfd", ZSTD), (b"BZh", BZIP2))

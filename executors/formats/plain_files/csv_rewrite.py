@@ -22,8 +22,8 @@ from executors.formats.plain_files.arrow_match import (
     texts_match,
 )
 from executors.formats.plain_files.compression import codec_of, reading, writing
-from executors.formats.plain_files.file_sources import Stored
 from executors.formats.plain_files.row_masking import places
+from executors.formats.plain_files.stored_file import Stored
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 

@@ -27,9 +27,9 @@ from executors.engine.local_paths import (
 )
 from executors.engine.mask_sql import mask_of, nobodys, treated
 from executors.engine.match_sql import match_of
-from executors.formats.plain_files import parquet_rewrite, parquet_summary, sink_log
+from executors.formats.plain_files import parquet_rewrite, parquet_summary_files, sink_log
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, Nobodys, RowsError, keys_of
-from executors.formats.plain_files.folder_rebuild import FolderRebuild
+from executors.formats.plain_files.derived_folder_rebuild import FolderRebuild
 from executors.formats.plain_files.parquet_dictionaries import Holds
 from executors.formats.plain_files.parquet_surgery.rewriting import (
     Original,
@@ -123,7 +123,7 @@ class FilesExecutor:
             raise RunError("the folder is not there", where=step.parameters["location"], todo="plan again")
         refuse_nested(local_path(step.parameters["location"]))
         sink_log.stale(local_path(step.parameters["location"]))
-        parquet_summary.refuse_unreadable(local_path(step.parameters["location"]))
+        parquet_summary_files.refuse_unreadable(local_path(step.parameters["location"]))
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Write every file that holds the person again; facts have the hashes before and after, and row counts."""
@@ -149,7 +149,7 @@ class FilesExecutor:
                     todo="erase that table first; if it was, look at its branches and tags",
                 )
         # before the first swap: readers that trust a summary must never meet files that it does not describe
-        summaries = parquet_summary.remove_stale(folder, todo)
+        summaries = parquet_summary_files.remove_stale(folder, todo)
         for path, rows in todo.items():
             digest = file_sha256(path)
             made = _guarded(task, path, _rewrite)
@@ -189,7 +189,7 @@ class FilesExecutor:
         folder = local_path(step.parameters["location"])
         logs = sink_log.stale(folder)
         findings += [f"the streaming sink's log {log.name} names another size than a file has" for log in logs]
-        if summaries := parquet_summary.stale(folder):
+        if summaries := parquet_summary_files.stale(folder):
             findings.append(
                 f"{counted(len(summaries), 'summary differs', 'summaries differ')} from the files (_metadata)"
             )

@@ -21,9 +21,9 @@ from executors.formats.plain_files.arrow_match import (
     person_mask,
     present_terms,
 )
-from executors.formats.plain_files.file_sources import Stored
 from executors.formats.plain_files.orc_tail import Tail, put_notes, read_tail
 from executors.formats.plain_files.row_masking import blanked, holding_more, places
+from executors.formats.plain_files.stored_file import Stored
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 

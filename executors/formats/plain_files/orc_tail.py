@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from executors.formats.plain_files.arrow_match import BY_HAND, RowsError
 from executors.formats.plain_files.compression import unsnapped
-from executors.formats.plain_files.file_sources import Stored
+from executors.formats.plain_files.stored_file import Stored
 
 _NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 _TYPES, _USER, _CALENDAR = 4, 5, 11

@@ -1,4 +1,4 @@
-"""Which module writes which format of plain files again; Parquet's has an interface of its own (`parquet_rows`)."""
+"""Which module writes which format of plain files again; Parquet's has an interface of its own (`parquet_rewrite`)."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ from executors.formats.plain_files.arrow_match import (
     RowsError,
     keys_of,
 )
-from executors.formats.plain_files.file_sources import InMemory
 from executors.formats.plain_files.parquet_dictionaries import Holds
 from executors.formats.plain_files.parquet_rewrite import ENCRYPTED, survey
 from executors.formats.plain_files.parquet_surgery.recipe import Recipe
 from executors.formats.plain_files.parquet_surgery.rewriting import Original, Persons, read_back, write_again
 from executors.formats.plain_files.parquet_surgery.unsuited import Reason
 from executors.formats.plain_files.rewriters import MODULES
+from executors.formats.plain_files.stored_file import InMemory
 from pii_tracer.common.parquet_footer import is_encrypted
 from pii_tracer.model.datasets import PLAIN, Format, Match
 from pii_tracer.model.errors import RunError

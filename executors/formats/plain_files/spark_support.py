@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from executors.context import ExecutionContext
 from executors.formats.base import SparkSupport
-from executors.formats.plain_files.folder_rebuild import FolderRebuild
+from executors.formats.plain_files.derived_folder_rebuild import FolderRebuild
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.plan import Step
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from executors.stores.glacier.vault_state import (
+from executors.stores.glacier.vault_step_context import (
     AwaitParameters,
     DeleteParameters,
     VaultWork,

@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import calculate_tree_hash
 
 from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES, RowRemoval
-from executors.stores.glacier.vault_state import (
+from executors.stores.glacier.vault_step_context import (
     ArchiveRef,
     RetrieveParameters,
     RewriteParameters,

@@ -9,7 +9,7 @@ from executors.context import ExecutionContext
 from executors.executor_parts import Part, PartKind, PartsExecutor
 from executors.stores.glacier.archive_delete import Awaiting, Deleting
 from executors.stores.glacier.archive_rewrite import Retrieving, Rewriting
-from executors.stores.glacier.vault_state import (
+from executors.stores.glacier.vault_step_context import (
     AwaitParameters,
     DeleteParameters,
     RetrieveParameters,

@@ -12,7 +12,7 @@ from typing import Any
 from executors.formats.plain_files.parquet_surgery.recipe import Recipe
 from executors.formats.plain_files.parquet_surgery.rewriting import facts_of
 from executors.formats.plain_files.row_removal import Kept, RowRemoval
-from executors.stores.s3.copy_upload import abort, copy_like
+from executors.stores.s3.multipart_copy import abort, copy_like
 from executors.stores.s3.object_metadata import Beside
 from executors.stores.s3.objects import (
     PLAN_TAG,

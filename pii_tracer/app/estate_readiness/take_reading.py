@@ -27,7 +27,7 @@ from pii_tracer.readiness.reading import Given, Readiness, assess
 from pii_tracer.scan.search_workers import THREADS
 from planners.locate.edge_effects import declared_anonymisers
 from planners.locate.key_location import follow
-from planners.locate.pii_categories import column_tags
+from planners.locate.tag_propagation import column_tags
 
 
 def readiness(settings: Settings, *, as_of: datetime | None = None, show: Shows = SILENT) -> Readiness:

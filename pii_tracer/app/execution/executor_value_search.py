@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.model.datasets import Format, KeySet, Match
-from pii_tracer.model.other_numbers import NoKeys
+from pii_tracer.model.non_key_columns import NoKeys
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import Hit, column_of
 from pii_tracer.scan.known_columns import key_columns

@@ -258,7 +258,7 @@ def _context(
     settings: Settings, plan: ErasurePlan, keyring: KeyRing, journal: Journal, lease: Fence
 ) -> ExecutionContext:
     from executors.context import ExecutionContext
-    from executors.stores.connectors import stores_of
+    from executors.stores.spark_connectors import stores_of
 
     def verified_at(step: str) -> datetime | None:
         times = [r.time for r in journal.records if r.kind is Kind.STEP_VERIFIED and r.facts.get("step") == step]
@@ -287,7 +287,7 @@ def _baseline(
         kept = Baselines.model_validate_json(folder.baseline.read_bytes())
     else:
         from executors.engine.rebuild_check import refuse_losses
-        from executors.engine.step_support import refuse_unfit
+        from executors.engine.spark_plan_check import refuse_unfit
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):
             raise Refused(

@@ -14,11 +14,11 @@ from pii_tracer.app.intake.stores import due_by, existing_store, store_of
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
-from pii_tracer.intake.databases.base import Connection
-from pii_tracer.intake.databases.sqlite import FILE
 from pii_tracer.intake.drop.answers import Outcome, Status, answers, outcome_of, record, withdrawn_with
 from pii_tracer.intake.drop.list_archive import REMOVED, WorkItem, lists_in, work_items
 from pii_tracer.intake.drop.standard_forms import CATEGORIES, FORMS, digest_of
+from pii_tracer.intake.request_databases.base import Connection
+from pii_tracer.intake.request_databases.sqlite import FILE
 from pii_tracer.intake.requests import Incoming, NotTaken, RequestState
 from pii_tracer.intake.state_changes import Said, end
 from pii_tracer.intake.taking_in import Due, Intake

@@ -11,8 +11,8 @@ from pathlib import Path
 from pii_tracer.app.intake.stores import due_by, store_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
-from pii_tracer.intake.databases.base import Connection
 from pii_tracer.intake.list_files import Form, Row, feed, rows
+from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.requests import NotTaken, Taken
 from pii_tracer.intake.row_rules import Rules
 from pii_tracer.intake.taking_in import Intake

@@ -9,8 +9,8 @@ from datetime import datetime
 from pii_tracer.app.intake.stores import due_by, existing_store
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.laws import laws_of
-from pii_tracer.intake.databases.sqlite import FILE
 from pii_tracer.intake.extensions import extend
+from pii_tracer.intake.request_databases.sqlite import FILE
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import Change, LongerTime, Receipt, RequestState, Stored
 from pii_tracer.intake.state_changes import Said, end, release

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import Law
-from pii_tracer.intake.databases.base import Database
-from pii_tracer.intake.databases.postgres import PostgresDatabase
-from pii_tracer.intake.databases.sqlite import FILE, SqliteFile
+from pii_tracer.intake.request_databases.base import Database
+from pii_tracer.intake.request_databases.postgres import PostgresDatabase
+from pii_tracer.intake.request_databases.sqlite import FILE, SqliteFile
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.taking_in import Due
 from pii_tracer.model.errors import UsageError

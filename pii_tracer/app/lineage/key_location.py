@@ -37,8 +37,8 @@ def look(settings: Settings, say: Callable[[str], None]) -> list[SubjectWhereabo
     from planners.locate.edge_effects import declared_anonymisers
     from planners.locate.key_location import follow
     from planners.locate.key_location_answers import whereabouts
-    from planners.locate.pii_categories import column_tags
     from planners.locate.subject_survey import title
+    from planners.locate.tag_propagation import column_tags
 
     estate, base = settings.estate(), settings.base
     say("reading schemas")

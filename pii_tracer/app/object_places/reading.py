@@ -16,7 +16,7 @@ from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versio
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import ObjectLocation, object_location
-from pii_tracer.model.other_numbers import no_keys_at
+from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan

@@ -70,7 +70,7 @@ def plan(
         LineageError: a source of lineage cannot be read.
         EstateError: the source cannot be read.
     """
-    from pii_tracer.app.persons_apart.own_gaps import reasons
+    from pii_tracer.app.persons_apart.gaps_by_person import reasons
     from pii_tracer.app.planning.plan_creation import make_plan
     from planners.schedule.step_dates import Retention
 

@@ -16,11 +16,11 @@ from pii_tracer.lake.rows.rows_of_files import names_of_one
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.other_numbers import NotKeys, no_keys_at
+from pii_tracer.model.non_key_columns import NotKeys, no_keys_at
 from pii_tracer.model.plan import Gap
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.carried_columns import Carrier, carriers
 from planners.copies.declared_origins import tables_named
+from planners.copies.table_carriers import Carrier, carriers
 from planners.gaps.short_number_columns import are_keys, known_keys
 from planners.locate.not_keys import Word, contradicted, named, not_taken, plain_key_sets, spread
 from planners.locate.subject_survey import Survey, title
@@ -47,7 +47,7 @@ def other_numbers(
     say: Callable[[str], None],
 ) -> OtherNumbers:
     """Every column that holds no keys by the owner's word, and by lineage from such a column; and these columns where
-    rows of their tables are stored once more (`planners.copies.carried_columns`).
+    rows of their tables are stored once more (`planners.copies.table_carriers`).
 
     A word is not taken where lineage contradicts it. Where at least half of what stands in the column are keys of the
     source, or nobody can read it, a named person has to stand for it, which is a gap.

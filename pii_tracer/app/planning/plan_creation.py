@@ -9,10 +9,10 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from executors.engine.step_support import refuse_unfit
+from executors.engine.spark_plan_check import refuse_unfit
 from pii_tracer.app.hdfs_places.search import search_hdfs
 from pii_tracer.app.object_places.search import search_object_places
-from pii_tracer.app.persons_apart.own_gaps import Search, own_gaps, refuse_telling
+from pii_tracer.app.persons_apart.gaps_by_person import Search, own_gaps, refuse_telling
 from pii_tracer.app.persons_apart.values_by_person import ValuesByPerson
 from pii_tracer.app.planning.catalog_text_search import telling_catalogs
 from pii_tracer.app.planning.confirmed_keys import confirmed
@@ -70,12 +70,12 @@ from pii_tracer.scan.value_forms import build_patterns
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.match_keys import Wanted
 from planners.copies.whole_keys import WholeKeys
-from planners.keys.key_tables import declared_edges
+from planners.keys.crypto_shredding import declared_edges
 from planners.locate.edge_effects import declared_anonymisers
 from planners.locate.key_location import follow
-from planners.locate.pii_categories import column_tags
-from planners.locate.sql.recorded_statements import splits_partitions
+from planners.locate.sql.rebuild_statement import splits_partitions
 from planners.locate.subject_survey import Survey, World, survey
+from planners.locate.tag_propagation import column_tags
 from planners.schedule.erasure_requests import planned_requests
 from planners.schedule.step_dates import Retention
 

@@ -95,7 +95,7 @@ def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
     from pii_tracer.app.retention.pii_columns import personal_columns
     from pii_tracer.app.retention.s3_tables import with_tables_in_s3
     from pii_tracer.lake.dataset_paths import EstatePaths
-    from pii_tracer.retention.table_settings import tables_of
+    from pii_tracer.retention.checked_tables import tables_of
 
     estate, base = settings.estate(), settings.base
     # archives have no history of their own, so that buckets need not be asked

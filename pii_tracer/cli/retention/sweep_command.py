@@ -141,7 +141,7 @@ def _sweep(
     record: _Record,
 ) -> tuple[Swept, ...]:
     from executors.engine.spark_session import open_session
-    from executors.stores.connectors import store_of
+    from executors.stores.spark_connectors import store_of
     from executors.sweep.table_sweep import sweep_table
 
     estate = settings.estate()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.intake.databases.base import Connection
+from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.requests import RequestState
 
 

@@ -14,7 +14,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.lineage.sql.accounting.external_reads import reads_elsewhere, stored_elsewhere
-from pii_tracer.lineage.sql.accounting.statement_accounts import (
+from pii_tracer.lineage.sql.accounting.syntax_node_rules import (
     FOLLOWED,
     TRANSPARENT,
     clauses_of,

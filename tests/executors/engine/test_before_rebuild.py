@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from executors.engine.rebuild_check import Difference, compared, refuse_losses
-from executors.engine.table_rebuild import unlike
+from executors.engine.rebuild_from_query import unlike
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format

@@ -9,8 +9,8 @@ import pytest
 
 from executors.engine import spark_session, version_profiles
 from executors.engine.session_settings import session_conf
+from executors.engine.spark_plan_check import refuse_unfit
 from executors.engine.spark_session import fetching_conf
-from executors.engine.step_support import refuse_unfit
 from executors.engine.version_profiles import (
     PROFILES,
     SPARK_4_1,

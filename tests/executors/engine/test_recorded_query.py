@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from executors.engine.table_rebuild import query_of
+from executors.engine.rebuild_from_query import query_of
 from pii_tracer.model.errors import RunError
 
 

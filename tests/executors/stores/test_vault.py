@@ -23,7 +23,7 @@ from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format, KeySet, Match
 from pii_tracer.model.errors import RunError, ScanError
-from pii_tracer.model.other_numbers import NotKeys
+from pii_tracer.model.non_key_columns import NotKeys
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.run.executor_protocol import Outcome, PartlyDone, Progress

@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from executors.engine.session_settings import session_conf
 from executors.formats.delta import sweep_rules
-from executors.stores.connectors import stores_of
+from executors.stores.spark_connectors import stores_of
 from executors.sweep import table_folders
 from executors.sweep.table_folders import Places
 from pii_tracer.lake.formats.delta.log_files import (

@@ -24,9 +24,9 @@ from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
+from pii_tracer.retention.checked_tables import tables_of
 from pii_tracer.retention.settings_check import FindingKind, check_tables
 from pii_tracer.retention.sweep_rules import targets
-from pii_tracer.retention.table_settings import tables_of
 from tests.lake.lakehouse import ROWS, House
 from tests.s3support import REGION, World, parquet, standin, world
 

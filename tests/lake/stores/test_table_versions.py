@@ -30,7 +30,7 @@ from pii_tracer.model.locations import (
 )
 from pii_tracer.scan.value_forms import build_patterns
 from planners.copies.scan_evidence import RemoteEvidence, RemoteKind
-from planners.gaps.blocking_risks import inventory_gaps
+from planners.gaps.copy_gaps import inventory_gaps
 from planners.gaps.unerasable_s3_tables import remote_gap
 from tests.s3support import World, cut_short, estate, standin, world
 

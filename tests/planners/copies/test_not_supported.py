@@ -34,7 +34,7 @@ from planners.copies.executor_support import no_rebuild
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.copies.scan_evidence import Evidence
 from planners.locate.key_location import follow
-from planners.locate.sql.recorded_statements import recorded
+from planners.locate.sql.rebuild_statement import recorded
 from planners.locate.subject_survey import World, survey
 from planners.schedule.step_dates import Retention
 from tests.planners.estates import PERSON, dataset, graph_of

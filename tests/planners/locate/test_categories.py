@@ -14,7 +14,7 @@ from pii_tracer.model.datasets import Carries, ColumnId
 from pii_tracer.model.errors import ConfigError
 from planners.locate.edge_effects import Anonymisers, declared_anonymisers
 from planners.locate.key_location import follow
-from planners.locate.pii_categories import (
+from planners.locate.tag_propagation import (
     Witness,
     column_tags,
     source_tags,

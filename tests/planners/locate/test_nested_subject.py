@@ -21,11 +21,11 @@ from pii_tracer.model.datasets import (
     DatasetId,
 )
 from planners.copies.match_keys import SourceRows, Wanted, resolve
-from planners.keys.key_tables import declared_edges
+from planners.keys.crypto_shredding import declared_edges
 from planners.locate.key_location import Carriage, follow
 from planners.locate.other_columns import other_key_columns
-from planners.locate.pii_categories import Witnesses
 from planners.locate.subject_survey import survey
+from planners.locate.tag_propagation import Witnesses
 from planners.streams.kafka.topics import topic_match
 from tests.planners.estates import Case, columns, dataset, graph_of, terms
 

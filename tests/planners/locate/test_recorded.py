@@ -11,7 +11,7 @@ from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.graph.edges import JobRef, Subtype
 from pii_tracer.model.datasets import Column, DatasetId, Format
-from planners.locate.sql.recorded_statements import recorded, splits_partitions
+from planners.locate.sql.rebuild_statement import recorded, splits_partitions
 from tests.planners.smalllake import Lake, dataset, kinds, strategies
 
 

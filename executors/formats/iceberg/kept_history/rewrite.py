@@ -31,10 +31,10 @@ from executors.formats.iceberg.kept_history.manifests import (
     rewritten_manifest,
 )
 from executors.formats.iceberg.kept_history.new_files import NewFiles, is_left_over
-from executors.formats.iceberg.kept_history.summaries import corrected, counts
+from executors.formats.iceberg.kept_history.summary_counts import corrected, counts
 from executors.formats.plain_files.arrow_match import keys_of
 from executors.formats.plain_files.parquet_rewrite import Seen
-from executors.formats.table_steps import name_of
+from executors.formats.table_executor import name_of
 from executors.sweep.table_folders import refusals
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.iceberg.history_files import Container, Entry, History, Listed

@@ -72,7 +72,7 @@ class IcebergFormat(TableFormat):
         return is_iceberg(folder)
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
-        from pii_tracer.lake.formats.iceberg.reference_heads import iceberg_table
+        from pii_tracer.lake.formats.iceberg.nessie_references import iceberg_table
 
         return iceberg_table(folder, paths)
 

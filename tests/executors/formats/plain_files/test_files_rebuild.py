@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from executors.engine.table_rebuild import query_of
+from executors.engine.rebuild_from_query import query_of
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError

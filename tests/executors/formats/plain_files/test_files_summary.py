@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from executors.engine.local_paths import swap
-from executors.formats.plain_files import executor, parquet_summary
+from executors.formats.plain_files import executor, parquet_summary_files
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format
@@ -156,8 +156,8 @@ def test_a_folder_without_the_person_keeps_its_summary(here: SparkEstate) -> Non
     dataset(folder)
     held = {name: (folder / name).read_bytes() for name in names(folder)}
     pq.write_table(pa.table({"uid": [1, 2]}), folder / "day=2/d.parquet")  # what is said of the others is still right
-    assert parquet_summary.stale(folder) == []
-    assert parquet_summary.remove_stale(folder) == 0
+    assert parquet_summary_files.stale(folder) == []
+    assert parquet_summary_files.remove_stale(folder) == 0
     assert {name: (folder / name).read_bytes() for name in held} == held
 
 

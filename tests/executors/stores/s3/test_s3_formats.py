@@ -17,7 +17,7 @@ from pyarrow import orc
 
 from executors.formats.plain_files.arrow_match import RowsError
 from executors.formats.plain_files.compression import writing
-from executors.formats.plain_files.file_sources import InMemory
+from executors.formats.plain_files.stored_file import InMemory
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format, Match, MatchTerm
 from pii_tracer.model.plan import Copy, ErasurePlan

@@ -22,7 +22,7 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.scan.value_forms import build_patterns
 from planners.copies.scan_evidence import HdfsEvidence
-from planners.gaps.blocking_risks import inventory_gaps
+from planners.gaps.copy_gaps import inventory_gaps
 from planners.locate.subject_survey import World
 from planners.stores.hdfs.places import hdfs_gap
 from tests.hdfssupport import SUPERUSER, Hdfs

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from executors.formats.registry import executor_classes
-from executors.formats.table_steps import TableExecutor
+from executors.formats.table_executor import TableExecutor
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI_REBUILD_METADATA
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.plan import Copy, Step

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.intake.databases.base import Values
+from pii_tracer.intake.request_databases.base import Values
 from pii_tracer.model.errors import RequestError
 
 FILE = "requests.sqlite"

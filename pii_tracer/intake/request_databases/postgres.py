@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.intake.databases.base import Values
+from pii_tracer.intake.request_databases.base import Values
 from pii_tracer.model.errors import RequestError, UsageError
 
 if TYPE_CHECKING:

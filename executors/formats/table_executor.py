@@ -10,8 +10,8 @@ from typing import Any
 from executors.context import ExecutionContext
 from executors.engine.mask_sql import more_than_held, treated
 from executors.engine.match_sql import count, match_of
+from executors.engine.rebuild_from_query import difference, overwrite
 from executors.engine.retries import on_conflict
-from executors.engine.table_rebuild import difference, overwrite
 from executors.sweep.table_folders import Places, refusals
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.any_place import AnyPlace
