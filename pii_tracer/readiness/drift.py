@@ -66,8 +66,8 @@ def _table(old: TableFacts, new: TableFacts) -> Iterator[Finding]:
 
 def _new_keys(table: TableFacts, before: tuple[str, ...]) -> Iterator[Finding]:
     for column in sorted(set(table.keys) - set(before)):
-        text = f"the column {column} newly carries values of persons"
-        todo = "declare it where lineage alone does not show how to find the rows"
+        text = f"the column {column} contains values of persons, and did not at the previous reading"
+        todo = "declare the column if lineage alone does not show how to find the rows"
         yield _of(table, FindingKind.NEW_KEY_COLUMN, Level.WARNING, text, todo, detail=column)
 
 

@@ -29,7 +29,7 @@ def unproved(found: Recognised, world: World) -> tuple[Gap, ...]:
                     id=f"gap-rebuild_unproved-{slug(item.copy.id.removeprefix('c-'))}",
                     dataset=item.copy.dataset,
                     kind=GapKind.REBUILD_UNPROVED,
-                    reason=f"it is written again by its recorded statement, and {why}: the person may come back",
+                    reason=f"its recorded statement rebuilds it, and {why}; the person may reappear",
                     evidence="job " + ", ".join(sorted({j.job for j in _jobs(item, world)})),
                 )
             )
@@ -39,12 +39,12 @@ def unproved(found: Recognised, world: World) -> tuple[Gap, ...]:
 def _against(item: CopyDraft, looked_at: Collection[DatasetId], world: World) -> Iterator[str]:
     read = sorted({d for job in _jobs(item, world) for d in job.inputs})
     if not read:
-        yield "what that reads is not recorded"
+        yield "the inputs of the statement are not recorded"
     if item.copy.dataset in read:
-        yield "that reads the table itself"
+        yield "the statement reads the table itself"
     unknown = [world.title_of(d) for d in read if d not in looked_at and d != item.copy.dataset]
     if unknown:
-        yield f"that reads {', '.join(unknown[:3])}, which was not searched"
+        yield f"the statement reads {', '.join(unknown[:3])}, which was not searched"
 
 
 def _jobs(item: CopyDraft, world: World) -> list[JobRef]:

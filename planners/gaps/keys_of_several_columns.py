@@ -44,9 +44,9 @@ def searched_in_rows(found: Survey) -> Override:
     """What reviewers are told of such a plan: which search it goes without."""
     return Override(
         kind="key_of_several",
-        reason=f"rows of a `{found.subject.name}` are found by {found.subject.key} together, and no bytes are searched"
-        " for this key: each of its columns can be other people's. So the verification of bytes covers only the"
-        " identifiers",
+        reason=f"rows of a `{found.subject.name}` are found by the columns {found.subject.key} together. Bytes are not"
+        " searched for this key, because each column alone may belong to other people. So the verification of bytes"
+        " covers only the identifiers",
     )
 
 

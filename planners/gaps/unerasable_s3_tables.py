@@ -9,11 +9,8 @@ from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import RemoteEvidence
 from planners.step_drafts import slug
 
-_SHORT = (
-    "a key that is a number of fewer than ten digits looks like other numbers in bytes: rows with only such a key may"
-    " be there"
-)
-_NO_LINEAGE = "the person's rows that only other keys find are not known by bytes"
+_SHORT = "short numeric keys (under ten digits) look like other numbers in bytes: rows with only such a key may remain"
+_NO_LINEAGE = "rows of the person with other keys only cannot be found by bytes"
 _SHOWN = 5
 
 

@@ -53,10 +53,10 @@ from planners.locate.unkeyed_rows import Unkeyed
 Terms = tuple[tuple[str, Trace], ...]
 
 _REASONS = {
-    Carries.KEY: "carries {key} itself",
-    Carries.COMPUTED_KEY: "carries {key} put through a known expression",
+    Carries.KEY: "contains {key} itself",
+    Carries.COMPUTED_KEY: "contains {key}, transformed by a known expression",
     Carries.BRIDGE: "reaches the person through row keys of the source",
-    Carries.IDENTIFIERS: "carries other identifiers of the person",
+    Carries.IDENTIFIERS: "contains other identifiers of the person",
 }
 _ROWS_WITHOUT_KEY = (
     "name the column that distinguishes such rows under `record_keys` of their table (subject, `tables`), rebuild it"
@@ -221,7 +221,7 @@ def _as_told(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Car
     terms, mentions = _best(walk.subject, told, lambda name, access: True).terms, walk.mentions[dataset]
     owners = ", ".join(name for name, _ in terms)
     key = walk.keyed_by.get(dataset) or walk.subject.key
-    reason = f"carries {key} itself: {owners}" if owners else "no row is the person's alone"
+    reason = f"contains {key} itself: {owners}" if owners else "no row is the person's alone"
     reason += "; named by the estate file, under the subject's `tables`" + _mentioning(mentions)
     carries = Carries.IDENTIFIERS if walk.keyed_by.get(dataset) else Carries.KEY
     return Carriage(dataset, carries, terms, walk.columns[dataset], hops, reason, mentions=mentions)

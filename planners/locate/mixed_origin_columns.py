@@ -51,10 +51,10 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
                     id=f"gap-foreign_keys-{slug(title(state))}-{slug(column)}",
                     dataset=state.dataset,
                     kind=GapKind.FOREIGN_KEYS,
-                    reason=f"{column}, by which rows are deleted, is also filled from {', '.join(others[:3])}, which"
-                    " no lineage connects with the person. The same value there may be another person's, and that row"
-                    " would be deleted. Name that table under the subject's `tables` where it is of the same persons,"
-                    " or waive this; otherwise let the job write which of the two a row is of",
+                    reason=f"{column} identifies the rows to delete, but is also filled from {', '.join(others[:3])}."
+                    " Lineage does not connect that with the person. Equal values may belong to another person, whose"
+                    " row would be deleted. If that table contains the same persons, name it under the subject's"
+                    " `tables`, or waive this. Otherwise let the job write which of the two a row is of",
                     evidence=carriage.reason,
                 )
             )

@@ -221,8 +221,8 @@ def statement_findings(both: Comparison) -> Iterator[ReviewFinding]:
             file=part.file,
             line=shown[0].line,
             table=part.name,
-            message=f"It is unknown where persons' data goes in {part.name}: {shown[0].reason}{more}."
-            + (" It was so before." if judged else ""),
+            message=f"Persons' data cannot be followed in {part.name}: {shown[0].reason}{more}."
+            + (" It could not be followed in the base either." if judged else ""),
             todo=_next(part, shown[0].reason),
             because=() if changed else both.because_part(part),
         )
@@ -258,7 +258,7 @@ def _above_unclear(both: Comparison) -> Iterator[ReviewFinding]:
             line=1,
             table=name,
             message=f"{name} reads {listed(sorted(d.name for d in above))}, whose own lineage is not known."
-            + (" It was so before." if judged else ""),
+            + (" It was not known in the base either." if judged else ""),
             todo="Make the lineage of those known first, or accept it with a comment and a reason.",
         )
 

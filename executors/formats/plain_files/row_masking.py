@@ -114,7 +114,7 @@ def _nothing(field: pa.Field) -> pa.Array:
         return pa.array([[]], kind)
     if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or any(fits(kind) for fits in _TEXTS):
         return pa.Array.from_buffers(kind, 1, [None, *pa.nulls(1, kind).buffers()[1:]])
-    raise RowsError(f"`{field.name}` is required in a column that becomes NULL: {kind}", todo=BY_HAND)
+    raise RowsError(f"`{field.name}` ({kind}) is required, so its column cannot become NULL", todo=BY_HAND)
 
 
 def _every(values: pa.Array) -> pa.Array:

@@ -27,7 +27,7 @@ class ObjectFiles:
 
     folder: ObjectPath
     title: ClassVar[str] = "the object store"
-    todo: ClassVar[str] = "check the store and what the account may do, then resume"
+    todo: ClassVar[str] = "check the store and the account's permissions, then resume"
 
     def listed(self) -> tuple[list[Listed], list[ListedFolder]]:
         """All files, and what stands for folders.

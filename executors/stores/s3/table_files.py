@@ -27,7 +27,7 @@ class S3Files:
 
     folder: S3Path
     title: ClassVar[str] = "S3"
-    todo: ClassVar[str] = "check the bucket and what the account may do, then resume"
+    todo: ClassVar[str] = "check the bucket and the account's permissions, then resume"
 
     def listed(self) -> tuple[list[Listed], list[ListedFolder]]:
         """All files, and what stands for folders."""

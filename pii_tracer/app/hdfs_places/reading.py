@@ -29,7 +29,10 @@ from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
 
 _CHUNK = 16 * 1024 * 1024
-_OPEN = "somebody is writing it: end its writer (`hdfs debug recoverLease -path …` where that is gone), then plan again"
+_OPEN = (
+    "the file is open for writing. Stop the writer, or release its lease (`hdfs debug recoverLease -path …`), then plan"
+    " again"
+)
 _OTHER = "it was written, or replaced, while it was read: plan again when nothing writes there"
 
 

@@ -28,7 +28,7 @@ def look_at_holds(
         return
     what = "; ".join(f"the hold {hold} names {name}" for hold, name in unmatched)
     error = ConfigError(
-        f"{what}, and nothing has this name or place: what is meant to be kept may be removed",
+        f"{what}, which matches no table or place; data that it should keep may be removed",
         where="the estate file, `holds`",
         todo="correct the name, as docs/holds.md says how to write it",
     )

@@ -26,7 +26,7 @@ _UNIFORM = "delta.universalFormat.enabledFormats"
 _CONSTRAINT = "delta.constraints."
 _MAPPING = "delta.columnMapping.mode"
 _MANIFESTS = "_symlink_format_manifest"
-_AGAIN = "by writing those files again: an UPDATE of one row of each to what it is"
+_AGAIN = "by rewriting those files, e.g. by an UPDATE that sets one row of each file to its current value"
 _OF_STREAMS = frozenset({"_checkpoints", "_spark_metadata"})
 _GUARDS = ("spark.delta.logStore.s3a.impl", "spark.delta.logStore.class")
 """Settings with a log store for several clusters: https://docs.delta.io/latest/delta-storage.html#multi-cluster-setup"""

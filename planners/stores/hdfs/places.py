@@ -134,6 +134,6 @@ def _told(seen: HdfsEvidence) -> list[str]:
             f"{counted(seen.in_digits, 'file holds', 'files hold')} digits of"
             " a short key and nothing else of the person"
         )
-    short = "a short number looks like other numbers in bytes" if seen.short else None
-    told.append(short or "the person's rows that only other keys find are not known by bytes")
+    short = "short numeric keys look like other numbers in bytes" if seen.short else None
+    told.append(short or "rows of the person with other keys only cannot be found by bytes")
     return told

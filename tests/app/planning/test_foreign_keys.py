@@ -61,7 +61,7 @@ def test_a_number_of_another_series_is_not_deleted_without_a_word(tmp_path: Path
     """Also where no number stands in both today: it may on the day of the run."""
     made = planned(tmp_path, first=first)
     gap = next(g for g in made["gaps"] if g["kind"] == "foreign_keys")
-    assert "party_id, by which rows are deleted, is also filled from prod.contractors.con_id" in gap["reason"]
+    assert "party_id identifies the rows to delete, but is also filled from prod.contractors.con_id" in gap["reason"]
     assert not made["applyable"]
 
 
@@ -92,7 +92,7 @@ def test_an_identifier_that_another_source_fills_too_is_not_deleted_by_without_a
         tmp_path, estate=phones.replace("key: emp_id", "key: mail"), asked=request("employee", "a@x.example")
     )
     gap = next(g for g in made["gaps"] if g["kind"] == "foreign_keys")
-    assert "party_id, by which rows are deleted, is also filled from prod.contractors.con_id" in gap["reason"]
+    assert "party_id identifies the rows to delete, but is also filled from prod.contractors.con_id" in gap["reason"]
 
 
 def test_a_column_that_a_join_makes_equal_to_the_key_is_not_foreign(tmp_path: Path) -> None:

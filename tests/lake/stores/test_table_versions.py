@@ -162,7 +162,7 @@ def test_short_numbers_names_and_what_stands_beside(world: World, tmp_path: Path
         "empty": "clean",
     }
     assert "digits of a short key are in user_id; 1 version hold nothing else" in told["digits"].reason
-    assert "fewer than ten digits looks like" in told["digits"].reason
+    assert "(under ten digits) look like" in told["digits"].reason
     assert "the names of 1 object hold a value" in told["named"].reason
     assert "no object lies there" in told["empty"].reason
     assert MAIL not in repr(gaps)
