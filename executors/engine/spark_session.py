@@ -127,7 +127,7 @@ def ended(error: Exception) -> RunError | None:
     return RunError(
         "Spark has ended in the middle of the work: its Java process is gone",
         where=str(_log_file()),
-        todo="see there, and whether memory ran out (`spark.driver.memory`), then `pii-tracer resume`",
+        todo="read the reason there, raise the memory if it ran out (`spark.driver.memory`), then `pii-tracer resume`",
     )
 
 

@@ -33,7 +33,9 @@ def kept(
     told = explain(found, path, now, moment(by) if by else now)
     if not told["objects"]:
         raise UsageError(
-            "no commit that is known names anything under this path", where=found.location, todo="check the path"
+            "no commit that is known names anything under this path",
+            where=found.location,
+            todo="give a path that a commit of the repository contains",
         )
     click.echo(json.dumps(told, indent=2) if fmt == "json" else "\n".join(_lines(told)))
     return int(ExitCode.DONE)

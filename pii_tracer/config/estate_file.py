@@ -318,7 +318,9 @@ M = TypeVar("M", Estate, Request, Policy)
 def _load(path: Path, kind: type[M], what: str) -> M:
     data = load_yaml(path, what)
     if not isinstance(data, dict):
-        raise ConfigError(f"the {what} file is empty or not a mapping", where=str(path), todo="see docs/estate-file.md")
+        raise ConfigError(
+            f"the {what} file is empty or not a mapping", where=str(path), todo="write it as docs/estate-file.md shows"
+        )
     try:
         return kind.model_validate(data)
     except ValidationError as error:

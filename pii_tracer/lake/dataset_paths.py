@@ -125,7 +125,11 @@ class EstatePaths:
                 return S3Path.of(S3Location(bucket=name, key=""), clients)
             except OSError as error:
                 code = str(error).rpartition(": ")[2]
-                raise EstateError(f"S3 refuses: {code}", where=name, todo="check the account's permissions") from None
+                raise EstateError(
+                    f"S3 refuses: {code}",
+                    where=name,
+                    todo="give the account the permissions to list and read the bucket",
+                ) from None
 
         return bucket
 

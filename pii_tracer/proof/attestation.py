@@ -211,12 +211,18 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     left_of = {item.subject for item in proven.still}
     if proven.residue or all(request.id in still for request in plan.requests):
         raise ProofError(
-            f"the person is still in {counted(len(proven.residue), 'place')}", todo="see the verifier's residue"
+            f"the person is still in {counted(len(proven.residue), 'place')}",
+            todo="make a new plan for the residue that the run's report lists",
         )
     if not left_in(records) <= left_of or any(r.subject in left_of and r.id not in still for r in plan.requests):
-        raise ProofError("something is left of a person whose request would be attested", todo="see the residue")
+        raise ProofError(
+            "something is left of a person whose request would be attested",
+            todo="make a new plan for the residue that the run's report lists",
+        )
     if proven.others.rows_lost or proven.others.changed:
-        raise ProofError("rows of other people were lost or changed", todo="see the report, and restore them")
+        raise ProofError(
+            "rows of other people were lost or changed", todo="restore the rows that the run's report lists"
+        )
     left = open_steps(plan, records)
     if left:
         raise ProofError(
@@ -233,7 +239,7 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     if unseen:  # whatever the plan's steps were: nobody attests what nobody looked at
         raise ProofError(
             f"{counted(len(unseen), 'copy has', 'copies have')} no clean verdict, first {unseen[0]}",
-            todo="see the report, plan them again",
+            todo="make a new plan for the copies that the report calls unverified",
         )
     if not plan.complete:
         raise ProofError("the plan is not the whole erasure: it leaves copies out", todo="plan the others, too")

@@ -162,7 +162,9 @@ class DeletionLog:
                 yield connection
         except sqlite3.DatabaseError as error:
             raise ProofError(
-                f"the deletion log cannot be used: {error}", where=str(self.path), todo="check the file"
+                f"the deletion log cannot be used: {error}",
+                where=str(self.path),
+                todo="correct the permissions of the file, or restore it from a backup",
             ) from None
 
     @contextmanager

@@ -148,7 +148,11 @@ class KeygenSigner:
         except OSError:
             raise ReviewError("`ssh-keygen` cannot be run", todo="install OpenSSH's client") from None
         if done.returncode:
-            raise ReviewError("`ssh-keygen` did not sign", where=str(self.path), todo="see its own message above")
+            raise ReviewError(
+                "`ssh-keygen` did not sign",
+                where=str(self.path),
+                todo="remove the reason that `ssh-keygen` printed above, then sign again",
+            )
         signature = unarmoured(done.stdout)
         if not self.public.verifies(signature, message):
             raise ReviewError(

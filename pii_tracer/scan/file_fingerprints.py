@@ -32,7 +32,7 @@ def fingerprint(root: Path) -> tuple[Fingerprint, ...]:
             digest, size = file_digest(path)
         except OSError as error:
             raise ScanError(
-                f"a file cannot be read: {error.strerror}", where=str(path), todo="check its permissions"
+                f"a file cannot be read: {error.strerror}", where=str(path), todo="give the permission to read it"
             ) from None
         result.append(Fingerprint(name, size, digest))
     return tuple(result)

@@ -105,11 +105,15 @@ def walk_files(root: Path) -> Iterator[File]:
         yield root.name, root
         return
     if not root.is_dir():
-        raise ScanError("there is no folder to scan", where=str(root), todo="check the location; was it moved?")
+        raise ScanError(
+            "there is no folder to scan", where=str(root), todo="correct the location; the folder may have been moved"
+        )
     found = []
 
     def refuse(error: OSError) -> None:
-        raise ScanError(f"a folder cannot be listed: {error.strerror}", where=str(root), todo="check the permissions")
+        raise ScanError(
+            f"a folder cannot be listed: {error.strerror}", where=str(root), todo="give the permission to list it"
+        )
 
     for folder, folders, names in os.walk(root, onerror=refuse):
         linked = [name for name in folders if (Path(folder) / name).is_symlink()]

@@ -50,8 +50,8 @@ def _gap(state: TableState, origin: str) -> Gap:
         id=f"gap-{GapKind.CLONE_READS_FILES}-{slug(title(state))}",
         dataset=state.dataset,
         kind=GapKind.CLONE_READS_FILES,
-        reason=f"a shallow clone that reads files of {origin}: it holds nothing of the person, and nobody could read it"
-        " any more once the origin's old files are removed",
-        evidence="make it a table of its own (CREATE OR REPLACE TABLE … AS SELECT * FROM it), or drop it, then plan"
-        " again; waive it where nobody needs it",
+        reason=f"a shallow clone that reads files of {origin}: it contains nothing of the person, but becomes"
+        " unreadable when the origin's old files are removed",
+        evidence="copy it into an independent table (CREATE OR REPLACE TABLE … AS SELECT * FROM it), or drop it, then"
+        " plan again. If nobody needs the clone, waive this",
     )

@@ -23,9 +23,9 @@ def plain_beside(state: TableState, known: Sequence[PlainCells]) -> list[Gap]:
         told = [f"not encrypted: {counted(number, 'value')} in {column}" for column, number in one.cells]
         told += [f"{counted(one.files, 'file')} could not be searched for that"] if one.files else []
         reason = (
-            f"of rows that are not known to be other people's, old versions included: {'; '.join(told)}. What is plain"
-            " stays readable when the key is gone. Encrypt or erase it and let its old versions expire, then plan"
-            " again; waive this where somebody looked and it is not the person's"
+            f"of rows that are not known to be other people's, old versions included: {'; '.join(told)}. These stay"
+            " readable when the key is gone. Encrypt or erase them and let their old versions expire, then plan again."
+            " If a check shows that they are not the person's, waive this"
         )
         name, evidence = slug(title(state)), "the estate file, `keys`"
         gap_id = f"gap-plain_cells-{name}"

@@ -105,7 +105,10 @@ def certificate(
     try:
         said = statement["predicate"]
         if said["others"]["rows_lost"] or said["others"]["changed"]:
-            raise ProofError("there is no certificate: rows of other people were lost", todo="see the run's report")
+            raise ProofError(
+                "there is no certificate: rows of other people were lost",
+                todo="restore the rows that the run's report lists",
+            )
         reading = said["scope"].get("reading", {})
         qualified = tuple(_qualification(e, said["steps"]) for e in said["exceptions"])
         made = Certificate(

@@ -198,7 +198,7 @@ def test_metadata_with_values_of_rows_is_a_gap_that_says_so(estate, table: str, 
     assert column in told.split(", ")
     assert name == f"lake.prod.payments.{table}"
     assert "values of its rows" in gap.reason
-    assert "leave these columns out" in gap.closes
+    assert "remove these columns from the statement" in gap.closes
     assert (graph.upstream(COPY), graph.edges_into(COPY)) == ((PAYMENTS,), ())
 
 

@@ -42,7 +42,7 @@ class NessieExecutor(IcebergExecutor):
         refuse_without_jvm(self._ctx.estate.spark.remote, (step,))
         table = str(step.parameters["table"])
         if not self._ctx.spark.catalog.tableExists(quote_table(table)):
-            raise RunError("the table is not there", where=table, todo="look at the catalog, then plan again")
+            raise RunError("the catalog has no such table", where=table, todo="register it again, or plan again")
         refuse_careless(step.parameters["location"], heads(self._ctx, step))
 
     # -- acts ----------------------------------------------------------------------------------------------------

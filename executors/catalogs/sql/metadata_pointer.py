@@ -44,9 +44,7 @@ class SqlPointer:
         """As `MetadataPointer.current`."""
         rows, _ = self._ask(_READ, {})
         if len(rows) != 1 or not rows[0][0]:
-            raise RunError(
-                "the catalog has no such table", where=self._title, todo="look at the catalog, then plan again"
-            )
+            raise RunError("the catalog has no such table", where=self._title, todo="register it again, or plan again")
         return str(rows[0][0])
 
     def successor(self, current: str, unique: UUID) -> str:
@@ -79,7 +77,7 @@ class SqlPointer:
             raise RunError(
                 f"the catalog's database refuses: {type(error).__name__}",
                 where=self._title,
-                todo="see that the account may read and write it, then `pii-tracer resume`",
+                todo="give the account the rights to read and write it, then `pii-tracer resume`",
             ) from None
 
     def _by_driver(self, statement: str, values: Mapping[str, str]) -> tuple[list[Any], int]:

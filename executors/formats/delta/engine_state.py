@@ -61,4 +61,6 @@ def _row(ctx: ExecutionContext, statement: str, folder: AnyPlace) -> Any:
 
 
 def _no_table(folder: AnyPlace) -> RunError:
-    return RunError("there is no Delta table", where=str(folder), todo="look at the folder, then plan again")
+    return RunError(
+        "there is no Delta table", where=str(folder), todo="restore the table's folder, or plan again without the table"
+    )

@@ -105,7 +105,11 @@ class DeltaExecutor(TableExecutor):
         with refusals(folder):
             there = (folder / LOG).is_dir()
         if not there:
-            raise RunError("there is no Delta table", where=str(folder), todo="look at the folder, then plan again")
+            raise RunError(
+                "there is no Delta table",
+                where=str(folder),
+                todo="restore the table's folder, or plan again without the table",
+            )
         if isinstance(folder, HdfsPath):
             refuse_without_rights(self._ctx.spark, str(folder), str(folder / LOG))
 

@@ -159,7 +159,9 @@ def with_dropped_columns(folder: AnyPlace) -> list[str]:
         return [str(f.path) for f in snapshot.files if _names(f.path) - kept]
     except (OSError, ValueError) as error:
         raise RunError(
-            f"a data file's footer cannot be read: {type(error).__name__}", where=str(folder), todo="look at the file"
+            f"a data file's footer cannot be read: {type(error).__name__}",
+            where=str(folder),
+            todo="repair or restore the file, then sweep again",
         ) from None
 
 

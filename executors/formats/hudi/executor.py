@@ -91,7 +91,11 @@ class HudiExecutor(TableExecutor):
             there = (folder / ".hoodie" / "hoodie.properties").is_file()
             version = self._version(step) if there else None
         if not there:
-            raise RunError("there is no Hudi table", where=str(folder), todo="look at the folder, then plan again")
+            raise RunError(
+                "there is no Hudi table",
+                where=str(folder),
+                todo="restore the table's folder, or plan again without the table",
+            )
         if not self._ctx.spark.catalog.tableExists(_name(step)):
             raise RunError("Spark does not know this table", where=_name(step), todo="declare it in the estate file")
         if version not in HUDI_WRITABLE:
@@ -144,7 +148,9 @@ class HudiExecutor(TableExecutor):
                 statements += 1
             if left >= before:
                 raise RunError(
-                    f"DELETE leaves {counted(left, 'row')}", where=_name(step), todo="look at the table's record keys"
+                    f"DELETE leaves {counted(left, 'row')}",
+                    where=_name(step),
+                    todo="correct the table's record keys, so that one key means one row; then plan again",
                 )
         return {"rows_deleted": rows, "statements": statements}
 

@@ -105,7 +105,7 @@ class IcebergExecutor(TableExecutor):
             return  # Spark has no part in it
         refuse_without_jvm(self._ctx.estate.spark.remote, (step,))
         if not self._ctx.spark.catalog.tableExists(_table(step)):
-            raise RunError("the table is not there", where=_name(step), todo="look at the catalog, then plan again")
+            raise RunError("the catalog has no such table", where=_name(step), todo="register it again, or plan again")
         folder = self._place(step)
         if isinstance(folder, HdfsPath):
             refuse_without_rights(self._ctx.spark, str(folder), str(folder / "metadata"))

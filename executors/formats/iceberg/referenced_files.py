@@ -131,7 +131,7 @@ def read_by(ctx: ExecutionContext, sharing: Sharers) -> set[str]:
             raise RunError(
                 f"a table that shares files with this one cannot be read: {type(error).__name__}",
                 where=table or str(location),
-                todo="look at that table; if it was dropped, plan again",
+                todo="repair that table, then `pii-tracer resume`; if it was dropped, plan again",
             ) from None
     return found
 
@@ -200,7 +200,9 @@ def _statistics(ctx: ExecutionContext, folder: AnyPlace, name: str) -> set[str]:
         with current.open("rb") as stream:
             metadata = metadata_json(stream.read())
     except (OSError, ValueError):
-        raise RunError("the table's metadata file cannot be read", where=str(current), todo="look at it") from None
+        raise RunError(
+            "the table's metadata file cannot be read", where=str(current), todo="restore it, or plan again"
+        ) from None
     entries = [*metadata.get("statistics", []), *metadata.get("partition-statistics", [])]
     return {named(folder, entry["statistics-path"]) for entry in entries}
 
@@ -215,7 +217,9 @@ def metadata_file(spark: SparkSession, folder: AnyPlace, name: str) -> AnyPlace:
     """
     rows = spark.sql(f"SELECT file FROM {name}.metadata_log_entries").collect()
     if not rows:
-        raise RunError("the table names no metadata file", where=name, todo="look at the catalog")
+        raise RunError(
+            "the table names no metadata file", where=name, todo="repair the table in the catalog, then plan again"
+        )
     return place_at(folder, named(folder, rows[-1][0]))
 
 

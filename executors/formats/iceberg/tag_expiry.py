@@ -51,7 +51,7 @@ class AwaitingRef:
             raise RunError(
                 f"the {self._name} is still there, though the table's maintenance should have removed it",
                 where=self.step.parameters["table"],
-                todo="see that the job runs, or make a new plan, which rewrites the tag",
+                todo="start the job, or make a new plan, which rewrites the tag",
             )
         return Outcome({"ref": ref, "lapsed": False}, waiting_until=max(until, min(now + _LOOK_AGAIN, give_up)))
 

@@ -33,7 +33,7 @@ column is one (`pii_tracer.model.non_key_columns`)."""
 NOTHING: Nobodys = MappingProxyType({})
 
 
-BY_HAND = "look at the object by hand; it is kept as it is"
+BY_HAND = "erase the person's rows in the object by hand; the tool did not change it"
 
 
 class RowsError(RunError):
@@ -64,7 +64,7 @@ def resolve(names: list[str], wanted: str) -> int | None:
     fits = [i for i, name in enumerate(names) if name == wanted]
     fits = fits or [i for i, name in enumerate(names) if name.lower() == wanted.lower()]
     if len(fits) > 1:
-        raise RowsError(f"the column `{wanted}` is twice in the object", todo="look at the object by hand")
+        raise RowsError(f"the column `{wanted}` is twice in the object", todo=BY_HAND)
     return fits[0] if fits else None
 
 
@@ -94,7 +94,7 @@ def missing_terms(match: Match, known: Collection[str]) -> tuple[str, ...]:
             )
     missing = tuple(term.label() for term in match.terms if not set(term.columns).issubset(known))
     if len(missing) == len(match.terms):
-        raise RowsError("no column of the match exists in the object", todo="look at the object by hand; it is kept")
+        raise RowsError("no column of the match exists in the object", todo=BY_HAND)
     return missing
 
 

@@ -139,7 +139,9 @@ class ShredExecutor:
                     return read_columns(state, list(dict.fromkeys(columns)), paths)
         except EstateError as error:
             raise RunError(error.what, where=error.where, todo=error.todo) from None
-        raise RunError("the table was not found", where=name, todo="look at `pii-tracer inventory`")
+        raise RunError(
+            "the table was not found", where=name, todo="use a name that `pii-tracer inventory` lists, and plan again"
+        )
 
 
 def _called(name: str, state: TableState) -> bool:

@@ -109,7 +109,7 @@ class KmsExecutor:
             raise RunError(
                 f"KMS does not schedule the deletion: {error_code(error)}",
                 where=key.key_id,
-                todo="check kms:ScheduleKeyDeletion",
+                todo="give the run the permission kms:ScheduleKeyDeletion, then `pii-tracer resume`",
             ) from None
         date: datetime | None = answer.get("DeletionDate")
         return told | {"deletion_date": date.isoformat() if date else None}

@@ -172,7 +172,7 @@ class Rewriting:
                 f" {', '.join(sorted({item['reason'] for item in failed}))}",
                 facts | {"failed": failed},
                 where=self.parameters.where,
-                todo="see the reasons in the journal, remove them, then `pii-tracer resume`",
+                todo="remove the reasons that the journal names, then `pii-tracer resume`",
             )
         return Outcome(facts, waiting_until=again)
 
@@ -243,7 +243,9 @@ class Rewriting:
         if seen.held or seen.unread:
             told = "without the person's rows the archive still holds a value of theirs"
             what = told if seen.held else seen.unread[0]
-            raise RunError(what, where=archive.id, todo="look at it by hand, or declare `delete_whole`")
+            raise RunError(
+                what, where=archive.id, todo="erase the person in the archive by hand, or declare `delete_whole`"
+            )
         fact = {
             "archive": archive.id,
             "rows_before": kept.rows_before,

@@ -147,7 +147,9 @@ class Rewriting:
         data = self.client.read(self._repository, head, item.path)
         if data is None:
             raise RunError(
-                "an object at the head of a branch was collected", where=branch, todo="look at the repository's storage"
+                "an object at the head of a branch was collected",
+                where=branch,
+                todo="restore the object in the repository's storage, or plan again",
             )
         told = [item.path, *map(str, (stats.get("metadata") or {}).values())]
         if any(value in text for value in self.removal.strong for text in told):
@@ -161,7 +163,7 @@ class Rewriting:
             raise RunError(
                 "an object holds the person, and the match finds no row of theirs in it",
                 where=branch,
-                todo="look at the object by hand; it is kept as it is",
+                todo="erase the person in the object by hand; the tool did not change it",
             )
         self.client.upload(self._repository, branch, item.path, kept.data, stats, self._mark)
         return kept

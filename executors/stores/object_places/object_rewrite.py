@@ -146,7 +146,7 @@ class Rewriting(ObjectPart):
             raise RunError(
                 "the object that was written is not the one that was sent",
                 where=f"{store.name}/{ref.key}",
-                todo="look at the object: its old version may still be there",
+                todo="compare the object with its old version, which may still exist, and restore that one if needed",
             )
         return note
 

@@ -71,7 +71,7 @@ class AwaitingExpiry(S3Part[ExpiryParameters]):
                 f"{counted(left, 'version is', 'versions are')} still there, though"
                 " the lifecycle rules should have removed them",
                 where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
-                todo="look at the bucket's rules; a new plan can delete the versions",
+                todo="correct the bucket's lifecycle rules, or plan again: a new plan can delete the versions",
             )
         return Outcome(facts, waiting_until=max(self.parameters.until, min(now + _LOOK_AGAIN, self.parameters.give_up)))
 

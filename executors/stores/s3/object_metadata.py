@@ -50,7 +50,11 @@ class Beside:
                 todo="copy the object onto itself without it, then make a new plan",
             )
         if seen.unread:
-            raise RunError(f"beside its bytes: {seen.unread[0]}", where=where, todo="look at the object by hand")
+            raise RunError(
+                f"beside its bytes: {seen.unread[0]}",
+                where=where,
+                todo="check its metadata, headers and tags by hand, then `pii-tracer resume`",
+            )
         return tags
 
     def keep(self, key: str, answer: Mapping[str, Any]) -> None:

@@ -94,7 +94,7 @@ class Rewriting(S3Part[RewriteParameters]):
                 f"{len(failed)} of {counted(len(self.parameters.objects), 'object')} could not be rewritten: {reasons}",
                 facts,
                 where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
-                todo="see the reasons in the journal, remove them, then `pii-tracer resume`",
+                todo="remove the reasons that the journal names, then `pii-tracer resume`",
             )
         return Outcome(facts, waiting_until=again)
 

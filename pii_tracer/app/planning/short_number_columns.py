@@ -231,7 +231,9 @@ def _batches_of(file: StoredFile, column: str) -> list[pa.RecordBatch]:
     table = rows_of_file(file, [column])
     names = [name for name in table.column_names if name.lower() == column.lower()]
     if not names:
-        raise EstateError("a file does not have the column", where=str(file.path), todo="look at the column by hand")
+        raise EstateError(
+            "a file does not have the column", where=str(file.path), todo="check the values of the column by hand"
+        )
     return list(table.select(names).to_batches())
 
 

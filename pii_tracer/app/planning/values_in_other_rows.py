@@ -280,7 +280,7 @@ class _Rows:
             raise _OnlySparkError(
                 "only Spark can find out whose its rows are",
                 where=title(self.state),
-                todo="look at the table with Spark",
+                todo="find the owners of these rows with Spark",
             )
         return found
 

@@ -102,8 +102,14 @@ def _refuse_unfinished(folder: RunFolder, request: str | None) -> None:
         raise RunError("there is no certificate: the run is not complete", where=where, todo="`pii-tracer resume`")
     counted = sum(int(result.get(f"copies_{how}", 0)) for how in ("erased", "confirmed", "exempt"))
     if result.get("unverified") or counted != result.get("copies_total", 0):
-        raise ProofError("there is no certificate: not every copy was looked at", where=where, todo="see the report")
+        raise ProofError(
+            "there is no certificate: not every copy was verified",
+            where=where,
+            todo="make a new plan for the copies that the report calls unverified",
+        )
     if not folder.attestation.exists():
         raise ProofError(
-            "there is no certificate: the run was not attested", where=where, todo="see its report for what is open"
+            "there is no certificate: the run was not attested",
+            where=where,
+            todo="do what the run's report lists as open, then plan again",
         )

@@ -71,7 +71,9 @@ def sweep(
     found, skipped = targets(estate.retention, estate.holds, tables, inventory, now, only, _swept(estate))
     unknown = sorted(set(only) - {name for table in tables for name in table.names})
     if unknown:
-        raise UsageError(f"no table is called {', '.join(unknown)}", todo="see `pii-tracer inventory`")
+        raise UsageError(
+            f"no table is called {', '.join(unknown)}", todo="use a name that `pii-tracer inventory` lists"
+        )
     folder = settings.state / "sweeps"
     record = _Record(folder / f"sweep-{now.strftime('%Y%m%dT%H%M%S.%fZ')}.json", now, apply_, source, skipped)
     listing_file = record.path.with_suffix(".parquet")

@@ -73,7 +73,9 @@ def frame_of_rows(spark: SparkSession, rows: Sequence[Sequence[Any]], columns: s
     try:
         arrays = [pa.array([_moment(row[n]) for row in rows], field.type) for n, field in enumerate(schema)]
     except (pa.ArrowException, TypeError, ValueError):  # their messages quote the value
-        raise ScanError("a value does not fit its column's type", todo="look at the values and at the type") from None
+        raise ScanError(
+            "a value does not fit its column's type", todo="correct the values, or the column's type"
+        ) from None
     table = pa.Table.from_arrays(arrays, schema=schema)
     jvm: Any = spark._jvm
     held = spark.sparkContext._serialize_to_jvm(
@@ -142,7 +144,9 @@ def batches_of(rows: Iterator[tuple[Any, ...]], kind: StructType) -> Iterator[pa
                 pa.array([turn(row[index]) for row in some], arrow) for index, (arrow, turn) in enumerate(columns)
             ]
         except (pa.ArrowException, TypeError, ValueError):  # their messages quote the value
-            raise ScanError("a cell does not fit its file's schema", todo="look at the file") from None
+            raise ScanError(
+                "a cell does not fit its file's schema", todo="repair the file, or write it again"
+            ) from None
         yield pa.RecordBatch.from_arrays(arrays, names=kind.names)
 
 

@@ -13,8 +13,8 @@ from pii_tracer.lineage.sql.statement_effects import StatementLineage
 from pii_tracer.lineage.sql.text.names_inside_tables import holds_values
 
 CLOSES = (
-    "leave these columns out of the statement, and remove what they wrote; waive it where no column of that table, cut"
-    " off or as it is, names a person"
+    "remove these columns from the statement, and delete what they wrote. If no column of that table, truncated or"
+    " complete, contains a value of a person, waive it"
 )
 
 

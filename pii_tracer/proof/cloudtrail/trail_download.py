@@ -103,7 +103,7 @@ def _inside(folder: Path, name: str) -> Path:
     if any(part in ("", ".", "..") for part in name.split("/")) or "\0" in name or "\\" in name:
         raise ProofError(
             "an object of the trail's bucket has a name that no file can have",
-            todo="look at the bucket: this is not a trail",
+            todo="give the bucket and prefix of the trail; this is not a trail",
         )
     return folder / name
 

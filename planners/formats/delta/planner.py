@@ -104,7 +104,7 @@ class DeltaPlanner(FormatPlanner):
         return (
             "S3 does not keep two clusters from writing the same commit of a Delta table: rows of a job that"
             " commits during the run would be lost. Name the jobs that write to it under `writers` and stop them. Or"
-            " set a log store for several clusters in `spark.conf` as these jobs do; waive it where nobody writes"
+            " set a log store for several clusters in `spark.conf` as these jobs do. If nobody writes, waive this"
         )
 
     def beyond_engine(self, state: TableState, profile: str) -> str | None:

@@ -38,7 +38,7 @@ def taken_along(items: Sequence[CopyDraft]) -> list[Gap]:
             more = f" and {len(neighbours) - _NAMED} more" if len(neighbours) > _NAMED else ""
             reason = (
                 f"the prefix `{objects.prefix}` does not end with `/` and takes in its neighbours, too: {named}{more}."
-                " End it with `/` in the estate file and plan again, or waive this where they belong to the archive"
+                " End it with `/` in the estate file and plan again. If they belong to the archive, waive this"
             )
             found.append(gap_of(item, GapKind.S3_NEIGHBOURS, reason, objects.location))
         around = [o.location for _, o in places if _within(objects, o)]

@@ -44,10 +44,16 @@ def decoded(written: str) -> tuple[str, bool]:
     if scheme[1].lower() == "file":
         host, slash, path = rest.removeprefix("//").partition("/") if rest.startswith("//") else ("", "", rest)
         if host not in ("", "localhost"):
-            raise EstateError("the log names a file of another host", todo="look at the table's log")
+            raise EstateError(
+                "the log names a file of another host",
+                todo="correct the path in the table's log, or copy the table with its files",
+            )
         return unquote(slash + path, errors="strict"), True
     if not rest.startswith("//"):
-        raise EstateError("the log names a file by a scheme without places", todo="look at the table's log")
+        raise EstateError(
+            "the log names a file by a scheme without places",
+            todo="correct the path in the table's log, or copy the table with its files",
+        )
     return text, True
 
 

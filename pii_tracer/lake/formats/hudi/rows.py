@@ -61,7 +61,9 @@ def _opened(state: TableState, paths: EstatePaths) -> Iterator[_Opened]:
             yield _Opened(load_hudi(copy.folder, shown=str(place)), place, copy)
     except OSError as error:
         raise LibraryError(
-            f"the Hudi table cannot be read: {type(error).__name__}", where=str(place), todo="look at its folder"
+            f"the Hudi table cannot be read: {type(error).__name__}",
+            where=str(place),
+            todo="repair the files of its folder, or their permissions",
         ) from None
 
 

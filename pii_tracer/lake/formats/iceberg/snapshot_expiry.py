@@ -220,7 +220,9 @@ def _history_of(location: AnyPlace) -> Iterator[None]:
         raise
     except Exception as error:
         raise EstateError(
-            f"the table's history cannot be read: {type(error).__name__}", where=str(location), todo="look at the table"
+            f"the table's history cannot be read: {type(error).__name__}",
+            where=str(location),
+            todo="repair the table's metadata files",
         ) from None
 
 

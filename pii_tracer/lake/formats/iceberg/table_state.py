@@ -297,8 +297,8 @@ _NAMED = 3
 """So many strange files are named; the rest is a number."""
 
 _HERE = (
-    "The sweep of the folder removes them: move what is somebody's out of it and plan again; waive this where nobody"
-    " needs them"
+    "The sweep of the folder removes them. Move the files that somebody needs out of it and plan again. If nobody needs"
+    " them, waive this"
 )
 
 
@@ -323,7 +323,7 @@ def gaps_of(
             " than the one that its catalog points at."
             " Either a commit failed, or another catalog has the table too, or the catalog was set back."
             " The sweep of the folder removes what only they name. Have the catalog point at the right one, or name the"
-            " other catalog, and plan again; waive this where it was a failed commit"
+            " other catalog, and plan again. If a commit failed, waive this"
         )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.newer[-1]))
     if others.foreign:
@@ -331,8 +331,8 @@ def gaps_of(
             f"the folder has {counted(len(others.foreign), 'metadata file')} of"
             " another table. Only a catalog that the estate"
             " file does not name knows that table, or it was dropped without its files. The sweep of the"
-            " folder removes what that table reads: move it, or name its catalog, and plan again; waive this where it"
-            " was dropped"
+            " folder removes what that table reads: move it, or name its catalog, and plan again. If that table"
+            " was dropped, waive this"
         )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.foreign[0]))
     if strange:

@@ -264,7 +264,7 @@ def _refuse_other_encodings(file: StoredFile) -> None:
             "a csv file is not UTF-8: declare its folder as a table of the format csv with its `encoding`"
             f" ({' or '.join(TextEncoding)}), under a catalog of the type declared",
             where=str(file.path),
-            todo="see docs/estate-file.md",
+            todo="write the declaration as docs/estate-file.md shows",
         ) from None
 
 

@@ -48,7 +48,7 @@ def _local(paths: Mapping[str, Path]) -> Unwrap:
         except (InvalidTag, ValueError, binascii.Error):
             raise ScanError(
                 f"the master key `{name}` cannot decrypt a file's key",
-                todo="check the file of the master key in the estate file",
+                todo="name the file of the right master key in the estate file",
             ) from None
 
     return unwrap
@@ -56,11 +56,20 @@ def _local(paths: Mapping[str, Path]) -> Unwrap:
 
 def _kms(declared: KmsMasterKeys) -> Unwrap:
     def unwrap(wrapped: str, name: str) -> bytes:
-        refused = refusals_as(ScanError, "KMS does not open a file's key", where=name, todo="check the key's state")
+        refused = refusals_as(
+            ScanError,
+            "KMS does not open a file's key",
+            where=name,
+            todo="enable the KMS key, and give the account the right to decrypt with it",
+        )
         try:
             blob = base64.b64decode(wrapped)
         except binascii.Error:
-            raise ScanError("a file's key is not in base64", where=name, todo="check what wrote the file") from None
+            raise ScanError(
+                "a file's key is not in base64",
+                where=name,
+                todo="write the file again; its encryption metadata is damaged",
+            ) from None
         with refused:
             client = kms_client(declared.region, declared.endpoint_url)
             return bytes(client.decrypt(KeyId=name, CiphertextBlob=blob)["Plaintext"])

@@ -177,5 +177,8 @@ def _beside(item: BlobProperties, metadata: dict[str, str]) -> tuple[str, ...]:
 
 def _odd(where: str) -> StoreError:
     return StoreError(
-        "the endpoint does not list blobs as Azure Storage does", "NoListing", where=where, todo="check the endpoint"
+        "the endpoint does not list blobs as Azure Storage does",
+        "NoListing",
+        where=where,
+        todo="correct the endpoint in the estate file",
     )

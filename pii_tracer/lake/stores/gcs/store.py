@@ -179,7 +179,7 @@ class GcsStore:
                 "the object that was written is not the one that was sent",
                 "OtherBytes",
                 where=f"{self.name}/{key}",
-                todo="look at the object: its old generation may still be there",
+                todo="compare it with its old generation, which may still exist, and restore that one if needed",
             )
         return self._version(made)
 

@@ -229,7 +229,9 @@ class LakefsClient:
 
     def _odd(self, path: str) -> LakefsError:
         what = "the lakeFS server gave an answer that is not what its API describes"
-        return LakefsError(what, None, where=self._base + path, todo="check the endpoint and the server's version")
+        return LakefsError(
+            what, None, where=self._base + path, todo="correct the endpoint in the estate file, or update the server"
+        )
 
     def _bytes(
         self,

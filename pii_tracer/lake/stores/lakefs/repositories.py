@@ -173,7 +173,11 @@ def active_commits(client: LakefsClient, repository: str, storage: Storage | Non
         )
     rows = csv.DictReader(io.StringIO(text.decode("utf-8", "replace")))
     if "commit_id" not in (rows.fieldnames or ()):
-        raise EstateError("the list of active commits is not what lakeFS writes", where=repository, todo="see its log")
+        raise EstateError(
+            "the list of active commits is not what lakeFS writes",
+            where=repository,
+            todo="let lakeFS prepare a garbage collection again",
+        )
     # servers of old list expired commits, too
     return frozenset(row["commit_id"] for row in rows if row.get("expired", "false") != "true")
 

@@ -74,7 +74,9 @@ class SchemaRegistry:
             raise EstateError(f"the schema registry {error}", where=where, todo=todo) from None
         except Exception as error:  # JSON's, and fastavro's of many kinds
             raise EstateError(
-                f"the schema registry cannot be read: {type(error).__name__}", where=where, todo="see its log"
+                f"the schema registry cannot be read: {type(error).__name__}",
+                where=where,
+                todo="make the registry answer as its API says; its log has the reason",
             ) from None
 
 

@@ -101,7 +101,9 @@ def _kind(node: Any, named: dict[str, Any]) -> _Kind:
             "string": (t.StringType(), _maybe(str)),
         }
         if node not in plain:
-            raise ScanError("an Avro schema has a type that is not read", where=node, todo="look at the file")
+            raise ScanError(
+                "an Avro schema has a type that is not read", where=node, todo="check the file's rows by hand"
+            )
         return plain[node]
     if "logicalType" in node:
         return t.StringType(), _text
@@ -132,7 +134,11 @@ def _complex(node: dict[str, Any], named: dict[str, Any]) -> _Kind:
 
 def _kind_named(name: str, named: dict[str, Any]) -> _Kind:
     if named[name] is None:
-        raise ScanError("an Avro type contains itself", where=name, todo="look at the file: Spark has no such type")
+        raise ScanError(
+            "an Avro type contains itself",
+            where=name,
+            todo="check the file's rows by hand: Spark does not support such a type",
+        )
     return _kind(named[name], named)
 
 

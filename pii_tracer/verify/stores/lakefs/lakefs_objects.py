@@ -66,7 +66,7 @@ def judge_repository(
         raise ScanError(
             f"objects of a branch's head, or written by the plan, cannot be read: {len(missing)} of {len(wanted)}",
             where=copy.location,
-            todo="look at the repository: has a collection removed too much?",
+            todo="restore the objects; a garbage collection may have removed too much",
         )
     verdict = judge(copy, copy.location, tuple(files), frozenset(copy.other_keys))
     unverified = (*verdict.unverified, *_not_seen(state))
