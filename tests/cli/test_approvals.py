@@ -76,7 +76,7 @@ def test_a_local_estate_is_approved_without_a_key_and_production_is_not(
     [path] = approval_files(base / "p.plan.json")
     path.unlink()
     assert called(base, "approve", *words) == ExitCode.USAGE
-    assert "`local` alone" in capsys.readouterr().err
+    assert "`environment` is `local`" in capsys.readouterr().err
     assert not approvals(base)
 
 

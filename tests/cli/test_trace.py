@@ -79,7 +79,7 @@ def test_a_column_in_any_case_and_one_that_is_not_there(capsys: pytest.CaptureFi
     assert "use one of: K" in err
     code, _, err = said(capsys, "trace", "nowhere.at.all")
     assert code == ExitCode.USAGE
-    assert "knows no `nowhere.at.all`" in err
+    assert "`nowhere.at.all` is not in the lineage" in err
 
 
 @pytest.mark.usefixtures("folder")

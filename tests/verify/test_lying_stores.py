@@ -230,7 +230,7 @@ def test_a_server_that_refuses_uploads_as_markers_is_asked_by_keys(
     lies.no_upload_ids, lies.uploads_page, lies.uploads_more = True, page, more
     assert {item["UploadId"] for item in upload_items(client, bucket)} == made
     assert looked(world, archive(bucket)).unverified == (
-        f"s3://{bucket}/archive/: 5 unfinished multipart upload(s), whose bytes nobody can read",
+        f"s3://{bucket}/archive/: 5 unfinished multipart uploads, whose bytes nobody can read",
     )
 
 

@@ -50,7 +50,7 @@ class FolderRebuild:
         if strange:
             raise RunError(
                 f"the folder contains {counted(len(strange), 'file')} of another format"
-                f" than {self._format}; a rebuild would remove them",
+                f" than {self._format}, which a rebuild would remove",
                 where=str(strange[0]),
                 todo="move them away, then `pii-tracer resume`",
             )

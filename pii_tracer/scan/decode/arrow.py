@@ -22,7 +22,7 @@ from pii_tracer.scan.hit_collector import Collector
 def search_batch(batch: pa.RecordBatch | pa.Table, collector: Collector, where: str) -> None:
     """Every column of a batch, nested ones down to their leaves."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        for label, leaf in leaf_arrays(column, name):
+        for label, leaf in leaf_arrays(column, name, lists_as_bytes=True):
             if pa.types.is_dictionary(leaf.type):
                 leaf = _seen(leaf, collector, label).dictionary_decode()
             search_leaf(leaf, collector, where, label)
@@ -66,27 +66,30 @@ def unused_entries(array: Any, label: str) -> Iterator[tuple[str, Any]]:
             yield leaf, values.dictionary.filter(pc.invert(used))
 
 
-def leaf_arrays(array: Any, label: str) -> Iterator[tuple[str, Any]]:
-    """The scalars below a column, nested ones too, with the labels that their hits have."""
+def leaf_arrays(array: Any, label: str, *, lists_as_bytes: bool = False) -> Iterator[tuple[str, Any]]:
+    """The scalars below a column, nested ones too, with the labels that their hits have.
+
+    lists_as_bytes: lists of numbers come a second time, as bytes. Whoever counts a column's values wants them once.
+    """
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     for chunk in chunks:
-        yield from _leaves(chunk, label)
+        yield from _leaves(chunk, label, lists_as_bytes)
 
 
-def _leaves(array: Any, label: str) -> Iterator[tuple[str, Any]]:
+def _leaves(array: Any, label: str, as_bytes: bool) -> Iterator[tuple[str, Any]]:
     kind = array.type
     if isinstance(array, pa.ExtensionArray):
-        yield from _leaves(array.storage, label)
+        yield from _leaves(array.storage, label, as_bytes)
     elif pa.types.is_struct(kind):
         for field, child in zip(kind, array.flatten(), strict=True):
-            yield from _leaves(child, f"{label}.{field.name}")
+            yield from _leaves(child, f"{label}.{field.name}", as_bytes)
     elif pa.types.is_map(kind):
-        yield from _leaves(array.keys, f"{label}.key")
-        yield from _leaves(array.items, f"{label}.value")
+        yield from _leaves(array.keys, f"{label}.key", as_bytes)
+        yield from _leaves(array.items, f"{label}.value", as_bytes)
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         values = array.flatten()
-        yield from _leaves(values, label)
-        if pa.types.is_integer(values.type) and len(values):
+        yield from _leaves(values, label, as_bytes)
+        if as_bytes and pa.types.is_integer(values.type) and len(values):
             yield label, _as_bytes(array, values)
     else:
         yield label, array

@@ -168,7 +168,7 @@ def test_the_inventory_shows_topics(broker: Broker, tmp_path: Path, capsys: pyte
     assert run(["inventory", *places]) == 0
     shown = "".join(capsys.readouterr().out.split())
     assert name in shown
-    assert "compact;2partition(s)" in shown
+    assert "compact;2partitions" in shown
 
 
 def test_a_prefix_names_its_partitions_and_who_has_not_read_them(broker: Broker, tmp_path: Path) -> None:

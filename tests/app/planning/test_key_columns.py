@@ -136,7 +136,7 @@ REFUSED = {
     "a further table with one column": (
         "[tenant_id, user_id]",
         "    tables: [{table: app.orders, key: user_id}]\n",
-        "the key of app.orders has 1 column, and that of app.users has 2",
+        "the key of app.orders has 1 column, and the key of app.users has 2",
     ),
     "a canary": (
         "[tenant_id, user_id]",

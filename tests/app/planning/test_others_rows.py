@@ -95,7 +95,7 @@ def test_a_value_in_somebody_elses_row_is_a_gap_that_can_be_waived(tmp_path: Pat
     assert (gap["id"], gap["kind"]) == ("gap-others_rows-s.tickets-note", "others_rows")
     assert gap["dataset"]["name"].endswith("/tickets")
     assert gap["reason"] == (
-        "2 rows that are not the persons' hold them in note: the plan finds rows by cust, so that these values stay"
+        "2 rows that are not the persons' hold them in note: the plan finds rows by cust, so these values stay"
     )
     assert "residue" in gap["evidence"]
     waivers = write_waivers(base / "waivers.yaml", [gap])

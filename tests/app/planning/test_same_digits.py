@@ -206,7 +206,7 @@ def test_a_column_called_by_the_person_is_a_gap(tmp_path: Path, value: str) -> N
     base = estate(tmp_path)
     parquet(base, {"day": ["a"], "7812302": [1], "p": [{value: 1}]})
     found = [g for g in planned(base)["gaps"] if g["kind"] == "column_names"]
-    assert [g["reason"][:9] for g in found] == ["1 column("]
+    assert [g["reason"][:9] for g in found] == ["1 column "]
 
 
 def test_columns_called_by_words_and_tiny_numbers_are_none(tmp_path: Path) -> None:

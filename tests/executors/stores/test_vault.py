@@ -389,7 +389,7 @@ def test_a_successor_that_is_lost_fails_the_run(run: Run, glacier: StrictGlacier
     for action in (Action.VAULT_RETRIEVE, Action.VAULT_REWRITE, Action.VAULT_DELETE):
         run.until_done(action)
     glacier.archives.clear()
-    with pytest.raises(PartlyDone, match="not in the vault any more"):
+    with pytest.raises(PartlyDone, match="has lost 1 archive"):
         run.until_done(Action.VAULT_AWAIT_INVENTORY)
 
 

@@ -195,7 +195,7 @@ def test_a_producer_that_still_writes_stops_it_and_loses_nothing(
 
     with monkeypatch.context() as writing:
         writing.setattr(Rewriter, "_compare", meanwhile)
-        with pytest.raises(RunError, match="somebody wrote"):
+        with pytest.raises(RunError, match="received records during the copy"):
             world.executor().run(step, world.copy)
     assert [r for r in contents(world) if r in before] == before
     world.executor().run(step, world.copy)
