@@ -135,8 +135,8 @@ class FormatPlanner:
         if item.rebuild_sql or seen.in_rows:
             return None
         return (
-            "a file holds a value beside rows, and its format names no step that takes it away: its owner writes it"
-            " again without the value, or removes it"
+            "a file contains a value beside rows, and its format has no step that removes it: ask its owner to rewrite"
+            " the file without the value, or to remove it"
         )
 
     def beyond_engine(self, state: TableState, profile: str) -> str | None:
@@ -172,9 +172,9 @@ def beside_rows(item: CopyDraft, seen: Seen) -> str | None:
     if item.rebuild_sql or seen.in_rows or PATH in seen.places or not seen.file.endswith(_DATA_FILES):
         return None
     return (
-        f"a data file holds a value that no row of it has ({', '.join(sorted(seen.places))}), and a delete of rows"
-        " leaves it alone. Its owner has this file written again, by an UPDATE of one of its rows to what it is, or a"
-        " rewrite of its partition"
+        f"a data file contains a value that none of its rows has ({', '.join(sorted(seen.places))}), and a delete of"
+        " rows does not remove it. Ask its owner to rewrite this file, by an UPDATE that sets one of its rows to its"
+        " current value, or by a rewrite of its partition"
     )
 
 

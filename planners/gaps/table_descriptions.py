@@ -25,7 +25,7 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
             text.place for text in texts if text.certain or any(_of_persons(item.copy, *one) for one in text.digits)
         ]
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
-            reason = f"the table names the person in its {', '.join(told)}, which erasing rows leaves as it is"
+            reason = f"the table names the person in its {', '.join(told)}, which erasing rows does not change"
             gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _todo(item, told)))
     return (*gaps, *_of_catalogs(world), *_of_jobs(world))
 
@@ -59,8 +59,8 @@ def _of_catalogs(world: World) -> Iterator[Gap]:
                 id=f"gap-{GapKind.TABLE_TEXT}-{name}",
                 dataset=None,
                 kind=GapKind.TABLE_TEXT,
-                reason=f"the catalog names the person in {', '.join(one.places)}, which erasing rows leaves as it is",
-                evidence=f"{one.title}: its owner takes the value out ({one.remedy}), then plan again",
+                reason=f"the catalog names the person in {', '.join(one.places)}, which erasing rows does not change",
+                evidence=f"{one.title}: ask its owner to remove the value ({one.remedy}), then plan again",
             )
         if one.unread:
             yield Gap(
@@ -78,6 +78,6 @@ def _todo(item: CopyDraft, told: Iterable[str]) -> str:
     ways = [f"{place}: {known[place]}" for place in told if place in known]
     first = [] if ways and all(place in known for place in told) else [_STATEMENTS]
     return (
-        f"its owner takes the value out ({'; '.join((*first, *ways))}), then plan again: the plan's steps remove the"
-        " metadata that had it before"
+        f"ask its owner to remove the value ({'; '.join((*first, *ways))}), then plan again: the plan's steps remove"
+        " the metadata that had it before"
     )

@@ -28,8 +28,8 @@ def streaming_state(state: TableState, seen: Evidence | None) -> Gap | Examined:
         id=f"gap-streaming_state-{slug(state.location)}",
         dataset=state.dataset,
         kind=GapKind.STREAMING_STATE,
-        reason="the state of a streaming query holds the person, or may hold the person, and no statement deletes a row"
-        " of it. Its owner lets the watermark drop it, or starts the query with a new checkpoint after the erasure and"
-        " removes this one",
+        reason="the state of a streaming query contains or may contain the person, and no statement deletes rows from"
+        " it. Ask its owner to wait until the watermark drops it, or to start the query with a new checkpoint after the"
+        " erasure and remove this one",
         evidence=f"found: {found}" if found else same or unread,
     )

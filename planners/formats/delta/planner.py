@@ -64,8 +64,8 @@ class DeltaPlanner(FormatPlanner):
         if formats:
             return (
                 f"a Delta table that is written as {formats} as well (UniForm). The other format's metadata keeps"
-                f" bounds and file names, and only its own engine writes it. Its owner unsets {_UNIFORM} and removes"
-                " that metadata"
+                f" bounds and file names, and only its own engine writes it. Ask its owner to unset {_UNIFORM} and"
+                " to remove that metadata"
             )
         return None
 
@@ -123,7 +123,7 @@ class DeltaPlanner(FormatPlanner):
                 else "a file of `_delta_log` that Delta did not write: ask its owner to remove it"
             )
         if _OF_STREAMS.intersection(parts[:-1]):
-            return "the state of a stream in the table's folder: its owner lets it go or moves it out"
+            return "the state of a stream in the table's folder: ask its owner to delete it or move it out"
         if _MANIFESTS in parts[:-1] and parts[-1] != "manifest":
             return "a file beside the manifests for other engines, which a step recreates: ask its owner to remove it"
         return beside_rows(item, seen)

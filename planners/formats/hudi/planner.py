@@ -118,7 +118,7 @@ def _bootstrapped(state: TableState) -> str | None:
     return (
         "a Hudi table that was bootstrapped. It may read rows by their position in the files that it was made of"
         f" ({state.properties[HUDI_BOOTSTRAPPED]}), and gives others' rows wrong keys once one is taken out there."
-        " Its owner writes it again as a table that has all of its rows itself, then plan again"
+        " Ask its owner to rewrite it as a table that contains all of its rows, then plan again"
     )
 
 
@@ -130,7 +130,7 @@ def _indexed(state: TableState) -> str | None:
         return None
     return (
         f"a Hudi table with a secondary index ({', '.join(found)}). The delete of the persons' rows fails in Hudi 1.2"
-        " while it is there. Its owner drops it (DROP INDEX … ON the table), then plan again"
+        " while the index exists. Ask its owner to drop it (DROP INDEX … ON the table), then plan again"
     )
 
 
@@ -154,5 +154,5 @@ def _partitioned_by(state: TableState, keys: Collection[str]) -> str | None:
         return None
     return (
         f"a Hudi table that is partitioned by a key of the person ({', '.join(named)}). Its timeline still names the"
-        " partition afterwards, and no procedure rewrites that. Its owner writes the table again under other partitions"
+        " partition afterwards, and no procedure rewrites that. Ask its owner to change the table's partitions"
     )

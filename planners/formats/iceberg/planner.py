@@ -128,8 +128,8 @@ def _writes_elsewhere(state: TableState) -> str | None:
         if told and not _is_inside(told, state.location):
             return (
                 f"an Iceberg table whose data files go to a folder of their own ({name}). No step clears that folder,"
-                " and it is not searched with the table. Its owner unsets the property and has the files written again"
-                " in the table's folder (rewrite_data_files, expire_snapshots), then plan again"
+                " and it is not searched with the table. Ask its owner to unset the property and to rewrite the files"
+                " into the table's folder (rewrite_data_files, expire_snapshots), then plan again"
             )
     return None
 

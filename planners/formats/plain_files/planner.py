@@ -66,8 +66,8 @@ class PlainFilesPlanner(FormatPlanner):
             return None
         return (
             f"a bare folder that is partitioned by a key of the person ({', '.join(named)}). No file shows whose its"
-            " rows are, and no step changes the names of folders. Its owner writes the rows again with"
-            " the key in the files, or removes folders that hold nobody else"
+            " rows are, and no step changes the names of folders. Ask its owner to rewrite the rows with"
+            " the key in the files, or to remove folders that contain nobody else"
         )
 
     def no_rebuild(self, state: TableState) -> str | None:
@@ -107,8 +107,8 @@ class PlainFilesPlanner(FormatPlanner):
             return "a hidden file that is not a data file (such as an editor's copy): ask its owner to remove it"
         if item.copy.format in _KEPT_METADATA and not seen.places.isdisjoint(_OWN_ENTRIES):
             return (
-                "entries of a data file's own metadata hold a value, and a rewrite keeps them: its owner has that file"
-                " written again without them"
+                "entries of a data file's own metadata contain a value, and a rewrite keeps them: ask its owner to"
+                " rewrite that file without them"
             )
         beside = seen.places - {"raw bytes"}  # of what stands in another place of the file again
         if item.copy.format is Format.PARQUET and beside and beside <= _TREATED_IN_PARQUET:

@@ -138,7 +138,7 @@ def test_a_stale_dictionary_entry_in_a_table(tmp_path: Path) -> None:
     [(kind, where, reason)] = gaps(base)
     assert (kind, where) == ("left_behind", files[0].name)
     assert "dictionary page" in reason
-    assert "written again" in reason
+    assert "rewrite this file" in reason
 
 
 @pytest.mark.parametrize("name", [".rows.csv.swp", "_rows.csv~", ".#rows", "_old/notes.txt"])

@@ -100,7 +100,7 @@ def test_a_rebuild_from_erased_sources_is_proved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "words"), [("elsewhere", "nobody looked at"), ("b", "the table itself"), (None, "not recorded")]
+    ("read", "words"), [("elsewhere", "was not searched"), ("b", "the table itself"), (None, "not recorded")]
 )
 def test_a_rebuild_that_reads_what_nobody_looked_at_is_a_gap(
     monkeypatch: pytest.MonkeyPatch, read: str | None, words: str

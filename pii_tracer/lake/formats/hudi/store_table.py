@@ -11,8 +11,8 @@ from pii_tracer.lake.stores.looked_table import FolderAsked, Looked, TableLocati
 from pii_tracer.model.errors import EstateError
 
 BOOTSTRAPPED = (
-    "it was bootstrapped, and reads files outside its folder: its owner writes it again as a table that has all of its"
-    " rows itself, then plan again"
+    "it was bootstrapped, and reads files outside its folder. Ask its owner to rewrite it as a table that contains all"
+    " of its rows, then plan again"
 )
 _NO_NAME = "Hudi's procedures need its name: declare the table in the estate file, then plan again"
 
