@@ -25,7 +25,7 @@ MATCH = Match(terms=(MatchTerm(column="id", key_set="id", type="string"),))
 
 def test_without_a_search_nothing_is_clean() -> None:
     ctx = ExecutionContext(estate("http://127.0.0.1:9"), Path(), KeyRing(()), lambda: datetime.now(timezone.utc))
-    with pytest.raises(RunError, match="nothing to search"):
+    with pytest.raises(RunError, match="no value search is configured"):
         ctx.finds(SETS)
 
 

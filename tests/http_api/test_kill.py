@@ -67,4 +67,4 @@ def test_nobody_serves_without_a_token(
     if token is not None:
         monkeypatch.setenv("PII_TRACER_REQUESTS_TOKEN", token)
     assert run(["requests", "serve", "--estate", str(settings.estate_file), "--state", str(settings.state)]) == 2
-    assert "no token" in capsys.readouterr().err
+    assert "token is missing" in capsys.readouterr().err

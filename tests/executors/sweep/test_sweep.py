@@ -389,4 +389,4 @@ def test_files_that_look_like_somebody_elses_are_not_swept(
     code, found = result(hoard, capsys, "--apply")
     assert (path / "notes of the finance team.csv").exists()
     assert (code, found["tables"]) == (0, [])
-    assert "not named as the table's own" in found["skipped"][0]["reason"]
+    assert "not named like the table's own" in found["skipped"][0]["reason"]

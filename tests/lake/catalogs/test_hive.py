@@ -118,7 +118,7 @@ UNTOLD: list[tuple[str, dict[str, Any]]] = [
     ("not known here", {"stored": TEXT}),
     ("not known here", {"parameters": {"spark.sql.sources.provider": "jdbc"}}),
     (
-        "of their own",
+        "a combination",
         {"parameters": {"spark.sql.sources.provider": "csv"}, "options": {"header": "true", "sep": "|"}},
     ),
     ("names of columns", {"parameters": {"spark.sql.sources.provider": "csv"}}),

@@ -135,7 +135,7 @@ NO_ROWS_HERE: list[tuple[str, dict[str, Any]]] = [
     ("not known here", {"stored": None}),
     ("metadata file this interface does not have", {"stored": "ICEBERG"}),
     ("names of columns", {"stored": "CSV"}),
-    ("options of their own", {"stored": "CSV", "properties": {"option.header": "true", "option.sep": "|"}}),
+    ("a combination", {"stored": "CSV", "properties": {"option.header": "true", "option.sep": "|"}}),
     ("option of its own", {"stored": "JSON", "properties": {"option.multiLine": "true"}}),
 ]
 
