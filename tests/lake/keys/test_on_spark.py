@@ -43,5 +43,5 @@ def test_columns_of_a_frame_until_the_key_is_destroyed(
 
     assert read(keys) == ROWS
     assert read(keys.where("uid != 1")) == [(1, None, None, 5), ROWS[1], (1, None, None, 7)]
-    with pytest.raises(Exception, match="have no key"):
+    with pytest.raises(Exception, match="no key was found"):
         encrypt_columns(users, keys.where("uid != 1"), COLUMNS, source, **names).collect()
