@@ -180,7 +180,7 @@ class JoinedColumns:
             coming = self._walk.all_edges(dataset, {teller}) if self._may_join(statement) else ()
             rows = {edge.source.dataset for edge in coming}
             tells = partial(self._tells, rows)
-            found = with_persons_columns(statement.tree, tells, self._owner) if statement.tree and rows else None
+            found = with_persons_columns(statement.tree, tells, self.owner) if statement.tree and rows else None
             if found is None:
                 continue
             made[teller] = Statement(found[0].sql("spark"), statement.views)
@@ -224,7 +224,7 @@ class JoinedColumns:
     def _type(self, dataset: DatasetId, column: str) -> str:
         return next((c.type for c in self._walk.graph.columns(dataset) if c.name.lower() == column.lower()), "")
 
-    def _owner(self, column: str, tables: Collection[str]) -> str | None:
+    def owner(self, column: str, tables: Collection[str]) -> str | None:
         """The one of some tables that has a column; None where that is not known."""
         names = {table: [n.lower() for n in self._walk.names(self._walk.named(table))] for table in tables}
         found = [table for table, columns in names.items() if column.lower() in columns]

@@ -72,11 +72,11 @@ class Walk:
         self.several = {dataset: table for dataset, table in (further or {}).items() if table.several}
         self.order = self._order()
         self.jobs = {d: graph.jobs_into(d) for d in (*self.told, *self.order)}
-        self._renames = Renames(graph, self.jobs)
+        self.renames = Renames(graph, self.jobs)
         begin = [column for dataset, columns in self.told.items() for column in columns_of(dataset, columns)]
-        begin += [column for dataset in self.told for column in self._renames.former(dataset)]
+        begin += [column for dataset in self.told for column in self.renames.former(dataset)]
         self.reach = Reach(graph, source, [*begin, *also])
-        self.edges = {d: self._renames.told(self.reach.edges_into(d)) for d in self.order}
+        self.edges = {d: self.renames.told(self.reach.edges_into(d)) for d in self.order}
         self.statements = {d: statements_of(self.jobs[d]) for d in self.order}
         self._names: dict[str, DatasetId] = {}
         self._brought: dict[DatasetId, dict[str, ColumnCarriage]] = {}
@@ -190,7 +190,7 @@ class Walk:
         known = self.columns.get(dataset)
         if known is None:
             return None
-        name = self._renames.today(dataset, name)  # statements call it what it was called when they ran
+        name = self.renames.today(dataset, name)  # statements call it what it was called when they ran
         found = known.get(name)
         return found or next((c for other, c in known.items() if other.lower() == name.lower()), None)
 
@@ -226,7 +226,7 @@ class Walk:
     def _grouped_by_person(self, edge: Edge) -> bool:
         """Every statement that tells the edge groups once, and by a key of the person."""
         dataset = edge.target.dataset
-        told = [self._teller(dataset, e) for e in edge.evidence if e.source == "sql"]
+        told = [self.teller(dataset, e) for e in edge.evidence if e.source == "sql"]
         texts = [self.statements[dataset].get(teller) for teller in told]
         if not told or not all(s and s.known and s.grouping_levels == 1 for s in texts):
             return False
@@ -248,7 +248,7 @@ class Walk:
         for member in self.graph.memberships_into(dataset):
             if member.subtype is Subtype.GROUP_BY and (origins := self._whole(member.source)):
                 for evidence in member.evidence:
-                    grouped[self._teller(dataset, evidence), member.source.dataset] |= origins
+                    grouped[self.teller(dataset, evidence), member.source.dataset] |= origins
         return set(told) <= {teller for (teller, _), origins in grouped.items() if self.keys.tell(origins)}
 
     def _whole(self, column: ColumnId) -> frozenset[str]:
@@ -268,7 +268,7 @@ class Walk:
             self._columns[dataset] = self.graph.column_names(dataset)
         return self._columns[dataset]
 
-    def _teller(self, dataset: DatasetId, evidence: Evidence) -> Teller:
+    def teller(self, dataset: DatasetId, evidence: Evidence) -> Teller:
         """Who wrote a dataset's rows: a statement, or a job of which no more than one statement is known."""
         job = evidence.job or ""
         exact = (evidence.source, job, evidence.where)
@@ -286,8 +286,8 @@ class Walk:
         """The value edges into a dataset, those of persons and all others; tellers: that one of these tells."""
         return tuple(
             e
-            for e in self._renames.told(value_edges(self.graph.edges_into(dataset)))
-            if tellers is None or any(self._teller(dataset, evidence) in tellers for evidence in e.evidence)
+            for e in self.renames.told(value_edges(self.graph.edges_into(dataset)))
+            if tellers is None or any(self.teller(dataset, evidence) in tellers for evidence in e.evidence)
         )
 
     def contributions(self, dataset: DatasetId) -> tuple[Contribution, ...]:
@@ -301,7 +301,7 @@ class Walk:
         by_teller: dict[Teller, set[int]] = defaultdict(set)
         for number, edge in enumerate(edges):
             for evidence in edge.evidence:
-                by_teller[self._teller(dataset, evidence)].add(number)
+                by_teller[self.teller(dataset, evidence)].add(number)
         found: dict[tuple[frozenset[int], Told | None], list[Teller]] = defaultdict(list)
         for teller, numbers in sorted(by_teller.items()):
             statement = self.statements[dataset].get(teller)

@@ -41,7 +41,7 @@ from planners.locate.match_completeness import (
 )
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.spark_functions import is_plain
-from planners.locate.stray_columns import Strayed, stray_columns
+from planners.locate.stray_columns import Strays, stray_columns
 from planners.locate.tag_propagation import (
     Witnesses,
     further_tags,
@@ -131,7 +131,7 @@ def follow(
     parents: dict[DatasetId, DatasetId] = {}
     far = {source: 1}
     rows = without_key(walk)
-    strays = stray_columns(walk)
+    strays = stray_columns(walk, rows)
     result = {source: _classify(walk, source, (source,), rows[source], strays)}
     for dataset in walk.order:
         parents[dataset] = walk.nearest(dataset, far)
@@ -154,7 +154,7 @@ class Answer:
     terms: Terms
 
 
-def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows: Unkeyed, strays: Strayed) -> Carriage:
+def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows: Unkeyed, strays: Strays) -> Carriage:
     """The carriage of one dataset."""
     columns, mentions = walk.columns[dataset], walk.mentions.get(dataset, ())
     if dataset in walk.several:
@@ -162,7 +162,7 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     lost = tuple(sorted({o for c in columns.values() for o in c.lost} | _uncomputable(columns)))
     parts, changes = parted(walk, dataset)
     mixed = {name for name, c in columns.items() if c.mixed}
-    mixed |= {name for name in walk.names(dataset) if name.lower() in strays.get(dataset, ())}
+    mixed |= {name for name in walk.names(dataset) if name.lower() in strays.columns.get(dataset, ())}
     answers = [_answer(walk, dataset, p, changes, rows) for p in parts]
     if dataset in walk.told:
         told = {name: c for name, c in walk.told[dataset].items() if _by(walk, dataset, c)}
@@ -180,6 +180,7 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     named = {t for a in found for t in a.terms}
     named |= {t for p in changes for t in _all_terms(walk.subject, p.columns) if t[0] in {name for name, _ in named}}
     terms = tuple(sorted(named, key=lambda term: (term[0], _order(term[1]))))
+    mixed |= {way[0] for term in terms for way in ways_of(term) if strays.rivals.at(dataset, *way)}
     where = ", ".join(map(said, terms[:3]))
     reason = f"{_REASONS[carries].format(key=walk.subject.key)}: {where}"
     if dataset in walk.told and dataset != walk.source:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from functools import cache, cached_property
 
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.model.datasets import Access, DatasetId, FieldAccess
+from pii_tracer.model.datasets import Access, ColumnId, DatasetId, FieldAccess
 from planners.locate.identifier_traces import Contribution
 from planners.locate.identifier_walk import Walk
 from planners.locate.renamed_columns import ALTER
@@ -79,6 +79,10 @@ class Unkeyed:
         fields = tuple(step.name for step in access if isinstance(step, FieldAccess))
         told = fields if len(fields) == len(access) else ()
         return not all(rows.fills(column, told) for rows in self.relations(statement))
+
+    def lacks_in(self, column: ColumnId) -> bool:
+        """Whether a column of a dataset upstream lacks its identifier in some rows of persons."""
+        return column.column.lower() in self._thin.get(column.dataset, ())
 
     def _thinned(self, part: Contribution, column: str) -> bool:
         """Whether identifiers come into the column out of one that lacks them in some rows."""

@@ -66,6 +66,26 @@ def _all_replaced(
     return found
 
 
+def compared(tree: exp.Expression, owner: Owner) -> set[frozenset[tuple[str, str]]]:
+    """Pairs of tables' columns of which a row has equal values wherever it has both, through outer joins, too.
+
+    Of tables that stand several times in a statement nobody knows which of them an edge means.
+    """
+    ctes = {cte.alias.lower(): cast(exp.Expression, cte.this) for cte in tree.find_all(exp.CTE)}
+    often = Counter(table_name(t) for t in tree.find_all(exp.Table) if t.find_ancestor(exp.Select))
+    found: set[frozenset[tuple[str, str]]] = set()
+    for select in tree.find_all(exp.Select):
+        tables = {alias: _Rows(item, ctes, owner) for alias, item, _ in relations(select)}
+        for condition, _ in _conditions(select, outer=True):
+            for equality in _equalities(condition):
+                sides = [_of(_uncast(side)[0], tables, owner) for side in (equality.this, equality.expression)]
+                ends = [tables[side[0]].behind(side[1]) if side is not None else None for side in sides]
+                pair = frozenset(end for end in ends if end is not None)
+                if len(pair) == 2 and all(often[table] == 1 for table, _ in pair):
+                    found.add(pair)
+    return found
+
+
 Mine = tuple[str, str]
 """The alias of a table, and a column of it in lower case."""
 
@@ -111,8 +131,11 @@ _DIGITS = 19
 """Of the greatest whole number of 64 bits."""
 
 
-def _conditions(select: exp.Select) -> Iterator[tuple[exp.Expression, frozenset[str]]]:
-    """What joins and filters ask for, each with the relations that have no row where it does not hold."""
+def _conditions(select: exp.Select, *, outer: bool = False) -> Iterator[tuple[exp.Expression, frozenset[str]]]:
+    """What joins and filters ask for, each with the relations that have no row where it does not hold.
+
+    outer: those of a FULL join, too, which has rows of each.
+    """
     items = list(relations(select))
     everything = frozenset(alias for alias, _, _ in items)
     if select.args.get("where") is not None:
@@ -121,7 +144,7 @@ def _conditions(select: exp.Select) -> Iterator[tuple[exp.Expression, frozenset[
         condition = join.args.get("on") if join is not None else None
         side = str(join.args.get("side") or "").upper() if join is not None else ""
         before = frozenset(name for name, _, _ in items[:number])
-        held = {"": everything, "LEFT": frozenset({alias}), "RIGHT": before}.get(side)
+        held = {"": everything, "LEFT": frozenset({alias}), "RIGHT": before}.get(side, frozenset() if outer else None)
         if condition is not None and held is not None:
             yield condition, held
         if held is None:

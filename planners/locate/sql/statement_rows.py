@@ -22,7 +22,7 @@ from planners.locate.sql.grouping_sets import has_subtotals
 from planners.locate.sql.joins import Joins
 from planners.locate.sql.query_skeletons import Unnamed, skeleton, unnamed
 from planners.locate.sql.relation_rows import EACH, Origins, PersonKeys, Rows
-from planners.locate.sql.stray_values import Strays
+from planners.locate.sql.stray_values import Strays, joined_tables
 
 _OVER = re.compile(r"over\b")
 """A window. Without a boundary in front, as of `skeleton`; INSERT OVERWRITE has none."""
@@ -94,6 +94,11 @@ class Statement:
         if isinstance(self._tree, exp.Merge):
             return any(isinstance(when.args.get("then"), exp.Insert) for when in self._all(exp.When))
         return isinstance(self._tree, exp.MultitableInserts)
+
+    def joined_tables(self, column: str) -> Iterator[list[frozenset[str]]]:
+        """Of its queries, and of the views that it reads, the tables of which values can meet in one row; see there."""
+        views = {name: tree for name, text in self.views if (tree := parsed(text)) is not None}
+        yield from joined_tables(self._whole, views, column) if self._whole is not None else ()
 
     @property
     def tree(self) -> exp.Expression | None:

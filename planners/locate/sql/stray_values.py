@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from pii_tracer.model.datasets import ColumnId
+from planners.locate.sql.branch_identifiers import relations, table_name
 from planners.locate.sql.column_expressions import COUNTS, is_aggregate
 from planners.locate.sql.qualified_columns import Way, split, uncast, way_of
 from planners.locate.sql.relation_rows import Origins, PersonKeys, Rows, Values
@@ -67,6 +68,57 @@ class Strays:
                     own = looked_up or keys.tell(grouped)
                 if not own:
                     self.picked |= {v for a, way in read_by([node], sources) for v in sources[a].values(way)}
+
+
+def joined_tables(
+    tree: exp.Expression, views: Mapping[str, exp.Expression], column: str
+) -> Iterator[list[frozenset[str]]]:
+    """Of each query of a statement the relations whose rows meet there, each as the tables that it is made of.
+
+    Of one that changes `column` in rows that are there, the table with these and what it takes values from. views:
+    those of the session that it reads, by their names.
+    """
+    trees = [tree, *views.values()]
+    named = {**views, **{cte.alias.lower(): cte.this for one in trees for cte in one.find_all(exp.CTE)}}
+    for one in trees:
+        for node in one.find_all(exp.Select, exp.Merge, exp.Update):
+            yield [_tables_of(item, named) for item in _meeting(node, column)]
+
+
+def _meeting(node: exp.Expression, column: str) -> list[exp.Expression]:
+    if isinstance(node, exp.Select):
+        items = [item for _, item, _ in relations(node)]
+        return [*items, *(query for shown in node.expressions for query in shown.find_all(exp.Subquery))]
+    if isinstance(node, exp.Merge):
+        thens = [then for when in node.find_all(exp.When) if isinstance(then := when.args.get("then"), exp.Update)]
+        return [node.this, node.args["using"]] if any(_gives(then, column, node.args["on"]) for then in thens) else []
+    if node.this is None:  # a part of a MERGE
+        return []
+    first = node.args.get("from_")
+    others = [first.this] if first is not None else []
+    return [node.this, *others, *node.find_all(exp.Subquery)] if _gives(node, column) else []
+
+
+def _gives(update: exp.Expression, column: str, on: exp.Expression | None = None) -> bool:
+    """Whether it puts another value into a column of rows than what these were found by."""
+    equal = [e for e in (on.flatten() if isinstance(on, exp.And) else [on]) if isinstance(e, exp.EQ)]
+    sides = [(uncast(e.this), uncast(e.expression)) for e in equal]
+    given = [e for e in update.expressions if isinstance(e, exp.EQ)]
+    if len(given) < len(update.expressions):  # a star: columns of equal names
+        return not any(one.name.lower() == other.name.lower() == column for one, other in sides)
+    mine = [uncast(e.expression) for e in given if e.this.name.lower() == column]
+    found = [s for one, other in sides for s, t in ((one, other), (other, one)) if t.name.lower() == column]
+    return any(value not in found for value in mine)
+
+
+def _tables_of(item: exp.Expression, named: Mapping[str, exp.Expression]) -> frozenset[str]:
+    """The tables below a relation; queries by their names are gone into."""
+    found: set[str] = set()
+    for table in item.find_all(exp.Table):
+        inner = named.get(table.name.lower()) if not table.db else None
+        rest = {name: query for name, query in named.items() if name != table.name.lower()}
+        found |= _tables_of(inner, rest) if inner is not None else {table_name(table)}
+    return frozenset(found)
 
 
 def read_values(node: exp.Expression, way: Way, sources: Mapping[str, Rows]) -> Values:

@@ -1,7 +1,9 @@
 """Pipelines put together from a seed, and what deleting by an answer does to their rows: a slow model in DuckDB.
 
 A pipeline is run with and without one person. After a delete by the answer nothing may be there that the pipeline does
-not make without the person's rows in the source, and everything that it makes where no table has the person.
+not make without the person's rows in the source, and everything that it makes where no table has the person. But for
+rows that only the pipeline itself would bring: a table of nobody, whose outer join found the person, has NULL there;
+and for rows that stay and would have NULL instead of a value of such a table.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from planners.locate.key_location import Carriage
 OTHERS = {
     "prod.orders": "order_no string, cust bigint, note string, total decimal(10,2), at timestamp",
     "prod.emails": "mail string, owner bigint, kind string",
+    "prod.visits": "user_id bigint, page string",
 }
 PERSONS = (101, 102, 103)
 _DATA = """
@@ -31,12 +34,19 @@ INSERT INTO prod.all_orders VALUES ('n1', 101, 'Pune', 1, NULL), ('n2', 102, 'x'
   ('n4', 999, 'Pune', 4, NULL), ('n5', NULL, 'Goa', 5, NULL), ('n6', 104, 'o3-0', 6, NULL);
 CREATE TABLE prod.all_emails (mail VARCHAR, owner BIGINT, kind VARCHAR);
 INSERT INTO prod.all_emails VALUES ('u0@mail.example', 101, 'a'), ('u1@mail.example', 102, 'b'), ('w@mail.example', 998, 'a');
+CREATE TABLE prod.all_visits (user_id BIGINT, page VARCHAR);
+INSERT INTO prod.all_visits VALUES (101, 'Pune'), (103, 'Goa'), (104, 'z'), (997, 'Goa'), (NULL, 'y');
 CREATE TABLE prod.merchants (merchant_id BIGINT, name VARCHAR, city VARCHAR);
 INSERT INTO prod.merchants VALUES (1, 'm1', 'Pune'), (2, 'm2', 'Goa');
 """
 
 
-_TABLES = (("users", "everybody", "user_id"), ("orders", "all_orders", "cust"), ("emails", "all_emails", "owner"))
+_TABLES = (
+    ("users", "everybody", "user_id"),
+    ("orders", "all_orders", "cust"),
+    ("emails", "all_emails", "owner"),
+    ("visits", "all_visits", "user_id"),
+)
 
 
 @dataclass
@@ -94,6 +104,7 @@ class Maker:
             "CASE WHEN {0}amount > 11 THEN {0}user_id END",
             "CAST({0}user_id AS DECIMAL(20,0))", "nullif({0}user_id, 102)", "coalesce({0}email, 'none')", "-{0}user_id",
             "CASE WHEN {0}city = 'Goa' THEN {0}email ELSE {0}phone END",
+            "coalesce({0}manager_id, {0}user_id)", "CASE WHEN {0}city = 'Goa' THEN {0}user_id ELSE {0}manager_id END",
         ]).format(of)  # fmt: skip
 
     def _select(self, names: list[str]) -> str:
@@ -145,7 +156,9 @@ class Maker:
         return f"SELECT {self.random.choice(['', '', 'DISTINCT '])}{self._columns([self._value() for _ in range(width)])} FROM {users}{where}"
 
     def _join(self, users: str, width: int) -> str:
-        table, key = self.random.choice([("orders", "cust"), ("orders", "cust"), ("emails", "owner")])
+        table, key = self.random.choice(
+            [("orders", "cust"), ("orders", "cust"), ("emails", "owner"), ("visits", "user_id")]
+        )
         on = self.random.choice([
             f"o.{key} = u.user_id", f"o.{key} = u.user_id", f"u.user_id = o.{key} AND u.amount > 10",
             f"CAST(o.{key} AS STRING) = CAST(u.user_id AS STRING)", f"o.{key} = u.manager_id",
@@ -153,7 +166,7 @@ class Maker:
             f"CAST(o.{key} AS DECIMAL(20,0)) = u.user_id",
         ])  # fmt: skip
         side = self.random.choice(["", "", "LEFT ", "RIGHT ", "FULL "])
-        kind = {"orders": ["o.order_no", "o.note"], "emails": ["o.mail", "o.kind"]}[table]
+        kind = {"orders": ["o.order_no", "o.note"], "emails": ["o.mail", "o.kind"], "visits": ["o.page"]}[table]
         values = [
             self.random.choice([self._value(), f"o.{key}", f"o.{key}", f"coalesce(o.{key}, u.user_id)", f"coalesce(u.user_id, o.{key})", *kind])
             for _ in range(width)
@@ -185,10 +198,16 @@ class Rows:
         self.engine = duckdb.connect()
         self.engine.execute(_DATA)
 
-    def made(self, pipeline: list[str], without: int | None = None, *, tables: int = 1) -> list[dict[str, Any]]:
-        """The rows of prod.out. tables: how many of the tables have no row of the person, the source first."""
+    def made(
+        self, pipeline: list[str], without: int | None = None, *, tables: int = 1, users: bool = True
+    ) -> list[dict[str, Any]]:
+        """The rows of prod.out. tables: how many of the tables have no row of the person, the source first.
+
+        users: whether the source has anybody.
+        """
         for number, (name, whole, key) in enumerate(_TABLES):
             kept = "TRUE" if without is None or number >= tables else f"{key} IS DISTINCT FROM {without}"
+            kept = kept if users or number else "FALSE"
             self.engine.execute(f"CREATE OR REPLACE VIEW prod.{name} AS SELECT * FROM prod.{whole} WHERE {kept}")
         for statement in pipeline:
             head, _, query = statement.partition(" SELECT ")
@@ -210,12 +229,25 @@ class Rows:
         others = _different(self.made(pipeline, without=person, tables=len(_TABLES)))
         wanted = [(column, self.values(origin, expression, person)) for column, origin, expression in terms]
         left = _different([r for r in with_ if not any(str(r[c]) in values for c, values in wanted)])
-        return len(left - rest), len(others - left)
+        taken = others - left
+        if taken:
+            nobodys = _different(self.made(pipeline, without=person, tables=len(_TABLES), users=False))
+            taken -= nobodys - _different(with_)
+        taken = {row for row in taken if not any(_blanked(row, kept) for kept in left - others)}
+        return len(left - rest), len(taken)
 
 
-def _different(rows: list[dict[str, Any]]) -> set[str]:
+Row = tuple[tuple[str, Any], ...]
+
+
+def _different(rows: list[dict[str, Any]]) -> set[Row]:
     """Rows, each once: how often a row of others stands there can depend on the person."""
-    return {repr(sorted(row.items())) for row in rows}
+    return {tuple(sorted(row.items())) for row in rows}
+
+
+def _blanked(row: Row, kept: Row) -> bool:
+    """Whether a row is one that stays, but for values that a table of nobody has no more."""
+    return all(value in (None, other) for (_, value), (_, other) in zip(row, kept, strict=True))
 
 
 def terms_of(found: Carriage) -> list[tuple[str, str, str]]:
