@@ -499,7 +499,7 @@ def test_a_key_of_the_persons_own_is_deleted_last_and_dated() -> None:
 def test_states_of_kms_keys_are_shown_and_one_that_takes_everybody_along_is_a_gap() -> None:
     plan = kms_lake(kms_key("shared", grants=2), kms_key("own", "PendingDeletion", deletion_date=NOW)).plan()
     assert copy(plan, "keys").facts["kms"] == [
-        "shared is Enabled, 2 grant(s)",
+        "shared is Enabled, 2 grants",
         "own is PendingDeletion, until 2026-11-21",
     ]
     for state in ("Disabled", "PendingDeletion", "unknown"):

@@ -94,7 +94,7 @@ def test_each_column_of_a_copy_that_loses_rows_is_a_gap_of_its_own() -> None:
         (
             "gap-others_rows-prod.a-note",
             "1,000 or more rows that are not the persons' hold them in note: the plan finds rows by uid,"
-            " so that these values stay",
+            " so these values stay",
         ),
     ]
     assert not made.complete
