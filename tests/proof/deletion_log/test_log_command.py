@@ -54,7 +54,7 @@ def estate(folder: Path, deletion_log: object) -> None:
 def test_rows_are_shown_to_people_and_machines(log: Log, capsys: pytest.CaptureFixture[str]) -> None:
     assert log("show", "--request", "REQ-1") == 0
     text = capsys.readouterr().out
-    assert "2 row(s)" in text
+    assert "2 rows" in text
     assert log("show") == 0
     assert "\u202e" not in capsys.readouterr().out
     assert log("show", "--format", "json", "--state-is", "exempt") == 0
