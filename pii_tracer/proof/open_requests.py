@@ -82,9 +82,18 @@ def wrong_about_open(
 
 def left_in(records: Iterable[Record]) -> frozenset[str]:
     """Keyed references of whom something is left, by the last that each verification noted."""
+    return frozenset[str]().union(*_last_noted(records).values())
+
+
+def left_of_step(records: Iterable[Record], step: str) -> frozenset[str]:
+    """Keyed references of whom something is left, by the last that the verification of one copy noted."""
+    return _last_noted(records).get(step, frozenset())
+
+
+def _last_noted(records: Iterable[Record]) -> dict[str, frozenset[str]]:
     last: dict[str, frozenset[str]] = {}
     for record in records:
         facts = record.facts.get("facts")
         if record.kind is Kind.STEP_NOTED and isinstance(facts, dict) and LEFT_OF in facts:
             last[str(record.facts["step"])] = frozenset(map(str, facts[LEFT_OF]))
-    return frozenset[str]().union(*last.values())
+    return last

@@ -86,7 +86,8 @@ class Keys:
     may be the same mailbox as `rao@x.example`. key_only: requests whose person no version of the source has any more;
     recased: those of them whose key it has in another case. unread: what may know more former values. earlier: what
     earlier runs left nobody to know. same_key: by request, the source's current rows of its key, where there are
-    several. unseen: the source cannot be read, so that nobody knows what other people have.
+    several. unseen: the source cannot be read, so that nobody knows what other people have. unsearched: by request that
+    an earlier run left open, where it found something of the person, if values by which it did are not looked for.
     """
 
     subject: Subject
@@ -102,6 +103,7 @@ class Keys:
     earlier: tuple[Earlier, ...] = ()
     same_key: Mapping[str, SameKey] = field(default_factory=dict)
     unseen: bool = False
+    unsearched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def weak(self, column: str) -> bool:
         """True when any of the column's values is a short number."""

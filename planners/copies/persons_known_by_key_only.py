@@ -27,11 +27,13 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
     stored = sorted({*_stored_of(ways, world, backups), *_topics(found, ways, world)})
     names = sorted({d.name for d in ways} - set(stored))
     recased = sorted(found.keys.recased)
+    lost = list(_left_open(found))
     if not (names or stored or recased):
-        return []
+        return lost
     places = [*stored, *names]  # of what is stored elsewhere nobody thinks by himself
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
     return [
+        *lost,
         Gap(
             id=f"gap-key_only-{slug(found.subject.name)}",
             dataset=found.source,
@@ -40,8 +42,26 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
             f" {counted(len(stored), 'copy', 'copies')} of such (archive, topic, repository, backup),"
             " were not searched for them. " + _way_out(found.keys) + _recased(found.subject.source, recased),
             evidence=", ".join(places[:_NAMED]) + more or found.subject.source,
-        )
+        ),
     ]
+
+
+def left_open_gap(request: str) -> str:
+    """The id of the gap about a request that an earlier run left open, where values of then are not looked for."""
+    return f"gap-key_only-open-{slug(request)}"
+
+
+def _left_open(found: Survey) -> Iterator[Gap]:
+    for request, places in found.keys.unsearched.items():
+        yield Gap(
+            id=left_open_gap(request),
+            dataset=found.source,
+            kind=GapKind.KEY_ONLY,
+            reason=f"an earlier run left the request {request} open: it found something of the person in"
+            f" {counted(len(places), 'place')}, and values by which it did are not looked for. Put its sealed manifest"
+            " back, and plan again",
+            evidence=", ".join(places) or found.subject.source,
+        )
 
 
 def _by_lost_values(keys: Keys, dataset: DatasetId, carriage: Carriage) -> bool:

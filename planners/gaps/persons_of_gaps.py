@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
+from planners.copies.persons_known_by_key_only import left_open_gap
 from planners.gaps.tenant_keys import several_id
 from planners.locate.subject_survey import Survey, World
 
@@ -92,5 +93,7 @@ def _by_request(gap: Gap, found: Survey) -> Persons:
     if gap.kind == GapKind.KEY_OF_SEVERAL:
         return frozenset(request for request in keys.same_key if several_id(found, request) == gap.id)
     if gap.kind == GapKind.KEY_ONLY and gap.dataset == found.source:
+        if mine := {request for request in keys.unsearched if left_open_gap(request) == gap.id}:
+            return frozenset(mine)
         return keys.key_only | keys.recased | {one.request for one in keys.earlier if one.origins}
     return frozenset()

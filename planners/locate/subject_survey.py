@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -62,9 +62,19 @@ class Survey:
         return frozenset(v for v in values if _TELLING.search(v) and len(v) >= _LONG)
 
 
-def survey(subject: Subject, source: DatasetId, carriages: Mapping[DatasetId, Carriage], keys: Keys) -> Survey:
-    """Derive the key set of every identifier and of every expression that lineage recorded over one."""
+def survey(
+    subject: Subject,
+    source: DatasetId,
+    carriages: Mapping[DatasetId, Carriage],
+    keys: Keys,
+    further: Collection[tuple[str, str]] = (),
+) -> Survey:
+    """Derive the key set of every identifier and of every expression that lineage recorded over one.
+
+    further: expressions (behind their source column) that an earlier plan knew.
+    """
     wanted = {(column, "x") for column in keys.base}
+    wanted |= {(column, expression) for column, expression in further if column in keys.base}
     for carriage in carriages.values():
         wanted |= {(trace.origin, trace.expression) for _, trace in carriage.found_in}
     derived: dict[tuple[str, str], Derived] = {}

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
+from pii_tracer.app.beside_copies import look_beside
+from pii_tracer.app.execution import verify_step
+from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
 from pii_tracer.app.persons_apart.values_by_person import PartOfPatterns, each_person
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.settings import moment
 from pii_tracer.app.verification import Verification
-from pii_tracer.model.datasets import KeySet
-from pii_tracer.model.plan import Copy
+from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Carries, DatasetId, KeySet
+from pii_tracer.model.plan import Copy, Examined
+from pii_tracer.proof.open_requests import left_in, left_of_step
 from pii_tracer.review.sealed_person_values import KeyRing
-from pii_tracer.scan.folder_scan import scan_bytes
+from pii_tracer.run.journal import Journal, Kind
+from pii_tracer.scan.folder_scan import scan_bytes, scan_tree
 from pii_tracer.scan.hits import person_in
 from pii_tracer.scan.key_boundaries import KeyColumns
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify import byte_search
+from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.persons_left import NOBODY, PersonsLeft
-from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict, with_since
+from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RowVerdict, RunVerdict, StateRows, with_since
 from tests.intake.test_gaps_by_person import KEYS, MAILS, asked, lake, planned
 
 
@@ -115,6 +123,34 @@ def test_a_name_with_a_value_is_found_again(tmp_path: Path) -> None:
     assert left == PersonsLeft(frozenset({here.persons[1]}), {here.persons[1]: (here.place("of [user.mail]"),)})
 
 
+def test_a_table_and_a_topic_of_one_name_are_two_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = looked(tmp_path)
+    here.write("events", MAILS[0])
+    pq.write_table(pa.table({"x": [MAILS[1]]}), (tmp_path / "topic.parquet"))
+    local = DatasetId(namespace="file", name=str(tmp_path / "w" / "events"))
+    topic = DatasetId(namespace="kafka://b:9092", name="app.events")
+    examined = tuple(
+        Examined(dataset=dataset, table=table, carries=Carries.NONE, reason="r")
+        for dataset, table in ((local, "app.events"), (topic, None))
+    )
+    here.verification.plan = here.verification.plan.model_copy(update={"examined": examined})
+
+    def records(looks: Verification, dataset: DatasetId) -> ByteVerdict | None:
+        found = scan_tree(tmp_path / "topic.parquet", looks.patterns).files
+        return look_past("(no copy) app.events", "kafka://b:9092/app.events", found) if dataset == topic else None
+
+    monkeypatch.setattr(look_beside, "_topic_of", records)
+    assert here.left().persons == set(here.persons[:2])
+    elsewhere, looks = Verification.elsewhere, []
+
+    def watched(self: Verification, only: Collection[str] | None = None) -> tuple[ByteVerdict, ...]:
+        looks.append(self)
+        return elsewhere(self, only)[: 1 if len(looks) == 3 else None]
+
+    monkeypatch.setattr(Verification, "elsewhere", watched)
+    assert here.left() == PersonsLeft(frozenset(here.persons))
+
+
 def test_residue_beside_what_nobody_can_read_counts_for_all(tmp_path: Path) -> None:
     here = looked(tmp_path)
     here.write("found", MAILS[1])
@@ -156,6 +192,46 @@ def test_a_place_that_changes_between_the_looks_counts_for_all(
     monkeypatch.setattr(Verification, "look", watched)
     seen = here.told_apart()
     assert (seen.left_of, len(looks)) == ((), 3)
+
+
+def test_a_past_state_that_only_the_last_look_cannot_read_clears_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, look, looks = looked(tmp_path), Verification.look, []
+    here.write_visits(KEYS[1], KEYS[4])
+
+    def watched(self: Verification, copy: Copy) -> CopyVerdict:
+        looks.append(self)
+        past = StateRows(state="version 0", rows=None if len(looks) == 3 else 1)
+        return look(self, copy).model_copy(update={"rows": RowVerdict(copy_id=copy.id, states=(past,))})
+
+    monkeypatch.setattr(Verification, "look", watched)
+    assert (here.told_apart().left_of, len(looks)) == ((), 3)
+
+
+def test_a_note_is_compared_with_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill between the note and the verdict file; then the owner removes what was left."""
+    here = looked(tmp_path)
+    copy = here.visits()
+    step = next(s for s in here.verification.plan.steps if s.copy_ == copy.id and s.action is Action.VERIFY_COPY)
+    journal = Journal.open(tmp_path / "journal.jsonl", lambda: moment(None))
+
+    def note(name: str, facts: Mapping[str, Any]) -> None:
+        journal.append(Kind.STEP_NOTED, step=name, facts=dict(facts))
+
+    def executor() -> VerifyExecutor:
+        return VerifyExecutor(here.verification, tmp_path, note, lambda name: left_of_step(journal.records, name))
+
+    here.write_visits(KEYS[1], KEYS[4])
+    with monkeypatch.context() as killed:
+        killed.setattr(verify_step, "write_atomic", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            executor().run(step, copy)
+    assert left_in(journal.records) == {here.persons[1]}
+    here.write_visits(KEYS[4])
+    executor().run(step, copy)
+    assert executor().verify(step, copy).ok
+    assert left_in(journal.records) == set()
 
 
 def test_whom_the_search_for_each_alone_misses_the_second_look_finds(

@@ -115,3 +115,18 @@ def test_a_run_is_told_by_its_own_plan_when_another_was_made_into_the_same_file(
     assert run(["status", "--state", begun.info().state, "--format", "json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)
     assert (told["plan_id"], told["steps"]) == (begun.path.name, None)
+
+
+def test_a_run_whose_plan_is_gone_has_answered_nobody(begun: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    """And it keeps nobody from finding out whom another run answered."""
+    (asked,) = begun.approved().plan.requests
+    ended(begun, state="partial", open_requests=[asked.id], attestation="a")
+    other = RunFolder(begun.path.parent / "plan-gone")
+    other.path.mkdir()
+    gone = json.loads(begun.info_file.read_bytes()) | {"plan_id": "plan-gone", "plan_file": "gone.plan.json"}
+    other.info_file.write_text(json.dumps(gone))
+    ended(other, state="complete", attestation="a", open_requests=[])
+    assert close(begun) == ExitCode.USAGE
+    assert f"1 request of the run stays open, and the persons' values are needed to look for them: {asked.id}" in (
+        capsys.readouterr().err
+    )

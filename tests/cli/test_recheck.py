@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.app.erased_persons.returned_persons import elsewhere
+from pii_tracer.app.erased_persons.returned_persons import elsewhere, finished
 from pii_tracer.app.execution.run_folder import RunInfo, folder_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
@@ -65,7 +65,7 @@ class Estate:
         )
         DeletionLog(self.state / "deletion_log.sqlite", "t").append([entry])
 
-    def ran(self, made: ErasurePlan, state: str = "complete") -> None:
+    def ran(self, made: ErasurePlan, state: str = "complete", **more: Any) -> None:
         folder = folder_of(self.state, made.plan_id)
         file = self.base / f"{made.plan_id}.plan.json"
         file.write_bytes(made.to_bytes())
@@ -81,7 +81,7 @@ class Estate:
                 state=str(self.state),
             )
         )
-        write_atomic(folder.result, json.dumps({"state": state}).encode())
+        write_atomic(folder.result, json.dumps({"state": state, **more}).encode())
 
     def recheck(self, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
         capsys.readouterr()
@@ -177,6 +177,23 @@ def test_who_stands_again_in_a_table_that_is_no_source_is_found(
     assert code == 9
     assert [item["subject"] for item in told["back"]] == ["subj_x"]
     assert "8841302" not in json.dumps(told)
+
+
+def test_a_run_that_left_one_person_open_erased_the_others(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    term = MatchTerm(column="uid", key_set="user.uid", type="bigint")
+    first = plan().requests[0]
+    asked = (first, first.model_copy(update={"id": "REQ-2", "subject": "subj_open"}))
+    place = {"location": f"{estate.base / 'w' / 'users'}", "match": Match(terms=(term,)), "origin": None}
+    copies = (plan().copies[0].model_copy(update=place),)
+    made = held("plan-1", LAPSES, requests=asked, copies=copies)
+    estate.ran(made, "partial", attestation="attestation.json", open_requests=["REQ-2"])
+    suppress(estate, "8841302")
+    estate.users(1, 8841302)
+    code, told = estate.recheck(capsys, "--as-of", LAPSES.isoformat())
+    assert (code, [item["subject"] for item in told["back"]]) == (9, ["subj_x"])
+    assert [item["requests"] for item in told["due"]] == [["REQ-1"]]
+    assert told["not_looked_at"] == []
+    assert [request.id for made in finished(estate.state) for request in made.requests] == ["REQ-1"]
 
 
 def test_a_table_in_s3_that_cannot_be_read_is_an_error_and_no_all_clear(estate: Estate) -> None:

@@ -26,7 +26,7 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
     have come into being since.
 
     Short numbers do not count here: lineage connects no column of these datasets with the person. only: the names of
-    the verdicts that are wanted. Other stores are looked at where a name is not one of this machine's folders.
+    the verdicts that are wanted. Two places may have one name (a table and a topic), so every store is looked at.
     """
     from pii_tracer.lake.discovery import discover
 
@@ -56,8 +56,6 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
         if only is None or name in only:
             found = scan_tree(file, looks.patterns, searchers=looks.searchers).files if file.exists() else ()
             verdicts.append(look_past(name, looks.patterns.mask(str(file.parent)), found, stay=stay.get(shown, ())))
-    if only is not None and {verdict.copy_id for verdict in verdicts} >= set(only):
-        return tuple(verdicts)
     new = [place for place in inventory.remote if place.dataset not in known]
     asked = [*(item.dataset for item in plan.examined), *declared_since(looks.estate, known)]
     found_beyond = [

@@ -219,14 +219,20 @@ def standing(state: TableState, term: MatchTerm, paths: EstatePaths, mask: Mask 
 
 
 def finished(state: Path) -> list[ErasurePlan]:
-    """The plans of finished runs, in the order of their folders.
+    """The plans of runs that erased somebody, in the order of their folders: those that are complete, and those that
+    attest all but the requests that stay open, which are left out.
 
     Raises:
         UsageError: the plan of one is not there any more: nobody could say whom it erased from where.
     """
-    return [
-        folder.approved().plan for folder in all_runs(state) if (folder.last_result() or {}).get("state") == "complete"
-    ]
+    found = []
+    for folder in all_runs(state):
+        result = folder.last_result() or {}
+        if result.get("state") == "complete" or result.get("attestation"):
+            plan, open_ = folder.approved().plan, result.get("open_requests") or ()
+            done = tuple(request for request in plan.requests if request.id not in open_)
+            found.append(plan.model_copy(update={"requests": done}))
+    return found
 
 
 def rechecks(state: Path) -> list[Due]:

@@ -21,6 +21,7 @@ from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
+from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
 from pii_tracer.app.progress import Shows
@@ -32,6 +33,7 @@ from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Drift, NotApproved, PlanIncomplete, Refused, Waiting
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.proof.attester_keys import attester
+from pii_tracer.proof.open_requests import left_of_step
 from pii_tracer.review.approval import Approval, consume, consumed_by, verify_approvals
 from pii_tracer.review.drift import DriftItem, World, step_drift
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
@@ -205,6 +207,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
     passed = gate(folder, info, load_plan(Path(info.plan_file)))
     plan = passed.loaded.plan
     keyring = KeyRing.open(manifest_path(Path(info.plan_file)), plan.subjects_digest, settings.key())
+    refuse_unsearched(settings, plan, keyring)
     if not folder.journal.exists():  # what was begun with an approval is finished with it
         patterns = build_patterns(keyring.key_sets)
         for said in (a.predicate for a in passed.approvals):
@@ -221,7 +224,9 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         verification = verification_of(settings, plan, keyring, ctx, journal, show)
         _baseline(folder, journal, verification, ctx, show)
         begin_requests(settings, plan, now())
-        looks = VerifyExecutor(verification, folder.verdicts, ctx.note)
+        looks = VerifyExecutor(
+            verification, folder.verdicts, ctx.note, lambda step: left_of_step(journal.records, step)
+        )
         executors = _executors(ctx, looks, verification, folder, passed.loaded, info, settings)
         tell = Teller(show, plan)
         sender = Sender(plan, folder.events, show.warn)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
-from pii_tracer.app.execution.run_folder import all_runs, choose_run, over
+from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
+from pii_tracer.app.persons_apart.requests_left_open import to_be_closed_before, unanswered
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.common.plurals import counted
@@ -40,19 +39,26 @@ def close_run(state: Path, run: str | None = None) -> Closed:
     folder = choose_run(state, run, unfinished=False)
     plan = folder.approved().plan
     result = folder.last_result() or {}
-    still = _still_open(state, plan, result)
+    still = _still_open(folder, plan)
     if still:
         raise UsageError(
             f"{counted(len(still), 'request of the run stays', 'requests of the run stay')} open, and the persons'"
             f" values are needed to look for them: {', '.join(still[:_NAMED])}",
             where=plan.plan_id,
-            todo="plan them again, and close this run when that plan's run is done",
+            todo="plan them again, and close this run when that plan's run is done, and before that run is closed",
         )
     if not over(result):
         raise UsageError(
             "the run is not over: it needs the persons' values to go on",
             where=plan.plan_id,
             todo="`pii-tracer status` says what is open; go on with `pii-tracer resume`",
+        )
+    if first := to_be_closed_before(state, folder):
+        raise UsageError(
+            f"the run {first[0]} left a request open that this run answered, and is not closed yet. The sealed"
+            " manifests of both show that this run looked for all that was known of the person",
+            where=plan.plan_id,
+            todo=f"`pii-tracer close {first[0]}` first, then close this run",
         )
     plan_file = Path(folder.info().plan_file)
     manifest = manifest_path(plan_file)
@@ -64,18 +70,10 @@ def close_run(state: Path, run: str | None = None) -> Closed:
     return Closed(plan, manifest, destroyed, str(folder.closed_at()), tuple(_others(plan_file, plan)))
 
 
-def _still_open(state: Path, plan: ErasurePlan, result: Mapping[str, Any]) -> list[str]:
-    """The requests of a run of whose persons something is left, and that no later run has answered."""
-    still = {r.id: r.subject for r in plan.requests if r.id in (result.get("open_requests") or ())}
-    for folder in all_runs(state) if still else ():
-        later = folder.last_result() or {}
-        if later.get("plan_id") == plan.plan_id or not later.get("attestation"):
-            continue
-        made = folder.approved().plan
-        if made.created_at > plan.created_at:
-            done = {r.subject for r in made.requests if r.id not in (later.get("open_requests") or ())}
-            still = {request: subject for request, subject in still.items() if subject not in done}
-    return sorted(still)
+def _still_open(folder: RunFolder, plan: ErasurePlan) -> list[str]:
+    """The requests of a run of whose persons something is left, and that no later run has answered with all values."""
+    still = unanswered(folder.state, folder, folder.settings().key)
+    return sorted(request.id for request in plan.requests if request.subject in still)
 
 
 def _destroy(manifest: Path, plan: ErasurePlan) -> None:

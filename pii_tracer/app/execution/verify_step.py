@@ -19,6 +19,8 @@ from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
 
 Note = Callable[[str, Mapping[str, Any]], None]
 """Puts facts of a step into the journal before it answers."""
+Noted = Callable[[str], frozenset[str]]
+"""Whom the last such note of a step calls left, as the journal has it."""
 
 
 class VerifyExecutor:
@@ -30,8 +32,14 @@ class VerifyExecutor:
 
     name = "verify"
 
-    def __init__(self, verification: Verification, folder: Path, note: Note = lambda step, facts: None) -> None:
-        self._verification, self._folder, self._note = verification, folder, note
+    def __init__(
+        self,
+        verification: Verification,
+        folder: Path,
+        note: Note = lambda step, facts: None,
+        noted: Noted = lambda step: frozenset(),
+    ) -> None:
+        self._verification, self._folder, self._note, self._noted = verification, folder, note, noted
         self._whose = ResidueOfPersons(verification)
 
     def check(self, step: Step, copy: Copy | None) -> None:
@@ -42,8 +50,7 @@ class VerifyExecutor:
         if copy is None:
             raise ScanError("a verification without a copy", where=step.id, todo="make the plan again")
         verdict = self._whose.told_apart(copy, self._verification.look(copy))
-        before = read_verdict(self._folder, copy.id)
-        if verdict.left_of != (before.left_of if before else ()):
+        if {*verdict.left_of} != self._noted(step.id):  # not the verdict file: a run may end between the two
             self._note(step.id, {LEFT_OF: list(verdict.left_of)})
         write_atomic(verdict_file(self._folder, copy.id), verdict.model_dump_json(indent=1).encode())
         return Outcome(_numbers(verdict))

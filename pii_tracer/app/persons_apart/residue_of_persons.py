@@ -3,7 +3,8 @@ all others together. Only what that second look finds free of these is called so
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from pii_tracer.app.verification import Verification
@@ -11,6 +12,9 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy
 from pii_tracer.verify.persons_left import Looked, PersonsLeft, persons_left
 from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, Residue, RunVerdict
+
+Place = tuple[str, str]
+"""Name of a verdict about what is no copy, and its root: names alone are not unique."""
 
 
 class ResidueOfPersons:
@@ -41,6 +45,7 @@ class ResidueOfPersons:
 
     def left(self, verdict: RunVerdict, elsewhere: Iterable[ByteVerdict]) -> PersonsLeft:
         """Of whom something is left, in copies and in what is none."""
+        elsewhere = tuple(elsewhere)
         beside = [seen for seen in elsewhere if seen.residue]
         looked = [
             Looked(
@@ -48,23 +53,31 @@ class ResidueOfPersons:
             )
             for copy in verdict.copies
         ]
-        named = self._named_beside({seen.copy_id for seen in beside})
+        named = self._named_beside(elsewhere, {seen.copy_id for seen in beside})
         looked += [
-            Looked(seen.copy_id, True, persons=named.get(seen.copy_id, frozenset()), others_clean=seen.copy_id in named)
+            Looked(seen.copy_id, True, persons=named.get(_place(seen), frozenset()), others_clean=_place(seen) in named)
             for seen in beside
         ]
         return persons_left(looked, self._persons)
 
-    def _named_beside(self, places: Collection[str]) -> Mapping[str, frozenset[str]]:
-        """By place that is no copy, whose residue is there. Without those of which nobody knows it."""
-        if not places or len(self._persons) < 2:
+    def _named_beside(self, first: Sequence[ByteVerdict], names: Collection[str]) -> Mapping[Place, frozenset[str]]:
+        """By place that is no copy, whose residue is there. Without those of which nobody knows it, and without those
+        of a name by which not the very same places were looked at each time."""
+        if not names or len(self._persons) < 2:
             return {}
-        seen = self._each.elsewhere(places)
-        named = {place: _named(r for one in seen if one.copy_id == place for r in one.residue) for place in places}
-        rest = self._without(frozenset[str]().union(*named.values()))
-        again = rest.elsewhere(places) if rest is not None else ()
-        clean = {one.copy_id for one in again} - {one.copy_id for one in again if not one.clean}
-        return {place: persons for place, persons in named.items() if persons and place in clean}
+        seen = self._each.elsewhere(names)
+        found: dict[Place, set[str]] = {}
+        for one in seen:
+            found.setdefault(_place(one), set()).update(_named(one.residue))
+        rest = self._without(frozenset[str]().union(*found.values()))
+        again = rest.elsewhere(names) if rest is not None else ()
+        unclean = {_place(one) for one in again if not one.clean}
+        same = {name for name in names if _places(first, name) == _places(seen, name) == _places(again, name)}
+        return {
+            place: frozenset(persons)
+            for place, persons in found.items()
+            if persons and place[0] in same and place not in unclean
+        }
 
     def _without(self, persons: frozenset[str]) -> Verification | None:
         """The look for all others; None where the residue names nobody, or nobody else is there."""
@@ -80,6 +93,16 @@ def _named(residue: Iterable[Residue]) -> frozenset[str]:
     return frozenset(item.person for item in residue if item.person is not None)
 
 
-def _scope(verdict: CopyVerdict) -> set[tuple[str, str]]:
-    """The files that a verdict is about, with their hashes."""
-    return {(file.path, file.sha256) for file in (verdict.bytes.files if verdict.bytes else ())}
+def _place(seen: ByteVerdict) -> Place:
+    return seen.copy_id, seen.root
+
+
+def _places(looks: Iterable[ByteVerdict], name: str) -> Counter[Place]:
+    """The places that were looked at by a name."""
+    return Counter(_place(one) for one in looks if one.copy_id == name)
+
+
+def _scope(verdict: CopyVerdict) -> tuple[set[tuple[str, str]], set[tuple[str, bool]]]:
+    """What a verdict is about: files with their hashes, and states of the table, with whether each was read."""
+    files = {(file.path, file.sha256) for file in (verdict.bytes.files if verdict.bytes else ())}
+    return files, {(one.state, one.rows is not None) for one in (verdict.rows.states if verdict.rows else ())}

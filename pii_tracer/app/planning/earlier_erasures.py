@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pii_tracer.config.subjects import Subject
@@ -24,11 +25,13 @@ def erased_earlier(
     wanted: Sequence[Wanted],
     keys: Keys,
     aliases: Mapping[str, DatasetId],
+    known_by: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType({}),
 ) -> tuple[Earlier, ...]:
     """For each person and each table that knows them, what the last run that worked there took away.
 
     state: the state folder. aliases: datasets by the names of the estate file. Of a run that did not end nobody can
-    tell how far it came: what the table still knows of the person counts as known.
+    tell how far it came: what the table still knows of the person counts as known. known_by: by person (reference) and
+    plan, the source columns of which the values of then are known from its sealed manifest.
     """
     from planners.copies.match_keys import Earlier
 
@@ -45,6 +48,7 @@ def erased_earlier(
             done = any(entry.state in _DONE for entry in here)
             known = {origin for origin, pairs in keys.base.items() if person.reference in dict(pairs)}
             origins = frozenset(o for o in told.origins.values() if done or o not in known)
+            origins -= known_by.get((person.reference, here[-1].plan_id), frozenset())
             clean = frozenset(_clean(e for e in mine if e.plan_id == here[-1].plan_id))
             found.append(Earlier(person.request, name, origins, clean))
     return tuple(found)

@@ -13,6 +13,13 @@ from executors.engine.spark_plan_check import refuse_unfit
 from pii_tracer.app.hdfs_places.search import search_hdfs
 from pii_tracer.app.object_places.search import search_object_places
 from pii_tracer.app.persons_apart.gaps_by_person import Search, own_gaps, refuse_telling
+from pii_tracer.app.persons_apart.requests_left_open import (
+    expressions_of_then,
+    known_by,
+    left_open,
+    with_unsearched,
+    with_values_of_then,
+)
 from pii_tracer.app.persons_apart.values_by_person import ValuesByPerson
 from pii_tracer.app.planning.catalog_text_search import telling_catalogs
 from pii_tracer.app.planning.confirmed_keys import confirmed
@@ -66,6 +73,7 @@ from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.locations import s3_location
 from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.model.waivers import Waiver
+from pii_tracer.review.sealed_person_values import EstateKey
 from pii_tracer.scan.value_forms import build_patterns
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.match_keys import Wanted
@@ -244,7 +252,7 @@ def make_plan(
     say("resolving the persons' keys from the source")
     readings = Readings()
     surveys = [
-        _survey(s, mine, estate, settings.state, paths, inventory, readings, harvested, references, say, source_erased)
+        _survey(s, mine, estate, settings, key, paths, inventory, readings, harvested, references, say, source_erased)
         for s, mine in _by_subject(estate, requests)
     ]
     # in the order in which they are sealed: what is found now is then known again by who verifies
@@ -347,7 +355,8 @@ def _survey(
     subject: Subject,
     requests: Sequence[Request],
     estate: Estate,
-    state: Path,
+    settings: Settings,
+    key: EstateKey,
     paths: EstatePaths,
     inventory: Inventory,
     readings: Readings,
@@ -360,10 +369,13 @@ def _survey(
     source = dataset_of(subject, subject.source, paths, inventory)
     wanted = [Wanted(r.id, references[r.id], r.subject.of(subject, r.id)) for r in requests]
     keys = keys_of(subject, wanted, paths, inventory, readings, say, source_erased=source_erased)
-    earlier = erased_earlier(state, estate.estate, subject, wanted, keys, paths.aliases())
+    before = left_open(settings.state, key, {person.reference for person in wanted})
+    keys = with_values_of_then(keys, wanted, before)
+    earlier = erased_earlier(settings.state, estate.estate, subject, wanted, keys, paths.aliases(), known_by(before))
     keys = replace(keys, earlier=earlier)
     graph, tags = harvested.graph, column_tags(harvested.notes.tags)
     further = further_tables(subject, paths, inventory)
     spots = spots_of(subject, paths, states)
     carriages = follow(graph, source, subject, declared_anonymisers(estate, graph), tags, further, spots)
-    return survey(subject, source, carriages, keys)
+    found = survey(subject, source, carriages, keys, expressions_of_then(before))
+    return with_unsearched(found, wanted, before)

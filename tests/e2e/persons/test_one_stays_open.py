@@ -15,19 +15,23 @@ import pytest
 import yaml
 
 from pii_tracer.app.intake.due_requests import plan_due
+from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
+from pii_tracer.model.errors import Refused
 from pii_tracer.proof.attestation_verifier import requests_of
 from pii_tracer.proof.deletion_log import DeletionLog, Selection
 from pii_tracer.proof.open_requests import left_in
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import load_plan
+from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.run.journal import Journal, Kind, Record, parse
 from tests.cli.small import declared
 from tests.intake.places import ago, opened, took
 from tests.leaks import Person, leaks
 from tests.sparksession import small_spark
+from tests.waivers import write_waivers
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
@@ -167,8 +171,49 @@ def test_who_is_written_again_stays_open_alone(
     assert set(states(settings).values()) == {"erased"}
     assert suppressed(settings) == set(asked.values())
     assert rows(visits) == rows(settings.base / "w" / "users") == set(KEYS[3:])
+    assert closed(second) == 2  # its sealed values show that it looked for all that the first run knew
     assert closed(result) == 0
     assert not manifest_path(plan).exists()
+    assert closed(second) == 0
+
+
+def test_what_was_found_of_her_is_looked_for_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Her source is erased, and only the sealed values of the first run find her mail: the next plan takes them. A plan
+    that cannot, or did not, erases nobody."""
+    late = settings.base / "w" / "late"
+
+    def somebody() -> None:
+        late.mkdir()
+        pq.write_table(pa.table({"x": [MAILS[1]]}), late / "a.parquet")
+
+    def again(**options: Any) -> tuple[Path, dict[str, str]]:
+        found = plan_due(settings, carried_over=True, source_erased=True, **NOW, **options)  # type: ignore[arg-type]
+        assert found.written is not None
+        gaps = found.written.plan.gaps
+        write_waivers(settings.base / "waivers.yaml", [{"id": gap.id, "seen": gap.seen} for gap in gaps])
+        return found.written.path, {gap.kind.value: gap.evidence for gap in gaps}
+
+    when(monkeypatch, "suppression/", somebody)
+    plan = approved(settings)
+    code, result = applied(settings, plan)
+    monkeypatch.undo()
+    assert (code, result["open_requests"]) == (9, ["R-1"]), result
+    place = f"(new) {late}"
+    assert {item["copy"] for item in result["residue"]} == {place}
+
+    assert set(again()[1]) == {"unexpected_copy"}
+    sealed = manifest_path(plan).read_bytes()
+    manifest_path(plan).unlink()
+    assert again()[1] == {"key_only": place}
+    blind, _ = again(waivers=settings.base / "waivers.yaml")
+    manifest_path(plan).write_bytes(sealed)
+    made = load_plan(blind).plan
+    ring = KeyRing.open(manifest_path(blind), made.subjects_digest, settings.key())
+    with pytest.raises(Refused, match="does not look for all values that were known of the person"):
+        refuse_unsearched(settings, made, ring)
+    assert states(settings)["R-1"] != "erased"
+    assert run(["close", result["plan_id"], "--state", str(settings.state)]) == 2
+    assert manifest_path(plan).read_bytes() == sealed
 
 
 def test_what_comes_after_the_last_step_is_told_apart_too(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
