@@ -49,17 +49,6 @@ SEEN = frozenset(
 something and that no verification reads."""
 
 
-def may_stay(plan: ErasurePlan) -> dict[DatasetId | str, frozenset[str]]:
-    """Marks of the files that hold the persons and that a waiver leaves as they are, by dataset, or by path as a gap
-    shows it. Where a task of the plan is about one, whether that was done is looked at."""
-    found: dict[DatasetId | str, frozenset[str]] = {}
-    for gap in plan.gaps:
-        if gap.waiver and not gap.task:
-            place = gap.dataset or gap.evidence
-            found[place] = found.get(place, frozenset()) | frozenset(gap.files)
-    return found
-
-
 def lone_files(inventory: Inventory, patterns: Patterns) -> Iterator[tuple[str, Path]]:
     """Files that belong to no table, as they are now, each with its path as it may be shown."""
     for gap in inventory.gaps:

@@ -24,6 +24,7 @@ from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.stores.s3.s3_objects import S3Folder, look_past_s3, verify_s3_table
 from pii_tracer.verify.verdicts import ByteVerdict
+from pii_tracer.verify.waived_files import NOTHING_WAIVED, WaivedFiles, waived_files
 
 _REACH = "make the bucket reachable, then verify again"
 
@@ -112,11 +113,12 @@ def elsewhere(
     searchers: Searchers = THREADS,
 ) -> Iterator[ByteVerdict]:
     """What lies in S3 and is no copy, looked at. What else of the plan lies in it is looked at, or told, apart."""
-    others = _places_of(plan)
+    others, waived = _places_of(plan), waived_files(plan)
     for place, name in places:
         inside = [prefix for bucket, prefix in others if bucket == place.bucket]
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, str(place)))
-        yield look_at(estate, place, name, mine, searchers, inside)
+        stays = waived.get(place.dataset, NOTHING_WAIVED)
+        yield look_at(estate, place, name, mine, searchers, inside, waived=stays)
 
 
 def look_at(
@@ -128,6 +130,7 @@ def look_at(
     without: Collection[str] = (),
     *,
     alone: bool = False,
+    waived: WaivedFiles = NOTHING_WAIVED,
 ) -> ByteVerdict:
     """Everything in a place in S3 that is no copy (see `look_past_s3`). without: prefixes of keys that are left out."""
     if estate.s3 is None:
@@ -139,7 +142,9 @@ def look_at(
             region = region_of(clients(None), place.bucket)
     except ScanError as error:
         return ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(error.what,))
-    return look_past_s3(name, patterns, S3Folder.of(clients, region, place, without), searchers, alone=alone)
+    return look_past_s3(
+        name, patterns, S3Folder.of(clients, region, place, without), searchers, alone=alone, waived=waived
+    )
 
 
 def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:

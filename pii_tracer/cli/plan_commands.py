@@ -29,7 +29,7 @@ from pii_tracer.review.plan_file import load_plan
 @click.option("--retention", type=click.Choice(["retain", "immediate"]), default="retain", show_default=True)
 @click.option("--reason", default="", help="why time travel ends at once (needed with `immediate`)")
 @click.option("--planner", envvar="PII_TRACER_PLANNER", default="", help="who plans; cannot be the only approver")
-@click.option("--waivers", type=click.Path(path_type=Path), help="YAML: gap id to {who, why, until}")
+@click.option("--waivers", type=click.Path(path_type=Path), help="YAML: gap id to {who, why, until, of}")
 @click.option("--budget", type=click.FloatRange(min=0), help="most that erasing may cost a week (with `retain`)")
 @click.option(
     "--source-erased", is_flag=True, help="an earlier run erased the source: plan for what is left, by the key"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
-from pydantic import PlainSerializer, PlainValidator
+from pydantic import Field, PlainSerializer, PlainValidator
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.kafka import Topic
@@ -344,12 +344,16 @@ class TopicState(Frozen):
 
 
 class InventoryGap(Frozen):
-    """Something that could not be found or read; it blocks until it is closed or waived."""
+    """Something that could not be found or read; it blocks until it is closed or waived.
+
+    listed: digest of all the files that it is about, where reason and evidence show only some of them.
+    """
 
     dataset: DatasetId | None
     kind: GapKind
     reason: str
     evidence: str
+    listed: str = Field(default="", exclude_if=lambda listed: not listed)
 
 
 class Inventory(Frozen):

@@ -68,7 +68,15 @@ def _careless(state: TableState, others: Sequence[TableState], moved: set[str]) 
         return ()
     names = ", ".join(sorted(s.table or s.location for s in others))
     reason = f"files of this table belong to other tables as well ({names}), and erasing from one breaks the other"
-    return (gap(state.dataset, GapKind.SHARED_FILES, reason, state.sharing[0].files[0]),)
+    return (
+        gap(
+            state.dataset,
+            GapKind.SHARED_FILES,
+            reason,
+            state.sharing[0].files[0],
+            [f for one in state.sharing for f in one.files],
+        ),
+    )
 
 
 def _unowned(state: TableState, by_location: Mapping[Path, Found]) -> tuple[InventoryGap, ...]:
@@ -80,4 +88,4 @@ def _unowned(state: TableState, by_location: Mapping[Path, Found]) -> tuple[Inve
         f"{counted(len(lost), 'file of the table lies', 'files of the table lie')} outside its"
         " folder and belong to no table or folder of this estate"
     )
-    return (gap(state.dataset, GapKind.EXTERNAL_FILES, reason, lost[0]),)
+    return (gap(state.dataset, GapKind.EXTERNAL_FILES, reason, lost[0], lost),)

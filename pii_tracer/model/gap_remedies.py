@@ -165,7 +165,8 @@ REMEDIES: Mapping[str, str] = {
     GapKind.DECLARED_KEY: "Correct the table's `key` under the subject's `tables`, or remove the table there.",
     GapKind.FORMER_VALUE: "Check whose rows contain the value. If you waive the gap, these rows stay (former values).",
     GapKind.FORMER_UNREAD: "Make these versions readable. If no identifier was ever changed, waive the gap.",
-    GapKind.KEY_ONLY: "Check that the earlier run verified each place that it names. Only then waive the gap.",
+    GapKind.KEY_ONLY: "Check that the earlier run verified each place that it names. Only then waive the gap."
+    " For an open request, put the sealed manifest of that run back, and plan again.",
     GapKind.OTHERS_ROWS: (
         "Ask the owner to clear the value, name a key that identifies the person's rows, or declare in `not_keys` "
         "that the number belongs to another system."

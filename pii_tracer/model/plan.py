@@ -237,6 +237,7 @@ class Gap(Frozen):
 
     seen: digest of what the gap shows, and of whom where it is about persons; a waiver names it. files: beginnings of
     the SHA-256 of the files that hold the persons in a place that lineage does not explain; a waiver covers no others.
+    unread: the same of files that could not be read, or only in part.
     """
 
     id: str
@@ -247,6 +248,7 @@ class Gap(Frozen):
     waiver: Waiver | None = None
     seen: str = ""
     files: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def task(self) -> OwnerTask | None:

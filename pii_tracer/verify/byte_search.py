@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
-from pii_tracer.model.waivers import file_mark
 from pii_tracer.scan.folder_scan import scan_bytes, scan_tree
 from pii_tracer.scan.hits import FileScan, Hit, column_of, key_set_in, person_in
 from pii_tracer.scan.known_columns import key_columns, with_columns_made
@@ -29,6 +28,7 @@ from pii_tracer.verify.verdicts import (
     SameDigits,
     ScannedFile,
 )
+from pii_tracer.verify.waived_files import NOTHING_WAIVED, WaivedFiles
 
 
 class ObjectVersionBytes(Protocol):
@@ -175,14 +175,14 @@ def _with_beside(result: FileScan, version: ObjectVersionBytes, patterns: Patter
 
 
 def look_past(
-    name: str, root: str, scanned: Iterable[FileScan], *, alone: bool = False, stay: Container[str] = ()
+    name: str, root: str, scanned: Iterable[FileScan], *, alone: bool = False, waived: WaivedFiles = NOTHING_WAIVED
 ) -> ByteVerdict:
     """The verdict on what is no copy: only values that cannot be mistaken count, since no lineage leads here. What
     could not be read is unverified here as everywhere.
 
     alone: there is no plan that knows lineage. Short numbers count, too, since whoever asks looks at their columns, and
-    the files that were searched are named. stay: marks of files that a named person leaves as they were at planning
-    (`pii_tracer.model.waivers.file_mark`); in other bytes a value counts.
+    the files that were searched are named. waived: files that a named person leaves as they were at planning, or that
+    could not be read then either; other bytes count.
     """
     scans = tuple(scanned)
     residue = tuple(
@@ -194,17 +194,30 @@ def look_past(
             person=person_in(hit.key_set),
         )
         for scan in scans
-        if file_mark(scan.sha256) not in stay
+        if not waived.may_hold(scan.sha256)
         for hit in (scan.hits if alone else scan.strong)
     )
-    unread = tuple(f"{scan.path}: {reason}" for scan in scans for reason in scan.unread)
+    unread = tuple(
+        f"{scan.path}: {why}" for scan in scans if not waived.may_be_unread(scan.sha256) for why in scan.unread
+    )
+    as_waived = tuple(
+        f"{scan.path}: {why}" for scan in scans if waived.may_be_unread(scan.sha256) for why in scan.unread
+    )
     files = tuple(
         ScannedFile(path=scan.path, size=scan.size, sha256=scan.sha256, decoded_as=scan.decoded_as)
         for scan in (scans if alone else ())
         if scan.sha256
     )
     other = no_keys(name, scans)
-    return ByteVerdict(copy_id=name, root=root, files=files, residue=residue, unverified=unread, no_keys=other)
+    return ByteVerdict(
+        copy_id=name,
+        root=root,
+        files=files,
+        residue=residue,
+        unverified=unread,
+        no_keys=other,
+        unread_as_waived=as_waived,
+    )
 
 
 def no_keys(copy_id: str, scans: Iterable[FileScan]) -> tuple[NoKeys, ...]:

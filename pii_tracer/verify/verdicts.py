@@ -88,7 +88,7 @@ class ByteVerdict(Frozen):
     compared: columns whose cells were compared as a whole, as the plan's steps compare them: a longer word in them
     is somebody else's key. no_keys: what the owner's word makes nobody's key. not_asked: what the store refuses to
     tell, as it did at planning, and a named person waived: it does not keep the copy from being clean, and proofs
-    name it.
+    name it. unread_as_waived: files that cannot be read, in the very bytes that a named person waived as unread.
     """
 
     copy_id: str
@@ -101,6 +101,7 @@ class ByteVerdict(Frozen):
     compared: tuple[str, ...] = ()
     no_keys: tuple[NoKeys, ...] = ()
     not_asked: tuple[str, ...] = ()
+    unread_as_waived: tuple[str, ...] = ()
 
     @property
     def since(self) -> bool:
@@ -295,8 +296,9 @@ class RunVerdict(Frozen):
 
     @property
     def not_asked(self) -> tuple[str, ...]:
-        """What stores refuse to tell and a named person waived, of all copies."""
-        return tuple(told for copy in self.copies if copy.bytes for told in copy.bytes.not_asked)
+        """What stores refuse to tell and what cannot be read, where a named person waived that, of all copies."""
+        seen = [copy.bytes for copy in self.copies if copy.bytes]
+        return tuple(told for one in seen for told in (*one.not_asked, *one.unread_as_waived))
 
     @property
     def erased(self) -> tuple[str, ...]:

@@ -32,16 +32,28 @@ class Place:
 
 
 @dataclass(frozen=True)
+class FileMarks:
+    """Marks of the files of a place (`pii_tracer.model.waivers.file_mark`): holding a value of the persons that cannot
+    be mistaken, and not read, or only in part.
+    """
+
+    holding: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
+
+
+NO_MARKS = FileMarks()
+
+
+@dataclass(frozen=True)
 class Seen:
     """One file of a location that holds a value of the persons, wherever in it.
 
     file: as the scan names it, relative to the location, any value in it masked. places: kinds of place
-    (`Hit.where`) in which one stands. sha256: hex, of its bytes.
+    (`Hit.where`) in which one stands.
     """
 
     file: str
     places: frozenset[str]
-    sha256: str = ""
 
     @property
     def in_rows(self) -> bool:
@@ -184,6 +196,7 @@ class Evidence:
     strange_keys: frozenset[str] = frozenset()
     seen: frozenset[Seen] = frozenset()
     compared: bool = False
+    marks: FileMarks = NO_MARKS
 
     @property
     def found(self) -> bool:
@@ -281,6 +294,7 @@ class RemoteEvidence:
     unread: tuple[str, ...] = ()
     unread_versions: int = 0
     beyond: int = 0
+    marks: FileMarks = NO_MARKS
 
     @property
     def found(self) -> bool:
@@ -330,6 +344,7 @@ class HdfsEvidence:
     state: TableState | None = None
     evidence: Evidence | None = None
     stuck: str | None = None
+    marks: FileMarks = NO_MARKS
 
 
 @dataclass(frozen=True)
@@ -374,3 +389,4 @@ class StoredEvidence:
     state: TableState | None = None
     evidence: Evidence | None = None
     stuck: str | None = None
+    marks: FileMarks = NO_MARKS

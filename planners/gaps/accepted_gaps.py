@@ -8,10 +8,10 @@ from datetime import datetime
 
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.model.plan import Gap
-from pii_tracer.model.waivers import Waiver, file_mark
-from planners.copies.scan_evidence import Evidence
+from pii_tracer.model.waivers import Waiver
+from planners.copies.scan_evidence import NO_MARKS, Evidence, FileMarks, HdfsEvidence, RemoteEvidence, StoredEvidence
 from planners.locate.subject_survey import World
 
 OF_PLACES = frozenset(
@@ -56,17 +56,25 @@ OF_PLACES = frozenset(
         GapKind.S3_MANIFEST,
         GapKind.MFA_DELETE,
         GapKind.S3_NEIGHBOURS,
+        GapKind.BESIDE_UNREAD,
+        GapKind.ARCHIVE_UNMATCHED,
+        GapKind.VAULT_INVENTORY,
+        GapKind.VAULT_MANIFEST,
         GapKind.S3_OVERLAP,
         GapKind.HDFS_UNREAD,
         GapKind.OBJECT_PLACE_UNREAD,
         GapKind.KAFKA_CLUSTER,
         GapKind.MISSING_TOPIC,
+        GapKind.KAFKA_TOPIC,
         GapKind.FOLLOWER_REPLICAS,
         GapKind.LAKEFS_REPOSITORY,
         GapKind.LAKEFS_STORAGE,
+        GapKind.LAKEFS_PROTECTED,
+        GapKind.BACKUP_UNMATCHED,
         GapKind.LINEAGE,
         GapKind.NOT_FOUND,
         GapKind.HOLD_UNMATCHED,
+        GapKind.HOLD_EXPIRES,
         GapKind.HOLD_REFILLS,
         GapKind.WRITER_RUNNING,
         GapKind.UNGUARDED_COMMITS,
@@ -76,8 +84,12 @@ OF_PLACES = frozenset(
 kind it holds for the persons of the plan that it was given for."""
 
 
-_STAY = frozenset({GapKind.UNEXPECTED_COPY, GapKind.STREAMING_STATE})
+_IN_STORES = frozenset({*HDFS_PLACES, GapKind.OBJECT_PLACE, GapKind.OBJECT_HELD, GapKind.REMOTE_TABLE})
+"""Kinds about a place in a store that no step erases."""
+_STAY = frozenset({GapKind.UNEXPECTED_COPY, GapKind.STREAMING_STATE, *_IN_STORES})
 """Kinds about a place that is no copy and holds the persons: a waiver says that these files may stay."""
+_READ = frozenset({GapKind.UNREADABLE, GapKind.UNKNOWN_FILE, GapKind.NOT_SCANNED, *_STAY})
+"""Kinds about files that could not be read, or that hold the persons: a waiver is for their bytes."""
 
 
 def accepted(gap: Gap, world: World, persons: Collection[str], waivers: Mapping[str, Waiver], as_of: datetime) -> Gap:
@@ -88,7 +100,9 @@ def accepted(gap: Gap, world: World, persons: Collection[str], waivers: Mapping[
     Raises:
         PlanError: a waiver of what is left out.
     """
-    shown = gap.model_copy(update={"files": _files(gap, world)})
+    marks = _marks(gap, world)
+    holding = marks.holding if gap.kind in _STAY else ()
+    shown = gap.model_copy(update={"files": tuple(sorted(holding)), "unread": tuple(sorted(marks.unread))})
     shown = shown.model_copy(update={"seen": _digest(shown, world, persons)})
     waiver = waivers.get(gap.id)
     if waiver and gap.kind == GapKind.LEFT_OUT:
@@ -102,19 +116,34 @@ def accepted(gap: Gap, world: World, persons: Collection[str], waivers: Mapping[
 
 
 def _digest(gap: Gap, world: World, persons: Collection[str]) -> str:
-    """Begins with a letter, so that YAML never takes it for a number."""
-    seen = _evidence(gap, world)
+    """Begins with a letter, so that YAML never takes it for a number. `gap.seen`: what a planner says that its gap
+    shows, where that is not its reason: whole lists, and no totals of what holds nobody."""
+    seen, stored = _evidence(gap, world), _stored(gap, world) if gap.kind in _IN_STORES else None
+    unread = stored.unread if stored else seen.unread if seen else ()
     facts = {
         "kind": str(gap.kind),
         "dataset": str(gap.dataset),
-        "reason": gap.reason,
+        "reason": gap.seen or gap.reason,
         "evidence": gap.evidence,
         "files": gap.files,
-        "unread": sorted(seen.unread) if seen else (),
+        "unread": [*sorted(unread), *gap.unread],
     }
-    if gap.kind not in OF_PLACES:
+    if gap.kind in _IN_STORES:
+        if stored and _holds(stored):
+            facts |= {"persons": sorted(set(persons))}
+    elif gap.kind not in OF_PLACES:
         facts |= {"persons": sorted(set(persons)), "places": _places(seen) if seen else ()}
     return "g" + hashlib.sha256(canonical(facts)).hexdigest()[:11]
+
+
+def _holds(seen: HdfsEvidence | StoredEvidence | RemoteEvidence) -> bool:
+    """Whether anything of the persons was seen, or only rows could show it."""
+    if seen.holders or seen.in_digits:
+        return True
+    if isinstance(seen, RemoteEvidence):
+        return bool(seen.named or seen.digits)
+    old = seen.old_in_digits or seen.beside if isinstance(seen, StoredEvidence) else 0
+    return bool(seen.telling or seen.unseen or old)
 
 
 def _places(seen: Evidence) -> list[str]:
@@ -124,9 +153,20 @@ def _places(seen: Evidence) -> list[str]:
     return sorted({*rows, *kinds, *map(repr, seen.contradicted), *seen.strong})
 
 
-def _files(gap: Gap, world: World) -> tuple[str, ...]:
-    seen = _evidence(gap, world) if gap.kind in _STAY else None
-    return tuple(sorted({file_mark(one.sha256) for one in seen.seen})) if seen else ()
+def _marks(gap: Gap, world: World) -> FileMarks:
+    """Of the place that a gap shows. A gap of another kind about the same place waives none of its files."""
+    if gap.kind in _IN_STORES:
+        seen = _stored(gap, world)
+        return seen.marks if seen else NO_MARKS
+    here = _evidence(gap, world) if gap.kind in _READ else None
+    return here.marks if here else NO_MARKS
+
+
+def _stored(gap: Gap, world: World) -> HdfsEvidence | StoredEvidence | RemoteEvidence | None:
+    """What the search of a place in a store showed."""
+    if gap.dataset is None:
+        return None
+    return world.in_stores.get(gap.dataset)
 
 
 def _evidence(gap: Gap, world: World) -> Evidence | None:

@@ -282,5 +282,6 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
         evidence = world.masked.get(g.evidence, g.evidence)
         name = g.dataset.name if g.dataset else evidence
         gap_id = f"gap-{slug(kind)}-{slug(name)}"
-        gaps.append(Gap(id=gap_id, dataset=g.dataset, kind=kind, reason=reason, evidence=evidence))
+        told = f"{reason}; {g.listed}" if g.listed else ""
+        gaps.append(Gap(id=gap_id, dataset=g.dataset, kind=kind, reason=reason, evidence=evidence, seen=told))
     return gaps

@@ -19,14 +19,20 @@ def remote_gap(gap: InventoryGap, place: RemotePlace, seen: RemoteEvidence | Non
     with them.
     """
     if seen is None:
-        state, reason, evidence = "unseen", gap.reason, gap.evidence
+        state, reason, evidence, told = "unseen", gap.reason, gap.evidence, list[str]()
     else:
         state = "person" if seen.found else "unread" if _open(place, seen) else "digits" if seen.in_digits else "clean"
+        told = [*seen.places, str(seen.named), *_rest(place, seen)]
         reason = "; ".join([gap.reason, _holding(seen), *_rest(place, seen)])
         evidence = "; ".join(filter(None, (gap.evidence, _few(seen.unread, "; "))))
     name = slug(f"{place.location.bucket}-{place.location.key}")
     return Gap(
-        id=f"gap-{gap.kind}-{state}-{name}", dataset=gap.dataset, kind=gap.kind, reason=reason, evidence=evidence
+        id=f"gap-{gap.kind}-{state}-{name}",
+        dataset=gap.dataset,
+        kind=gap.kind,
+        reason=reason,
+        evidence=evidence,
+        seen="; ".join([gap.reason, *told]),
     )
 
 

@@ -143,6 +143,21 @@ class World:
         return self._places.get(state.location)
 
     @cached_property
+    def in_stores(self) -> dict[DatasetId, HdfsEvidence | StoredEvidence | RemoteEvidence]:
+        """What searches of places in HDFS, object stores and S3 showed, by the place's dataset."""
+        found: dict[DatasetId, HdfsEvidence | StoredEvidence | RemoteEvidence] = {}
+        for remote in self.inventory.remote:
+            if seen := self.remote.get(str(remote.location)):
+                found[remote.dataset] = seen
+        for folder in self.inventory.hdfs:
+            if read := self.hdfs.get(str(folder.location)):
+                found[folder.location.dataset] = read
+        for place in self.inventory.object_places:
+            if stored := self.stored.get(str(place.location)):
+                found[place.location.dataset] = stored
+        return found
+
+    @cached_property
     def _places(self) -> dict[str, RemotePlace]:
         return {str(place.location): place for place in self.inventory.remote}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pii_tracer.app.changes_since_plan import declared_since, lone_files, may_stay, object_places, unseen
+from pii_tracer.app.changes_since_plan import declared_since, lone_files, object_places, unseen
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.datasets import DatasetId
@@ -15,6 +15,7 @@ from pii_tracer.model.locations import s3_place
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.verdicts import NO_COPY, SINCE, ByteVerdict, no_copy_name
+from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
 
 if TYPE_CHECKING:
     from pii_tracer.app.verification import Verification
@@ -34,14 +35,17 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
     places = [(i.dataset, no_copy_name(i)) for i in plan.examined]
     known = {i.dataset for i in plan.examined} | {c.dataset for c in plan.copies}
     told = {gap.dataset for gap in plan.gaps if gap.dataset}
-    stay, inventory = may_stay(plan), discover(looks.estate, looks.base)
+    waived, inventory = waived_files(plan), discover(looks.estate, looks.base)
     known |= {gap.dataset for gap in plan.gaps if gap.dataset and gap.kind == GapKind.LEFT_OUT}
     for state in inventory.tables:
         if state.dataset not in known:
             known_then = f"{NO_COPY}{state.dataset.name}" if state.dataset in told else None
             since = f"{SINCE}{looks.patterns.mask(state.table or state.dataset.name)}"  # nobody refused such a name yet
             places.append((state.dataset, known_then or since))
-    known |= told - {gap.dataset for gap in plan.gaps if gap.task}
+    new = [place for place in inventory.remote if place.dataset not in known]
+    # what cannot be read now either is `unseen`, or as it was when it was waived
+    readable = {topic.dataset for topic in inventory.topics} | {state.dataset for state in inventory.lakefs}
+    known |= (told - readable) - {gap.dataset for gap in plan.gaps if gap.task}
     verdicts = []
     for dataset, name in places:
         place = paths.real_path(dataset)
@@ -50,13 +54,13 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
         patterns = looks.patterns_at(dataset)
         root = looks.patterns.mask(str(place))
         found = scan_tree(place, patterns, searchers=looks.searchers).files
-        verdicts.append(look_past(name, root, found, stay=stay.get(dataset, ())))
+        verdicts.append(look_past(name, root, found, waived=waived.get(dataset, NOTHING_WAIVED)))
     for shown, file in lone_files(inventory, looks.patterns):
         name = f"{NO_COPY}{shown}"
         if only is None or name in only:
             found = scan_tree(file, looks.patterns, searchers=looks.searchers).files if file.exists() else ()
-            verdicts.append(look_past(name, looks.patterns.mask(str(file.parent)), found, stay=stay.get(shown, ())))
-    new = [place for place in inventory.remote if place.dataset not in known]
+            stays = waived.get(shown, NOTHING_WAIVED)
+            verdicts.append(look_past(name, looks.patterns.mask(str(file.parent)), found, waived=stays))
     asked = [*(item.dataset for item in plan.examined), *declared_since(looks.estate, known)]
     found_beyond = [
         *(topic for dataset in asked if (topic := _topic_of(looks, dataset))),

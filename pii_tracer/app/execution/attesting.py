@@ -172,12 +172,13 @@ def _unread(elsewhere: Sequence[ByteVerdict], plan: ErasurePlan) -> list[Reserve
     unread = [g for g in plan.gaps if g.waiver and g.kind in UNREAD_PLACE]
     waivers = {g.dataset: g.waiver for g in unread if g.dataset}
     by_name = {f"{NO_COPY}{g.dataset.name if g.dataset else g.evidence}": g.waiver for g in unread}
+    by_name |= {f"{NO_COPY}{g.evidence.partition('; ')[0]}": g.waiver for g in plan.gaps if g.waiver}
     by_name |= {no_copy_name(i): waivers.get(i.dataset) for i in plan.examined}
     found = []
     for verdict in elsewhere:
         waiver = by_name.get(verdict.copy_id)
         who, until = (waiver.who, iso(waiver.until)) if waiver else (None, None)
-        for reason in verdict.unverified:
+        for reason in (*verdict.unverified, *verdict.unread_as_waived):
             kind = ReservedKind.UNVERIFIED
             found.append(Reserved(kind=kind, what=verdict.copy_id, why=reason, who=who, until=until))
     return found

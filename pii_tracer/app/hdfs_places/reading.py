@@ -27,6 +27,7 @@ from pii_tracer.verify.stores.beside_copies import beside_copies, other_files
 from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place
 from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
+from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
 
 _CHUNK = 16 * 1024 * 1024
 _OPEN = (
@@ -103,12 +104,14 @@ def look_at(
 
 
 def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
-    """Places that are no copies of a plan and of which no gap tells: examined ones, and those that have come since,
-    new snapshots and new trash among them.
+    """Places that are no copies of a plan: examined and waived ones, and those that have come since, new snapshots and
+    new trash among them.
     """
+    waived = waived_files(plan)
     for place, shown, name in beside_copies(plan, inventory.hdfs, patterns.mask):
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, place.location.dataset))
-        yield look_past(name, shown, _scans(estate, place.location, [place], mine))
+        stays = waived.get(place.location.dataset, NOTHING_WAIVED)
+        yield look_past(name, shown, _scans(estate, place.location, [place], mine), waived=stays)
 
 
 def _scans(

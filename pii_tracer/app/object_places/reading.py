@@ -28,6 +28,7 @@ from pii_tracer.verify.stores.beside_copies import beside_copies, other_files
 from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place
 from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
+from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
 
 _CHUNK = 16 * 1024 * 1024
 OFFLINE = "its bytes are archived: bring them back online, then plan again"
@@ -122,11 +123,14 @@ def look_at(
 
 
 def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
-    """Places that are no copies of a plan and of which no gap tells: examined ones, and those that came since."""
+    """Places that are no copies of a plan: examined and waived ones, and those that came since."""
+    waived = waived_files(plan)
     for place, shown, name in beside_copies(plan, inventory.object_places, patterns.mask):
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, place.location.dataset))
         files = _read(versioned_store(estate, place.location), place, mine)
-        found = look_past(name, shown, without_explained(place.location, [file.scan for file in files]))
+        stays = waived.get(place.location.dataset, NOTHING_WAIVED)
+        scans = without_explained(place.location, [file.scan for file in files])
+        found = look_past(name, shown, scans, waived=stays)
         kept = tuple(_soft_deleted(place, patterns))
         yield found.model_copy(update={"unverified": (*found.unverified, *kept)})
 

@@ -118,6 +118,7 @@ def hdfs_gap(gap: InventoryGap, seen: HdfsEvidence | None) -> Gap:
         kind=gap.kind,
         reason="; ".join([gap.reason, *told]),
         evidence="; ".join([gap.evidence, *unread[:_SHOWN], *more]),
+        seen="; ".join([gap.reason, *(seen.places if seen else ()), *told[1:], gap.listed]),
     )
 
 

@@ -150,6 +150,7 @@ def _gap(gap: InventoryGap, seen: StoredEvidence | None) -> Gap:
         kind=gap.kind,
         reason="; ".join([gap.reason, *told]),
         evidence="; ".join([gap.evidence, *unread[:_SHOWN], *more]),
+        seen="; ".join([gap.reason, *(seen.columns if seen else ()), *told[1:], gap.listed]),
     )
 
 

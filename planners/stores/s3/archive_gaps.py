@@ -40,7 +40,8 @@ def taken_along(items: Sequence[CopyDraft]) -> list[Gap]:
                 f"the prefix `{objects.prefix}` does not end with `/` and takes in its neighbours, too: {named}{more}."
                 " End it with `/` in the estate file and plan again. If they belong to the archive, waive this"
             )
-            found.append(gap_of(item, GapKind.S3_NEIGHBOURS, reason, objects.location))
+            told = gap_of(item, GapKind.S3_NEIGHBOURS, reason, objects.location)
+            found.append(told.model_copy(update={"seen": ", ".join(sorted(neighbours))}))
         around = [o.location for _, o in places if _within(objects, o)]
         if around:
             reason = (

@@ -131,6 +131,11 @@ def test_a_file_that_nobody_could_read_is_waived_for_everybody_and_looked_at_aga
     (base / "request.yaml").write_text(request("c", str(OTHER)))
     assert planned(base, *words)["complete"]
     code, found = verified(base, capsys)
+    assert (code, found["unverified"]) == (0, [])
+    assert [line for line in found["not_asked"] if "scan.tiff" in line]
+    note.write_bytes(b"II*\0" + bytes(range(255)))
+    code, found = verified(base, capsys)
+    assert code == ExitCode.PARTIAL
     assert [line for line in found["unverified"] if "scan.tiff" in line]
     note.write_text(f"call {OTHERS_MAIL}")
     code, found = verified(base, capsys)
@@ -158,6 +163,20 @@ def test_what_a_waiver_leaves_is_left_and_nothing_that_came_later(
     else:
         (base / "lake" / "note.txt").write_text(f"call {MAIL} and {KEY}")
     assert elsewhere() == {"q.parquet" if place == "folder" else "note.txt"}
+
+
+def test_another_file_that_the_sweep_would_remove_is_not_waived_with_the_first_ones(tmp_path: Path) -> None:
+    """The gap names three files and their number: the fourth was somebody else's, and the same number was waived."""
+    base = estate(tmp_path)
+    with (base / "pii-tracer.yaml").open("a") as told:
+        told.write("writers: [{job: nightly, stopped: true}]\n")
+    table = base / "lake" / "cust"
+    for name in "abcd":
+        (table / f"{name}.csv").write_text("x,y\n1,2\n")
+    words = waived(base)
+    assert planned(base, *words)["complete"]
+    (table / "d.csv").rename(table / "z.csv")
+    assert not planned(base, *words)["complete"]
 
 
 def test_an_unread_table_that_was_waived_is_looked_at_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,5 +70,5 @@ def _table(table: RemoteTable, snapshot: DeltaSnapshot[S3Path], places: Collecti
         reason = (
             f"{counted(len(outside), 'data file')} outside the table's folder, and not all in one other table of S3"
         )
-        gaps.append(gap(own.dataset, GapKind.EXTERNAL_FILES, reason, min(strange or map(str, read))))
+        gaps.append(gap(own.dataset, GapKind.EXTERNAL_FILES, reason, min(strange or map(str, read)), outside))
     return Found(state, tuple(gaps))

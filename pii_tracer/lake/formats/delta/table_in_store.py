@@ -54,5 +54,5 @@ def found_in_store(
     strange = strange_objects(str(place), there, snapshot)
     if strange:
         reason = f"the table's folder has {counted(len(strange), 'file')}{_STRANGE}{stay}"
-        gaps.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(strange[:_NAMED])))
+        gaps.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(strange[:_NAMED]), strange))
     return Found(state, tuple(gaps))

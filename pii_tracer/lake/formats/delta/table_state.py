@@ -137,7 +137,7 @@ def _gaps(
     stray = [f for f in snapshot.files if f.external and not (origin and _of_origin(f, origin, paths))]
     if stray:
         reason = f"{counted(len(stray), 'data file')} outside the table's folder, in no table of this estate"
-        found.append(gap(state.dataset, GapKind.EXTERNAL_FILES, reason, str(stray[0].path)))
+        found.append(gap(state.dataset, GapKind.EXTERNAL_FILES, reason, str(stray[0].path), [f.path for f in stray]))
     found += unknown_version(state, snapshot)
     missing = [f for f in snapshot.files if not f.path.exists()]
     if missing:
@@ -152,7 +152,7 @@ def _gaps(
             " sweep of the folder, like VACUUM, removes them: move what is somebody's out of it and plan again; waive"
             " this where nobody needs them"
         )
-        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED]))))
+        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED])), strange))
     return tuple(found)
 
 

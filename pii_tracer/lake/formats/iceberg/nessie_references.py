@@ -79,7 +79,7 @@ def _unseen(found: Found, committed: frozenset[str] | None) -> list[InventoryGap
         " visible history has: of a branch that was deleted, or"
     )
     reason += " of one that this account may not see, whose files would be removed"
-    return [gap(found.state.dataset, GapKind.UNSEEN_COMMITS, reason, str(unseen[0]))]
+    return [gap(found.state.dataset, GapKind.UNSEEN_COMMITS, reason, str(unseen[0]), unseen)]
 
 
 def deletes_metadata(table: StaticTable) -> bool:

@@ -325,7 +325,7 @@ def gaps_of(
             " The sweep of the folder removes what only they name. Have the catalog point at the right one, or name the"
             " other catalog, and plan again. If a commit failed, waive this"
         )
-        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.newer[-1]))
+        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.newer[-1], others.newer))
     if others.foreign:
         reason = (
             f"the folder has {counted(len(others.foreign), 'metadata file')} of"
@@ -334,13 +334,13 @@ def gaps_of(
             " folder removes what that table reads: move it, or name its catalog, and plan again. If that table"
             " was dropped, waive this"
         )
-        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.foreign[0]))
+        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.foreign[0], others.foreign))
     if strange:
         reason = (
             f"the table's folder has {counted(len(strange), 'file')} not named like the table's own, in no snapshot."
             f" Such files may be somebody's. {STAY_IN_S3 if is_s3(state.location) else _HERE}"
         )
-        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED]))))
+        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED])), strange))
     return tuple(found)
 
 

@@ -42,6 +42,7 @@ from pii_tracer.verify.byte_search import (
 from pii_tracer.verify.held_rows import IN_STREAMS
 from pii_tracer.verify.hold_allowances import rows_with_more
 from pii_tracer.verify.verdicts import ByteVerdict, ScannedFile
+from pii_tracer.verify.waived_files import NOTHING_WAIVED, WaivedFiles
 
 _REFUSALS = (ClientError, BotoCoreError)
 
@@ -148,11 +149,17 @@ def _without_held(
 
 
 def look_past_s3(
-    name: str, patterns: Patterns, folder: S3Folder, searchers: Searchers = THREADS, *, alone: bool = False
+    name: str,
+    patterns: Patterns,
+    folder: S3Folder,
+    searchers: Searchers = THREADS,
+    *,
+    alone: bool = False,
+    waived: WaivedFiles = NOTHING_WAIVED,
 ) -> ByteVerdict:
     """The verdict on a place in S3 that is no copy (see `look_past`), with what could not be listed of it."""
     seen = _seen(folder, patterns, searchers)
-    verdict = look_past(name, str(folder.place), seen.told(folder.place), alone=alone)
+    verdict = look_past(name, str(folder.place), seen.told(folder.place), alone=alone, waived=waived)
     files = tuple(seen.files) if alone else ()
     told = verdict.model_copy(update={"unverified": (*verdict.unverified, *seen.refused), "files": files})
     return with_uploads(told, seen.uploads)
