@@ -283,7 +283,7 @@ def test_what_is_no_public_key_is_refused(line: str) -> None:
 
 def test_exactly_one_key_is_named(tmp_path: Path) -> None:
     for pem, ssh in ((None, None), (tmp_path, tmp_path)):
-        with pytest.raises(UsageError, match="one key"):
+        with pytest.raises(UsageError, match="exactly one signing key"):
             signing_key(pem, ssh)
 
 

@@ -112,7 +112,7 @@ def test_a_log_file_that_was_put_there_is_not_believed(tmp_path: Path) -> None:
     forged.write_bytes(gzip.compress(json.dumps({"Records": [call("archive", "FORGED", START)]}).encode()))
     trail = read(tmp_path)
     assert {d.request_id for d in trail.deletions} == {"R0", "R2", "R3"}
-    assert any("vouches" in note for note in trail.notes)
+    assert any("without a digest" in note for note in trail.notes)
 
 
 def test_a_file_that_unzips_without_end_is_refused(tmp_path: Path) -> None:
