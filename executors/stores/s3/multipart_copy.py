@@ -28,8 +28,6 @@ from pii_tracer.model.errors import RunError
 
 _UNABLE = frozenset({"AccessDenied", "NotImplemented", "MethodNotAllowed"})
 """Of a store, or a role, that copies no parts: the object is then sent as a whole."""
-
-
 _AT_ONCE = 4
 """Parts of an object that are copied side by side."""
 
@@ -43,42 +41,61 @@ class _Checksum(Protocol):
 
     upload: Mapping[str, Any]
 
-    def sent(self, body: memoryview) -> dict[str, Any]:
-        """Of a part that is sent: what the store is to check it by."""
+    def of(self, body: memoryview) -> bytes:
+        """The checksum of a part's bytes."""
         ...
 
-    def entry(self, body: memoryview, copied: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """What the upload is completed with, beside the ETag; None where the store copied other bytes.
+    def sent(self, own: bytes) -> dict[str, Any]:
+        """What the store is to check a part by that is sent. own: the checksum of its bytes."""
+        ...
+
+    def same(self, own: bytes, copied: Mapping[str, Any]) -> bool:
+        """Whether the store copied the bytes with this checksum, by its answer.
 
         Raises:
             _NotCopiedError: the answer does not say what was copied.
         """
         ...
 
+    def entry(self, own: bytes) -> dict[str, Any]:
+        """What the upload is completed with, beside a part's ETag."""
+        ...
+
 
 class _SHA256:
     upload: Mapping[str, Any] = {"ChecksumAlgorithm": "SHA256"}
 
-    def sent(self, body: memoryview) -> dict[str, Any]:
-        return {"ChecksumAlgorithm": "SHA256", "ChecksumSHA256": _sha256(body)}
+    def of(self, body: memoryview) -> bytes:
+        return hashlib.sha256(body).digest()
 
-    def entry(self, body: memoryview, copied: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        own = _sha256(body)
-        if copied is not None and "ChecksumSHA256" not in copied:
+    def sent(self, own: bytes) -> dict[str, Any]:
+        return {"ChecksumAlgorithm": "SHA256", **self.entry(own)}
+
+    def same(self, own: bytes, copied: Mapping[str, Any]) -> bool:
+        if "ChecksumSHA256" not in copied:
             raise _NotCopiedError
-        return {"ChecksumSHA256": own} if copied is None or copied["ChecksumSHA256"] == own else None
+        return bool(copied["ChecksumSHA256"] == _base64(own))
+
+    def entry(self, own: bytes) -> dict[str, Any]:
+        return {"ChecksumSHA256": _base64(own)}
 
 
 class _MD5:
     upload: Mapping[str, Any] = {}
 
-    def sent(self, body: memoryview) -> dict[str, Any]:
-        return {"ContentMD5": base64.b64encode(_md5(body).digest()).decode()}
+    def of(self, body: memoryview) -> bytes:
+        return hashlib.md5(body, usedforsecurity=False).digest()
 
-    def entry(self, body: memoryview, copied: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    def sent(self, own: bytes) -> dict[str, Any]:
+        return {"ContentMD5": _base64(own)}
+
+    def same(self, own: bytes, copied: Mapping[str, Any]) -> bool:
         # another ETag may be that of an encrypted part: then nobody knows what it says
-        if copied is not None and copied["ETag"].strip('"') != _md5(body).hexdigest():
+        if copied["ETag"].strip('"') != own.hex():
             raise _NotCopiedError
+        return True
+
+    def entry(self, own: bytes) -> dict[str, Any]:
         return {}
 
 
@@ -102,10 +119,11 @@ def copy_like(
     Raises:
         RunError: somebody wrote the object meanwhile, it was refused, or S3 copied other bytes.
     """
+    where, beside = {"Bucket": bucket, "Key": key}, kept_beside(old, plan_id, tags)
     ways: tuple[_Checksum, ...] = (_SHA256(), _MD5())
     for way in ways:
         with suppress(_NotCopiedError):
-            answer = _uploaded(client, {"Bucket": bucket, "Key": key}, data, parts, old, plan_id, tags, begun, way)
+            answer = _uploaded(client, where, beside, data, parts, old, begun, way)
             return {
                 "version_id": answer.get("VersionId", NULL),
                 "sha256": hashlib.sha256(data).hexdigest(),
@@ -120,18 +138,17 @@ def copy_like(
 def _uploaded(
     client: S3Client,
     where: Mapping[str, str],
+    beside: Mapping[str, Any],
     data: bytes,
     parts: Sequence[UploadPart],
     old: Mapping[str, Any],
-    plan_id: str,
-    tags: Mapping[str, str],
     begun: Callable[[str], None],
     way: _Checksum,
 ) -> Mapping[str, Any]:
     """The answer to an upload that was completed."""
     bucket, key = where["Bucket"], where["Key"]
     try:
-        upload = client.create_multipart_upload(**where, **way.upload, **kept_beside(old, plan_id, tags))["UploadId"]
+        upload = client.create_multipart_upload(**where, **way.upload, **beside)["UploadId"]
     except (ClientError, BotoCoreError) as error:
         if error_code(error) in _UNABLE:
             raise _NotCopiedError from None
@@ -184,8 +201,9 @@ def _part(
 ) -> dict[str, Any]:
     body = data[part.new.start : part.new.stop]
     if part.old is None:
-        answer = client.upload_part(**which, PartNumber=number, Body=bytes(body), **way.sent(body))
-        return {"PartNumber": number, "ETag": answer["ETag"]} | (way.entry(body, None) or {})
+        own = way.of(body)
+        answer = client.upload_part(**which, PartNumber=number, Body=bytes(body), **way.sent(own))
+        return {"PartNumber": number, "ETag": answer["ETag"]} | way.entry(own)
     source = {"Bucket": which["Bucket"], "Key": which["Key"]}
     if old.get("VersionId", NULL) != NULL:
         source["VersionId"] = old["VersionId"]
@@ -201,19 +219,15 @@ def _part(
         if changed_meanwhile(error, which["Bucket"], which["Key"]) is not None:
             raise
         raise _NotCopiedError from None
-    entry = way.entry(body, found)
-    if entry is None:
+    own = way.of(body)
+    if not way.same(own, found):
         raise RunError(
             "S3 copied other bytes than those of the version that was read; the object was left as it is",
             where=f"s3://{which['Bucket']}/{which['Key']}",
             todo="`pii-tracer resume`; if it fails again, look at the object by hand",
         )
-    return {"PartNumber": number, "ETag": found["ETag"]} | entry
+    return {"PartNumber": number, "ETag": found["ETag"]} | way.entry(own)
 
 
-def _sha256(body: memoryview) -> str:
-    return base64.b64encode(hashlib.sha256(body).digest()).decode()
-
-
-def _md5(body: memoryview) -> Any:
-    return hashlib.md5(body, usedforsecurity=False)
+def _base64(digest: bytes) -> str:
+    return base64.b64encode(digest).decode()
