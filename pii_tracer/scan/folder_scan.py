@@ -6,7 +6,7 @@ import hashlib
 import mmap
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,21 +74,19 @@ def scan_tree(
         ScanError: the folder is missing or cannot be listed.
     """
     files = []
-    found = (f for f in walk_files(root) if not any(f[1].is_relative_to(folder) for folder in without))
-    for _, result in searchers.search(FileLook(root), found, patterns):
+    found, empty = _walked(root)
+    apart = [(name, path) for name, path in found if not any(path.is_relative_to(folder) for folder in without)]
+    for _, result in searchers.search(FileLook(root), apart, patterns):
         files.append(result)
-    files += _telling_folders(root, patterns, without)
+    empty = [(name, path) for name, path in empty if not any(path.is_relative_to(folder) for folder in without)]
+    files += _telling_folders(empty, patterns)
     return TreeScan(root=str(root), files=without_explained(root, files))
 
 
-def _telling_folders(root: Path, patterns: Patterns, without: Collection[Path]) -> Iterator[FileScan]:
+def _telling_folders(empty: Iterable[File], patterns: Patterns) -> Iterator[FileScan]:
     """Folders with nothing in them whose path holds a value, as an engine leaves those of partitions. Their paths end
     with `/`; of all others the files' own paths tell."""
-    for folder, folders, names in os.walk(root):
-        place = Path(folder)
-        if names or folders or place == root or any(place.is_relative_to(other) for other in without):
-            continue
-        name = place.relative_to(root).as_posix()
+    for name, _ in empty:
         collector = Collector(patterns)
         path_hits(name, collector)
         if hits := collector.hits():
@@ -101,14 +99,18 @@ def walk_files(root: Path) -> Iterator[File]:
     Raises:
         ScanError: the folder is missing or cannot be listed.
     """
+    yield from _walked(root)[0]
+
+
+def _walked(root: Path) -> tuple[list[File], list[File]]:
+    """What `walk_files` gives, and the folders below with nothing in them."""
     if root.is_file():
-        yield root.name, root
-        return
+        return [(root.name, root)], []
     if not root.is_dir():
         raise ScanError(
             "there is no folder to scan", where=str(root), todo="correct the location; the folder may have been moved"
         )
-    found = []
+    found, empty = list[File](), list[File]()
 
     def refuse(error: OSError) -> None:
         raise ScanError(
@@ -120,7 +122,9 @@ def walk_files(root: Path) -> Iterator[File]:
         for name in (*names, *linked):
             path = Path(folder) / name
             found.append((path.relative_to(root).as_posix(), path))
-    yield from sorted(found)
+        if not (names or folders or Path(folder) == root):
+            empty.append((Path(folder).relative_to(root).as_posix(), Path(folder)))
+    return sorted(found), empty
 
 
 def file_digest(path: Path) -> tuple[str, int]:
