@@ -63,7 +63,8 @@ def left_open(state: Path, key: EstateKey, persons: Collection[str], but: str = 
         if folder.path.name == but or not (folder.last_result() or {}).get("open_requests") or folder.closed_at():
             continue
         places = {who: where for who, where in places_of(folder).items() if who in persons}
-        places = {who: where for who, where in places.items() if who not in answered(state, folder)} if places else {}
+        done = answered(state, folder) if places else frozenset[str]()
+        places = {who: where for who, where in places.items() if who not in done}
         if places:
             found.append(LeftOpen(folder.path.name, places, _sealed(folder, key, places)))
     return found
@@ -107,8 +108,9 @@ def unanswered(state: Path, folder: RunFolder, key: Callable[[], EstateKey]) -> 
     open_ = places_of(folder) if (folder.last_result() or {}).get("open_requests") else {}
     if not open_:
         return frozenset()
-    mine = LeftOpen(folder.path.name, open_, _sealed(folder, key(), open_))
-    rings = [(ring, persons) for later, persons in _later(state, folder) if (ring := _ring_of(later, key()))]
+    estate_key = key()
+    mine = LeftOpen(folder.path.name, open_, _sealed(folder, estate_key, open_))
+    rings = [(ring, persons) for later, persons in _later(state, folder) if (ring := _ring_of(later, estate_key))]
     looked_for = (persons - mine.missing_in(ring.key_sets) for ring, persons in rings)
     return frozenset(open_) - frozenset[str]().union(*looked_for)
 

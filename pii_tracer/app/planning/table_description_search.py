@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -43,24 +44,30 @@ def telling_descriptions(
     return found
 
 
+Digit = tuple[str, str | None]
+"""A short number: its key set, and the column that it is in."""
+
+
 @dataclass(frozen=True)
 class Rewritten:
     """Data files of the estate that steps write again, by their whole paths, values masked.
 
-    whole: those with rows of the persons for certain. digits: a short number in a column of their rows, by key set.
+    whole: those with rows of the persons for certain. digits: by file, the short numbers in columns of its rows.
     """
 
     whole: Collection[str]
-    digits: Collection[tuple[str, str, str | None]]
+    digits: Mapping[str, Collection[Digit]]
 
     @classmethod
     def of(cls, evidence: Mapping[str, Evidence], patterns: Patterns) -> Rewritten:
         """What the scan saw in rows."""
         folders = [(patterns.mask(at), seen) for at, seen in evidence.items()]
-        return cls(
-            {f"{at}/{one.file}" for at, seen in folders for one in seen.seen if one.in_rows},
-            {(f"{at}/{one.file}", one.key_set, one.column) for at, seen in folders for one in seen.places if one.weak},
-        )
+        digits: dict[str, set[Digit]] = defaultdict(set)
+        for at, seen in folders:
+            for one in seen.places:
+                if one.weak:
+                    digits[f"{at}/{one.file}"].add((one.key_set, one.column))
+        return cls({f"{at}/{one.file}" for at, seen in folders for one in seen.seen if one.in_rows}, digits)
 
 
 def _telling(
@@ -73,9 +80,6 @@ def _telling(
         digits = frozenset[Digit]().union(*(one.digits for one in notes))
         texts.append(TellingText(NOTES, any(one.certain for one in notes), digits))
     return [text for text in texts if text.certain or text.digits]
-
-
-Digit = tuple[str, str | None]
 
 
 def _read(document: Any, place: str, patterns: Patterns) -> TellingText:
@@ -106,7 +110,7 @@ def _staying(notes: FileNotes, folder: AnyPlace, patterns: Patterns, rewritten: 
     if not staying:
         return TellingText(NOTES, certain=False)
     text = _read(notes.document, NOTES, patterns)
-    of_rows = {(name, column) for path, name, column in rewritten.digits if path in shown.values()}
+    of_rows = {digit for path in shown.values() for digit in rewritten.digits.get(path, ())}
     return TellingText(
         NOTES, text.certain or any(name_tells(path, patterns) for path in staying), text.digits - of_rows
     )
