@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from pii_tracer.app.planning.other_numbers import OtherNumbers
-from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.lakefs.client import LakefsClient
@@ -23,7 +22,7 @@ from pii_tracer.scan.folder_scan import name_tells, scan_bytes
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.known_columns import key_columns, row_columns
 from pii_tracer.scan.value_forms import Patterns, build_patterns
-from pii_tracer.verify.byte_search import look_past
+from pii_tracer.verify.byte_search import look_past, unread_uploads
 from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook, Shown, judge_repository
 from pii_tracer.verify.verdicts import ByteVerdict
 from planners.copies.scan_evidence import LakefsEvidence
@@ -134,11 +133,7 @@ def begun_uploads(estate: Estate, base: Path, state: LakefsState) -> list[str]:
         number = storage.uploads()
     except EstateError as error:
         return [f"{state.storage}: unfinished uploads: {error.what}"]
-    return (
-        [f"{state.storage}: {counted(number, 'unfinished multipart upload')}, whose bytes nobody can read"]
-        if number
-        else []
-    )
+    return [unread_uploads(state.storage, number)] if number else []
 
 
 def _with_begun(verdict: ByteVerdict, begun: list[str]) -> ByteVerdict:

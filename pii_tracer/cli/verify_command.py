@@ -10,7 +10,7 @@ import click
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.options import estate_option, format_option, state_option
-from pii_tracer.common.plurals import counted
+from pii_tracer.common.plurals import counted, first_of
 from pii_tracer.model.errors import UsageError
 
 
@@ -82,9 +82,8 @@ def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: st
             f" residue {len(found.verdict.residue)} · unverified {len(found.verdict.unverified)}"
         )
         if found.open_requests and len(found.plan.requests) > 1:
-            named, more = ", ".join(found.open_requests[:5]), len(found.open_requests) - 5
             asked = f"{len(found.open_requests):,} of {counted(len(found.plan.requests), 'request')}"
-            click.echo(f"something is left, or may be, of {asked}: {named}{f' and {more:,} more' if more > 0 else ''}")
+            click.echo(f"something is left, or may be, of {asked}: {first_of(found.open_requests, 5)}")
         if found.reading.left:
             click.echo(
                 f"not decoded by their shape: {counted(found.reading.left, 'column chunk')}"

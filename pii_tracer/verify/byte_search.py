@@ -236,8 +236,12 @@ def with_uploads(verdict: ByteVerdict, uploads: int) -> ByteVerdict:
     """The verdict on a place with unfinished multipart uploads: their bytes cannot be read, so it is not clean."""
     if not uploads:
         return verdict
-    told = f"{verdict.root}: {counted(uploads, 'unfinished multipart upload')}, whose bytes nobody can read"
-    return verdict.model_copy(update={"unverified": (*verdict.unverified, told)})
+    return verdict.model_copy(update={"unverified": (*verdict.unverified, unread_uploads(verdict.root, uploads))})
+
+
+def unread_uploads(place: str, number: int) -> str:
+    """Why a place with so many unfinished multipart uploads is not clean."""
+    return f"{place}: {counted(number, 'unfinished multipart upload')}, whose bytes nobody can read"
 
 
 def _numbered(copy: Copy, hit: Hit) -> str | None:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pii_tracer.common.plurals import counted
+from pii_tracer.common.plurals import counted, first_of
 from reports import wording
 from reports.escape import visible
 from reports.run.run_views import (
@@ -73,8 +73,7 @@ def run_headline(run: RunView) -> tuple[str, str]:
 
 def attested_but(asked: int, still: Sequence[str]) -> str:
     """`Attested: 999 of 1,000 requests; 1 stays open: R-7`. asked: requests of the plan."""
-    more = f" and {len(still) - _NAMED:,} more" if len(still) > _NAMED else ""
-    stay = f"{counted(len(still), 'stays', 'stay')} open: {', '.join(still[:_NAMED])}{more}"
+    stay = f"{counted(len(still), 'stays', 'stay')} open: {first_of(still, _NAMED)}"
     return f"Attested: {asked - len(still):,} of {counted(asked, 'request')}; {stay}"
 
 
