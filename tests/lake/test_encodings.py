@@ -62,7 +62,7 @@ def test_without_a_declaration_it_is_a_gap_that_names_the_option(tmp_path: Path,
     (gap,) = [g for g in found.gaps if g.kind == "unreadable"]
     assert gap.reason == (
         "a csv file is not UTF-8: declare its folder as a table of the format csv with its `encoding`"
-        " (windows-1252 or iso-8859-1), under a catalog of the type declared; see docs/estate-file.md"
+        " (windows-1252 or iso-8859-1), under a catalog of the type declared; write the declaration as docs/estate-file.md shows"
     )
 
 
