@@ -145,12 +145,14 @@ def test_every_form_in_every_place_of_every_container(
 @pytest.mark.parametrize("value", [NAME, QUOTED, PHONE, MAIL, "a.b.c.d@mail.example", KEY])
 def test_a_value_goes_on_in_the_next_line(value: str) -> None:
     patterns = _patterns(value)
+    others = ("long text", "csv", "json", "parquet", "parquet, plain")
     for at in range(1, len(value)):
         if value[at - 1].isdigit() and value[at].isdigit() and min(at, len(value) - at) < 3:
             continue  # may be two short numbers
-        for end in ("\n", "\r\n", "\n    ", "\n> ", "=\n", "\\\n"):
+        for n, end in enumerate(("\n", "\r\n", "\n    ", "\n> ", "=\n", "\\\n", "\n\t")):
             text = f"dear all, ask {value[:at]}{end}{value[at:]} for it"
-            for place in ("text", "long text", "csv", "json", "parquet", "parquet, plain", "avro"):
+            # every cut with every end in a text; each of both in every other place
+            for place in ("text", "avro" if at == n + 1 else others[(at + n) % len(others)]):
                 assert scan(*PLACES[place](text), patterns).strong, (place, text)
 
 
