@@ -85,6 +85,16 @@ class HdfsLocation(Frozen):
         return f"{self.name_node}{'' if ':' in self.authority else _HDFS_PORT}{self.path}"
 
     @property
+    def prefix(self) -> str:
+        """What the paths of everything in the folder begin with."""
+        return f"{self.path.rstrip('/')}/"
+
+    @property
+    def root(self) -> HdfsLocation:
+        """The folder in which everything at its NameNode lies."""
+        return HdfsLocation(authority=self.authority, path="/")
+
+    @property
     def dataset(self) -> DatasetId:
         """Its name in lineage (https://openlineage.io/docs/spec/naming)."""
         return DatasetId(namespace=self.name_node, name=self.path)
@@ -96,7 +106,7 @@ class HdfsLocation(Frozen):
 
     def holds(self, other: HdfsLocation) -> bool:
         """Whether another place is this one or lies in it."""
-        return self.authority == other.authority and f"{other.path}/".startswith(f"{self.path.rstrip('/')}/")
+        return self.authority == other.authority and f"{other.path}/".startswith(self.prefix)
 
 
 class ObjectLocation(Frozen):
@@ -180,6 +190,11 @@ def is_object_place(text: str) -> bool:
 def in_place(text: str) -> bool:
     """Whether it is a location in HDFS or in a store of `object_stores`."""
     return is_hdfs(text) or is_object_place(text)
+
+
+def location_in_place(text: str) -> HdfsLocation | ObjectLocation:
+    """A text that is `in_place`. Raises as `hdfs_location` and `object_location`."""
+    return hdfs_location(text) if is_hdfs(text) else object_location(text)
 
 
 def object_location(text: str) -> ObjectLocation:

@@ -303,6 +303,33 @@ class RemoteEvidence:
 
 
 @dataclass(frozen=True)
+class PlaceEvidence:
+    """What reading all of a place in HDFS, or in an object store, showed. Counted are files, or versions of objects.
+
+    holders: those with an unmistakable value of the persons; places: columns, or kinds of place, in which it stands.
+    in_digits: those with nothing but digits of a short number. unread: what could not be searched, with the reason.
+    strong: key sets of such values. telling: those whose names hold one. bytes: of those with a value. unseen: a
+    table's rows can be the persons' by a key of several columns, which no bytes show.
+
+    state, evidence: of a table, or of a bare folder whose files steps can write again; stuck: why they cannot.
+    """
+
+    files: int
+    holders: int = 0
+    places: tuple[str, ...] = ()
+    in_digits: int = 0
+    unread: tuple[str, ...] = ()
+    strong: frozenset[str] = frozenset()
+    telling: int = 0
+    bytes: int = 0
+    unseen: bool = False
+    state: TableState | None = None
+    evidence: Evidence | None = None
+    stuck: str | None = None
+    marks: FileMarks = NO_MARKS
+
+
+@dataclass(frozen=True)
 class HdfsRead:
     """A file in HDFS as it was read. checksum: HDFS's own. holds: a value of the persons was seen in it."""
 
@@ -315,36 +342,17 @@ class HdfsRead:
 
 
 @dataclass(frozen=True)
-class HdfsEvidence:
-    """What reading every file of a place in HDFS showed.
+class HdfsEvidence(PlaceEvidence):
+    """short: whether a short number was looked for at all. beyond: files that metadata names outside of every place.
 
-    holders: files with an unmistakable value of the persons; places: columns, or kinds of place, in which it stands.
-    in_digits: files with nothing but digits of a short number; short: whether one was looked for at all. unread: what
-    could not be searched, with the reason; beyond: files that metadata names outside of every place. strong: key sets
-    of such values. telling: files whose paths hold one. named: paths that metadata in here names. touched: files with
-    any value, and all data files of a folder, each as it was read. bytes: of those with a value. unseen: a table's rows
-    can be the persons' by a key of several columns, which no bytes show.
-
-    state, evidence: of a table, or of a bare folder whose files steps can write again; stuck: why they cannot.
+    named: paths that metadata in here names. touched: files with any value, and all data files of a folder, each as it
+    was read.
     """
 
-    files: int
-    holders: int = 0
-    places: tuple[str, ...] = ()
-    in_digits: int = 0
     short: bool = False
-    unread: tuple[str, ...] = ()
     beyond: int = 0
-    strong: frozenset[str] = frozenset()
-    telling: int = 0
     named: frozenset[str] = frozenset()
     touched: tuple[HdfsRead, ...] = ()
-    bytes: int = 0
-    unseen: bool = False
-    state: TableState | None = None
-    evidence: Evidence | None = None
-    stuck: str | None = None
-    marks: FileMarks = NO_MARKS
 
 
 @dataclass(frozen=True)
@@ -361,32 +369,13 @@ class StoredRead:
 
 
 @dataclass(frozen=True)
-class StoredEvidence:
-    """What reading every version in a place of an object store showed.
+class StoredEvidence(PlaceEvidence):
+    """in_digits: live versions alone; old_in_digits: noncurrent ones. beside: versions whose metadata holds a value.
 
-    holders: versions with an unmistakable value of the persons; columns: columns, or kinds of place, that have it.
-    in_digits: live versions with nothing but digits of a short number; old_in_digits: noncurrent ones. unread: what
-    could not be searched, with the reason. strong: key sets of such values. telling: versions whose keys hold one;
-    beside: versions whose metadata does. read: every version that was read. held: what keeps the store from changing
-    a version with a value, in words. bytes: of those with a value. unseen: as of a place in HDFS.
-
-    state, evidence: of a bare folder whose objects steps can write again; stuck: why they cannot.
+    read: every version that was read. held: what keeps the store from changing a version with a value, in words.
     """
 
-    files: int
-    holders: int = 0
-    columns: tuple[str, ...] = ()
-    in_digits: int = 0
     old_in_digits: int = 0
-    unread: tuple[str, ...] = ()
-    strong: frozenset[str] = frozenset()
-    telling: int = 0
     beside: int = 0
     read: tuple[StoredRead, ...] = ()
     held: tuple[str, ...] = ()
-    bytes: int = 0
-    unseen: bool = False
-    state: TableState | None = None
-    evidence: Evidence | None = None
-    stuck: str | None = None
-    marks: FileMarks = NO_MARKS

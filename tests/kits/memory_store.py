@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import ObjectVersion, Upload
-from pii_tracer.lake.stores.base import Absent, Capability, Changed, Content, StoreError
+from pii_tracer.lake.stores.base import Absent, Changed, Content, StoreError
 
 _WHEN = "2026-11-21T10:00:00Z"
 
@@ -45,9 +45,6 @@ class MemoryStore:
     @property
     def name(self) -> str:
         return "memory://store"
-
-    def can(self, capability: Capability) -> bool:
-        return capability not in (Capability.LIFECYCLE, Capability.REPLICATION)
 
     def read(self, key: str, at_most: int) -> Content:
         self._asked("read", key)

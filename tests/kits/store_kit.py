@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pii_tracer.lake.stores.base import Absent, Capability, Changed, ObjectStore, StoreError
+from pii_tracer.lake.stores.base import Absent, Changed, ObjectStore, StoreError
 
 PLAIN = "application/octet-stream"
 ODD = ("a b/c+d", "ü/ß€𝄞", "%41/..%2F", "a/.hidden", "tab\there", "line\nend", "q?x=1#y", "'\"<&>\\", "a*[b]")
@@ -19,12 +19,13 @@ class StoreKit:
 
     many: more objects than one answer of the store's holds, where that can be had. not_taken: odd keys that the tests'
     server has no room for. older_takes_its_place: where the current version is deleted, the one before is current again.
-    keeps_versions: its server does, where stores of its kind can.
+    keeps_versions: what is written over or deleted stays. has_markers: an object that is deleted is hidden behind one.
+    has_uploads: it lists uploads that were begun and not ended. has_holds: a version under one is not deleted.
     """
 
     many = 30
     older_takes_its_place = True
-    keeps_versions = True
+    keeps_versions = has_markers = has_uploads = has_holds = True
     not_taken: tuple[str, ...] = ()
 
     @pytest.fixture
@@ -104,7 +105,7 @@ class StoreKit:
         listed = list(store.versions("k"))
         assert [(v.size, v.delete_marker) for v in listed if v.latest] == [(7, False)]
         old = [v for v in listed if not v.latest]
-        assert [v.size for v in old] == ([5] if self.keeps_versions and store.can(Capability.VERSIONS) else [])
+        assert [v.size for v in old] == ([5] if self.keeps_versions else [])
         assert len({v.version_id for v in listed}) == len(listed)
         assert all(v.modified.endswith("Z") for v in listed)
 
@@ -115,15 +116,14 @@ class StoreKit:
         newest = next(v for v in store.versions("k") if v.latest and v.key == "k")
         store.delete_version("k", newest.version_id)
         left = {(v.key, v.size) for v in store.versions("")}
-        versions = self.keeps_versions and store.can(Capability.VERSIONS)
-        assert left == {("k2", 5)} | ({("k", 5)} if versions else set())
-        if versions and self.older_takes_its_place:
+        assert left == {("k2", 5)} | ({("k", 5)} if self.keeps_versions else set())
+        if self.keeps_versions and self.older_takes_its_place:
             assert store.read("k", 100).data == b"first", "the one before is the current one again"
         store.delete_version("k", newest.version_id)
         assert {(v.key, v.size) for v in store.versions("")} == left, "twice does nothing"
 
     def test_a_marker_hides_and_is_listed(self, store: ObjectStore) -> None:
-        if not store.can(Capability.DELETE_MARKERS):
+        if not self.has_markers:
             pytest.skip("no markers")
         put(store, "k", b"first")
         self.delete(store, "k")
@@ -138,7 +138,7 @@ class StoreKit:
         assert store.read("k", 100).data == b"again", "behind a marker nothing stands"
 
     def test_unfinished_uploads_are_told_apart(self, store: ObjectStore) -> None:
-        if not store.can(Capability.UNFINISHED_UPLOADS):
+        if not self.has_uploads:
             assert list(store.uploads("")) == []
             return
         for key in ("a/1", "a/2", "b/1"):
@@ -149,7 +149,7 @@ class StoreKit:
         assert all(upload.upload_id and upload.touched for upload in store.uploads(""))
 
     def test_what_is_held_is_not_deleted(self, store: ObjectStore) -> None:
-        if not store.can(Capability.HOLDS):
+        if not self.has_holds:
             pytest.skip("no holds")
         put(store, "k", b"first")
         version = next(iter(store.versions("k"))).version_id
@@ -204,7 +204,7 @@ class StoreKit:
         assert str(caught.value.where).startswith(refusing.name)
 
     def test_refused_uploads_are_an_error(self, refusing: ObjectStore) -> None:
-        if not refusing.can(Capability.UNFINISHED_UPLOADS):
+        if not self.has_uploads:
             pytest.skip("it cannot have any")
         with pytest.raises(StoreError):
             list(refusing.uploads(""))
@@ -212,6 +212,8 @@ class StoreKit:
 
 class FolderKit(StoreKit):
     """For stores that are folders, whose keys are paths of files in them."""
+
+    keeps_versions = has_markers = has_uploads = has_holds = False
 
     @pytest.mark.parametrize("key", ["", "../up", "a/../b", "/etc/passwd", "a//b", "a/", ".", "a\0b"])
     def test_a_key_never_leads_out_of_the_folder(self, store: ObjectStore, key: str) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import mmap
-import tempfile
 from collections.abc import Iterable, Iterator
 
+from pii_tracer.common.unnamed_file import in_unnamed_file
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.discovery import places_now
-from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath, pieces
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
@@ -24,12 +23,11 @@ from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.stores.beside_copies import beside_copies, other_files
-from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place
+from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place, unread_file
 from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
 from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
 
-_CHUNK = 16 * 1024 * 1024
 _OPEN = (
     "the file is open for writing. Stop the writer, or release its lease (`hdfs debug recoverLease -path …`), then plan"
     " again"
@@ -45,16 +43,13 @@ def fetch(client: WebHdfs, file: HdfsFile, kept: bool) -> memoryview:
     """
     if not kept and client.is_open(file.path):
         raise EstateError(_OPEN)
-    with tempfile.TemporaryFile() as held:
-        for first in range(0, file.size, _CHUNK):
-            held.write(client.read(file.path, first, min(_CHUNK, file.size - first)))
-        now = client.status(file.path)
-        if (now.file_id, now.size, now.modified) != (file.file_id, file.size, file.modified):
-            raise EstateError(_OTHER)
-        if held.tell() != file.size:
-            raise StoreError("the file's content ends early", "Cut", where=client.name)
-        held.flush()
-        return memoryview(mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ)) if file.size else memoryview(b"")
+    data = in_unnamed_file(pieces(client, file.path, file.size))
+    now = client.status(file.path)
+    if (now.file_id, now.size, now.modified) != (file.file_id, file.size, file.modified):
+        raise EstateError(_OTHER)
+    if len(data) != file.size:
+        raise StoreError("the file's content ends early", "Cut", where=client.name)
+    return data
 
 
 def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
@@ -119,7 +114,7 @@ def _scans(
 ) -> tuple[FileScan, ...]:
     """Every file of some places, named from the root of HDFS, without cut bounds that the files' rows explain."""
     files = _read(client_at(estate, location), places, None, patterns)
-    return without_explained(HdfsLocation(authority=location.authority, path="/"), [file.scan for file in files])
+    return without_explained(location.root, [file.scan for file in files])
 
 
 def _read(
@@ -128,7 +123,7 @@ def _read(
     """Every file of some places. root: what their names are told from; from the root of HDFS without one."""
     for place in places:
         for file in place.files:
-            name = file.path.removeprefix(f"{root.path.rstrip('/')}/" if root else "/")
+            name = file.path.removeprefix(root.prefix if root else "/")
             try:
                 if file.path.endswith("/"):  # an empty folder: its name may tell of somebody
                     yield ReadFile(scan_bytes(name, b"", patterns), None)
@@ -136,10 +131,4 @@ def _read(
                 data = fetch(client, file, place.kind is HdfsKind.SNAPSHOT)
                 yield ReadFile(scan_bytes(name, data, patterns), data)
             except (EstateError, OSError) as error:
-                why = (
-                    error.what
-                    if isinstance(error, EstateError)
-                    else f"no temporary copy of it can be made: {error.strerror}"
-                )
-                unread = scan_bytes(name, b"", patterns).model_copy(update={"unread": (why,), "sha256": ""})
-                yield ReadFile(unread, None)
+                yield ReadFile(unread_file(name, error, patterns), None)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
 
 from pii_tracer.app.hdfs_places.bare_folders import bare_folder, declared_names
 from pii_tracer.app.hdfs_places.reading import fetch
-from pii_tracer.app.planning.folder_search import as_registered, evidence_of, marks_of
+from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
@@ -26,7 +26,8 @@ from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.referenced_files import named_files
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.scan_evidence import PATH, HdfsEvidence, HdfsRead
+from pii_tracer.verify.stores.stored_files import unread_file
+from planners.copies.scan_evidence import HdfsEvidence, HdfsRead
 from planners.copies.whole_keys import NO_WHOLE_KEYS, WholeKeys
 
 
@@ -88,16 +89,14 @@ def _with_state(
     """What a bare folder showed, as of a table of this machine, where its files can be written again."""
     if isinstance(bare, str):
         return replace(told, stuck=patterns.mask(bare))
-    scans = [one.scan.model_copy(update={"path": _below(place, one.scan.path)}) for one in looked]
     data = tuple(one.read for one in looked if one.read and (one.read.holds or one.read.path in bare.paths))
-    evidence = replace(evidence_of(scans, patterns), compared=patterns.key_columns.rows is not None)
+    evidence = replace(evidence_of(_below(place, looked), patterns), compared=patterns.key_columns.rows is not None)
     return replace(told, state=bare.state, evidence=evidence, touched=data)
 
 
 def _explained(looked: Sequence[_Looked], place: HdfsPlace) -> list[_Looked]:
     """Files of a table without cut bounds of those that hold nothing of the persons."""
-    inside = (one.scan.model_copy(update={"path": _below(place, one.scan.path)}) for one in looked)
-    scans = without_explained(place.location, inside)
+    scans = without_explained(place.location, _below(place, looked))
     hits = (scan.hits for scan in scans)
     return [replace(o, scan=o.scan.model_copy(update={"hits": h})) for o, h in zip(looked, hits, strict=True)]
 
@@ -106,12 +105,12 @@ def _of_table(
     state: TableState, looked: Sequence[_Looked], place: HdfsPlace, short: bool, patterns: Patterns
 ) -> HdfsEvidence:
     """What a table showed that steps can erase, as one of this machine does."""
-    scans = [one.scan.model_copy(update={"path": _below(place, one.scan.path)}) for one in looked]
-    return replace(_told(looked, short, patterns), state=state, evidence=evidence_of(scans, patterns), touched=())
+    evidence = evidence_of(_below(place, looked), patterns)
+    return replace(_told(looked, short, patterns), state=state, evidence=evidence, touched=())
 
 
-def _below(place: HdfsPlace, path: str) -> str:
-    return path.removeprefix(f"{place.location.path.lstrip('/')}/")
+def _below(place: HdfsPlace, looked: Iterable[_Looked]) -> list[FileScan]:
+    return named_below(f"{place.location.path.lstrip('/')}/", (one.scan for one in looked))
 
 
 def _look(
@@ -127,9 +126,7 @@ def _look(
         scan = scan_bytes(name, data, patterns)
         checksum = client.checksum(file.path) if not kept and (scan.hits or kind is HdfsKind.FOLDER) else ""
     except (EstateError, OSError) as error:
-        why = error.what if isinstance(error, EstateError) else f"no temporary copy of it can be made: {error.strerror}"
-        scan = scan_bytes(name, b"", patterns)
-        return _Looked(scan.model_copy(update={"unread": (why,)}))
+        return _Looked(unread_file(name, error, patterns))
     read = HdfsRead(*file, checksum=checksum, holds=bool(scan.hits))
     try:
         named = set(named_files(name, data))
@@ -152,18 +149,11 @@ def _in_estate(client: WebHdfs, name: str, wanted: Sequence[HdfsLocation]) -> Hd
 
 def _told(looked: Sequence[_Looked], short: bool, patterns: Patterns) -> HdfsEvidence:
     scans = [one.scan for one in looked]
-    return HdfsEvidence(
+    return replace(
+        seen_in(HdfsEvidence, scans, patterns, "/"),
         files=sum(not scan.path.endswith("/") for scan in scans),
-        holders=sum(bool(scan.strong) for scan in scans),
-        places=tuple(sorted({hit.column or hit.where for scan in scans for hit in scan.strong})),
-        in_digits=sum(bool(scan.weak and not scan.strong) for scan in scans),
         short=short,
-        unread=tuple(f"/{scan.path}: {patterns.mask(why)}" for scan in scans for why in scan.unread),
         beyond=sum(one.beyond for one in looked),
-        strong=frozenset(hit.key_set for scan in scans for hit in scan.strong),
-        telling=sum(any(hit.where == PATH for hit in scan.strong) for scan in scans),
         named=frozenset(chain.from_iterable(one.named for one in looked)),
         touched=tuple(one.read for one in looked if one.read and one.read.holds),
-        bytes=sum(scan.size for scan in scans if scan.hits),
-        marks=marks_of(scans),
     )

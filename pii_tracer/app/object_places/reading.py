@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import mmap
-import tempfile
 from collections.abc import Iterable, Iterator
 
+from pii_tracer.common.unnamed_file import in_unnamed_file
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.base import StoreError
@@ -13,6 +12,7 @@ from pii_tracer.lake.stores.object_places.discovery import place_now, places_now
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
+from pii_tracer.lake.stores.object_places.version_file import VersionFile
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import ObjectLocation, object_location
@@ -25,12 +25,11 @@ from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.stores.beside_copies import beside_copies, other_files
-from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place
+from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place, unread_file
 from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
 from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
 
-_CHUNK = 16 * 1024 * 1024
 OFFLINE = "its bytes are archived: bring them back online, then plan again"
 
 
@@ -42,13 +41,10 @@ def fetch(store: VersionedStore, version: StoredVersion) -> memoryview:
     """
     if version.offline:
         raise EstateError(OFFLINE)
-    with tempfile.TemporaryFile() as held:
-        for first in range(0, version.size, _CHUNK):
-            held.write(store.read_version(version, first, min(_CHUNK, version.size - first)))
-        if held.tell() != version.size:
-            raise StoreError("the object's content ends early", "Cut", where=store.name)
-        held.flush()
-        return memoryview(mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ)) if version.size else memoryview(b"")
+    data = in_unnamed_file(VersionFile(store, version.key, version.size, version).pieces())
+    if len(data) != version.size:
+        raise StoreError("the object's content ends early", "Cut", where=store.name)
+    return data
 
 
 def scanned(store: VersionedStore, version: StoredVersion, patterns: Patterns) -> tuple[FileScan, memoryview | None]:
@@ -62,8 +58,7 @@ def scanned(store: VersionedStore, version: StoredVersion, patterns: Patterns) -
         data = fetch(store, version)
         scan = scan_bytes(version.key, data, patterns)
     except (EstateError, OSError) as error:
-        why = error.what if isinstance(error, EstateError) else f"no temporary copy of it can be made: {error.strerror}"
-        scan = scan_bytes(version.key, b"", patterns).model_copy(update={"unread": (why,), "sha256": ""})
+        scan = unread_file(version.key, error, patterns)
     beside = scan_beside(version, patterns)
     masked = patterns.mask(path)
     return scan.model_copy(update={"path": masked, "hits": (*scan.hits, *beside.hits)}), data

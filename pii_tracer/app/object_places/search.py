@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from pii_tracer.app.object_places.bare_folders import bare_folder
 from pii_tracer.app.object_places.reading import scan_beside, scanned
-from pii_tracer.app.planning.folder_search import as_registered, evidence_of, marks_of
+from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
@@ -23,7 +23,7 @@ from pii_tracer.model.timestamps import instant
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.scan_evidence import PATH, Evidence, StoredEvidence, StoredRead
+from planners.copies.scan_evidence import Evidence, StoredEvidence, StoredRead
 from planners.copies.whole_keys import NO_WHOLE_KEYS, WholeKeys
 
 
@@ -110,28 +110,19 @@ def _explained(looked: Sequence[_Looked], place: ObjectPlace) -> list[_Looked]:
 
 
 def _below(place: ObjectPlace, looked: Sequence[_Looked]) -> list[FileScan]:
-    """What was searched, each named by its path in the place."""
-    front = place.location.prefix
-    return [one.scan.model_copy(update={"path": one.scan.path.removeprefix(front)}) for one in looked]
+    return named_below(place.location.prefix, (one.scan for one in looked))
 
 
 def _told(looked: Sequence[_Looked], as_of: datetime, patterns: Patterns, *, unseen: bool = False) -> StoredEvidence:
     scans = [one.scan for one in looked]
     weak = [one for one in looked if one.scan.weak and not one.scan.strong]
-    return StoredEvidence(
-        files=len(scans),
-        holders=sum(bool(scan.strong) for scan in scans),
-        columns=tuple(sorted({hit.column or hit.where for scan in scans for hit in scan.strong})),
+    return replace(
+        seen_in(StoredEvidence, scans, patterns),
         in_digits=sum(one.live for one in weak),
         old_in_digits=sum(not one.live for one in weak),
-        unread=tuple(f"{scan.path}: {patterns.mask(why)}" for scan in scans for why in scan.unread),
-        strong=frozenset(hit.key_set for scan in scans for hit in scan.strong),
-        telling=sum(any(hit.where == PATH for hit in scan.strong) for scan in scans),
         beside=sum(one.beside for one in looked),
         read=tuple(StoredRead(one.version, one.scan.sha256, bool(one.scan.hits)) for one in looked),
         held=tuple(sorted({why for one in looked if one.scan.hits or unseen for why in _held(one.version, as_of)})),
-        bytes=sum(scan.size for scan in scans if scan.hits),
-        marks=marks_of(scans),
         unseen=unseen,
     )
 

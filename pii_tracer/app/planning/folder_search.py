@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.app.planning.values_in_other_rows import places
@@ -19,9 +20,10 @@ from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.scan_evidence import Digits, Evidence, FileMarks, Seen
+from planners.copies.scan_evidence import PATH, Digits, Evidence, FileMarks, PlaceEvidence, Seen
 
 Say = Callable[[str], None]
+E = TypeVar("E", bound=PlaceEvidence)
 
 _OPAQUE = (
     "the catalog's table {} lies there, and its files are not plain rows (gap `unknown_table`). Erase the person with"
@@ -95,6 +97,26 @@ def evidence_of(files: Sequence[FileScan], patterns: Patterns) -> Evidence:
         seen=frozenset(Seen(f.path, frozenset(hit.where for hit in f.hits)) for f in files if f.strong),
         marks=marks_of(files),
     )
+
+
+def seen_in(kind: type[E], scans: Sequence[FileScan], patterns: Patterns, root: str = "") -> E:
+    """What the files of a place in a store show, whatever keeps them. root: what their names begin with."""
+    return kind(
+        files=len(scans),
+        holders=sum(bool(scan.strong) for scan in scans),
+        places=tuple(sorted({hit.column or hit.where for scan in scans for hit in scan.strong})),
+        in_digits=sum(bool(scan.weak and not scan.strong) for scan in scans),
+        unread=tuple(f"{root}{scan.path}: {patterns.mask(why)}" for scan in scans for why in scan.unread),
+        strong=frozenset(hit.key_set for scan in scans for hit in scan.strong),
+        telling=sum(any(hit.where == PATH for hit in scan.strong) for scan in scans),
+        bytes=sum(scan.size for scan in scans if scan.hits),
+        marks=marks_of(scans),
+    )
+
+
+def named_below(front: str, scans: Iterable[FileScan]) -> list[FileScan]:
+    """Files of a place, each named by its path in it. front: what the names of all of them begin with."""
+    return [scan.model_copy(update={"path": scan.path.removeprefix(front)}) for scan in scans]
 
 
 def marks_of(files: Iterable[FileScan]) -> FileMarks:

@@ -8,19 +8,17 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory, InventoryGap
 from pii_tracer.lake.read_result import in_order
 from pii_tracer.lake.stores.hdfs import discovery as hdfs_discovery
-from pii_tracer.lake.stores.hdfs import tables as hdfs_tables
 from pii_tracer.lake.stores.object_places import discovery as object_discovery
-from pii_tracer.lake.stores.object_places import tables as object_tables
-from pii_tracer.lake.stores.tables_by_folder import StoredTables
+from pii_tracer.lake.stores.tables_by_folder import StoredTables, read_by, tables_among
 from pii_tracer.model.gap_kinds import GapKind
 
 
 def with_stored_tables(inventory: Inventory, estate: Estate) -> Inventory:
     """The inventory with its tables in HDFS and in object stores."""
     if inventory.hdfs:
-        inventory = _with_hdfs(inventory, hdfs_tables.tables_among(estate, inventory.hdfs))
+        inventory = _with_hdfs(inventory, tables_among(estate, inventory.hdfs))
     if inventory.object_places:
-        inventory = _with_objects(inventory, object_tables.tables_among(estate, inventory.object_places))
+        inventory = _with_objects(inventory, tables_among(estate, inventory.object_places))
     return inventory
 
 
@@ -32,9 +30,7 @@ def _with_hdfs(inventory: Inventory, there: StoredTables) -> Inventory:
 
 def _with_objects(inventory: Inventory, there: StoredTables) -> Inventory:
     places = [
-        p.model_copy(
-            update={"untreated": there.why.get(p.location), "read_by": object_tables.read_by(p.location, there)}
-        )
+        p.model_copy(update={"untreated": there.why.get(p.location), "read_by": read_by(p.location, there)})
         for p in inventory.object_places
     ]
     shown = {str(p.location): object_discovery.gap_of(p) for p in places if p.untreated}

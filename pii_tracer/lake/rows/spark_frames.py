@@ -6,23 +6,29 @@ The workers need this package: the functions are sent to them by their names.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
+from functools import reduce
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
+from pii_tracer.lake.formats.plain_files.data_file import partition_values
 from pii_tracer.model.errors import ScanError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
     from pyspark.serializers import Serializer
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import DataType, StructField, StructType
 
 Place = tuple[str, tuple[str | None, ...], tuple[str, ...]]
 """A file, the values of its partition folders, and the columns that are read from it."""
 
 Reader = Callable[[Place], Iterator[tuple[Any, ...]]]
+Fields = Callable[["Path", Collection[str]], Sequence["StructField"]]
+"""The columns of a file and their types; those of some names, which are of its folders, need not be among them."""
 Work = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 _ROWS = 4096
 
@@ -117,6 +123,21 @@ def frame_of_places(spark: SparkSession, places: Sequence[Place], read: Reader, 
                 yield from batches_of(read((path, tuple(parts), tuple(names))), kind)
 
     return map_in_arrow(texts.repartition(len(places)), work, kind)
+
+
+def frame_of_files(spark: SparkSession, folder: Path, files: Sequence[Path], fields: Fields, read: Reader) -> DataFrame:
+    """The rows of files (at least one), with their partition folders as text columns. read: as of `frame_of_places`."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    groups: dict[str, tuple[StructType, list[Place]]] = {}
+    for path in files:
+        parts = partition_values(folder, path)
+        own = [field for field in fields(path, parts) if field.name not in parts]
+        kind = StructType([*own, *(StructField(name, StringType()) for name in parts)])
+        places = groups.setdefault(kind.json(), (kind, []))[1]
+        places.append((str(path), tuple(parts.values()), tuple(field.name for field in own)))
+    frames = [frame_of_places(spark, places, read, kind) for kind, places in groups.values()]
+    return reduce(lambda whole, frame: whole.unionByName(frame, allowMissingColumns=True), frames)
 
 
 def versions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -9,7 +9,6 @@ Whatever a store refuses, or cannot be asked, is an error and never an empty ans
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pii_tracer.model.errors import EstateError
@@ -17,25 +16,6 @@ from pii_tracer.model.errors import EstateError
 if TYPE_CHECKING:
     from pii_tracer.config.estate_file import Estate
     from pii_tracer.lake.inventory import ObjectVersion, Upload
-
-
-class Capability(Enum):
-    """What a kind of store has beyond objects. That a store can do it does not say that this bucket is set to do it."""
-
-    VERSIONS = "versions"
-    """What is written over or deleted stays, as a version of its own."""
-    DELETE_MARKERS = "delete markers"
-    """A deletion without a version's id hides an object behind a marker, and takes nothing away."""
-    SOFT_DELETE = "soft delete"
-    """What was deleted by its version can be had back for a while."""
-    UNFINISHED_UPLOADS = "unfinished uploads"
-    """Parts of an upload that was begun and never ended: bytes that no listing of objects shows."""
-    HOLDS = "holds"
-    """Versions that nobody may delete, for a time or until somebody says so."""
-    LIFECYCLE = "lifecycle"
-    """The store deletes by rules of its own."""
-    REPLICATION = "replication"
-    """The store copies what is written to other stores."""
 
 
 class StoreError(EstateError):
@@ -78,9 +58,6 @@ class ObjectStore(Protocol):
     def name(self) -> str:
         """The store as a URI without a slash at its end; `{name}/{key}` is an object's."""
 
-    def can(self, capability: Capability) -> bool:
-        """Whether this kind of store has something. Where it cannot, there is nothing of that sort to look for."""
-
     def read(self, key: str, at_most: int) -> Content:
         """The first bytes of what stands under a key now, `at_most` of them.
 
@@ -108,7 +85,7 @@ class ObjectStore(Protocol):
     def versions(self, prefix: str) -> Iterator[ObjectVersion]:
         """Every version and delete marker whose key begins so, to the end of the listing; the current ones say so.
 
-        A store without versions has each object once. What is put away by `Capability.SOFT_DELETE` is not listed.
+        A store without versions has each object once. What is deleted and can still be had back is not listed.
 
         Raises:
             StoreError: refused, or the listing has no end that can be relied on; some may have been given before.

@@ -5,38 +5,22 @@ A table counts when all its files lie in its folder and nobody else's do. Its me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.read_result import Found
-from pii_tracer.lake.stores.any_place import FolderPath
+from pii_tracer.lake.stores.any_place import folder_at
+from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.looked_table import FolderAsked, Looked, TableLocation
-from pii_tracer.model.datasets import Format
+from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import in_place, location_in_place
 
 _TITLES = {"hdfs": "HDFS", "gs": "Cloud Storage", "abfss": "Azure Storage"}
-
-
-@dataclass(frozen=True)
-class TableFolder:
-    """A table's folder. format: None where the metadata of several lies in it. registered: the format, and name: the
-    name, that a catalog gives it. titles, metadata, branched: as `FolderAsked` has them. inside: what of the estate
-    lies in it and may not. folder: for readers. unreached: why engines do not reach its store, if they do not.
-    """
-
-    location: TableLocation
-    format: Format | None
-    folder: Callable[[], FolderPath]
-    registered: Format | None = None
-    name: str | None = None
-    titles: tuple[str, ...] = ()
-    metadata: str | None = None
-    branched: bool = False
-    inside: TableLocation | None = None
-    unreached: str = ""
+Place = HdfsPlace | ObjectPlace
 
 
 @dataclass(frozen=True)
@@ -50,24 +34,17 @@ class StoredTables:
     read: Mapping[TableLocation, frozenset[TableLocation]] = field(default_factory=dict)
 
 
-def declared_tables(
-    estate: Estate, mine: Callable[[str], bool], place: Callable[[str], TableLocation]
-) -> dict[TableLocation, tuple[DeclaredTable, ...]]:
-    """The tables that the estate file declares in a kind of store, by place. mine: whether a location is one."""
-    found: dict[TableLocation, tuple[DeclaredTable, ...]] = {}
-    for table in (t for c in estate.catalogs.values() for t in c.tables if mine(t.location)):
-        location = place(table.location)
-        found[location] = (*found.get(location, ()), table)
-    return found
-
-
-def tables_in(
-    folders: Iterable[TableFolder], declared: Mapping[TableLocation, Sequence[DeclaredTable]]
-) -> StoredTables:
-    """The tables in some folders of one kind of store."""
-    folders = list(folders)
-    pointed = frozenset(one.metadata for one in folders if one.metadata)
-    looked = {one.location: _looked(one, declared.get(one.location, ()), pointed) for one in folders}
+def tables_among(estate: Estate, places: Sequence[Place]) -> StoredTables:
+    """The tables among an estate's places in one kind of store."""
+    tables = [place for place in places if place.is_table]
+    pointed = frozenset(place.named.metadata for place in tables if place.named.metadata)
+    declared: dict[TableLocation, list[DeclaredTable]] = {}
+    for table in (t for catalog in estate.catalogs.values() for t in catalog.tables if in_place(t.location)):
+        declared.setdefault(location_in_place(table.location), []).append(table)
+    looked = {
+        one.location: _looked(estate, one, _inside(one, places), declared.get(one.location, ()), pointed)
+        for one in tables
+    }
     why: dict[TableLocation, str] = {}
     for location, one in looked.items():
         own = one.result if isinstance(one.result, str) else None
@@ -77,7 +54,25 @@ def tables_in(
     return StoredTables(found, why, {at: o.reads for at, o in looked.items() if o.reads})
 
 
-def _looked(place: TableFolder, declared: Sequence[DeclaredTable], pointed: frozenset[str]) -> Looked:
+def read_by(place: TableLocation, tables: StoredTables) -> tuple[str, ...]:
+    """Tables elsewhere whose files may lie in a place, sorted."""
+    others = ((at, reads) for at, reads in tables.read.items() if at != place)
+    return tuple(sorted(str(at) for at, reads in others if any(holds(place, read) for read in reads)))
+
+
+def _inside(place: Place, places: Iterable[Place]) -> TableLocation | None:
+    """What of the estate lies in a table's folder and may not."""
+    others = (p.location for p in places if p.blocks_table and p.location != place.location)
+    return min((other for other in others if holds(place.location, other)), key=str, default=None)
+
+
+def _looked(
+    estate: Estate,
+    place: Place,
+    inside: TableLocation | None,
+    declared: Sequence[DeclaredTable],
+    pointed: frozenset[str],
+) -> Looked:
     """One table, or why it is none that steps erase."""
     if place.format is None:
         return Looked("the metadata of several formats lies in its folder: move one of the tables")
@@ -95,11 +90,12 @@ def _looked(place: TableFolder, declared: Sequence[DeclaredTable], pointed: froz
         return Looked(f"its catalog names it as {place.registered}, and its folder is a {adapter.title} table's")
     if place.unreached:
         return Looked(place.unreached)
-    if place.inside is not None:
-        return Looked(f"{place.inside} lies inside its folder: move it out")
+    if inside is not None:
+        return Looked(f"{inside} lies inside its folder: move it out")
     try:
-        name = declared[0].name if declared else place.name
-        asked = FolderAsked(place.folder(), name, place.titles, place.metadata, pointed, place.branched)
+        name, catalogs = declared[0].name if declared else place.sql_name, place.named
+        folder = folder_at(estate, str(place.location))
+        asked = FolderAsked(folder, name, catalogs.titles, catalogs.metadata, pointed, catalogs.branched)
         return adapter.look_in_store(asked)
     except EstateError as error:
         return Looked("; ".join(filter(None, (error.what, error.todo))))

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pii_tracer.model.datasets import Strategy
+from pii_tracer.model.errors import EstateError
 from pii_tracer.model.plan import Copy
+from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import judge
@@ -31,6 +33,12 @@ class PlaceLook:
     bytes: ByteVerdict
     rows: RowVerdict | None = None
     baseline: Baseline | None = None
+
+
+def unread_file(name: str, error: EstateError | OSError, patterns: Patterns) -> FileScan:
+    """What is known of a file whose bytes could not be had: its name."""
+    why = error.what if isinstance(error, EstateError) else f"no temporary copy of it can be made: {error.strerror}"
+    return scan_bytes(name, b"", patterns).model_copy(update={"unread": (why,), "sha256": ""})
 
 
 def judge_place(copy: Copy, files: Iterable[ReadFile], unlisted: tuple[str, ...], patterns: Patterns) -> PlaceLook:

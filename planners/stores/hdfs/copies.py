@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
-from pii_tracer.model.datasets import BY_ROWS, Carries, CopyKind, Format, Strategy
-from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.datasets import BY_ROWS, Carries, Strategy
 from pii_tracer.model.locations import names_place
-from pii_tracer.model.plan import Copy, Examined, Found, Gap
+from pii_tracer.model.plan import Examined, Gap
 from planners.copies.scan_evidence import HdfsEvidence
 from planners.locate.subject_survey import Survey, World
-from planners.step_drafts import NO_ROWS, CopyDraft, is_named, slug
+from planners.step_drafts import NO_ROWS, CopyDraft, is_named
 from planners.stores.hdfs.places import named_for, treated, untreated
+from planners.stores.place_gaps import BY_KEY, Kept, kept_copy, remade_by_nobody
 
 _WHAT = {
     HdfsKind.SNAPSHOT: "a snapshot keeps files that hold the person",
     HdfsKind.TRASH: "files that hold the person lie in the trash",
     HdfsKind.TEMPORARY: "a job left files that hold the person",
 }
-_BY_KEY = frozenset(
-    {Carries.NONE, Carries.KEY, Carries.COMPUTED_KEY, Carries.BRIDGE, Carries.IDENTIFIERS},
-)
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What HDFS kept: copies, datasets in which nobody is, and gaps."""
-
-    items: tuple[CopyDraft, ...]
-    examined: tuple[Examined, ...]
-    gaps: tuple[Gap, ...]
 
 
 def copy_there(item: CopyDraft, world: World) -> CopyDraft:
@@ -65,8 +52,8 @@ def kept_copies(found: Survey, world: World) -> Kept:
             items.append(_kept(place, seen))
         elif not seen.strong:
             carriage = found.carriages.get(place.location.dataset)
-            if carriage is not None and carriage.carries not in _BY_KEY:
-                gaps.append(_no_way(place, carriage.reason))
+            if carriage is not None and carriage.carries not in BY_KEY:
+                gaps.append(remade_by_nobody(place.location, "HDFS", carriage.reason))
             reason = f"all files were decoded ({counted(seen.files, 'file')}) and contain nothing of the person"
             told = Examined(dataset=place.location.dataset, table=None, carries=Carries.NONE, reason=reason)
             examined.append(told)
@@ -83,39 +70,8 @@ def partitions_of(name: str, items: Iterable[CopyDraft], inventory: Inventory) -
 
 
 def _kept(place: HdfsPlace, seen: HdfsEvidence) -> CopyDraft:
-    location = place.location
     agreed = f"; {place.agreed}" if place.agreed else ""
-    copy = Copy(
-        id="c-hdfs-" + slug(str(location).removeprefix("hdfs://")),
-        kind=CopyKind.DERIVED,
-        dataset=location.dataset,
-        table=None,
-        location=str(location),
-        format=_format(place),
-        carries=Carries.UNKNOWN,
-        strategy=Strategy.DELETE_KEPT,
-        columns=(),
-        lineage=(str(location),),
-        reason=f"{_WHAT[place.kind]}: {seen.holders:,} of {seen.files:,}{agreed}",
-        found=Found(
-            files_scanned=seen.files, files_with_person=seen.holders, rows=None, bytes=seen.bytes, unread=seen.unread
-        ),
-    )
+    reason = f"{_WHAT[place.kind]}: {seen.holders:,} of {seen.files:,}{agreed}"
+    names = (file.path for file in place.files)
+    copy = kept_copy(place.location, "c-hdfs", Strategy.DELETE_KEPT, reason, seen, names)
     return CopyDraft(copy=copy, hdfs=place, reads=seen.touched)
-
-
-def _format(place: HdfsPlace) -> Format:
-    """The format that most of its files are named by."""
-    names = [file.path.lower() for file in place.files]
-    return max(ENDINGS, key=lambda kind: sum(name.endswith(ENDINGS[kind]) for name in names))
-
-
-def _no_way(place: HdfsPlace, reason: str) -> Gap:
-    return Gap(
-        id=f"gap-{GapKind.CANNOT_BE_PROVED}-{slug(str(place.location).removeprefix('hdfs://'))}",
-        dataset=place.location.dataset,
-        kind=GapKind.CANNOT_BE_PROVED,
-        reason="rows there are made of the person's without a key, and no step in HDFS makes them again: run its job"
-        " after the erasure",
-        evidence=reason,
-    )

@@ -9,9 +9,7 @@ from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import HdfsEvidence
-from planners.step_drafts import slug
-
-_SHOWN = 5
+from planners.stores.place_gaps import place_gap
 
 
 def untreated(place: HdfsPlace, seen: HdfsEvidence | None, named: frozenset[str] = frozenset()) -> str | None:
@@ -101,25 +99,12 @@ def hdfs_gaps(
 
 
 def hdfs_gap(gap: InventoryGap, seen: HdfsEvidence | None) -> Gap:
-    """The gap of a place. Its id says what was seen, so that no waiver of a place without the person covers one with
-    them.
-    """
+    """The gap of a place, with what was seen there."""
     if seen is None:
-        state, told = "unseen", ["it was not looked into"]
-    else:
-        left = seen.unread or seen.beyond
-        state = "person" if seen.holders else "unread" if left else "digits" if seen.in_digits else "clean"
-        told = _told(seen)
-    unread = seen.unread if seen else ()
-    more = [f"{len(unread) - _SHOWN} more"] if len(unread) > _SHOWN else []
-    return Gap(
-        id=f"gap-{gap.kind}-{state}-{slug(gap.evidence.removeprefix('hdfs://'))}",
-        dataset=gap.dataset,
-        kind=gap.kind,
-        reason="; ".join([gap.reason, *told]),
-        evidence="; ".join([gap.evidence, *unread[:_SHOWN], *more]),
-        seen="; ".join([gap.reason, *(seen.places if seen else ()), *told[1:], gap.listed]),
-    )
+        return place_gap(gap, None, "unseen", ["it was not looked into"])
+    left = seen.unread or seen.beyond
+    state = "person" if seen.holders else "unread" if left else "digits" if seen.in_digits else "clean"
+    return place_gap(gap, seen, state, _told(seen))
 
 
 def _told(seen: HdfsEvidence) -> list[str]:

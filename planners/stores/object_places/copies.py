@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
-from pii_tracer.model.datasets import BY_ROWS, Carries, CopyKind, Format, Strategy
-from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.plan import Copy, Examined, Found, Gap
+from pii_tracer.model.datasets import BY_ROWS, Carries, Strategy
+from pii_tracer.model.plan import Examined, Gap
 from planners.copies.scan_evidence import StoredEvidence
 from planners.locate.subject_survey import Survey, World
-from planners.step_drafts import NO_ROWS, CopyDraft, StoredDraft, slug
+from planners.step_drafts import NO_ROWS, CopyDraft, StoredDraft
 from planners.stores.object_places.places import of_deleted, old, rewritten, stays_soft_deleted, treated, untreated
-
-_BY_KEY = frozenset({Carries.NONE, Carries.KEY, Carries.COMPUTED_KEY, Carries.BRIDGE, Carries.IDENTIFIERS})
-
-
-@dataclass(frozen=True)
-class Kept:
-    """Copies of which no row is written, datasets in which nobody is, and gaps."""
-
-    items: tuple[CopyDraft, ...]
-    examined: tuple[Examined, ...]
-    gaps: tuple[Gap, ...]
+from planners.stores.place_gaps import BY_KEY, Kept, kept_copy, remade_by_nobody
 
 
 def stored_copy(item: CopyDraft, world: World) -> CopyDraft:
@@ -51,8 +39,8 @@ def kept_versions(found: Survey, world: World) -> Kept:
     items, examined, gaps = list[CopyDraft](), list[Examined](), list[Gap]()
     for place, seen in treated(world.inventory, world.stored):
         carriage = found.carriages.get(place.location.dataset)
-        if seen.state is None and not seen.strong and carriage is not None and carriage.carries not in _BY_KEY:
-            gaps.append(_no_way(place, carriage.reason))
+        if seen.state is None and not seen.strong and carriage is not None and carriage.carries not in BY_KEY:
+            gaps.append(remade_by_nobody(place.location, "an object store", carriage.reason))
         waited = not (seen.strong or seen.in_digits or seen.unseen) and stays_soft_deleted(place)
         if seen.state is not None and not waited:
             continue  # tables and bare folders are recognised as those of this machine
@@ -64,47 +52,18 @@ def kept_versions(found: Survey, world: World) -> Kept:
     return Kept(tuple(items), tuple(examined), tuple(gaps))
 
 
-def _no_way(place: ObjectPlace, reason: str) -> Gap:
-    return Gap(
-        id=f"gap-{GapKind.CANNOT_BE_PROVED}-{slug(str(place.location))}",
-        dataset=place.location.dataset,
-        kind=GapKind.CANNOT_BE_PROVED,
-        reason="rows there are made of the person's without a key, and no step in an object store makes them again: run"
-        " its job after the erasure",
-        evidence=reason,
-    )
-
-
 def _draft(place: ObjectPlace, seen: StoredEvidence) -> StoredDraft:
     return StoredDraft(place, rewritten(seen) if seen.state else (), old(seen), bool(of_deleted(seen)))
 
 
 def _kept(place: ObjectPlace, seen: StoredEvidence) -> CopyDraft:
-    location = place.location
+    strategy = Strategy.DELETE_KEPT
     reason = f"old versions of objects hold the person: {seen.holders:,} of {seen.files:,}"
     if not seen.strong:
+        strategy = Strategy.LET_LAPSE
         reason = "deleted objects are kept for a while, and whose rows are in them cannot be read"
-    copy = Copy(
-        id="c-objects-" + slug(str(location)),
-        kind=CopyKind.DERIVED,
-        dataset=location.dataset,
-        table=None,
-        location=str(location),
-        format=_format(place),
-        carries=Carries.UNKNOWN,
-        strategy=Strategy.DELETE_KEPT if seen.strong else Strategy.LET_LAPSE,
-        columns=(),
-        lineage=(str(location),),
-        reason=f"{reason}; {place.agreed}" if place.agreed and seen.strong else reason,
-        found=Found(
-            files_scanned=seen.files, files_with_person=seen.holders, rows=None, bytes=seen.bytes, unread=seen.unread
-        ),
-    )
+    elif place.agreed:
+        reason = f"{reason}; {place.agreed}"
+    copy = kept_copy(place.location, "c-objects", strategy, reason, seen, (v.key for v in place.versions))
     stored = _draft(place, seen) if seen.strong else StoredDraft(place, (), (), False)
     return CopyDraft(copy=copy, stored=stored)
-
-
-def _format(place: ObjectPlace) -> Format:
-    """The format that most of its keys are named by."""
-    names = [version.key.lower() for version in place.versions]
-    return max(ENDINGS, key=lambda kind: sum(name.endswith(ENDINGS[kind]) for name in names))

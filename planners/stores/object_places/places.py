@@ -14,7 +14,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import is_object_place
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import StoredEvidence, StoredRead
-from planners.step_drafts import slug
+from planners.stores.place_gaps import place_gap
 
 _SHOWN = 5
 
@@ -135,27 +135,15 @@ def object_place_gaps(
 
 
 def _gap(gap: InventoryGap, seen: StoredEvidence | None) -> Gap:
-    """Its id says what was seen, so that no waiver of a place without the person covers one with them."""
     if seen is None:
-        state, told = "unseen", list[str]()
-    else:
-        digits = seen.in_digits or seen.old_in_digits
-        state = "person" if seen.holders else "unread" if seen.unread else "digits" if digits else "clean"
-        told = _told(seen)
-    unread = seen.unread if seen else ()
-    more = [f"{len(unread) - _SHOWN} more"] if len(unread) > _SHOWN else []
-    return Gap(
-        id=f"gap-{gap.kind}-{state}-{slug(gap.evidence)}",
-        dataset=gap.dataset,
-        kind=gap.kind,
-        reason="; ".join([gap.reason, *told]),
-        evidence="; ".join([gap.evidence, *unread[:_SHOWN], *more]),
-        seen="; ".join([gap.reason, *(seen.columns if seen else ()), *told[1:], gap.listed]),
-    )
+        return place_gap(gap, None, "unseen", ())
+    digits = seen.in_digits or seen.old_in_digits
+    state = "person" if seen.holders else "unread" if seen.unread else "digits" if digits else "clean"
+    return place_gap(gap, seen, state, _told(seen))
 
 
 def _told(seen: StoredEvidence) -> list[str]:
-    told = [f"the person is in {seen.holders:,} of {counted(seen.files, 'version')}: in {', '.join(seen.columns)}"]
+    told = [f"the person is in {seen.holders:,} of {counted(seen.files, 'version')}: in {', '.join(seen.places)}"]
     if not seen.holders:
         told = [f"of {counted(seen.files, 'version')}, no unmistakable value was found in what could be read"]
     if seen.unread:

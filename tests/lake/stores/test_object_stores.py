@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.lake.stores.base import Capability, ObjectStore, StoreError
+from pii_tracer.lake.stores.base import ObjectStore, StoreError
 from pii_tracer.lake.stores.registry import store_at
 from pii_tracer.lake.stores.s3.store import S3Store
 from pii_tracer.model.errors import EstateError
@@ -72,7 +72,6 @@ class TestMemoryStore(StoreKit):
         put(store, "k", b"1")
         [version] = store.versions("")
         store.delete_version("k", version.version_id)
-        assert store.can(Capability.SOFT_DELETE)
         assert [data for _, data in store.put_away] == [b"1"]
         assert list(store.versions("")) == []
 

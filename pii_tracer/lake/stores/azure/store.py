@@ -30,7 +30,7 @@ from pii_tracer.lake.stores.azure.listed_blobs import (
     uncommitted,
     version_id,
 )
-from pii_tracer.lake.stores.base import Absent, Capability, Changed, Content, StoreError
+from pii_tracer.lake.stores.base import Absent, Changed, Content, StoreError
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings
 from pii_tracer.model.azure_location import azure_location, is_azure
 from pii_tracer.model.errors import EstateError
@@ -45,7 +45,6 @@ _IS_CURRENT = "OperationNotAllowedOnRootBlob"
 """The service deletes no current version by its id: its blob has to be deleted, which makes it a past version."""
 _NO_BYTES = "InvalidRange"
 """What the service answers to who asks for bytes of an empty blob."""
-_CAN = frozenset(Capability) - {Capability.DELETE_MARKERS}
 _WRITE, _DELETE, _READ = "a blob cannot be written", "a version cannot be deleted", "a blob cannot be read"
 _NO_REWRITES = "in a hierarchical namespace that loses a file's owner and access list: erase with its engine"
 _NO_TABLES = (
@@ -89,10 +88,6 @@ class AzureStore:
         """
         with azure_errors("the account's kind cannot be read", self.name):
             return bool(self._container.get_account_information().get("is_hns_enabled"))
-
-    def can(self, capability: Capability) -> bool:
-        """Everything but markers: what is deleted leaves a version, and nothing in its place."""
-        return capability in _CAN
 
     def read(self, key: str, at_most: int) -> Content:
         """Get Blob; what is longer than one answer is read on the condition that it has not changed."""

@@ -17,14 +17,13 @@ from typing import Any
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import ObjectVersion, Upload
-from pii_tracer.lake.stores.base import Absent, Capability, Changed, Content, StoreError
+from pii_tracer.lake.stores.base import Absent, Changed, Content, StoreError
 from pii_tracer.lake.stores.gcs.credentials import default_credentials, no_credentials
 from pii_tracer.lake.stores.gcs.json_api import ENDPOINT, GcsBucket
 from pii_tracer.lake.stores.object_places.versions import PLAN_TAG, StoredVersion, StoreSettings, VersionState
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import object_location
 
-_CAN = frozenset({Capability.VERSIONS, Capability.SOFT_DELETE, Capability.HOLDS, Capability.LIFECYCLE})
 _KEPT = (
     "contentType",
     "contentEncoding",
@@ -64,10 +63,6 @@ class GcsStore:
     def name(self) -> str:
         """As `gs://bucket`."""
         return self.api.name
-
-    def can(self, capability: Capability) -> bool:
-        """Versions, soft delete, holds and lifecycle. Multipart uploads of the XML API are not listed."""
-        return capability in _CAN
 
     # -- objects ------------------------------------------------------------------------------------------------------
 

@@ -1,27 +1,18 @@
-"""A file or folder in HDFS with the client that reads it: of `pathlib.Path` what readers of tables ask of one.
-
-Errors are `OSError`s with the NameNode's code and never its message, so that readers treat all kinds of places alike.
-"""
+"""A file or folder in HDFS with the client that reads it: of `pathlib.Path` what readers of tables ask of one."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import ClassVar
 
-from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, joined
 from pii_tracer.lake.stores.remote_file import RemoteFile
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
 
-Answer = TypeVar("Answer")
-
 _CHUNK = 16 * 1024 * 1024
-_REFUSED = "AccessControlException"
-"""What a NameNode answers to who has no right."""
 
 
 @dataclass(frozen=True, order=True)
@@ -34,6 +25,7 @@ class HdfsPath(RemoteFile):
     client: WebHdfs
     path: str
     size: int | None = field(default=None, compare=False)
+    denied: ClassVar[frozenset[str]] = frozenset({"AccessControlException"})
 
     def __str__(self) -> str:
         return f"{self.client.name}{self.path}"
@@ -50,10 +42,6 @@ class HdfsPath(RemoteFile):
     def location(self) -> HdfsLocation:
         """Where it is."""
         return hdfs_location(str(self))
-
-    @property
-    def suffix(self) -> str:
-        return PurePosixPath(self.name).suffix
 
     def resolve(self) -> HdfsPath:
         """Itself: links are not followed."""
@@ -124,10 +112,6 @@ class HdfsPath(RemoteFile):
         """As the base class says. Raises `OSError`."""
         return self._asked(lambda: self.client.status(self.path).size) if self.size is None else self.size
 
-    def read_text(self, encoding: str) -> str:
-        """Its bytes as text."""
-        return self.open("rb").read().decode(encoding)
-
     def is_file(self) -> bool:
         """Whether there is a file of this name."""
         return self._kind() == "FILE"
@@ -159,24 +143,20 @@ class HdfsPath(RemoteFile):
             raise NotADirectoryError(f"{self.client.name}{folder}: NotADirectory")
         return found
 
-    def _asked(self, ask: Callable[[], Answer]) -> Answer:
-        """An answer of HDFS, its refusals as `OSError`s."""
-        try:
-            return ask()
-        except StoreError as error:
-            kind = FileNotFoundError if isinstance(error, Absent) else OSError
-            kind = PermissionError if error.code == _REFUSED else kind
-            raise kind(f"{self}: {error.code}") from None
+
+def pieces(client: WebHdfs, path: str, size: int) -> Iterator[bytes]:
+    """So many bytes of a file from its beginning, as far as it has them, one piece after the other."""
+    return (client.read(path, at, min(_CHUNK, size - at)) for at in range(0, size, _CHUNK))
 
 
 def hash_of(client: WebHdfs, path: str, size: int) -> str:
-    """Hex SHA-256 of so many bytes of a file, read in pieces."""
+    """Hex SHA-256 of so many bytes of a file."""
     digest = hashlib.sha256()
-    for at in range(0, size, _CHUNK):
-        digest.update(client.read(path, at, min(_CHUNK, size - at)))
+    for piece in pieces(client, path, size):
+        digest.update(piece)
     return digest.hexdigest()
 
 
 def whole(client: WebHdfs, path: str, size: int) -> bytes:
     """So many bytes of a file from its beginning, as far as it has them."""
-    return b"".join(client.read(path, at, min(_CHUNK, size - at)) for at in range(0, size, _CHUNK))
+    return b"".join(pieces(client, path, size))

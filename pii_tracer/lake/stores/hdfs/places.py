@@ -58,6 +58,26 @@ class HdfsPlace(Frozen):
     opaque: str | None = None
 
     @property
+    def is_table(self) -> bool:
+        """Whether it is the folder of a table."""
+        return self.kind is HdfsKind.TABLE
+
+    @property
+    def sql_name(self) -> str | None:
+        """Its name in Spark SQL, as a catalog has it."""
+        return self.table
+
+    @property
+    def unreached(self) -> str:
+        """Why engines do not reach tables there; empty: they do."""
+        return ""
+
+    @property
+    def blocks_table(self) -> bool:
+        """Whether it may not lie in a table's folder; snapshots and trash in one are places apart."""
+        return self.kind not in (HdfsKind.SNAPSHOT, HdfsKind.TRASH)
+
+    @property
     def by_files(self) -> bool:
         """Whether steps work on it file by file, or on the whole of it; a table is written by its engine."""
         return self.kind is not HdfsKind.TABLE

@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import ObjectVersion, Upload
-from pii_tracer.lake.stores.base import Absent, Capability, Changed, Content, StoreError
+from pii_tracer.lake.stores.base import Absent, Changed, Content, StoreError
 from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, client_at, joined
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import hdfs_location, is_hdfs
@@ -46,10 +46,6 @@ class HdfsStore:
     def name(self) -> str:
         """As `hdfs://host:port/folder`."""
         return f"{self.client.name}{self.folder.rstrip('/')}"
-
-    def can(self, capability: Capability) -> bool:
-        """Nothing. What snapshots and trash keep are places of their own, and no versions of an object."""
-        return False
 
     def read(self, key: str, at_most: int) -> Content:
         """Bytes and mark of one file.

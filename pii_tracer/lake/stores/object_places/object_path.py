@@ -1,26 +1,21 @@
 """A live object or folder of an object store with what reads it: of `pathlib.Path` what readers of tables ask of one.
 
-Errors are `OSError`s with the store's code and never its message, so that readers treat all kinds of places alike. What
-stands for a folder is an object without bytes whose key ends with a slash.
+What stands for a folder is an object without bytes whose key ends with a slash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import ClassVar
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
 from pii_tracer.lake.stores.object_places.versions import StoredVersion
 from pii_tracer.lake.stores.remote_file import RemoteFile
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import ObjectLocation, is_object_place, object_location
 from pii_tracer.model.timestamps import instant
-
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -34,6 +29,9 @@ class ObjectPath(RemoteFile):
     store_name: str
     path: str
     version: StoredVersion | None = field(default=None, compare=False)
+    denied: ClassVar[frozenset[str]] = frozenset(
+        {"forbidden", "AuthorizationFailure", "AuthorizationPermissionMismatch"}
+    )
 
     @classmethod
     def at(cls, estate: Estate, location: ObjectLocation) -> ObjectPath:
@@ -58,10 +56,6 @@ class ObjectPath(RemoteFile):
     def location(self) -> ObjectLocation:
         """Where it is."""
         return ObjectLocation(store=self.store_name, key=self.path.rstrip("/"))
-
-    @property
-    def suffix(self) -> str:
-        return PurePosixPath(self.name).suffix
 
     def resolve(self) -> ObjectPath:
         """Itself: there are no links."""
@@ -131,10 +125,6 @@ class ObjectPath(RemoteFile):
         seen = ObjectPath(self.store, self.store_name, self.path, self._version())
         return super(ObjectPath, seen).whole()
 
-    def read_text(self, encoding: str) -> str:
-        """Its bytes as text."""
-        return self.whole().decode(encoding)
-
     def is_file(self) -> bool:
         """Whether there is an object of this name."""
         return self.modified() is not None
@@ -164,18 +154,6 @@ class ObjectPath(RemoteFile):
 
     def _version(self) -> StoredVersion:
         return self.version or self._asked(lambda: self.store.live_version(self.path))
-
-    def _asked(self, ask: Callable[[], Answer]) -> Answer:
-        """An answer of the store, its refusals as `OSError`s."""
-        try:
-            return ask()
-        except StoreError as error:
-            kind = FileNotFoundError if isinstance(error, Absent) else OSError
-            kind = PermissionError if error.code in _REFUSED else kind
-            raise kind(f"{self}: {error.code}") from None
-
-
-_REFUSED = frozenset({"forbidden", "AuthorizationFailure", "AuthorizationPermissionMismatch"})
 
 
 def milliseconds(version: StoredVersion) -> int:

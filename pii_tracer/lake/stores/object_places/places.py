@@ -32,6 +32,26 @@ class ObjectPlace(Frozen):
     read_by: tuple[str, ...] = ()
     agreed: str | None = None
 
+    @property
+    def is_table(self) -> bool:
+        """Whether it is the folder of a table."""
+        return self.table
+
+    @property
+    def sql_name(self) -> str | None:
+        """Its name in Spark SQL, as a catalog has it."""
+        return self.table_name
+
+    @property
+    def unreached(self) -> str:
+        """Why engines do not reach tables there; empty: they do."""
+        return self.settings.no_tables
+
+    @property
+    def blocks_table(self) -> bool:
+        """Whether it may not lie in a table's folder."""
+        return True
+
     def of_state(self, state: VersionState) -> Iterator[StoredVersion]:
         """Its versions of one state."""
         return (version for version in self.versions if version.state is state)

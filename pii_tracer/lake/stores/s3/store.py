@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion, Upload
-from pii_tracer.lake.stores.base import Absent, Capability, Changed, Content, StoreError
+from pii_tracer.lake.stores.base import Absent, Changed, Content, StoreError
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import S3Client, iter_object_versions
@@ -20,7 +20,6 @@ from pii_tracer.model.locations import s3_location
 _ABSENT = frozenset({"NoSuchKey", "404"})
 _CHANGED = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "409", "412"})
 """Answers to a write on a condition (https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html)."""
-_CAN = frozenset(Capability) - {Capability.SOFT_DELETE}
 _REACH = "check the bucket, the credentials and the network; grant {}"
 
 
@@ -41,10 +40,6 @@ class S3Store:
     def name(self) -> str:
         """As `s3://bucket`."""
         return f"s3://{self.bucket}"
-
-    def can(self, capability: Capability) -> bool:
-        """Everything but to give back what was deleted by its version."""
-        return capability in _CAN
 
     def read(self, key: str, at_most: int) -> Content:
         """GetObject; S3 reads are strongly consistent."""

@@ -1,19 +1,14 @@
-"""The bytes of one object version at hand for as long as they are searched: small ones in memory, others in a file.
-
-The file has no name (O_TMPFILE, or unlinked as soon as it is made) and the owner's rights alone, so that nothing of a
-person stays on the disk, whatever happens to the process.
-"""
+"""The bytes of one object version at hand for as long as they are searched: small ones in memory, others in a file."""
 
 from __future__ import annotations
 
-import mmap
-import tempfile
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from pii_tracer.common.unnamed_file import in_unnamed_file
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.object_versions import GONE, S3Client, head_version, tags_of
@@ -38,7 +33,11 @@ def fetch(client: S3Client, bucket: str, version: ObjectVersion) -> tuple[memory
         with closing(answer["Body"]) as body:  # as a context manager it would give the stream that checks no length
             if answer["ETag"].strip('"') != version.etag:  # only `null` versions can be written over
                 raise EstateError("another object is there than was listed", where=version.version_id)
-            data = _in_file(body) if answer["ContentLength"] > IN_MEMORY else memoryview(body.read())
+            data = (
+                in_unnamed_file(body.iter_chunks(_CHUNK))
+                if answer["ContentLength"] > IN_MEMORY
+                else memoryview(body.read())
+            )
     except (ClientError, BotoCoreError) as error:
         raise EstateError(_told(error_code(error), version), where=version.version_id) from None
     except OSError as error:  # the disk is full
@@ -77,14 +76,6 @@ def beside(
     except (ClientError, BotoCoreError) as error:
         code = error_code(error)
         return answer, {}, None if code in GONE else f"{asked}: {code}"
-
-
-def _in_file(body: Any) -> memoryview:
-    with tempfile.TemporaryFile() as file:
-        for chunk in body.iter_chunks(_CHUNK):
-            file.write(chunk)
-        file.flush()
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _told(code: str, version: ObjectVersion) -> str:

@@ -13,8 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.lake.formats.plain_files.data_file import partition_values
-from pii_tracer.lake.rows.spark_frames import Place, frame_of_places
+from pii_tracer.lake.rows.spark_frames import Place, frame_of_files
 from pii_tracer.model.errors import ScanError
 
 if TYPE_CHECKING:
@@ -30,20 +29,7 @@ def avro_frame(spark: SparkSession, folder: Path, files: list[Path]) -> DataFram
     Raises:
         ScanError: a file does not hold records, or its schema has a type that is not read.
     """
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    groups: dict[str, tuple[StructType, list[Place]]] = {}
-    for path in files:
-        parts = partition_values(folder, path)
-        own = [field for field in columns(_schema(path)).fields if field.name not in parts]
-        kind = StructType([*own, *(StructField(name, StringType()) for name in parts)])
-        places = groups.setdefault(kind.json(), (kind, []))[1]
-        places.append((str(path), tuple(parts.values()), tuple(field.name for field in own)))
-    frames = [frame_of_places(spark, places, rows, kind) for kind, places in groups.values()]
-    whole = frames[0]
-    for frame in frames[1:]:
-        whole = whole.unionByName(frame, allowMissingColumns=True)
-    return whole
+    return frame_of_files(spark, folder, files, lambda path, _: columns(_schema(path)).fields, rows)
 
 
 def columns(schema: Any) -> StructType:

@@ -7,13 +7,12 @@ the same before and after; a UUID is written as the standard writes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.lake.formats.plain_files.data_file import partition_values
-from pii_tracer.lake.rows.spark_frames import Place, frame_of_places
+from pii_tracer.lake.rows.spark_frames import Place, frame_of_files
 from pii_tracer.model.errors import ScanError
 
 if TYPE_CHECKING:
@@ -94,21 +93,13 @@ def parquet_frame(spark: SparkSession, folder: Path, files: list[Path]) -> DataF
         ScanError: a type that is not read.
     """
     import pyarrow.parquet as pq
-    from pyspark.sql.types import StringType, StructField, StructType
+    from pyspark.sql.types import StructField
 
-    groups: dict[str, tuple[StructType, list[Place]]] = {}
-    for path in files:
-        parts = partition_values(folder, path)
-        own = [field for field in pq.read_schema(path) if field.name not in parts]
-        fields = [StructField(field.name, _kind(field.type)[0]) for field in own]
-        kind = StructType([*fields, *(StructField(name, StringType()) for name in parts)])
-        places = groups.setdefault(kind.json(), (kind, []))[1]
-        places.append((str(path), tuple(parts.values()), tuple(field.name for field in own)))
-    frames = [frame_of_places(spark, places, rows, kind) for kind, places in groups.values()]
-    whole = frames[0]
-    for frame in frames[1:]:
-        whole = whole.unionByName(frame, allowMissingColumns=True)
-    return whole
+    def fields(path: Path, without: Collection[str]) -> list[StructField]:
+        own = (field for field in pq.read_schema(path) if field.name not in without)
+        return [StructField(field.name, _kind(field.type)[0]) for field in own]
+
+    return frame_of_files(spark, folder, files, fields, rows)
 
 
 def rows(place: Place) -> Iterator[tuple[Any, ...]]:

@@ -38,7 +38,7 @@ def store_on(service: BlobService, monkeypatch: pytest.MonkeyPatch, key: str = K
 
 
 class _Kit(StoreKit):
-    older_takes_its_place = False
+    older_takes_its_place = has_markers = False
     many = 23
 
     @pytest.fixture

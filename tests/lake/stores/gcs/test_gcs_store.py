@@ -30,7 +30,7 @@ def gcs(running: Gcs) -> Gcs:
 
 
 class TestGcsStore(StoreKit):
-    older_takes_its_place = False
+    older_takes_its_place = has_markers = has_uploads = False
 
     @pytest.fixture
     def store(self, gcs: Gcs) -> GcsStore:

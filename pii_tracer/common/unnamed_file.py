@@ -1,0 +1,24 @@
+"""Bytes in a file without a name, so that nothing of them stays on the disk, whatever happens to the process.
+
+The file has the owner's rights alone (O_TMPFILE, or unlinked as soon as it is made).
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from collections.abc import Iterable
+
+
+def in_unnamed_file(chunks: Iterable[bytes]) -> memoryview:
+    """All chunks, one after the other. The file goes with the last view of them.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with tempfile.TemporaryFile() as file:
+        written = 0
+        for chunk in chunks:
+            written += file.write(chunk)
+        file.flush()
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if written else memoryview(b"")
