@@ -3,7 +3,9 @@
 It says what was asserted, when, by whom, and that a named scan over an enumerated, hashed set of files found nothing.
 It is refused while anything is open or left.
 
-Evidence folder: `plan.json`, `journal.jsonl`, `approvals/NNN.json`, `leaves.jsonl`, `scope.jsonl`.
+It names no request: whom it is about is a tree, of which it signs the root (`pii_tracer.proof.requests_tree`).
+
+Evidence folder: `plan.json`, `journal.jsonl`, `approvals/NNN.json`, `leaves.jsonl`, `requests.jsonl`, `scope.jsonl`.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.common.plurals import counted
@@ -21,7 +23,6 @@ from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ProofError, ReviewError
 from pii_tracer.model.plan import HELD, ErasurePlan, digest_of
-from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.proof import merkle_tree
 from pii_tracer.proof.attestation_log import History
 from pii_tracer.proof.evidence_leaves import (
@@ -35,6 +36,7 @@ from pii_tracer.proof.evidence_leaves import (
 )
 from pii_tracer.proof.findings import PREDICATE_TYPE
 from pii_tracer.proof.open_requests import OpenRequest, left_in, said_of_open
+from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, request_leaves, said_of
 from pii_tracer.proof.store_blind_spots import unlisted
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import LoadedPlan
@@ -120,39 +122,22 @@ class Attestation:
 
 @dataclass(frozen=True)
 class Basis:
-    """What all attestations of a run say: those about one request, and the one about all that it answered.
+    """What the attestation of a run says, but for its place in the log."""
 
-    requests: without those that stay open (still).
-    """
-
-    requests: Mapping[str, PlannedRequest]
     subjects: Sequence[Mapping[str, Any]]
     predicate: Mapping[str, Any]
     evidence: Mapping[str, bytes]
-    still: Sequence[OpenRequest] = ()
 
-    @property
-    def root(self) -> str:
-        """The root of the leaves, in hex."""
-        return str(self.predicate["merkle"]["root"])
-
-    def about(self, request: str | None, history: History, key: dsse.PrivateKey) -> Attestation:
-        """The attestation about a request, or about all where None. history: of the estate's log of attestations.
-
-        Raises:
-            ProofError: the run did not answer this request.
-        """
-        if request is not None and request not in self.requests:
-            raise ProofError("the run did not answer this request", todo="name one of those that it did")
-        mine = self.requests.values() if request is None else (self.requests[request],)
-        told = [{"id": r.id, "subject": r.subject, "law": r.law} for r in mine]
-        open_ = said_of_open(self.still, named=request is None)
-        predicate = {"requests": told, **open_, **self.predicate, "log": history.position()}
+    def sealed(self, history: History, key: dsse.PrivateKey) -> Attestation:
+        """The attestation. history: of the estate's log of attestations."""
+        predicate = {**self.predicate, "log": history.position()}
         return Attestation(dsse.seal(dsse.statement(PREDICATE_TYPE, self.subjects, predicate), key), self.evidence)
 
 
-def basis_of(proven: Proven, *, nonce: Callable[[], str]) -> Basis:
-    """What attestations of a finished erasure say. nonce: gives at least 128 random bits as text at each call.
+def basis_of(proven: Proven, *, nonce: Callable[[], str], salt: Callable[[str], str]) -> Basis:
+    """What the attestation of a finished erasure says.
+
+    nonce: gives at least 128 random bits as text at each call. salt: gives 128 random bits as hex for a request's id.
 
     Raises:
         ProofError: residue, open steps, an empty scope, no approval, or a journal of another plan.
@@ -163,7 +148,14 @@ def basis_of(proven: Proven, *, nonce: Callable[[], str]) -> Basis:
     leaves = evidence_leaves(records, proven.still, proven.erased, nonce)
     hashes = [merkle_tree.leaf_hash(line) for line in leaves]
     scope = scope_lines(proven.scope)
-    predicate = _predicate(proven, records, merkle_tree.root(hashes), len(leaves), scope)
+    still = {item.request for item in proven.still}
+    answered = (request for request in proven.loaded.plan.requests if request.id not in still)
+    requests = [leaf.line() for leaf in request_leaves(answered, salt)]
+    predicate = {
+        "requests": said_of(requests),
+        **said_of_open(proven.still),
+        **_predicate(proven, records, merkle_tree.root(hashes), len(leaves), scope),
+    }
     first_erased = len(leaves) - len(proven.erased)
     subjects = [_subject(item, hashes[first_erased + i]) for i, item in enumerate(proven.erased)]
     subjects = subjects or [{"name": proven.loaded.name, "digest": {"sha256": _hex(proven.loaded.digest)}}]
@@ -172,20 +164,27 @@ def basis_of(proven: Proven, *, nonce: Callable[[], str]) -> Basis:
         "plan.json": proven.loaded.raw,
         JOURNAL: proven.journal,
         LEAVES: _joined(leaves),
+        REQUESTS: _joined(requests),
         "scope.jsonl": _joined(scope),
         **{f"approvals/{i:03}.json": data for i, data in enumerate(proven.approvals)},
         **{f"confirmations/{i:03}.json": data for i, data in enumerate(taken)},
     }
-    still = {item.request for item in proven.still}
-    answered = {r.id: r for r in proven.loaded.plan.requests if r.id not in still}
-    return Basis(answered, subjects, predicate, evidence, proven.still)
+    return Basis(subjects, predicate, evidence)
 
 
-def made_over(attestation: bytes) -> tuple[str, str] | None:
-    """Head of the journal and root of the leaves that an attestation was made over, as it says; nothing is checked."""
+class MadeOver(NamedTuple):
+    """What an attestation was made over: the journal's last record, and the roots of leaves and requests, in hex."""
+
+    head: str
+    leaves: str
+    requests: str
+
+
+def made_over(attestation: bytes) -> MadeOver | None:
+    """What an attestation was made over, as it says; nothing is checked."""
     try:
         said = dsse.unseal(attestation, ()).statement["predicate"]
-        return str(said["journal"]["head"]), str(said["merkle"]["root"])
+        return MadeOver(str(said["journal"]["head"]), str(said["merkle"]["root"]), str(said["requests"]["root"]))
     except (ReviewError, KeyError, TypeError):
         return None
 

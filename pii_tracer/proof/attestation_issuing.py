@@ -1,13 +1,12 @@
 """How an attestation comes to stand: evidence, envelope, time stamp, log, and only then under its name.
 
-The line in the log is the act. Of many attestations of one run the lines are written together. A crash before it leaves
-nothing that counts; a crash after it leaves an envelope that `recover` puts in its place, so that no line of the log is
-ever without its attestation.
+The line in the log is the act. A crash before it leaves nothing that counts; a crash after it leaves an envelope that
+`recover` puts in its place, so that no line of the log is ever without its attestation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from pii_tracer.common.atomic_files import sync_folder, write_atomic
@@ -29,52 +28,40 @@ def _pending(envelope: Path) -> Path:
 
 
 def publish(
-    makes: Mapping[Path, Make],
+    make: Make,
+    envelope: Path,
     evidence: Path,
     log: AttestationLog,
     plan_id: str,
     stamp: Stamp | None = None,
 ) -> None:
-    """Make attestations of one run, in this order, each over the log's lines and those of the ones before it, and let
-    them stand.
-
-    makes: by envelope; all have the same evidence.
+    """Make the attestation of a run over the log's lines, and let it stand.
 
     Raises:
-        ProofError: as `makes` and `stamp` do, or a broken log; nothing stands then.
+        ProofError: as `make` and `stamp` do, or a broken log; nothing stands then.
     """
     with log.locked() as lines:
-        history = History(lines)
-        added: list[bytes] = []
-        for envelope, make in makes.items():
-            made = make(history)
-            if not added:
-                made.write_evidence(evidence)
-            if envelope.exists():
-                _keep(envelope)
-            write_atomic(_pending(envelope), made.envelope)
-            if stamp is not None:
-                write_atomic(_pending(stamp_of(envelope)), stamp(made.envelope))
-            added.append(log_line(made.envelope, plan_id))
-            history.append(added[-1])
-        log.append(*added)
-        for envelope in makes:
-            _rename(envelope)
+        made = make(History(lines))
+        made.write_evidence(evidence)
+        if envelope.exists():
+            _keep(envelope)
+        write_atomic(_pending(envelope), made.envelope)
+        if stamp is not None:
+            write_atomic(_pending(stamp_of(envelope)), stamp(made.envelope))
+        log.append(log_line(made.envelope, plan_id))
+        _rename(envelope)
 
 
-def recover(envelopes: Iterable[Path], log: AttestationLog, plan_id: str) -> None:
+def recover(envelope: Path, log: AttestationLog, plan_id: str) -> None:
     """Finish what a crash interrupted: an envelope whose line stands in the log gets its name, any other goes."""
-    begun = [envelope for envelope in envelopes if _pending(envelope).exists()]
-    if not begun:
+    if not _pending(envelope).exists():
         return
     with log.locked() as lines:
-        known = frozenset(lines)
-        for envelope in begun:
-            if log_line(_pending(envelope).read_bytes(), plan_id) in known:
-                _rename(envelope)
-            else:
-                _pending(stamp_of(envelope)).unlink(missing_ok=True)
-                _pending(envelope).unlink()
+        if log_line(_pending(envelope).read_bytes(), plan_id) in lines:
+            _rename(envelope)
+        else:
+            _pending(stamp_of(envelope)).unlink(missing_ok=True)
+            _pending(envelope).unlink()
 
 
 def _keep(envelope: Path) -> None:

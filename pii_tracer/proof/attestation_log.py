@@ -11,7 +11,7 @@ import fcntl
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +36,13 @@ def log_line(attestation: bytes, plan_id: str) -> bytes:
 
 
 class History:
-    """The lines of a log with their tree. A line more costs as little however many there are."""
+    """The lines of a log with their tree."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._tree = merkle_tree.Tree(merkle_tree.leaf_hash(line) for line in lines[:-1])
         self._before, self._last = self._tree.root, b""
-        for line in lines[-1:]:
-            self.append(line)
-
-    def append(self, line: bytes) -> None:
-        """Add a line."""
-        self._before, self._last = self._tree.root, line
-        self._tree.append(merkle_tree.leaf_hash(line))
+        for self._last in lines[-1:]:
+            self._tree.append(merkle_tree.leaf_hash(self._last))
 
     def position(self) -> dict[str, Any]:
         """What an attestation says about the log before it: size, root, and proofs about the last step."""
@@ -136,7 +131,6 @@ class AttestationLog:
     """The log file. Use it inside `locked`."""
 
     path: Path
-    _lines: list[bytes] = field(default_factory=list)
 
     @contextmanager
     def locked(self) -> Iterator[tuple[bytes, ...]]:
@@ -156,18 +150,17 @@ class AttestationLog:
             if len(kept) != len(data):
                 os.ftruncate(fd, len(kept))
                 os.fsync(fd)
-            self._lines = split_lines(kept) if kept else []
-            if not all(map(_is_line, self._lines)):
+            stands = split_lines(kept) if kept else []
+            if not all(map(_is_line, stands)):
                 raise ProofError("the log of attestations is broken", where=str(self.path), todo="restore the file")
-            yield tuple(self._lines)
+            yield tuple(stands)
         finally:
             os.close(fd)
 
-    def append(self, *lines: bytes) -> None:
-        """Add lines, inside `locked`; they are on the disk when this returns."""
+    def append(self, line: bytes) -> None:
+        """Add a line, inside `locked`; it is on the disk when this returns."""
         fd = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         try:
-            write_and_sync(fd, b"".join(line + b"\n" for line in lines))
+            write_and_sync(fd, line + b"\n")
         finally:
             os.close(fd)
-        self._lines += lines

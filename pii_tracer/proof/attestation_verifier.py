@@ -28,11 +28,9 @@ from pii_tracer.proof.attestation import confirmed_by, open_steps
 from pii_tracer.proof.evidence_leaves import bodies_in, lines_digest
 from pii_tracer.proof.findings import About, Check, ProofFinding, Report, about, open_envelope
 from pii_tracer.proof.open_requests import wrong_about_open
-from pii_tracer.proof.untrusted_json import (
-    read_limited,
-    split_lines,
-    whole,
-)
+from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, RequestLeaf, leaves_under
+from pii_tracer.proof.requests_tree.request_proof import RequestProof
+from pii_tracer.proof.untrusted_json import read_limited, split_lines, whole
 from pii_tracer.review import approval, dsse, manual_step_confirmation
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Kind, Record, parse
@@ -63,18 +61,24 @@ class Given:
 
 
 def verify_attestation(
-    attestation: bytes, evidence: Path, trusted: Sequence[dsse.PublicKey], given: Given | None = None
+    attestation: bytes,
+    evidence: Path | None,
+    trusted: Sequence[dsse.PublicKey],
+    given: Given | None = None,
+    of: RequestProof | None = None,
 ) -> Report:
     """All findings; none means that everything holds that was looked at. Notes say what was not.
 
     Args:
+        evidence: the folder. Without one nothing is checked but signature, history, stamp and the proof of a request.
         trusted: the attester's public keys; several where the key was changed. One of them must have signed.
+        of: the proof of one request, which the attestation must be about; nothing is said of any other.
     """
     given = given or Given()
     opened = open_envelope(attestation, trusted)
     if isinstance(opened, ProofFinding):
         return Report((opened,))
-    check = _Check(opened, attestation, evidence, trusted, given)
+    check = _Check(opened, attestation, evidence, trusted, given, of)
     try:
         check.run()
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError, PiiTracerError):
@@ -91,15 +95,6 @@ def previous_of(attestation: bytes) -> tuple[str, str] | None:
         return None
 
 
-def requests_of(attestation: bytes) -> tuple[str, ...]:
-    """Ids of the requests that an attestation is about, as it says; nothing is checked."""
-    try:
-        said = dsse.unseal(attestation, ()).statement["predicate"]["requests"]
-        return tuple(str(request["id"]) for request in said)
-    except (ReviewError, KeyError, TypeError):
-        return ()
-
-
 class _Check:
     """One pass over the evidence; collects findings."""
 
@@ -107,15 +102,24 @@ class _Check:
         self,
         statement: Mapping[str, Any],
         envelope: bytes,
-        folder: Path,
+        evidence: Path | None,
         trusted: Sequence[dsse.PublicKey],
         given: Given,
+        of: RequestProof | None,
     ) -> None:
         self.statement, self.claims = statement, statement["predicate"]
-        self.envelope, self.folder, self.trusted, self.given = envelope, folder, trusted, given
+        self.envelope, self.trusted, self.given, self.of = envelope, trusted, given, of
+        self.evidence = evidence
         self.found: list[ProofFinding] = []
         self.notes: list[str] = []
         self.about: About | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The evidence. Raises `LookupError` without any."""
+        if self.evidence is None:
+            raise LookupError("evidence")
+        return self.evidence
 
     def find(self, check: Check, message: str) -> None:
         self.found.append(ProofFinding(check, message))
@@ -125,14 +129,26 @@ class _Check:
             self.find(check, otherwise)
 
     def run(self) -> None:
-        self._asked()
-        plan = self._plan()
+        requests = self._requests()
+        self._asked(requests)
+        if self.evidence is None:
+            self.notes.append("not checked: plan, approvals, journal, leaves and scope (the evidence was not given)")
+        else:
+            self._rest(requests)
+        self._history()
+        self._stamp()
+
+    def _rest(self, requests: Sequence[RequestLeaf] | None) -> None:
+        """All of the evidence but the requests. requests: None where they do not hold, which is a finding already."""
+        plan = self._plan(requests)
         journal = self._read("journal.jsonl")
         records = self._journal(journal, plan) if journal is not None else ()
         leaves = self._read("leaves.jsonl")
         if leaves is not None:
             self._leaves(split_lines(leaves), leaves, plan)
-            for wrong in wrong_about_open(self.claims, bodies_in(leaves), records, plan) if plan else ():
+        if leaves is not None and plan and requests is not None:
+            ids = [leaf.id for leaf in requests]
+            for wrong in wrong_about_open(self.claims, ids, bodies_in(leaves), records, plan):
                 self.find(Check.OPEN, wrong)
         scope = self._read("scope.jsonl")
         if scope is not None:
@@ -140,20 +156,35 @@ class _Check:
         self._approvals()
         self._confirmations()
         self._extra()
-        self._history()
-        self._stamp()
 
-    def _asked(self) -> None:
+    def _requests(self) -> tuple[RequestLeaf, ...] | None:
+        """The requests that it is about, of the evidence; None where that does not hold or was not given."""
+        data = self._read(REQUESTS) if self.evidence is not None else None
+        if data is None:
+            return None
+        try:
+            return leaves_under(self.claims["requests"], data)
+        except ValueError as error:
+            self.find(Check.INCLUSION, str(error))
+            return None
+
+    def _asked(self, known: Sequence[RequestLeaf] | None) -> None:
         """An attestation that holds is no answer where another request's was asked for."""
-        self.about = about(self.statement)
+        count, requests = int(self.claims["requests"]["count"]), known or ()
+        if self.of is not None:
+            mine = self.of.is_under(self.claims["requests"])
+            self.expect(mine, Check.INCLUSION, "the request of the proof is not among those of the attestation")
+            count, requests = 1, (self.of.request,) if mine else ()
+        self.about = about(self.statement, requests, count - len(requests))
         if self.given.requests is None:
             self.notes.append("not checked: whether this is the request that you asked about (no request was given)")
             return
-        ids = {request for request, _, _ in self.about.requests}
+        ids = {leaf.id for leaf in requests}
         if ids != set(self.given.requests):
             missing = sorted(set(self.given.requests) - ids)
             said = f"not about {', '.join(missing)}" if missing else "about more requests than you asked about"
-            self.find(Check.REQUEST, f"the attestation is {said}; it is about {', '.join(sorted(ids)[:_NAMED])}")
+            named = f"; it is about {', '.join(sorted(ids)[:_NAMED])}" if ids else ""
+            self.find(Check.REQUEST, f"the attestation is {said}{named}")
 
     def _read(self, name: str) -> bytes | None:
         try:
@@ -164,7 +195,7 @@ class _Check:
             self.find(Check.OVERSIZED, f"{name}: {error.what}")
         return None
 
-    def _plan(self) -> ErasurePlan | None:
+    def _plan(self, requests: Sequence[RequestLeaf] | None) -> ErasurePlan | None:
         data = self._read("plan.json")
         if data is None:
             return None
@@ -172,10 +203,10 @@ class _Check:
             self.find(Check.PLAN, "the plan has other bytes")
             return None
         plan = parse_plan(data, "plan.json").plan
-        answered = [{"id": r.id, "subject": r.subject, "law": r.law} for r in plan.requests]
-        about = self.claims["requests"]
-        known = bool(about) and about == [request for request in answered if request in about]
-        self.expect(known, Check.PLAN, "the attestation is about another request than the plan")
+        if requests is not None:
+            planned = {(request.id, request.subject, request.law) for request in plan.requests}
+            known = bool(requests) and all((leaf.id, leaf.subject, leaf.law) in planned for leaf in requests)
+            self.expect(known, Check.PLAN, "the attestation is about another request than the plan")
         attested = {step["id"] for step in self.claims["steps"]}
         left = sum(step.id not in attested for step in plan.steps)
         self.expect(
@@ -308,7 +339,7 @@ class _Check:
 
     def _extra(self) -> None:
         """What is no part of the evidence nobody has signed, whatever it says."""
-        known = {"plan.json", "journal.jsonl", "leaves.jsonl", "scope.jsonl"}
+        known = {"plan.json", "journal.jsonl", "leaves.jsonl", REQUESTS, "scope.jsonl"}
         known |= {f"approvals/{number:03}.json" for number in range(len(self.claims["approvals"]))}
         known |= {f"confirmations/{number:03}.json" for number in range(len(confirmed_by(self.claims)))}
         unlisted: list[OSError] = []

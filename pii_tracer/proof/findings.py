@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.errors import ReviewError
+from pii_tracer.proof.requests_tree.request_leaves import RequestLeaf
 from pii_tracer.proof.untrusted_json import json_object
 from pii_tracer.review import dsse
 
-PREDICATE_TYPE = "https://pii-tracer.dev/erasure/v1"
+PREDICATE_TYPE = "https://pii-tracer.dev/erasure/v2"
 
 
 class Check(StrEnum):
@@ -54,11 +55,13 @@ class ProofFinding:
 class About:
     """What an attestation says that it is about, for whoever has asked for one.
 
-    requests: id, keyed reference of the person, and law of each. first, last: when its steps were verified. searched:
-    end of the scan. exceptions: how many of each kind.
+    requests: id, keyed reference of the person, and law of each. unnamed: how many more, which nothing that was given
+    and holds names. first, last: when its steps were verified. searched: end of the scan. exceptions: how many of each
+    kind.
     """
 
     requests: tuple[tuple[str, str, str], ...]
+    unnamed: int
     plan: str
     first: str | None
     last: str | None
@@ -76,8 +79,9 @@ class Report:
     about: About | None = None
 
 
-def about(statement: Mapping[str, Any]) -> About:
-    """What a signed statement is about.
+def about(statement: Mapping[str, Any], requests: Iterable[RequestLeaf], unnamed: int = 0) -> About:
+    """What a signed statement is about. requests: those of its tree that are known, and the number of all others that
+    it is about.
 
     Raises:
         LookupError, TypeError, AttributeError: it does not have the form that it must have.
@@ -85,7 +89,8 @@ def about(statement: Mapping[str, Any]) -> About:
     said = statement["predicate"]
     moments = sorted(str(step["verified_at"]) for step in said["steps"])
     return About(
-        requests=tuple((str(r["id"]), str(r["subject"]), str(r["law"])) for r in said["requests"]),
+        requests=tuple((leaf.id, leaf.subject, leaf.law) for leaf in requests),
+        unnamed=unnamed,
         plan=str(said["plan"]["id"]),
         first=moments[0] if moments else None,
         last=moments[-1] if moments else None,

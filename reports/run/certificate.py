@@ -34,13 +34,26 @@ class Qualification:
 
 
 @dataclass(frozen=True)
+class Checked:
+    """What a check of an attestation came to. persons: (request id, keyed reference, law) of those it was found to be
+    about. envelope: its bytes. signer: id of the key that signed it. file: name of what was checked. stamped_at: the
+    time stamp authority's time, where there is one and it was verified."""
+
+    persons: tuple[tuple[str, str, str], ...]
+    envelope: bytes
+    signer: str
+    file: str = "attestation.json"
+    stamped_at: datetime | None = None
+
+
+@dataclass(frozen=True)
 class Certificate:
-    """What the page says. Every value is the attestation's own, but for `attestation`, `signer` and `stamped_at`.
+    """What the page says. Every value is the attestation's own, but for those of `Checked`.
 
     persons: (request id, keyed reference, law). gone: names of what was erased. qualified: what limits that, all of it.
     files, scope: number of files that were searched, digest of their list. compared: copies in which everybody else's
-    rows were compared, before against after. attestation: digest of the envelope. signer: id of the key that signed
-    it. stamped_at: the time stamp authority's time, where there is one and it was verified. known: files of the scope
+    rows were compared, before against after. attestation: digest of the envelope. file: what
+    to check. known: files of the scope
     with the bytes of an earlier search, which were not decoded again; known_since: when the first of them was searched.
     chunks_left: column chunks of Parquet that were not decoded, since none of the values fits in their shape. still:
     requests of the same run that stay open.
@@ -69,6 +82,7 @@ class Certificate:
     not_proved: tuple[str, ...]
     attestation: str
     signer: str
+    file: str
     still: int
 
     @property
@@ -90,13 +104,11 @@ class Certificate:
         return self.persons[:_PERSONS]
 
 
-def certificate(
-    statement: Mapping[str, Any], envelope: bytes, signer: str, stamped_at: datetime | None = None
-) -> Certificate:
+def certificate(statement: Mapping[str, Any], checked: Checked) -> Certificate:
     """The certificate of an attestation whose signature and evidence were verified.
 
     Args:
-        statement: the in-toto statement out of `envelope`.
+        statement: the in-toto statement out of the envelope.
 
     Raises:
         ProofError: something of the persons stays readable, by right or because nobody answers for it; nothing was
@@ -112,7 +124,7 @@ def certificate(
         reading = said["scope"].get("reading", {})
         qualified = tuple(_qualification(e, said["steps"]) for e in said["exceptions"])
         made = Certificate(
-            persons=tuple((r["id"], r["subject"], r["law"]) for r in said["requests"]),
+            persons=checked.persons,
             plan_id=said["plan"]["id"],
             plan_digest=said["plan"]["digest"],
             gone=tuple(_names(statement["subject"])),
@@ -130,11 +142,12 @@ def certificate(
             leaves=said["merkle"]["leaves"],
             history=said["log"]["size"],
             authority=said["timestamp"]["authority"],
-            stamped_at=stamped_at,
+            stamped_at=checked.stamped_at,
             tool=said["tools"].get("pii-tracer", "unknown"),
             not_proved=tuple(said["not_proved"]),
-            attestation=digest_of(envelope),
-            signer=signer,
+            attestation=digest_of(checked.envelope),
+            signer=checked.signer,
+            file=checked.file,
             still=said["open"]["requests"] if "open" in said else 0,
         )
     except (KeyError, TypeError, AttributeError, ValueError):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.intake.requests import RequestState, Stored
 from pii_tracer.model.errors import ExitCode, PersonsUnknown, Refused, UsageError
 from pii_tracer.model.plan import ErasurePlan, PlannedHold
+from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, request_leaves
 from tests.cli.small import request
 from tests.intake.places import NOW, ago, opened, place, took
 from tests.leaks import Person, leaks
@@ -204,13 +206,22 @@ def test_texts_with_the_person_s_key_are_refused(settings: Settings, capsys: pyt
 # -- what a run says ---------------------------------------------------------------------------------------------------
 
 
-def ran(settings: Settings, plan: ErasurePlan, *, done: bool = True, proved: bool = True, **more: Any) -> RunFolder:
-    """As `conclude` calls it: a run of this plan came to this."""
+def ran(
+    settings: Settings,
+    plan: ErasurePlan,
+    *,
+    done: bool = True,
+    proved: bool = True,
+    unattested: Collection[str] = (),
+    **more: Any,
+) -> RunFolder:
+    """As `conclude` calls it: a run of this plan came to this. unattested: whom its attestation is not about."""
     folder = RunFolder(settings.state / "runs" / plan.plan_id)
-    several = len(plan.requests) > 1
-    for path in [folder.attestation, *(folder.attestation_of(r.id) for r in plan.requests if several)]:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("{}")
+    folder.evidence.mkdir(parents=True, exist_ok=True)
+    folder.attestation.write_text("{}")
+    asked = [request for request in plan.requests if request.id not in unattested]
+    leaves = request_leaves(asked, lambda name: sha256(name.encode()).hexdigest()[:32])
+    (folder.evidence / REQUESTS).write_bytes(b"".join(leaf.line() + b"\n" for leaf in leaves))
     info = {"plan_id": plan.plan_id, "plan_digest": "d", "plan_file": "p", "policy_file": "p", "approvals": []}
     info |= {"estate_file": str(settings.estate_file), "trusted": None, "state": str(settings.state)}
     folder.info_file.write_text(json.dumps(info))
@@ -220,6 +231,16 @@ def ran(settings: Settings, plan: ErasurePlan, *, done: bool = True, proved: boo
     return folder
 
 
+def test_whom_the_attestation_is_not_about_is_not_erased(settings: Settings) -> None:
+    asked(settings, *PERSONS[:2])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan, unattested=["R-2"])
+    assert states(settings) == {"R-1": "erased", "R-2": "carried_over"}
+    found = opened(settings).find("R-2")
+    assert (found.proof, found.reason) == (None, "the run is done, and its attestation is not about this request")
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_a_proved_run_answers_its_requests(settings: Settings, several: bool) -> None:
     asked(settings, *PERSONS[: 2 if several else 1])
@@ -227,9 +248,8 @@ def test_a_proved_run_answers_its_requests(settings: Settings, several: bool) ->
     begin_requests(settings, plan, NOW - timedelta(hours=1))
     folder = ran(settings, plan)
     [found, *_] = opened(settings).requests(RequestState.ERASED)
-    place = folder.attestation_of("R-1") if several else folder.attestation
     assert found.proof is not None
-    assert found.proof.startswith(place.relative_to(settings.state).as_posix() + " sha256:")
+    assert found.proof.startswith(folder.attestation.relative_to(settings.state).as_posix() + " sha256:")
     assert set(states(settings).values()) == {"erased"}
     refuse_withdrawn(settings, plan)  # who looks at the run again is let in
     ran(settings, plan)

@@ -35,7 +35,7 @@ from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Journal, Kind
 from pii_tracer.run.runner import run
 from pii_tracer.scan.hits import Reading
-from reports.run.certificate import certificate, render_certificate
+from reports.run.certificate import Checked, certificate, render_certificate
 from tests.proof.attested import attest
 from tests.review.plans import NOW, copy, plan
 from tests.review.test_review import approved
@@ -47,6 +47,7 @@ from tests.run.fakes import (
 )
 
 KEY = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)
+CHECKED = Checked(persons=(("REQ-1", "hmac:0011", "dpdp"),), envelope=b"", signer="k")
 APPROVER = Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)
 
 
@@ -99,14 +100,14 @@ def test_it_says_which_files_were_not_decoded_again_and_the_certificate_too(tmp_
     whole, key = proven(tmp_path), [KEY.public_key()]
     usual = dsse.unseal(made(tmp_path, whole), key).statement
     assert "reading" not in usual["predicate"]["scope"]
-    words = render_certificate(certificate(usual, b"", "k"))
+    words = render_certificate(certificate(usual, CHECKED))
     assert "was decoded by its format and searched. <strong>" in words
     reading = Reading(now=1, before=1, again=0, oldest=NOW)
     envelope = made(tmp_path, replace(whole, reading=reading))
     assert check(envelope, tmp_path) == []
     statement = dsse.unseal(envelope, key).statement
     assert statement["predicate"]["scope"]["reading"] == reading.model_dump(mode="json")
-    words = render_certificate(certificate(statement, b"", "k"))
+    words = render_certificate(certificate(statement, CHECKED))
     assert "again: 1 file with the same bytes (SHA-256) as in an earlier search, on 21 Nov 2026" in words
 
 
@@ -116,7 +117,7 @@ def test_it_says_which_column_chunks_were_not_decoded_and_the_certificate_too(tm
     assert check(envelope, tmp_path) == []
     statement = dsse.unseal(envelope, [KEY.public_key()]).statement
     assert statement["predicate"]["scope"]["reading"] == reading.model_dump(mode="json")
-    words = render_certificate(certificate(statement, b"", "k"))
+    words = render_certificate(certificate(statement, CHECKED))
     assert "Left out: 4 column chunks of Parquet whose recorded shape fits none of the values." in words
 
 
@@ -189,7 +190,7 @@ def test_signatures_of_others_and_unknown_versions(tmp_path: Path) -> None:
     changed = json.loads(envelope)
     changed["payload"] = base64.b64encode(payload.replace(b"c1/2", b"c1/9")).decode()
     assert check(json.dumps(changed).encode(), tmp_path) == [Check.SIGNATURE]
-    newer = payload.replace(PREDICATE_TYPE.encode(), PREDICATE_TYPE.replace("v1", "v9").encode())
+    newer = payload.replace(PREDICATE_TYPE.encode(), PREDICATE_TYPE.replace("v2", "v9").encode())
     assert check(dsse.seal(newer, KEY), tmp_path) == [Check.PREDICATE_VERSION]
 
 
@@ -197,6 +198,7 @@ FILES = {
     "plan.json": Check.PLAN,
     "journal.jsonl": Check.JOURNAL,
     "leaves.jsonl": Check.INCLUSION,
+    "requests.jsonl": Check.INCLUSION,
     "scope.jsonl": Check.SCOPE,
     "approvals/000.json": Check.APPROVAL,
 }

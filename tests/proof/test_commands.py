@@ -27,7 +27,7 @@ from pii_tracer.review.trusted_keys import public_pem
 from reports.run.certificate import certificate, render_certificate
 from tests.proof.attested import attest
 from tests.proof.aws import RSA_KEY, START, TrailWriter, keys_json
-from tests.proof.test_attestation import APPROVER, KEY, nonces, proven
+from tests.proof.test_attestation import APPROVER, CHECKED, KEY, nonces, proven
 from tests.reports.test_plan_reports import Page
 from tests.review.plans import DEADLINE, copy, plan
 
@@ -65,7 +65,8 @@ def add_run(
     said = replace(said, exceptions=exceptions, erased=[*said.erased, Erased(copy_id="c1", uri=uri)])
     log = AttestationLog(state / LOG_NAME)
     publish(
-        {folder.attestation: lambda history: attest(said, KEY, nonce=nonces(), history=history)},
+        lambda history: attest(said, KEY, nonce=nonces(), history=history),
+        folder.attestation,
         folder.evidence,
         log,
         name,
@@ -114,7 +115,8 @@ def test_an_attestation_made_again_keeps_the_one_before_it(state: Path, capsys: 
     said = replace(proven(state), others=Others(compared=1))
     first = folder.attestation.read_bytes()
     publish(
-        {folder.attestation: lambda history: attest(said, KEY, nonce=nonces(), history=history)},
+        lambda history: attest(said, KEY, nonce=nonces(), history=history),
+        folder.attestation,
         folder.evidence,
         AttestationLog(state / LOG_NAME),
         "plan-1",
@@ -302,10 +304,9 @@ def test_the_certificate_keeps_to_one_page_however_long_the_names_are(
 ) -> None:
     add_run(state, "plan-2", uri="s3://b/" + "k" * 1000)
     statement = unseal((state / "runs/plan-2/attestation.json").read_bytes(), [KEY.public_key()]).statement
-    persons = [{"id": f"REQ-{n}", "subject": "subj_0", "law": "dpdp"} for n in range(40)]
-    predicate = {**statement["predicate"], "requests": persons}
+    persons = tuple((f"REQ-{n}", "subj_0", "dpdp") for n in range(40))
     names = [*statement["subject"], *({"name": f"/lake/{n}/" + "x" * 100} for n in range(500))]
-    made = certificate({**statement, "subject": names, "predicate": predicate}, b"", "k")
+    made = certificate({**statement, "subject": names}, replace(CHECKED, persons=persons))
     assert sum(-(-len(name) // 88) for name in made.shown) <= 12
     assert made.shown[:2] == ("s3://b/k?versionId=v1", "/lake/c1/old.parquet")
     assert len(made.shown[2]) == 2 * 88

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,19 +15,21 @@ from hypothesis import strategies as st
 
 from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.execution.plan_run import Ran
-from pii_tracer.app.execution.run_folder import evidence_of
+from pii_tracer.app.proof.run_attestations import proof_of_request
 from pii_tracer.cli.main import run as command
 from pii_tracer.model.canonical_json import canonical
-from pii_tracer.model.errors import ProofError
+from pii_tracer.model.errors import ProofError, UsageError
 from pii_tracer.proof.attestation import basis_of
-from pii_tracer.proof.attestation_verifier import requests_of, verify_attestation
+from pii_tracer.proof.attestation_verifier import verify_attestation
 from pii_tracer.proof.evidence_leaves import bodies_in, root_of
 from pii_tracer.proof.findings import Check
 from pii_tracer.proof.open_requests import LEFT_OF, OpenRequest, left_in
+from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, RequestLeaf, read_leaves, said_of
 from pii_tracer.review import dsse
 from pii_tracer.review.trusted_keys import load_private
 from pii_tracer.run.journal import parse
 from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, Residue, RunVerdict
+from tests.proof.attested import requests_of
 from tests.proof.test_attestation import nonces, proven
 from tests.proof.test_requests import CLEAN, SCOPE, ran, several
 
@@ -45,6 +48,10 @@ LEFT = RunVerdict(
 )
 
 
+def salt(request: str) -> str:
+    return sha256(request.encode()).hexdigest()[:32]
+
+
 @pytest.fixture
 def done(tmp_path: Path) -> Ran:
     made = ran(tmp_path, several(*ASKED))
@@ -58,18 +65,20 @@ def predicate(envelope: Path) -> dict[str, Any]:
 
 def test_the_others_are_attested_and_she_is_not(done: Ran, capsys: pytest.CaptureFixture[str]) -> None:
     folder = done.folder
-    assert requests_of(folder.attestation.read_bytes()) == ("REQ-1", "REQ-3")
-    assert predicate(folder.attestation)["open"] == {"requests": 1, "ids": ["REQ-2"]}
-    assert not folder.attestation_of("REQ-2").exists()
+    assert requests_of(folder.attestation) == ("REQ-1", "REQ-3")
+    said = predicate(folder.attestation)
+    assert said["open"] == {"requests": 1}
+    assert "of the run, still open" in said["statement"]
     key = str(folder.state / "keys" / "attest.pem.pub")
-    for name in ("REQ-1", "REQ-3"):
-        envelope = folder.attestation_of(name)
-        assert predicate(envelope)["open"] == {"requests": 1}
-        assert "of the run, still open" in predicate(envelope)["statement"]
-        assert b"REQ-2" not in dsse.unseal(envelope.read_bytes(), ()).payload
-        assert command(["attest", "verify", str(envelope), "--key", key]) == 0
     assert command(["attest", "verify", str(folder.attestation), "--key", key]) == 0
-    capsys.readouterr()
+    prove = ["attest", "prove", "plan-1", "--state", str(folder.state), "--request"]
+    for name in ("REQ-1", "REQ-3"):
+        assert command([*prove, name]) == 0
+        assert b"REQ-2" not in folder.proof_of(name).read_bytes()
+        assert command(["attest", "verify", str(folder.proof_of(name)), "--key", key, "--request", name]) == 0
+    assert command([*prove, "REQ-2"]) == 2
+    assert not folder.proof_of("REQ-2").exists()
+    assert "the run answered no request `REQ-2`" in capsys.readouterr().err
 
 
 def test_residue_that_is_nobodys_keeps_all_from_being_attested(tmp_path: Path) -> None:
@@ -90,23 +99,25 @@ def test_she_is_attested_once_nothing_is_left_of_her_and_never_before(done: Ran)
     attest_run(done, LEFT, (), STILL)
     assert folder.attestation.read_bytes() == before
     attest_run(done, CLEAN, ())
-    assert requests_of(folder.attestation.read_bytes()) == ASKED
-    assert "open" not in predicate(folder.attestation_of("REQ-2"))
+    assert requests_of(folder.attestation) == ASKED
+    assert "open" not in predicate(folder.attestation)
+    hers = proof_of_request(folder, "REQ-2")
     attest_run(done, LEFT, (), STILL)  # and again, should somebody bring her back
-    assert requests_of(folder.attestation.read_bytes()) == ("REQ-1", "REQ-3")
+    assert requests_of(folder.attestation) == ("REQ-1", "REQ-3")
     public = load_private(folder.state / "keys" / "attest.pem").public_key()
-    old = folder.attestation_of("REQ-2")
-    assert Check.INCLUSION in {
-        f.check for f in verify_attestation(old.read_bytes(), evidence_of(old), [public]).findings
-    }
+    old = verify_attestation(hers.envelope, folder.evidence, [public], of=hers)
+    assert Check.INCLUSION in {f.check for f in old.findings}
+    with pytest.raises(UsageError, match="answered no request"):
+        proof_of_request(folder, "REQ-2")
 
 
 def test_an_attester_refuses_whom_the_journal_calls_left(tmp_path: Path) -> None:
     told = proven(tmp_path, several(*ASKED), notes={LEFT_OF: [HERS]})
     assert left_in(parse(told.journal)[0]) == {HERS}
     with pytest.raises(ProofError, match="something is left of a person"):
-        basis_of(told, nonce=nonces())
-    assert set(basis_of(replace(told, still=STILL), nonce=nonces()).requests) == {"REQ-1", "REQ-3"}
+        basis_of(told, nonce=nonces(), salt=salt)
+    answered = read_leaves(basis_of(replace(told, still=STILL), nonce=nonces(), salt=salt).evidence[REQUESTS])
+    assert [leaf.id for leaf in answered] == ["REQ-1", "REQ-3"]
 
 
 Forge = Callable[[dict[str, Any], Path], None]
@@ -121,23 +132,39 @@ def resealed(done: Ran, envelope: Path, forge: Forge) -> set[Check]:
     return {finding.check for finding in found.findings}
 
 
+def asked(said: dict[str, Any], evidence: Path, *ids: str) -> None:
+    """The attestation is about these, with leaves, root and count to match."""
+    leaves = [RequestLeaf(id=i, subject=f"subj_{i}", law="dpdp", salt=salt(i)).line() for i in ids]
+    (evidence / REQUESTS).write_bytes(b"".join(line + b"\n" for line in leaves))
+    said["requests"] = said_of(leaves)
+
+
 def hers(said: dict[str, Any], evidence: Path) -> None:
-    """An attestation of another one made hers."""
-    said["requests"] = [{"id": "REQ-2", "subject": HERS, "law": said["requests"][0]["law"]}]
+    """An attestation of others made hers."""
+    asked(said, evidence, "REQ-2")
 
 
 def among_the_erased(said: dict[str, Any], evidence: Path) -> None:
-    law = said["requests"][0]["law"]
-    said["requests"] = [{"id": r, "subject": f"subj_{r}", "law": law} for r in ASKED]
+    asked(said, evidence, *ASKED)
     said.pop("open")
+
+
+def in_place_of_another(said: dict[str, Any], evidence: Path) -> None:
+    """The number is right, and she is one of them."""
+    asked(said, evidence, "REQ-1", "REQ-2")
+
+
+def without_another(said: dict[str, Any], evidence: Path) -> None:
+    asked(said, evidence, "REQ-1")
 
 
 def not_told(said: dict[str, Any], evidence: Path) -> None:
     said.pop("open")
 
 
-def another_is_open(said: dict[str, Any], evidence: Path) -> None:
-    said["open"] = {"requests": 1, "ids": ["REQ-1"]}
+def named(said: dict[str, Any], evidence: Path) -> None:
+    """She is named in what everybody else gets."""
+    said["open"] = {"requests": 1, "ids": ["REQ-2"]}
 
 
 def without_the_leaf(said: dict[str, Any], evidence: Path) -> None:
@@ -149,26 +176,19 @@ def without_the_leaf(said: dict[str, Any], evidence: Path) -> None:
     said["merkle"] = {"root": root_of(data), "leaves": len(bodies)}
 
 
-def test_whatever_moves_her_to_the_erased_is_found(done: Ran) -> None:
-    single, whole = done.folder.attestation_of("REQ-1"), done.folder.attestation
-    assert resealed(done, single, lambda said, evidence: None) == set()
-    assert resealed(done, whole, lambda said, evidence: None) == set()
-    for envelope, forge in (
-        (single, hers),
-        (whole, hers),
-        (whole, among_the_erased),
-        (single, not_told),
-        (whole, not_told),
-        (whole, another_is_open),
-    ):
-        assert Check.OPEN in resealed(done, envelope, forge), forge.__name__
+@pytest.mark.parametrize(
+    "forge", [hers, among_the_erased, in_place_of_another, without_another, not_told, named], ids=lambda f: f.__name__
+)
+def test_whatever_moves_her_to_the_erased_is_found(done: Ran, forge: Forge) -> None:
+    assert resealed(done, done.folder.attestation, lambda said, evidence: None) == set()
+    assert resealed(done, done.folder.attestation, forge) == {Check.OPEN}
 
 
 def test_even_without_her_leaf_the_journal_tells(tmp_path: Path) -> None:
     made = ran(tmp_path, several(*ASKED), notes={LEFT_OF: [HERS]})
     attest_run(made, LEFT, (), STILL)
     private = load_private(made.folder.state / "keys" / "attest.pem")
-    honest = made.folder.attestation_of("REQ-1").read_bytes()
+    honest = made.folder.attestation.read_bytes()
     assert verify_attestation(honest, made.folder.evidence, [private.public_key()]).findings == ()
     assert resealed(made, made.folder.attestation, without_the_leaf) == {Check.OPEN}
     # and whoever holds another's attestation of the run sees that the leaves are not hers
@@ -177,19 +197,13 @@ def test_even_without_her_leaf_the_journal_tells(tmp_path: Path) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
-@given(about=st.sets(st.sampled_from(ASKED)), said=st.none() | st.sets(st.sampled_from(ASKED)), count=st.integers(0, 3))
-def test_only_the_true_split_of_the_requests_holds(
-    done: Ran, about: set[str], said: set[str] | None, count: int
-) -> None:
-    """Model: about her never; about all others, or one of them; and one open request, which is hers."""
+@given(about=st.sets(st.sampled_from(ASKED), min_size=1), count=st.integers(0, 3))
+def test_only_the_true_split_of_the_requests_holds(done: Ran, about: set[str], count: int) -> None:
+    """Model: about all others and never about her; and one open request, which is hers."""
 
     def forge(told: dict[str, Any], evidence: Path) -> None:
-        law = told["requests"][0]["law"]
-        told["requests"] = [{"id": r, "subject": f"subj_{r}", "law": law} for r in ASKED if r in about]
-        told["open"] = {"requests": count} | ({} if said is None else {"ids": sorted(said)})
+        asked(told, evidence, *sorted(about))
+        told["open"] = {"requests": count}
 
-    holds = ("REQ-2" not in about and (len(about) == 1 or about == {"REQ-1", "REQ-3"}) and count == 1) and said in (
-        None,
-        {"REQ-2"},
-    )
+    holds = about == {"REQ-1", "REQ-3"} and count == 1
     assert (resealed(done, done.folder.attestation, forge) == set()) == holds

@@ -1,11 +1,11 @@
-"""A plan that answers several requests: one attestation for each, none of which tells another's name for it."""
+"""A plan that answers several requests: one attestation, which names none, and a proof for each, which names no other."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,13 +13,16 @@ import pytest
 
 from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.execution.plan_run import Ran
-from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, evidence_of
+from pii_tracer.app.execution.run_folder import RunFolder, RunInfo
+from pii_tracer.app.proof.run_attestations import proof_of_request
 from pii_tracer.cli.main import run as command
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.proof import attestation, merkle_tree
-from pii_tracer.proof.attestation_verifier import Given, requests_of, verify_attestation
+from pii_tracer.proof.attestation_verifier import Given, verify_attestation
 from pii_tracer.proof.findings import Check
+from pii_tracer.proof.requests_tree.request_leaves import said_of
 from pii_tracer.review import dsse
 from pii_tracer.review.trusted_keys import load_private
 from pii_tracer.run.journal import Journal
@@ -30,6 +33,7 @@ from pii_tracer.verify.verdicts import (
     RunVerdict,
     ScannedFile,
 )
+from tests.proof.attested import requests_of
 from tests.proof.test_attestation import proven
 from tests.review.plans import DEADLINE, NOW, plan
 from tests.run.fakes import Ticking
@@ -84,36 +88,62 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def test_each_request_has_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def public_key(folder: Path) -> str:
+    return str(folder / "state" / "keys" / "attest.pem.pub")
+
+
+def test_the_run_is_signed_once_and_names_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = ran(tmp_path, several("REQ-1", "REQ-2"))
     whole = attest_run(done, CLEAN, ())
     assert whole == done.folder.attestation
-    assert requests_of(whole.read_bytes()) == ("REQ-1", "REQ-2")
-    key = str(tmp_path / "state" / "keys" / "attest.pem.pub")
-    log = str(tmp_path / "state" / "attestations.jsonl")
-    assert len(Path(log).read_bytes().splitlines()) == 3
+    assert requests_of(whole) == ("REQ-1", "REQ-2")
+    assert b"REQ-" not in dsse.unseal(whole.read_bytes(), ()).payload
+    log = tmp_path / "state" / "attestations.jsonl"
+    assert len(log.read_bytes().splitlines()) == 1
+    assert [p.name for p in done.folder.path.rglob("*") if p.name.startswith("attestation")] == [whole.name]
+    assert command(["attest", "verify", str(whole), "--key", public_key(tmp_path), "--log", str(log)]) == 0
+    about = capsys.readouterr().out.splitlines()[0]
+    assert about == "about REQ-1 (person subj_REQ-1, dpdp), REQ-2 (person subj_REQ-2, dpdp)"
+
+
+def test_each_request_is_proved_and_certified_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = ran(tmp_path, several("REQ-1", "REQ-2"))
+    attest_run(done, CLEAN, ())
+    asked = ["plan-1", "--state", str(tmp_path / "state")]
     for request, other in (("REQ-1", "REQ-2"), ("REQ-2", "REQ-1")):
-        envelope = done.folder.attestation_of(request)
-        assert requests_of(envelope.read_bytes()) == (request,)
-        assert other.encode() not in dsse.unseal(envelope.read_bytes(), ()).payload
-        assert command(["attest", "verify", str(envelope), "--key", key, "--log", log]) == 0
+        assert command(["attest", "prove", *asked, "--request", request]) == 0
+        file = Path(capsys.readouterr().out.strip())
+        assert file == done.folder.proof_of(request)
+        assert other.encode() not in file.read_bytes()
+        log = str(tmp_path / "state" / "attestations.jsonl")
+        words = ["attest", "verify", str(file), "--key", public_key(tmp_path), "--log", log]
+        assert command(words) == 0
         told = capsys.readouterr().out
-        assert "before this one" not in told, "the one before was found beside"
-    asked = ["attest", "certificate", "plan-1", "--state", str(tmp_path / "state")]
-    assert command([*asked, "--request", "REQ-2"]) == 0
+        assert told.startswith(f"about {request} (person subj_{request}, dpdp)\n")
+        assert other not in told
+        assert "not checked: plan, approvals, journal, leaves and scope (the evidence was not given)" in told
+        assert command([*words, "--evidence", str(done.folder.evidence)]) == 0
+        told = capsys.readouterr().out
+        assert ("evidence was not given" in told, other in told) == (False, False)
+    assert command(["attest", "certificate", *asked, "--request", "REQ-2"]) == 0
     page = Path(capsys.readouterr().out.strip())
-    assert page.parent == done.folder.attestation_of("REQ-2").parent
+    assert page == done.folder.proof_of("REQ-2").with_suffix(".html")
     assert ("subj_REQ-2" in page.read_text(), "REQ-1" in page.read_text()) == (True, False)
-    assert command([*asked, "--request", "../REQ-2"]) == 2
-    assert "name one of: REQ-1, REQ-2" in capsys.readouterr().err
+    assert "attest verify request-REQ-2.json" in page.read_text()
+    assert command(["attest", "certificate", *asked]) == 0
+    assert "subj_REQ-1" in Path(capsys.readouterr().out.strip()).read_text()
+    for what in ("certificate", "prove"):
+        assert command(["attest", what, *asked, "--request", "../REQ-2"]) == 2
+        assert "the run answered no request `../REQ-2`" in capsys.readouterr().err
 
 
-def test_another_requests_attestation_is_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_requests_proof_is_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It holds in itself, and an operator can hand it to an auditor who asked about somebody else."""
     done = ran(tmp_path, several("REQ-1", "REQ-2"))
     attest_run(done, CLEAN, ())
-    envelope = done.folder.attestation_of("REQ-2")
-    words = ["attest", "verify", str(envelope), "--key", str(tmp_path / "state" / "keys" / "attest.pem.pub")]
+    file = tmp_path / "proof.json"
+    file.write_bytes(proof_of_request(done.folder, "REQ-2").to_bytes())
+    words = ["attest", "verify", str(file), "--key", public_key(tmp_path)]
     capsys.readouterr()
     assert command([*words, "--request", "REQ-2"]) == 0
     shown = capsys.readouterr().out.splitlines()
@@ -131,21 +161,21 @@ def test_another_requests_attestation_is_no_answer(tmp_path: Path, capsys: pytes
     assert json.loads(capsys.readouterr().out)["about"]["plan"] == done.loaded.plan.plan_id
 
 
-def test_a_run_that_is_looked_at_again_keeps_them_and_a_crash_in_between_is_mended(tmp_path: Path) -> None:
+def test_a_run_that_is_looked_at_again_keeps_it_and_a_request_keeps_its_salt(tmp_path: Path) -> None:
     done = ran(tmp_path, several("REQ-1", "REQ-2"))
     attest_run(done, CLEAN, ())
     before = files(tmp_path / "state")
     attest_run(done, CLEAN, ())
     assert files(tmp_path / "state") == before
-    last = done.folder.attestation_of("REQ-2")
-    last.unlink()  # as if it had died before this one
-    log = tmp_path / "state" / "attestations.jsonl"
-    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:2]))
+    (done.folder.evidence / "leaves.jsonl").unlink()
     attest_run(done, CLEAN, ())
-    assert last.exists()
-    assert {n: d for n, d in files(tmp_path / "state").items() if "REQ-1" in n} == {
-        n: d for n, d in before.items() if "REQ-1" in n
-    }
+    after = files(tmp_path / "state")
+    name = "runs/plan-1/evidence/requests.jsonl"
+    assert after[name] == before[name]
+    assert after["runs/plan-1/attestation.json"] != before["runs/plan-1/attestation.json"]
+    (done.folder.evidence / "requests.jsonl").write_bytes(after[name].replace(b"REQ-1", b"REQ-9"))
+    attest_run(done, CLEAN, ())
+    assert requests_of(done.folder.attestation) == ("REQ-1", "REQ-2")
 
 
 def counted(function: Callable[..., Any], name: str, calls: Counter[str]) -> Callable[..., Any]:
@@ -156,39 +186,48 @@ def counted(function: Callable[..., Any], name: str, calls: Counter[str]) -> Cal
     return call
 
 
-def test_a_plan_of_many_writes_its_evidence_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each request costs an envelope: neither the plan again, nor the log read and hashed again, nor the journal."""
+def test_a_plan_of_many_is_signed_once_and_costs_a_line_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls: Counter[str] = Counter()
-    for place, name in ((merkle_tree, "node_hash"), (attestation, "evidence_leaves"), (PurePath, "__eq__")):
+    for place, name in ((merkle_tree, "node_hash"), (attestation, "evidence_leaves"), (dsse, "seal")):
         monkeypatch.setattr(place, name, counted(getattr(place, name), name, calls))
     many = tuple(f"REQ-{n}" for n in range(64))
     done = ran(tmp_path, several(*many))
+    calls.clear()
+    there = files(tmp_path)
     attest_run(done, CLEAN, ())
-    written = [p for p in done.folder.path.rglob("*") if p.is_file() and p.parent.name != "proven"]
-    assert sum(p.name == "plan.json" for p in written) == 1
-    assert sum(p.name == "attestation.json" for p in written) == 65
-    assert calls["evidence_leaves"] == 1
-    assert calls["node_hash"] < 65 * 10, "a tree is built again for each"
-    assert calls["__eq__"] < 65 * 10, "each place is compared with all others"
-    log = (tmp_path / "state" / "attestations.jsonl").read_bytes()
+    assert calls["evidence_leaves"] == calls["seal"] == 1
+    written = {name: data for name, data in files(tmp_path).items() if name not in there}
+    of_all = len(done.loaded.raw) + len(done.folder.journal.read_bytes())
+    assert sum(map(len, written.values())) < of_all + 64 * 200 + 10_000
     key = load_private(tmp_path / "state" / "keys" / "attest.pem").public_key()
+    given = Given(log=(tmp_path / "state" / "attestations.jsonl").read_bytes())
     for name in ("REQ-0", "REQ-40", "REQ-63"):
-        envelope = done.folder.attestation_of(name)
-        given = Given(log=log)
-        assert verify_attestation(envelope.read_bytes(), evidence_of(envelope), [key], given).findings == ()
+        of = proof_of_request(done.folder, name)
+        assert len(of.path) == 6
+        assert verify_attestation(of.envelope, done.folder.evidence, [key], given, of).findings == ()
 
 
-def test_one_request_has_one(tmp_path: Path) -> None:
+def test_one_request_has_a_tree_of_one(tmp_path: Path) -> None:
     done = ran(tmp_path, several("REQ-1"))
     attest_run(done, CLEAN, ())
-    assert not (done.folder.path / "requests").exists()
+    of = proof_of_request(done.folder, "REQ-1")
+    assert (of.path, of.index) == ((), 0)
+    assert dsse.unseal(of.envelope, ()).statement["predicate"]["requests"] == {
+        "count": 1,
+        "root": merkle_tree.leaf_hash(of.request.line()).hex(),
+    }
 
 
 def test_a_request_that_the_plan_does_not_answer_is_found(tmp_path: Path) -> None:
     done = ran(tmp_path, several("REQ-1", "REQ-2"))
     attest_run(done, CLEAN, ())
     private = load_private(tmp_path / "state" / "keys" / "attest.pem")
-    payload = dsse.unseal(done.folder.attestation_of("REQ-2").read_bytes(), ()).payload
-    changed = dsse.seal(payload.replace(b'"id":"REQ-2"', b'"id":"REQ-9"'), private)
+    file = done.folder.evidence / "requests.jsonl"
+    file.write_bytes(file.read_bytes().replace(b'"id":"REQ-2"', b'"id":"REQ-9"'))
+    statement = json.loads(dsse.unseal(done.folder.attestation.read_bytes(), ()).payload)
+    statement["predicate"]["requests"] = said_of(file.read_bytes().splitlines())
+    changed = dsse.seal(canonical(statement), private)
     found = verify_attestation(changed, done.folder.evidence, [private.public_key()])
-    assert [f.check for f in found.findings] == [Check.PLAN]
+    assert [f.check for f in found.findings] == [Check.PLAN, Check.OPEN]

@@ -1,5 +1,5 @@
-"""The evidence of a run is written once, and each request's attestation rests on it: whatever is changed there, all of
-them find it."""
+"""The evidence of a run is written once, and the proofs of all its requests rest on it: whatever is changed there, each
+of them finds it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import pytest
 
 from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.proof.run_attestations import proof_of_request
 from pii_tracer.proof.attestation_verifier import verify_attestation
 from pii_tracer.proof.findings import Check
+from pii_tracer.proof.requests_tree.request_proof import RequestProof
 from pii_tracer.review.trusted_keys import load_private
 from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict, ScannedFile
 from tests.proof.test_requests import CLEAN, ran, several
@@ -33,13 +35,15 @@ def two(tmp_path: Path) -> tuple[RunFolder, RunFolder]:
     return folders[0], folders[1]
 
 
-def checks(folder: RunFolder, envelope: Path, evidence: Path | None = None) -> set[Check]:
+def checks(folder: RunFolder, of: RequestProof | None, evidence: Path | None = None) -> set[Check]:
     key = load_private(folder.path.parents[1] / "keys" / "attest.pem").public_key()
-    return {f.check for f in verify_attestation(envelope.read_bytes(), evidence or folder.evidence, [key]).findings}
+    envelope = of.envelope if of else folder.attestation.read_bytes()
+    return {f.check for f in verify_attestation(envelope, evidence or folder.evidence, [key], of=of).findings}
 
 
-def envelopes(folder: RunFolder) -> list[Path]:
-    return [folder.attestation, *(folder.attestation_of(request) for request in REQUESTS)]
+def proofs(folder: RunFolder) -> list[RequestProof | None]:
+    """The attestation as a whole, and the proofs of both requests."""
+    return [None, *(proof_of_request(folder, request) for request in REQUESTS)]
 
 
 def swapped(name: str) -> Callable[[Path, Path], None]:
@@ -66,46 +70,51 @@ def linked(mine: Path, theirs: Path) -> None:
     (mine / "more").symlink_to(theirs)
 
 
-def twice(mine: Path, theirs: Path) -> None:
-    lines = (mine / "leaves.jsonl").read_bytes().splitlines(keepends=True)
-    (mine / "leaves.jsonl").write_bytes(b"".join([*lines, lines[-1]]))
+def twice(name: str) -> Callable[[Path, Path], None]:
+    def double(mine: Path, theirs: Path) -> None:
+        lines = (mine / name).read_bytes().splitlines(keepends=True)
+        (mine / name).write_bytes(b"".join([*lines, lines[-1]]))
+
+    return double
 
 
-FILES = ("plan.json", "journal.jsonl", "leaves.jsonl", "scope.jsonl", "approvals/000.json")
+FILES = ("plan.json", "journal.jsonl", "leaves.jsonl", "requests.jsonl", "scope.jsonl", "approvals/000.json")
 FORGED = {
     **{f"{name} of another run": swapped(name) for name in FILES if name != "scope.jsonl"},
     **{f"{name} removed": removed(name) for name in FILES},
     **{f"{name} cut": cut(name) for name in FILES},
     **{f"{name} added": added(name) for name in ("note.txt", "approvals/001.json", "confirmations/000.json")},
     "a link to another run": linked,
-    "a leaf twice": twice,
+    "a leaf twice": twice("leaves.jsonl"),
+    "a request twice": twice("requests.jsonl"),
 }
 
 
 @pytest.mark.parametrize("how", FORGED)
-def test_every_attestation_finds_what_was_forged(two: tuple[RunFolder, RunFolder], how: str) -> None:
+def test_every_proof_finds_what_was_forged(two: tuple[RunFolder, RunFolder], how: str) -> None:
     mine, theirs = two
-    assert [checks(mine, envelope) for envelope in envelopes(mine)] == [set()] * 3
+    made = proofs(mine)
+    assert [checks(mine, of) for of in made] == [set()] * 3
     FORGED[how](mine.evidence, theirs.evidence)
-    assert all(checks(mine, envelope) for envelope in envelopes(mine))
+    assert all(checks(mine, of) for of in made)
 
 
 def test_the_evidence_of_another_run_is_refused_as_a_whole(two: tuple[RunFolder, RunFolder]) -> None:
     """Both answer a request of the same name."""
     mine, theirs = two
-    for envelope in envelopes(mine):
-        assert {Check.PLAN, Check.JOURNAL} <= checks(mine, envelope, theirs.evidence)
+    for of in proofs(mine):
+        assert {Check.PLAN, Check.JOURNAL, Check.INCLUSION} <= checks(mine, of, theirs.evidence)
 
 
-def test_an_attestation_made_later_leaves_the_others_what_they_rest_on(tmp_path: Path) -> None:
-    """One was lost, and the tables have other files by now: its evidence took the place of that of all the others."""
+def test_a_lost_attestation_is_made_again_and_the_proofs_with_it(tmp_path: Path) -> None:
+    """The tables have other files by now."""
     done = ran(tmp_path, several(*REQUESTS))
     attest_run(done, CLEAN, ())
-    done.folder.attestation_of("REQ-2").unlink()
+    done.folder.attestation.unlink()
     later = (ScannedFile(path="b.parquet", size=9, sha256="b" * 64, decoded_as="parquet"),)
     attest_run(
         done,
         RunVerdict(copies=(CopyVerdict(copy_id="c1", bytes=ByteVerdict(copy_id="c1", root="/", files=later)),)),
         (),
     )
-    assert [checks(done.folder, envelope) for envelope in envelopes(done.folder)] == [set()] * 3
+    assert [checks(done.folder, of) for of in proofs(done.folder)] == [set()] * 3

@@ -37,7 +37,8 @@ def stamped(folder: Path, authority: tuple[str, Path], scanned_at: datetime | No
     said = replace(proven(folder), authority=url, scanned_at=at)
     envelope = folder / "attestation.json"
     publish(
-        {envelope: lambda history: attest(said, KEY, nonce=nonces(), history=history)},
+        lambda history: attest(said, KEY, nonce=nonces(), history=history),
+        envelope,
         folder / "evidence",
         AttestationLog(folder / "log"),
         "plan-1",
@@ -106,7 +107,8 @@ def test_the_stamp_goes_with_its_attestation(tmp_path: Path, authority: tuple[st
     (tmp_path / "again").mkdir()
     said = replace(proven(tmp_path / "again"), authority=url if again else None, scanned_at=datetime.now(timezone.utc))
     publish(
-        {envelope: lambda history: attest(said, KEY, nonce=nonces(), history=history)},
+        lambda history: attest(said, KEY, nonce=nonces(), history=history),
+        envelope,
         tmp_path / "evidence",
         AttestationLog(tmp_path / "log"),
         "plan-1",

@@ -14,14 +14,10 @@ import pytest
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.plan import digest_of
 from pii_tracer.proof import attestation_verifier, merkle_tree, untrusted_json
-from pii_tracer.proof.attestation_verifier import (
-    Given,
-    previous_of,
-    requests_of,
-    verify_attestation,
-)
+from pii_tracer.proof.attestation_verifier import Given, previous_of, verify_attestation
 from pii_tracer.proof.evidence_leaves import lines_digest
 from pii_tracer.proof.findings import Check
+from pii_tracer.proof.requests_tree.request_leaves import said_of
 from pii_tracer.review import approval, dsse
 from pii_tracer.run.journal import Journal, Kind, parse
 from tests.proof.test_attestation import APPROVER, KEY, made
@@ -57,6 +53,15 @@ class Proof:
         self.write("leaves.jsonl", b"".join(line + b"\n" for line in lines))
         root = merkle_tree.root([merkle_tree.leaf_hash(line) for line in lines])
         self.claims["merkle"].update(leaves=len(lines), root=root.hex())
+
+    def ask(self, leaves: Iterable[dict[str, Any]]) -> None:
+        """Other requests, and the root that they give."""
+        lines = [canonical(leaf) for leaf in leaves]
+        self.write("requests.jsonl", b"".join(line + b"\n" for line in lines))
+        self.claims["requests"] = said_of(lines)
+
+    def requests(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.read("requests.jsonl").splitlines()]
 
     def approve(self, data: bytes) -> None:
         """Another approval, as the attestation says."""
@@ -100,7 +105,7 @@ def plan_of_other_bytes(proof: Proof) -> None:
 
 
 def another_request(proof: Proof) -> None:
-    proof.claims["requests"][0]["law"] = "another law"
+    proof.ask(leaf | {"law": "another law"} for leaf in proof.requests())
 
 
 def step_not_attested(proof: Proof) -> None:
@@ -183,6 +188,40 @@ def copy_without_leaf(proof: Proof) -> None:
     proof.statement["subject"] = [{"name": "plan", "digest": {"sha256": plan}}]
 
 
+def request_cut(proof: Proof) -> None:
+    proof.write("requests.jsonl", proof.read("requests.jsonl").removesuffix(b"\n"))
+
+
+def other_number_of_requests(proof: Proof) -> None:
+    proof.claims["requests"]["count"] += 1
+
+
+def other_root_of_requests(proof: Proof) -> None:
+    proof.claims["requests"]["root"] = "0" * 64
+
+
+def request_with_more(proof: Proof) -> None:
+    proof.ask(leaf | {"name": "x"} for leaf in proof.requests())
+
+
+def request_without_salt(proof: Proof) -> None:
+    proof.ask({name: text for name, text in leaf.items() if name != "salt"} for leaf in proof.requests())
+
+
+def request_in_another_form(proof: Proof) -> None:
+    line = json.dumps(proof.requests()[0]).encode()
+    proof.write("requests.jsonl", line + b"\n")
+    proof.claims["requests"] = said_of([line])
+
+
+def request_twice(proof: Proof) -> None:
+    proof.ask([*proof.requests(), proof.requests()[0] | {"salt": "f" * 32}])
+
+
+def two_with_one_salt(proof: Proof) -> None:
+    proof.ask([*proof.requests(), proof.requests()[0] | {"id": "REQ-2"}])
+
+
 def other_scope(proof: Proof) -> None:
     proof.claims["scope"]["digest"] = OTHER
 
@@ -255,6 +294,14 @@ def claims_without_form(proof: Proof) -> None:
         (step_without_leaf, Check.INCLUSION, "step c1/1 is in no leaf"),
         (subject_without_leaf, Check.INCLUSION, "subject s3://b/k?versionId=v1 is in no leaf"),
         (copy_without_leaf, Check.COVERAGE, "copy c1 of the plan is not attested as erased"),
+        (request_cut, Check.INCLUSION, "the last request is cut off"),
+        (other_number_of_requests, Check.INCLUSION, "the number of requests is another"),
+        (other_root_of_requests, Check.INCLUSION, "the requests do not give the root"),
+        (request_with_more, Check.INCLUSION, "a line is no request"),
+        (request_without_salt, Check.INCLUSION, "a line is no request"),
+        (request_in_another_form, Check.INCLUSION, "a line is no request"),
+        (request_twice, Check.INCLUSION, "two requests have one id or one salt"),
+        (two_with_one_salt, Check.INCLUSION, "two requests have one id or one salt"),
         (other_scope, Check.SCOPE, "the scope is not the one that was scanned"),
         (scope_cut, Check.SCOPE, "the scope is not the one that was scanned"),
         (other_number_in_scope, Check.SCOPE, "the number of files in scope is another"),
@@ -333,8 +380,7 @@ def test_an_attester_who_changed_keys_is_known_by_either(proof: Proof) -> None:
 
 def test_what_an_attestation_says_of_itself_is_read_without_a_check(proof: Proof) -> None:
     envelope = dsse.seal(canonical(proof.statement), APPROVER)
-    assert requests_of(envelope) == tuple(request["id"] for request in proof.claims["requests"])
     assert previous_of(envelope) is None
     proof.claims["log"]["previous"] = {"attestation": OTHER, "plan": "p1"}
     assert previous_of(dsse.seal(canonical(proof.statement), APPROVER)) == (OTHER, "p1")
-    assert (requests_of(b"no envelope"), previous_of(b"no envelope")) == ((), None)
+    assert previous_of(b"no envelope") is None

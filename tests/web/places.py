@@ -155,7 +155,9 @@ def place(base: Path) -> Place:
     journal.append(Kind.RUN_FINISHED, state="complete")
     done.result.write_text('{"state": "complete", "residue": []}')
     (base / "proven").mkdir()
-    done.attestation.write_bytes(attest(proven(base / "proven"), KEY, nonce=nonces()).envelope)
+    attested = attest(proven(base / "proven"), KEY, nonce=nonces())
+    attested.write_evidence(done.evidence)
+    done.attestation.write_bytes(attested.envelope)
     torn = made.state / "runs" / "plan-failed" / "attestation.json"
     torn.write_bytes(done.attestation.read_bytes()[:200])
     made.readings()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import http.client
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -288,6 +289,19 @@ def test_a_proof_is_shown_as_a_claim(client: Client) -> None:
     text = client.get(link(client, "/proofs", "plan-1")).text
     assert "Not checked here. It says: not found in 2 files" in text
     assert "What it cannot prove" in text
+    assert "<code>REQ-1</code>" in text
+
+
+def test_a_proof_names_no_requests_of_other_evidence(client: Client, state: Place) -> None:
+    file = state.state / "runs" / "plan-1" / "evidence" / "requests.jsonl"
+    kept = file.read_bytes()
+    file.write_bytes(kept.replace(b"REQ-1", b"REQ-9"))
+    os.utime(state.state / "runs" / "plan-1" / "attestation.json")
+    try:
+        text = client.get(link(client, "/proofs", "plan-1")).text
+        assert ("REQ-9" in text, "1 request, which the evidence does not name" in text) == (False, True)
+    finally:
+        file.write_bytes(kept)
 
 
 def test_lineage_is_opened_one_hop_at_a_time_and_says_what_is_not_known(client: Client) -> None:

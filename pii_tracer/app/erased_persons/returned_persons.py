@@ -229,7 +229,7 @@ def finished(state: Path) -> list[ErasurePlan]:
     for folder in all_runs(state):
         result = folder.last_result() or {}
         if result.get("state") == "complete" or result.get("attestation"):
-            plan, open_ = folder.approved().plan, result.get("open_requests") or ()
+            plan, open_ = folder.approved().plan, frozenset(result.get("open_requests") or ())
             done = tuple(request for request in plan.requests if request.id not in open_)
             found.append(plan.model_copy(update={"requests": done}))
     return found

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import secrets
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ from typing import Any
 from pii_tracer import __version__
 from pii_tracer.app import vault_inventories
 from pii_tracer.app.execution.plan_run import Ran
-from pii_tracer.app.execution.run_folder import evidence_of
 from pii_tracer.app.execution.run_verification import facts_of, now
 from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.lake.formats.registry import table_formats
@@ -27,12 +24,13 @@ from pii_tracer.proof.attestation import (
     LEAVES,
     Attestation,
     Basis,
+    MadeOver,
     Others,
     Proven,
     basis_of,
     made_over,
 )
-from pii_tracer.proof.attestation_issuing import Make, publish, recover
+from pii_tracer.proof.attestation_issuing import publish, recover
 from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog, History
 from pii_tracer.proof.attester_keys import attester
 from pii_tracer.proof.evidence_leaves import (
@@ -45,6 +43,7 @@ from pii_tracer.proof.evidence_leaves import (
     root_of,
 )
 from pii_tracer.proof.open_requests import OpenRequest, open_in
+from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, salts_in
 from pii_tracer.proof.storage_witness import (
     BY_VERSION,
     FileBefore,
@@ -53,7 +52,6 @@ from pii_tracer.proof.storage_witness import (
     gone_files,
     read_before,
 )
-from pii_tracer.review.dsse import PrivateKey
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.run_state import State
 from pii_tracer.verify.verdicts import NO_COPY, ByteVerdict, CopyVerdict, RunVerdict, no_copy_name
@@ -69,9 +67,8 @@ def attest_run(
 ) -> Path | None:
     """The attestation of a finished run; None while anything is open or left, but for requests that stay open alone.
 
-    A plan that answers several requests gets one for each of them too: who asked for one shall not have to be shown
-    the others' names for it. All have the same evidence, which is written once. still: requests that stay open, each
-    with every place in which something of its person is left.
+    It is signed once, however many requests the plan answers. still: requests that stay open, each with every place in
+    which something of its person is left.
     """
     explained, stays = {item.place for item in still}, {item.request for item in still}
     residue = [*verdict.residue, *(r for v in elsewhere for r in v.residue)]
@@ -81,64 +78,61 @@ def attest_run(
     if undone or left or verdict.unverified or harmed:
         return None
     folder, plan_id = ran.folder, ran.loaded.plan.plan_id
-    log = AttestationLog(Path(ran.info.state) / LOG_NAME)
-    asked = [r.id for r in ran.loaded.plan.requests]
-    answered = [request for request in asked if request not in stays]
-    if not answered:
+    if all(request.id in stays for request in ran.loaded.plan.requests):
         return None
-    places = {folder.attestation: None} | {folder.attestation_of(r): r for r in answered if len(asked) > 1}
-    recover(places, log, plan_id)
-    roots = {evidence: _kept_root(ran, evidence, still) for evidence in {*map(evidence_of, places)}}
-    missing = {envelope for envelope in places if not _attested(ran, envelope, roots[evidence_of(envelope)])}
-    if missing:
-        basis = basis_of(_proven(ran, verdict, elsewhere, still), nonce=_nonces(ran, roots[folder.evidence]))
-        if not _same(basis, folder.evidence):  # it is written anew, and nothing stands any more that rests on it
-            missing |= {envelope for envelope in places if evidence_of(envelope) == folder.evidence}
-        _publish(ran, basis, {envelope: places[envelope] for envelope in places if envelope in missing}, log)
+    log = AttestationLog(Path(ran.info.state) / LOG_NAME)
+    recover(folder.attestation, log, plan_id)
+    kept = _kept(ran, still)
+    if kept is None or not folder.attestation.exists() or made_over(folder.attestation.read_bytes()) != kept:
+        proven = _proven(ran, verdict, elsewhere, still)
+        _publish(ran, basis_of(proven, nonce=_nonces(ran, kept), salt=_salts(ran)), log)
     return folder.attestation
 
 
-def _same(basis: Basis, evidence: Path) -> bool:
-    """Whether the evidence that is there is what attestations with this basis rest on, byte for byte: the root, what
-    was searched, and who approved."""
-    try:
-        return all((evidence / name).read_bytes() == data for name, data in basis.evidence.items())
-    except OSError:
-        return False
-
-
-def _publish(ran: Ran, basis: Basis, missing: Mapping[Path, str | None], log: AttestationLog) -> None:
+def _publish(ran: Ran, basis: Basis, log: AttestationLog) -> None:
     estate, base = ran.verification.estate, ran.folder.settings().base
     local = estate.environment == "local"
     key = attester(estate.attestation_key, base, Path(ran.info.state), local=local)
     stamp = _stamp(estate.timestamp_authority, base)
-    makes: dict[Path, Make] = {envelope: partial(_about, basis, request, key) for envelope, request in missing.items()}
-    for own in {*map(evidence_of, missing)} - {ran.folder.evidence}:  # of an earlier version
-        shutil.rmtree(own)
-    publish(makes, ran.folder.evidence, log, ran.loaded.plan.plan_id, stamp)
+
+    def make(history: History) -> Attestation:
+        return basis.sealed(history, key)
+
+    publish(make, ran.folder.attestation, ran.folder.evidence, log, ran.loaded.plan.plan_id, stamp)
 
 
-def _about(basis: Basis, request: str | None, key: PrivateKey, history: History) -> Attestation:
-    return basis.about(request, history, key)
-
-
-def _kept_root(ran: Ran, evidence: Path, still: Sequence[OpenRequest]) -> str | None:
-    """The root of the leaves that this very journal was attested with before, while the same requests stayed open; None
-    where it was not."""
+def _kept(ran: Ran, still: Sequence[OpenRequest]) -> MadeOver | None:
+    """What this very journal was attested over before, while the same requests stayed open, as its evidence has it: a
+    finished plan that is run again keeps its proof. None where it was not."""
     try:
-        if (evidence / JOURNAL).read_bytes() != ran.folder.journal.read_bytes():
+        if (ran.folder.evidence / JOURNAL).read_bytes() != ran.folder.journal.read_bytes():
             return None
-        leaves = (evidence / LEAVES).read_bytes()
-        return root_of(leaves) if open_in(bodies_in(leaves)) == set(still) else None
+        leaves, requests = _evidence(ran, LEAVES), _evidence(ran, REQUESTS)
+        if open_in(bodies_in(leaves)) != set(still):
+            return None
+        return MadeOver(ran.records[-1].hash, root_of(leaves), root_of(requests))
     except (OSError, ValueError):
         return None
 
 
-def _nonces(ran: Ran, known: str | None) -> Callable[[], str]:
+def _evidence(ran: Ran, name: str) -> bytes:
+    """A file of the evidence that is there already; no bytes where there is none."""
+    try:
+        return (ran.folder.evidence / name).read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _nonces(ran: Ran, known: MadeOver | None) -> Callable[[], str]:
     """Those of the leaves that are there, so that these come out the same again; then, and without any, new ones."""
-    kept = nonces_in((ran.folder.evidence / LEAVES).read_bytes()) if known else []
-    rest = iter(kept)
+    rest = iter(nonces_in(_evidence(ran, LEAVES)) if known else ())
     return lambda: next(rest, None) or secrets.token_hex(16)
+
+
+def _salts(ran: Ran) -> Callable[[str], str]:
+    """By the request's id. One that has a salt keeps it, so that its leaf stays what it was; no nonce becomes one."""
+    kept = salts_in(_evidence(ran, REQUESTS))
+    return lambda request: kept.get(request) or secrets.token_hex(16)
 
 
 def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict], still: Sequence[OpenRequest]) -> Proven:
@@ -197,11 +191,6 @@ def _stamp(authority: TimestampAuthority | None, base: Path) -> Callable[[bytes]
 
     roots = load_certificates(base / authority.certificate)
     return lambda data: request_stamp(authority.url, data, roots)
-
-
-def _attested(ran: Ran, envelope: Path, root: str | None) -> bool:
-    """Whether this very journal was attested before, with these leaves: a finished plan run again keeps its proof."""
-    return root is not None and envelope.exists() and made_over(envelope.read_bytes()) == (ran.records[-1].hash, root)
 
 
 def erased_by(ran: Ran, verdict: RunVerdict) -> list[Erased]:

@@ -49,8 +49,8 @@ class RunInfo(Frozen):
         return self.model_copy(update={**changed, "approvals": tuple(change(path) for path in self.approvals)})
 
 
-_REQUESTS = "requests"
-"""The folder of a run with the attestations about single requests."""
+PROOFS = "proofs"
+"""The folder of a run with proofs of single requests and objects."""
 _PATHS = ("plan_file", "estate_file", "policy_file", "trusted", "result", "naive")
 
 
@@ -92,9 +92,9 @@ class RunFolder:
     def attestation(self) -> Path:
         return self.path / "attestation.json"
 
-    def attestation_of(self, request: str) -> Path:
-        """The attestation of one request of a plan that answers several; ids are harmless in paths (`Request.id`)."""
-        return self.path / _REQUESTS / request / "attestation.json"
+    def proof_of(self, request: str) -> Path:
+        """The proof of one request, where it was asked for; ids are harmless in paths (`Request.id`)."""
+        return self.path / PROOFS / f"request-{request}.json"
 
     @property
     def report(self) -> Path:
@@ -250,12 +250,8 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def evidence_of(attestation: Path) -> Path:
-    """The evidence folder of an attestation lies beside it. All attestations of a run have the same one, beside the
-    run's own; those about single requests that an earlier version made have one each."""
-    own = attestation.parent / "evidence"
-    if attestation.parent.parent.name == _REQUESTS and not own.exists():
-        return attestation.parents[2] / "evidence"
-    return own
+    """The evidence folder of an attestation lies beside it."""
+    return attestation.parent / "evidence"
 
 
 def folder_of(state: Path, plan_id: str) -> RunFolder:

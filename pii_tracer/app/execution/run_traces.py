@@ -89,12 +89,10 @@ def _by_the_results(folder: RunFolder, known: set[str]) -> Iterator[str]:
     head = (folder.last_result() or {}).get("journal_head")
     if head is not None and head not in known:
         yield f"the run's result was written behind it ({head})"
-    for evidence in sorted({folder.evidence, *(folder.path / "requests").glob("*/evidence")}):
-        lines = _lines(evidence / "journal.jsonl")
-        for seq, line in enumerate(lines):
-            if digest_of(line) not in known:
-                yield f"the evidence has record {seq} ({evidence})"
-                break
+    for seq, line in enumerate(_lines(folder.evidence / "journal.jsonl")):
+        if digest_of(line) not in known:
+            yield f"the evidence has record {seq} ({folder.evidence})"
+            return
 
 
 def _by_the_events(file: Path, records: Sequence[Record]) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.run_folder import RunFolder
@@ -16,6 +15,7 @@ from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.state_changes import begin, carry_over, erased, of_run, refuse_gone, tell
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, read_leaves
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _LEFT_OF_HER = "the run is done, and something of this person is left: `pii-tracer verify` shows where"
+_NOT_ATTESTED = "the run is done, and its attestation is not about this request"
 
 
 def refuse_stored(settings: Settings, requests: Sequence[Request]) -> None:
@@ -63,9 +64,10 @@ def settle_requests(
     mine = of_run(store, plan.plan_id) if store else []
     if store is None or not mine:
         return
-    if left := [name for name in mine if name in result["open_requests"]]:
+    still = frozenset(result["open_requests"])
+    if left := [name for name in mine if name in still]:
         carry_over(store, left, _LEFT_OF_HER, at)
-        mine = [name for name in mine if name not in left]
+        mine = [name for name in mine if name not in still]
     if result["attestation"] is None:
         if done:
             carry_over(store, mine, _left(result), at)
@@ -76,7 +78,10 @@ def settle_requests(
         carry_over(store, mine, f"data is kept by the hold {', '.join(holds)}; all else is erased", at, holds)
     else:
         due = due_by(laws_of(folder.settings().estate().laws))
-        erased(store, {name: _proof(folder, name, len(plan.requests) > 1) for name in mine}, due, at)
+        attested = {leaf.id for leaf in read_leaves((folder.evidence / REQUESTS).read_bytes())}
+        if left := [name for name in mine if name not in attested]:
+            carry_over(store, left, _NOT_ATTESTED, at)
+        erased(store, dict.fromkeys([name for name in mine if name in attested], _proof(folder)), due, at)
 
 
 def _left(result: Mapping[str, Any]) -> str:
@@ -88,7 +93,7 @@ def _left(result: Mapping[str, Any]) -> str:
     return "the run is done, and could not be attested"
 
 
-def _proof(folder: RunFolder, request: str, several: bool) -> str:
-    """The attestation that is about this request alone: its place in the state folder, and its digest."""
-    path: Path = folder.attestation_of(request) if several else folder.attestation
-    return f"{path.relative_to(folder.state).as_posix()} {file_digest(path)}"
+def _proof(folder: RunFolder) -> str:
+    """The attestation of the run, which answers for each request by its tree: its place in the state folder, and its
+    digest."""
+    return f"{folder.attestation.relative_to(folder.state).as_posix()} {file_digest(folder.attestation)}"

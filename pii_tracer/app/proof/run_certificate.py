@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pii_tracer.app.execution.run_folder import RunFolder, choose_run, evidence_of
+from pii_tracer.app.execution.run_folder import RunFolder, choose_run
 from pii_tracer.app.proof.proof_files import attester_key, authority_certificates, file_bytes, stamped_at
-from pii_tracer.model.errors import ProofError, ResidueFound, RunError, UsageError, Waiting
+from pii_tracer.app.proof.run_attestations import proof_of_request
+from pii_tracer.model.errors import ProofError, ResidueFound, RunError, Waiting
 
 
 def write_certificate(
@@ -35,50 +36,35 @@ def write_certificate(
     from pii_tracer.proof.attestation_verifier import Given, verify_attestation
     from pii_tracer.proof.attester_keys import public_file
     from pii_tracer.review.dsse import keyid, unseal
+    from reports.run.certificate import Checked, render_certificate
     from reports.run.certificate import certificate as make
-    from reports.run.certificate import render_certificate
 
     folder = choose_run(state, run, unfinished=False)
     _refuse_unfinished(folder, request)
-    attestation = _about(folder, request)
+    of = None if request is None else proof_of_request(folder, request)
+    attestation = folder.attestation
     envelope, public = file_bytes(attestation), attester_key(key or public_file(state))
     stamp = file_bytes(stamp_of(attestation)) if stamp_of(attestation).exists() else None
     roots = authority_certificates(authority) if authority else None
     given = Given(stamp=stamp, authority=roots)
-    findings = verify_attestation(envelope, evidence_of(attestation), [public], given).findings
-    if findings:
+    report = verify_attestation(envelope, folder.evidence, [public], given, of)
+    if report.findings or report.about is None:
+        found = "; ".join(f"{finding.check}: {finding.message}" for finding in report.findings[:1])
         raise ProofError(
-            f"there is no certificate: the attestation does not hold ({findings[0].check}: {findings[0].message})",
+            f"there is no certificate: the attestation does not hold ({found})",
             where=str(attestation),
             todo="`pii-tracer attest verify` names everything that does not hold",
         )
     stamped = stamped_at(stamp, envelope, roots) if stamp and roots else None
-    page = render_certificate(make(unseal(envelope, [public]).statement, envelope, keyid(public), stamped))
-    path = out or attestation.with_name("certificate.html")
+    checked = attestation if request is None else folder.proof_of(request)
+    seen = Checked(report.about.requests, envelope, keyid(public), checked.name, stamped)
+    page = render_certificate(make(unseal(envelope, [public]).statement, seen))
+    path = out or (checked.with_suffix(".html") if request else attestation.with_name("certificate.html"))
     write_atomic(path, page.encode())
     yield path
     if pdf:
         print_pdf(page, pdf)
         yield pdf
-
-
-def _about(folder: RunFolder, request: str | None) -> Path:
-    """The attestation of a run, or of one of its requests.
-
-    Raises:
-        UsageError: the run has none for this request.
-    """
-    from pii_tracer.proof.attestation_verifier import requests_of
-
-    if request is None:
-        return folder.attestation
-    several = sorted(path.name for path in (folder.path / "requests").glob("*") if path.is_dir())
-    if request in several:
-        return folder.attestation_of(request)
-    if requests_of(file_bytes(folder.attestation)) == (request,):
-        return folder.attestation
-    known = ", ".join(requests_of(file_bytes(folder.attestation)))
-    raise UsageError(f"the run answers no request `{request}`", where=str(folder.path), todo=f"name one of: {known}")
 
 
 def _refuse_unfinished(folder: RunFolder, request: str | None) -> None:

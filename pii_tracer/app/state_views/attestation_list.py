@@ -10,15 +10,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.app.execution.run_folder import evidence_of
 from pii_tracer.app.state_views.untrusted_files import Broken, Remembered, key_of
 from pii_tracer.common.atomic_files import real_path
 from pii_tracer.model.canonical_json import parse_time
-from pii_tracer.model.errors import PiiTracerError
+from pii_tracer.model.errors import PiiTracerError, ProofError
 from pii_tracer.proof.attestation_issuing import stamp_of
+from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, leaves_under
 from pii_tracer.proof.untrusted_json import json_object, read_limited
 
 _MOST_BYTES = 256 * 1024 * 1024
-_PLACES = ("attestation.json", "requests/*/attestation.json")
 _HEX = re.compile(r"(?:sha256:)?[0-9a-f]{8,128}")
 
 
@@ -26,12 +27,14 @@ _HEX = re.compile(r"(?:sha256:)?[0-9a-f]{8,128}")
 class AttestationClaim:
     """What an attestation says. scope: digest of the searched files. exceptions: what it names as not erased, with why.
 
+    count: how many requests it is about. requests: their ids, as the evidence has them; none where that has others.
     signers: ids of keys, of whomever. stamped: a time stamp lies beside it. certificate: a page for people lies there.
     """
 
     key: str
     run: str
     run_key: str
+    count: int
     requests: tuple[str, ...]
     at: datetime
     files: int
@@ -66,7 +69,7 @@ class AttestationFolder:
 
     def _files(self) -> list[Path]:
         runs = real_path(self._state) / "runs"
-        return sorted(path for place in _PLACES for path in runs.glob(f"*/{place}") if path.is_file())
+        return sorted(path for path in runs.glob("*/attestation.json") if path.is_file())
 
     def _key(self, path: Path) -> str:
         return key_of(str(path.relative_to(real_path(self._state))))
@@ -96,7 +99,8 @@ class AttestationFolder:
             key=self._key(path),
             run=run,
             run_key=key_of(run),
-            requests=tuple(str(request["id"]) for request in said["requests"]),
+            count=int(said["requests"]["count"]),
+            requests=_ids(said["requests"], path),
             at=parse_time(said["scope"]["at"]),
             files=int(said["scope"]["files"]),
             scope=_hex(said["scope"]["digest"]),
@@ -108,6 +112,13 @@ class AttestationFolder:
             stamped=stamp_of(path).is_file(),
             path=str(path),
         )
+
+
+def _ids(said: dict[str, Any], path: Path) -> tuple[str, ...]:
+    try:
+        return tuple(leaf.id for leaf in leaves_under(said, read_limited(evidence_of(path) / REQUESTS, _MOST_BYTES)))
+    except (OSError, ValueError, ProofError):
+        return ()
 
 
 def _hex(value: object) -> str:

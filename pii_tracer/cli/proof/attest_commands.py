@@ -60,11 +60,14 @@ def _tell(report: Report, fmt: str) -> int:
 
 def _about(said: About) -> list[str]:
     """Whom it is about, before anything that holds or not."""
+    from pii_tracer.common.plurals import counted
+
     requests = [f"{request} (person {subject}, {law})" for request, subject, law in said.requests[:_SHOWN]]
     more = len(said.requests) - len(requests)
+    unnamed = [f"{counted(said.unnamed, 'request')} that nothing here names"] if said.unnamed else []
     exceptions = ", ".join(f"{number} {kind}" for kind, number in said.exceptions.items()) or "none"
     return [
-        f"about {', '.join(requests)}{f' and {more} more requests' if more else ''}",
+        f"about {', '.join([*requests, *unnamed])}{f' and {more} more requests' if more else ''}",
         f"  {said.plan}, steps verified {said.first or 'never'} to {said.last or 'never'}, searched {said.searched}",
         f"  exceptions: {exceptions}",
     ]
@@ -73,7 +76,7 @@ def _about(said: About) -> list[str]:
 @attest.command()
 @click.argument("attestation", type=click.Path(path_type=Path))
 @click.option("--request", multiple=True, help="the request that it must be about; again for each of several")
-@_file("--evidence", "evidence folder  [default: beside the attestation]")
+@_file("--evidence", "evidence folder  [default: beside the attestation; none for a proof of one request]")
 @_KEY
 @_file("--approver-key", "public keys of approvers, PEM or SSH", multiple=True)
 @_file("--previous", "the attestation before this one  [default: beside this run's folder, if there]")
@@ -101,6 +104,7 @@ def verify(
 ) -> int:
     """Check an attestation and its evidence: signature, plan, approvals, journal, tree, scope, history, time stamp.
 
+    The proof of one request (`prove --request`) is checked by itself: whether it is one that the attestation signs.
     With a trail or access logs, every deleted object version is also bound to the record of its deletion.
     """
     from pii_tracer.app.proof.run_attestations import attest_verify
@@ -125,15 +129,24 @@ def verify(
 @attest.command()
 @click.argument("run", required=False)
 @state_option
+@click.option("--request", help="a request that the run answered, with the attestation and its time stamp in the file")
 @click.option("--object", "uri", help="an object that was erased, as the attestation names it")
 @click.option("--step", help="a step of the plan")
 @click.option("--leaf", type=int, help="the number of a leaf, from 0")
-@_file("--out", "file to write  [default: proofs/leaf-NUMBER.json in the run's folder]")
-def prove(run: str | None, state: Path, uri: str | None, step: str | None, leaf: int | None, out: Path | None) -> int:
-    """Write the proof of one object, step or leaf of a RUN: a small file that needs none of the others."""
+@_file("--out", "file to write  [default: in proofs/ of the run's folder]")
+def prove(
+    run: str | None,
+    state: Path,
+    request: str | None,
+    uri: str | None,
+    step: str | None,
+    leaf: int | None,
+    out: Path | None,
+) -> int:
+    """Write the proof of one request, object, step or leaf of a RUN: a small file that needs none of the others."""
     from pii_tracer.app.proof.run_attestations import prove_one
 
-    path = prove_one(state, run, uri=uri, step=step, leaf=leaf, out=out)
+    path = prove_one(state, run, uri=uri, step=step, leaf=leaf, request=request, out=out)
     click.echo(str(path))
     return int(ExitCode.DONE)
 
@@ -156,7 +169,7 @@ def verify_object(proof: Path, attestation: Path, key: tuple[Path, ...], fmt: st
 @_file("--key", "the attester's public key (PEM)  [default: keys/attest.pem.pub in the state folder]")
 @_file("--authority", "certificate of the time stamp authority (PEM)")
 @click.option("--request", help="only about one request of a plan that answers several")
-@_file("--out", "page to write  [default: certificate.html beside the attestation]")
+@_file("--out", "page to write  [default: certificate.html in the run's folder, of one request in its proofs/]")
 @_file("--pdf", "also print it as PDF, through an installed Chromium")
 def certificate(
     run: str | None,

@@ -20,7 +20,6 @@ from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.model.errors import Refused
-from pii_tracer.proof.attestation_verifier import requests_of
 from pii_tracer.proof.deletion_log import DeletionLog, Selection
 from pii_tracer.proof.open_requests import left_in
 from pii_tracer.review import dsse
@@ -30,6 +29,7 @@ from pii_tracer.run.journal import Journal, Kind, Record, parse
 from tests.cli.small import declared
 from tests.intake.places import ago, opened, took
 from tests.leaks import Person, leaks
+from tests.proof.attested import requests_of
 from tests.sparksession import small_spark
 from tests.waivers import write_waivers
 
@@ -127,6 +127,9 @@ def test_who_is_written_again_stays_open_alone(
     def certified(result: dict[str, Any], *words: str) -> int:
         return run(["attest", "certificate", result["plan_id"], *words, *place])
 
+    def proved(result: dict[str, Any], name: str) -> int:
+        return run(["attest", "prove", result["plan_id"], "--request", name, *place])
+
     def closed(result: dict[str, Any]) -> int:
         return run(["close", result["plan_id"], *place])
 
@@ -142,15 +145,17 @@ def test_who_is_written_again_stays_open_alone(
 
     folder = settings.state / "runs" / result["plan_id"]
     whole = Path(result["attestation"])
-    assert requests_of(whole.read_bytes()) == ("R-0", "R-2")
-    assert dsse.unseal(whole.read_bytes(), ()).statement["predicate"]["open"] == {"requests": 1, "ids": ["R-1"]}
-    assert not (folder / "requests" / "R-1").exists()
+    assert requests_of(whole) == ("R-0", "R-2")
+    payload = dsse.unseal(whole.read_bytes(), ()).payload
+    assert not any(word.encode() in payload for word in (*asked.values(), *(f'"{name}"' for name in asked)))
+    assert dsse.unseal(whole.read_bytes(), ()).statement["predicate"]["open"] == {"requests": 1}
     for name in ("R-0", "R-2"):
-        envelope = folder / "requests" / name / "attestation.json"
-        payload = dsse.unseal(envelope.read_bytes(), ()).payload
-        assert not any(word.encode() in payload for word in ("R-1", asked["R-1"]))
-        assert run(["attest", "verify", str(envelope), "--key", key]) == 0
+        assert proved(result, name) == 0
+        proof = folder / "proofs" / f"request-{name}.json"
+        assert not any(word in proof.read_text() for word in ("R-1", asked["R-1"]))
+        assert run(["attest", "verify", str(proof), "--key", key, "--request", name]) == 0
         assert certified(result, "--request", name) == 0
+    assert proved(result, "R-1") == 2
     assert run(["attest", "verify", str(whole), "--key", key]) == 0
     assert certified(result, "--request", "R-1") == 9
     assert certified(result) == 9
@@ -237,6 +242,5 @@ def test_what_comes_after_the_last_step_is_told_apart_too(settings: Settings, mo
     assert suppressed(settings) == {asked["R-0"], asked["R-2"]}
     folder, key = settings.state / "runs" / result["plan_id"], str(settings.state / "keys" / "attest.pem.pub")
     assert left_in(parse((folder / "journal.jsonl").read_bytes())[0]) == {asked["R-1"]}
-    for name in ("R-0", "R-2"):
-        envelope = str(folder / "requests" / name / "attestation.json")
-        assert run(["attest", "verify", envelope, "--key", key]) == 0
+    words = ["attest", "verify", str(folder / "attestation.json"), "--key", key]
+    assert run([*words, "--request", "R-0", "--request", "R-2"]) == 0

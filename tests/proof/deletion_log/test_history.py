@@ -32,7 +32,8 @@ def published(root: Path, number: int, log: AttestationLog | None = None) -> byt
     for _ in range(number * 10):
         nonce()
     publish(
-        {folder / "attestation.json": lambda history: attest(said, KEY, nonce=nonce, history=history)},
+        lambda history: attest(said, KEY, nonce=nonce, history=history),
+        folder / "attestation.json",
         folder / "evidence",
         log or AttestationLog(root / "attestations.jsonl"),
         f"plan-{number}",
@@ -126,10 +127,10 @@ def test_a_crash_leaves_no_line_without_its_attestation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     class Dying(AttestationLog):
-        def append(self, *lines: bytes) -> None:
+        def append(self, line: bytes) -> None:
             if moment == "log":
                 raise _Died
-            super().append(*lines)
+            super().append(line)
 
     def dies(*_: object) -> None:
         raise _Died
@@ -149,7 +150,7 @@ def test_a_crash_leaves_no_line_without_its_attestation(
     envelope = run_folder(tmp_path, 0) / "attestation.json"
     log = AttestationLog(tmp_path / "attestations.jsonl")
     assert not envelope.exists()
-    recover([envelope], log, "plan-0")
+    recover(envelope, log, "plan-0")
     with log.locked() as lines:
         stands = list(lines)
     assert envelope.exists() == (moment == "rename")
