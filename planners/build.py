@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from pii_tracer import __version__
@@ -30,7 +30,7 @@ from pii_tracer.model.plan import (
     Totals,
 )
 from pii_tracer.model.planned_requests import PlannedRequest
-from pii_tracer.model.waivers import Waiver
+from pii_tracer.model.waivers import MarkKey, Waiver
 from planners.copies.backups import with_backups
 from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references
@@ -91,6 +91,7 @@ class PlanInputs:
     only: copies, tables or places to plan for; empty for all. weekly_budget: most that erasing may cost a week.
     planned_by: who plans; the planner cannot be the only approver in production.
     references: keyed reference per request id. waivers: by gap id. override_reason: why retention is immediate.
+    marks: makes the marks of what gaps show.
     """
 
     estate: Estate
@@ -106,6 +107,7 @@ class PlanInputs:
     waivers: Mapping[str, Waiver] | None = None
     only: Sequence[str] = ()
     weekly_budget: float | None = None
+    marks: MarkKey = field(kw_only=True)
 
 
 @lasting_objects()
@@ -147,7 +149,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     written = write_steps(found.items, plan_id)
     persons = inputs.references.values()
     gaps = tuple(
-        accepted(g, inputs.world, persons, inputs.waivers or {}, as_of)
+        accepted(g, inputs.world, persons, inputs.waivers or {}, as_of, inputs.marks)
         for g in distinct_gaps(
             [
                 *found.gaps,

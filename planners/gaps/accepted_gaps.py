@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
@@ -10,8 +9,8 @@ from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.model.plan import Gap
-from pii_tracer.model.waivers import Waiver
-from planners.copies.scan_evidence import NO_MARKS, Evidence, FileMarks, HdfsEvidence, RemoteEvidence, StoredEvidence
+from pii_tracer.model.waivers import MarkKey, Waiver
+from planners.copies.scan_evidence import NO_HASHES, Evidence, FileHashes, HdfsEvidence, RemoteEvidence, StoredEvidence
 from planners.locate.subject_survey import World
 
 OF_PLACES = frozenset(
@@ -92,18 +91,29 @@ _READ = frozenset({GapKind.UNREADABLE, GapKind.UNKNOWN_FILE, GapKind.NOT_SCANNED
 """Kinds about files that could not be read, or that hold the persons: a waiver is for their bytes."""
 
 
-def accepted(gap: Gap, world: World, persons: Collection[str], waivers: Mapping[str, Waiver], as_of: datetime) -> Gap:
+def accepted(
+    gap: Gap,
+    world: World,
+    persons: Collection[str],
+    waivers: Mapping[str, Waiver],
+    as_of: datetime,
+    keyed: MarkKey,
+) -> Gap:
     """The gap with the digest of what it shows, and with its waiver where one is given for exactly that.
 
-    persons: references of the plan's persons.
+    persons: references of the plan's persons. keyed: makes the digest, and marks of files.
 
     Raises:
         PlanError: a waiver of what is left out.
     """
-    marks = _marks(gap, world)
-    holding = marks.holding if gap.kind in _STAY else ()
-    shown = gap.model_copy(update={"files": tuple(sorted(holding)), "unread": tuple(sorted(marks.unread))})
-    shown = shown.model_copy(update={"seen": _digest(shown, world, persons)})
+    hashes, place = _hashes(gap, world), gap.dataset or gap.evidence
+
+    def marks(digests: Collection[str]) -> tuple[str, ...]:
+        return tuple(sorted(keyed.of_file(place, digest) for digest in digests))
+
+    holding = hashes.holding if gap.kind in _STAY else ()
+    shown = gap.model_copy(update={"files": marks(holding), "unread": marks(hashes.unread)})
+    shown = shown.model_copy(update={"seen": keyed.of_gap(_facts(shown, world, persons))})
     waiver = waivers.get(gap.id)
     if waiver and gap.kind == GapKind.LEFT_OUT:
         raise PlanError(
@@ -115,9 +125,9 @@ def accepted(gap: Gap, world: World, persons: Collection[str], waivers: Mapping[
     return shown.model_copy(update={"waiver": waiver}) if holds else shown
 
 
-def _digest(gap: Gap, world: World, persons: Collection[str]) -> str:
-    """Begins with a letter, so that YAML never takes it for a number. `gap.seen`: what a planner says that its gap
-    shows, where that is not its reason: whole lists, and no totals of what holds nobody."""
+def _facts(gap: Gap, world: World, persons: Collection[str]) -> str:
+    """All that a waiver of the gap is for, in one text. `gap.seen`: what a planner says that its gap shows, where that
+    is not its reason: whole lists, and no totals of what holds nobody."""
     seen, stored = _evidence(gap, world), _stored(gap, world) if gap.kind in _IN_STORES else None
     unread = stored.unread if stored else seen.unread if seen else ()
     facts = {
@@ -133,7 +143,7 @@ def _digest(gap: Gap, world: World, persons: Collection[str]) -> str:
             facts |= {"persons": sorted(set(persons))}
     elif gap.kind not in OF_PLACES:
         facts |= {"persons": sorted(set(persons)), "places": _places(seen) if seen else ()}
-    return "g" + hashlib.sha256(canonical(facts)).hexdigest()[:11]
+    return canonical(facts).decode()
 
 
 def _holds(seen: HdfsEvidence | StoredEvidence | RemoteEvidence) -> bool:
@@ -153,13 +163,13 @@ def _places(seen: Evidence) -> list[str]:
     return sorted({*rows, *kinds, *map(repr, seen.contradicted), *seen.strong})
 
 
-def _marks(gap: Gap, world: World) -> FileMarks:
+def _hashes(gap: Gap, world: World) -> FileHashes:
     """Of the place that a gap shows. A gap of another kind about the same place waives none of its files."""
     if gap.kind in _IN_STORES:
         seen = _stored(gap, world)
-        return seen.marks if seen else NO_MARKS
+        return seen.hashes if seen else NO_HASHES
     here = _evidence(gap, world) if gap.kind in _READ else None
-    return here.marks if here else NO_MARKS
+    return here.hashes if here else NO_HASHES
 
 
 def _stored(gap: Gap, world: World) -> HdfsEvidence | StoredEvidence | RemoteEvidence | None:

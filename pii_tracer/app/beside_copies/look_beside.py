@@ -35,7 +35,7 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
     places = [(i.dataset, no_copy_name(i)) for i in plan.examined]
     known = {i.dataset for i in plan.examined} | {c.dataset for c in plan.copies}
     told = {gap.dataset for gap in plan.gaps if gap.dataset}
-    waived, inventory = waived_files(plan), discover(looks.estate, looks.base)
+    waived, inventory = waived_files(plan, looks.marks), discover(looks.estate, looks.base)
     known |= {gap.dataset for gap in plan.gaps if gap.dataset and gap.kind == GapKind.LEFT_OUT}
     for state in inventory.tables:
         if state.dataset not in known:
@@ -78,8 +78,8 @@ def _in_places(looks: Verification, inventory: Inventory) -> Iterator[ByteVerdic
     from pii_tracer.app.hdfs_places import reading as hdfs_places
     from pii_tracer.app.object_places import reading as stored_places
 
-    yield from hdfs_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns)
-    yield from stored_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns)
+    yield from hdfs_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns, looks.marks)
+    yield from stored_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns, looks.marks)
 
 
 def _stored(looks: Verification) -> Iterator[ByteVerdict]:
@@ -103,7 +103,7 @@ def _in_s3(looks: Verification, new: Sequence[RemotePlace]) -> Iterator[ByteVerd
     if places:
         from pii_tracer.app.s3_places import elsewhere
 
-        yield from elsewhere(looks.estate, looks.plan, places, looks.patterns, looks.searchers)
+        yield from elsewhere(looks.estate, looks.plan, places, looks.patterns, looks.marks, looks.searchers)
 
 
 def _topic_of(looks: Verification, dataset: DatasetId) -> ByteVerdict | None:

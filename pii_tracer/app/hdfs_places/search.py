@@ -9,7 +9,7 @@ from itertools import chain
 
 from pii_tracer.app.hdfs_places.bare_folders import bare_folder, declared_names
 from pii_tracer.app.hdfs_places.reading import fetch
-from pii_tracer.app.planning.folder_search import as_registered, evidence_of, marks_of
+from pii_tracer.app.planning.folder_search import as_registered, evidence_of, hashes_of
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
@@ -165,5 +165,5 @@ def _told(looked: Sequence[_Looked], short: bool, patterns: Patterns) -> HdfsEvi
         named=frozenset(chain.from_iterable(one.named for one in looked)),
         touched=tuple(one.read for one in looked if one.read and one.read.holds),
         bytes=sum(scan.size for scan in scans if scan.hits),
-        marks=marks_of(scans),
+        hashes=hashes_of(scans),
     )

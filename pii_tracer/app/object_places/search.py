@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from pii_tracer.app.object_places.bare_folders import bare_folder
 from pii_tracer.app.object_places.reading import scan_beside, scanned
-from pii_tracer.app.planning.folder_search import as_registered, evidence_of, marks_of
+from pii_tracer.app.planning.folder_search import as_registered, evidence_of, hashes_of
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
@@ -131,7 +131,7 @@ def _told(looked: Sequence[_Looked], as_of: datetime, patterns: Patterns, *, uns
         read=tuple(StoredRead(one.version, one.scan.sha256, bool(one.scan.hits)) for one in looked),
         held=tuple(sorted({why for one in looked if one.scan.hits or unseen for why in _held(one.version, as_of)})),
         bytes=sum(scan.size for scan in scans if scan.hits),
-        marks=marks_of(scans),
+        hashes=hashes_of(scans),
         unseen=unseen,
     )
 

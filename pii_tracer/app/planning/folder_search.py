@@ -14,12 +14,11 @@ from pii_tracer.lake.formats.plain_files.stored_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.waivers import file_mark
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.scan_evidence import Digits, Evidence, FileMarks, Seen
+from planners.copies.scan_evidence import Digits, Evidence, FileHashes, Seen
 
 Say = Callable[[str], None]
 
@@ -93,17 +92,17 @@ def evidence_of(files: Sequence[FileScan], patterns: Patterns) -> Evidence:
         places=places(files),
         digits=frozenset(Digits(h.key_set, h.column, h.where) for file in files for h in file.weak),
         seen=frozenset(Seen(f.path, frozenset(hit.where for hit in f.hits)) for f in files if f.strong),
-        marks=marks_of(files),
+        hashes=hashes_of(files),
     )
 
 
-def marks_of(files: Iterable[FileScan]) -> FileMarks:
+def hashes_of(files: Iterable[FileScan]) -> FileHashes:
     """By their bytes, the files that hold the persons, and those that could not be read. Of bytes that nobody could
     fetch there is no mark."""
     known = [file for file in files if file.sha256]
-    return FileMarks(
-        holding=frozenset(file_mark(file.sha256) for file in known if file.strong),
-        unread=frozenset(file_mark(file.sha256) for file in known if file.unread),
+    return FileHashes(
+        holding=frozenset(file.sha256 for file in known if file.strong),
+        unread=frozenset(file.sha256 for file in known if file.unread),
     )
 
 

@@ -329,6 +329,7 @@ def make_plan(
         waivers=waivers,
         only=only,
         weekly_budget=weekly_budget,
+        marks=key.marks,
     )
     plan = build_plan(inputs)
     refuse_telling(plan, inputs, patterns, owners)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -190,3 +191,27 @@ def test_an_unread_table_that_was_waived_is_looked_at_again(tmp_path: Path, caps
     assert plan["complete"]
     (folder / "p.parquet").write_bytes(whole.read_bytes())
     assert "p.parquet" in {one["file"] for one in verified(base, capsys)[1]["residue"]}
+
+
+def test_who_reads_a_plan_cannot_check_a_guess_of_what_is_in_a_file(tmp_path: Path) -> None:
+    """The plan had the beginning of each file's SHA-256: whoever guessed the whole of a short note saw it confirmed."""
+    base = estate(tmp_path)
+    strangers(base)
+    (base / "lake" / "note.txt").write_text(f"call {MAIL}")
+    (base / "lake" / "scan.tiff").write_bytes(b"II*\0" + bytes(range(256)))
+    gaps = planned(base)["gaps"]
+    marks = [mark for gap in gaps for mark in (*gap["files"], *gap["unread"])]
+    assert len(marks) == 3
+    guesses = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (base / "lake").rglob("*") if path.is_file()]
+    assert not [guess for guess in guesses for mark in marks if guess.startswith(mark)]
+
+
+def test_a_waiver_of_another_estate_holds_for_nothing(tmp_path: Path) -> None:
+    base = held(tmp_path)
+    (base / "lake" / "scan.tiff").write_bytes(b"II*\0" + bytes(range(256)))
+    words = waived(base)
+    assert planned(base, *words)["complete"]
+    [key] = [path for path in (base / "state" / "keys").iterdir() if "estate" in path.name]
+    key.write_bytes(bytes(64))
+    plan = planned(base, *words)
+    assert [gap["waiver"] for gap in plan["gaps"]] == [None]
