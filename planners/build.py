@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from pii_tracer import __version__
 from pii_tracer.common.gc_pause import lasting_objects
@@ -40,6 +41,7 @@ from planners.gaps.accepted_gaps import accepted
 from planners.gaps.keys_of_several_columns import not_compared, searched_in_rows
 from planners.gaps.left_behind import beyond_engine
 from planners.gaps.owner_tasks import with_tasks
+from planners.gaps.persons_of_gaps import seen_persons
 from planners.gaps.remaining_values import remaining_values
 from planners.gaps.running_writers import running_writers, writers_stopped
 from planners.gaps.table_descriptions import table_texts
@@ -147,9 +149,9 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     found = replace(found, items=spared, gaps=tuple(sorted(all_gaps, key=lambda g: g.id)))
     plan_id = _plan_id(inputs)
     written = write_steps(found.items, plan_id)
-    persons = inputs.references.values()
+    persons = partial(seen_persons, surveys=inputs.surveys, world=inputs.world, references=inputs.references)
     gaps = tuple(
-        accepted(g, inputs.world, persons, inputs.waivers or {}, as_of, inputs.marks)
+        accepted(g, inputs.world, persons(g), inputs.waivers or {}, as_of, inputs.marks)
         for g in distinct_gaps(
             [
                 *found.gaps,

@@ -80,7 +80,7 @@ OF_PLACES = frozenset(
     }
 )
 """Kinds that say the same whoever is asked for: their waiver holds for plans of other persons, too. Of every other
-kind it holds for the persons of the plan that it was given for."""
+kind it holds for the persons whose values its author saw (`planners.gaps.persons_of_gaps.seen_persons`)."""
 
 
 _IN_STORES = frozenset({*HDFS_PLACES, GapKind.OBJECT_PLACE, GapKind.OBJECT_HELD, GapKind.REMOTE_TABLE})
@@ -101,7 +101,7 @@ def accepted(
 ) -> Gap:
     """The gap with the digest of what it shows, and with its waiver where one is given for exactly that.
 
-    persons: references of the plan's persons. keyed: makes the digest, and marks of files.
+    persons: references of those whom the gap is about. keyed: makes the digest, and marks of files.
 
     Raises:
         PlanError: a waiver of what is left out.
@@ -180,8 +180,4 @@ def _stored(gap: Gap, world: World) -> HdfsEvidence | StoredEvidence | RemoteEvi
 
 
 def _evidence(gap: Gap, world: World) -> Evidence | None:
-    if gap.dataset:
-        return world.evidence.get(world.location_of(gap.dataset) or "")
-    # a lone file: the gap shows its path, masked where it has a value
-    paths = (path for path in world.evidence if world.masked.get(path, path) == gap.evidence)
-    return next((world.evidence[path] for path in paths), None)
+    return world.evidence.get(world.searched_at(gap) or "")

@@ -215,3 +215,42 @@ def test_a_waiver_of_another_estate_holds_for_nothing(tmp_path: Path) -> None:
     key.write_bytes(bytes(64))
     plan = planned(base, *words)
     assert [gap["waiver"] for gap in plan["gaps"]] == [None]
+
+
+def and_another(base: Path) -> str:
+    """The request of another person."""
+    (base / "other.yaml").write_text(request("c", str(OTHER)).replace("R-1", "R-2"))
+    return str(base / "other.yaml")
+
+
+def folder_of(base: Path, both: bool) -> None:
+    parquet(base, {"note": [f"from {MAIL}", OTHERS_MAIL if both else "-"]})
+
+
+def file_of(base: Path, both: bool) -> None:
+    (base / "lake" / "note.txt").write_text(f"call {MAIL}" + f", {OTHERS_MAIL}" * both)
+
+
+def digits_of(base: Path, both: bool) -> None:
+    parquet(base, {"customer": [KEY, OTHER if both else 7]})
+
+
+@pytest.mark.parametrize("place", [folder_of, file_of, digits_of])
+def test_a_waiver_of_one_persons_place_holds_beside_others_who_are_not_there(tmp_path: Path, place: Any) -> None:
+    base = held(tmp_path)
+    place(base, both=False)
+    words = waived(base)
+    assert planned(base, *words)["complete"]
+    assert planned(base, and_another(base), *words)["complete"]
+
+
+@pytest.mark.parametrize("place", [folder_of, file_of, digits_of])
+def test_a_waiver_never_holds_for_a_person_whom_its_author_did_not_see(tmp_path: Path, place: Any) -> None:
+    """Both are in the same file, in the same column: the file is the same, and one of them was not asked for then."""
+    base = held(tmp_path)
+    place(base, both=True)
+    words = waived(base)
+    assert planned(base, *words)["complete"]
+    assert not planned(base, and_another(base), *words)["complete"]
+    (base / "request.yaml").write_text(request("c", str(OTHER)))
+    assert not planned(base, *words)["complete"]
