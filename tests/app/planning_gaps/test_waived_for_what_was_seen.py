@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 from pii_tracer.cli.main import run
 from pii_tracer.model.errors import ExitCode
@@ -254,3 +256,30 @@ def test_a_waiver_never_holds_for_a_person_whom_its_author_did_not_see(tmp_path:
     assert not planned(base, and_another(base), *words)["complete"]
     (base / "request.yaml").write_text(request("c", str(OTHER)))
     assert not planned(base, *words)["complete"]
+
+
+def test_other_missing_files_are_not_waived_with_the_first_ones(tmp_path: Path) -> None:
+    """Two of three files are missing, then another two: number and first name are the same."""
+    base = held(tmp_path)
+    table = base / "lake" / "loose"
+    for n in range(3):
+        write_deltalake(table, pa.table({"note": [str(n)]}), mode="append")
+    files = {path: path.read_bytes() for path in table.glob("*.parquet")}
+
+    def without(*two: Path) -> dict[str, Any]:
+        for path, data in files.items():
+            path.unlink(missing_ok=True)
+            if path not in two:
+                path.write_bytes(data)
+        [gap] = [gap for gap in planned(base, *words)["gaps"] if gap["kind"] == "missing_files"]
+        return gap
+
+    words: tuple[str, ...] = ()
+    pairs = list(combinations(sorted(files), 2))
+    shown = [without(*two)["evidence"] for two in pairs]
+    first = max(shown, key=shown.count)
+    before, after = (two for two, name in zip(pairs, shown, strict=True) if name == first)
+    without(*before)
+    words = waived(base)
+    assert without(*before)["waiver"]
+    assert without(*after)["waiver"] is None
