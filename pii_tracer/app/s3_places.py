@@ -120,7 +120,7 @@ def elsewhere(
         inside = [prefix for bucket, prefix in others if bucket == place.bucket]
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, str(place)))
         stays = waived.get(place.dataset, NOTHING_WAIVED)
-        yield look_at(estate, place, name, mine, searchers, inside, waived=stays)
+        yield look_at(estate, place, name, mine, searchers, inside, waived=stays).at(place.dataset)
 
 
 def look_at(

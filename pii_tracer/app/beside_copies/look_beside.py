@@ -54,17 +54,17 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
         patterns = looks.patterns_at(dataset)
         root = looks.patterns.mask(str(place))
         found = scan_tree(place, patterns, searchers=looks.searchers).files
-        verdicts.append(look_past(name, root, found, waived=waived.get(dataset, NOTHING_WAIVED)))
+        verdicts.append(look_past(name, root, found, waived=waived.get(dataset, NOTHING_WAIVED)).at(dataset))
     for shown, file in lone_files(inventory, looks.patterns):
         name = f"{NO_COPY}{shown}"
         if only is None or name in only:
             found = scan_tree(file, looks.patterns, searchers=looks.searchers).files if file.exists() else ()
             stays = waived.get(shown, NOTHING_WAIVED)
-            verdicts.append(look_past(name, looks.patterns.mask(str(file.parent)), found, waived=stays))
+            verdicts.append(look_past(name, looks.patterns.mask(str(file.parent)), found, waived=stays).at(shown))
     asked = [*(item.dataset for item in plan.examined), *declared_since(looks.estate, known)]
     found_beyond = [
-        *(topic for dataset in asked if (topic := _topic_of(looks, dataset))),
-        *(_lakefs_of(looks, dataset) for dataset in asked if in_lakefs(dataset.namespace)),
+        *(topic.at(dataset) for dataset in asked if (topic := _topic_of(looks, dataset))),
+        *(_lakefs_of(looks, dataset).at(dataset) for dataset in asked if in_lakefs(dataset.namespace)),
         *_in_places(looks, inventory),
         *_in_s3(looks, new),
         *_stored(looks),

@@ -114,7 +114,8 @@ def elsewhere(
     for place, shown, name in beside_copies(plan, inventory.hdfs, patterns.mask):
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, place.location.dataset))
         stays = waived.get(place.location.dataset, NOTHING_WAIVED)
-        yield look_past(name, shown, _scans(estate, place.location, [place], mine), waived=stays)
+        found = look_past(name, shown, _scans(estate, place.location, [place], mine), waived=stays)
+        yield found.at(place.location.dataset)
 
 
 def _scans(

@@ -135,7 +135,8 @@ def elsewhere(
         scans = without_explained(place.location, [file.scan for file in files])
         found = look_past(name, shown, scans, waived=stays)
         kept = tuple(_soft_deleted(place, patterns))
-        yield found.model_copy(update={"unverified": (*found.unverified, *kept)})
+        told = found.model_copy(update={"unverified": (*found.unverified, *kept)})
+        yield told.at(place.location.dataset)
 
 
 def _soft_deleted(place: ObjectPlace, patterns: Patterns) -> Iterable[str]:
