@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from pii_tracer import __version__
 from pii_tracer.common.gc_pause import lasting_objects
@@ -30,7 +31,7 @@ from pii_tracer.model.plan import (
     Totals,
 )
 from pii_tracer.model.planned_requests import PlannedRequest
-from pii_tracer.model.waivers import Waiver
+from pii_tracer.model.waivers import MarkKey, Waiver
 from planners.copies.backups import with_backups
 from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references
@@ -40,6 +41,7 @@ from planners.gaps.accepted_gaps import accepted
 from planners.gaps.keys_of_several_columns import not_compared, searched_in_rows
 from planners.gaps.left_behind import beyond_engine
 from planners.gaps.owner_tasks import with_tasks
+from planners.gaps.persons_of_gaps import seen_persons
 from planners.gaps.remaining_values import remaining_values
 from planners.gaps.running_writers import running_writers, writers_stopped
 from planners.gaps.table_descriptions import table_texts
@@ -91,6 +93,7 @@ class PlanInputs:
     only: copies, tables or places to plan for; empty for all. weekly_budget: most that erasing may cost a week.
     planned_by: who plans; the planner cannot be the only approver in production.
     references: keyed reference per request id. waivers: by gap id. override_reason: why retention is immediate.
+    marks: makes the marks of what gaps show.
     """
 
     estate: Estate
@@ -106,6 +109,7 @@ class PlanInputs:
     waivers: Mapping[str, Waiver] | None = None
     only: Sequence[str] = ()
     weekly_budget: float | None = None
+    marks: MarkKey = field(kw_only=True)
 
 
 @lasting_objects()
@@ -145,9 +149,9 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     found = replace(found, items=spared, gaps=tuple(sorted(all_gaps, key=lambda g: g.id)))
     plan_id = _plan_id(inputs)
     written = write_steps(found.items, plan_id)
-    persons = inputs.references.values()
+    persons = partial(seen_persons, surveys=inputs.surveys, world=inputs.world, references=inputs.references)
     gaps = tuple(
-        accepted(g, inputs.world, persons, inputs.waivers or {}, as_of)
+        accepted(g, inputs.world, persons(g), inputs.waivers or {}, as_of, inputs.marks)
         for g in distinct_gaps(
             [
                 *found.gaps,

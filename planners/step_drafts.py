@@ -115,6 +115,12 @@ NO_ROWS: dict[str, Any] = {"match": None, "mentions": ()}
 """Changes of a copy in which no step touches a row."""
 
 
+def whole_list(reason: str, listed: Iterable[object]) -> str:
+    """What a gap shows (`Gap.seen`) whose reason and evidence have only the number, or the first, of what it is about:
+    a waiver is for all of these."""
+    return "; ".join([reason, *sorted(map(str, listed))])
+
+
 def slug(name: str) -> str:
     """A name from outside as a safe part of an id: letters, digits, `.`, `_`, `-`.
 

@@ -10,8 +10,9 @@ from typing import Any
 import yaml
 
 from pii_tracer.model.plan import Gap
-from pii_tracer.model.waivers import Waiver
+from pii_tracer.model.waivers import MarkKey, Waiver
 
+MARKS = MarkKey(b"of tests")
 WORD = {"who": "Asha Rao", "why": "looked at", "until": "2099-12-31T00:00:00+00:00"}
 
 

@@ -103,13 +103,15 @@ def verify(
             todo="put it back, or name the plan to verify",
         )
     plan = loaded.plan
-    keyring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, settings.key())
+    estate_key = settings.key()
+    keyring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, estate_key)
     estate = settings.estate()
     verification = Verification(
         plan=plan,
         estate=estate,
         base=settings.base,
         keys=keyring.key_sets,
+        marks=estate_key.marks,
         spark=lambda: open_session(estate, settings.base, stores=stores_of(plan)),
         now=lambda: moment(None),
         warn=show.warn,

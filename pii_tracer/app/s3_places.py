@@ -19,6 +19,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, object_prefix, s3_place
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
+from pii_tracer.model.waivers import MarkKey
 from pii_tracer.proof.storage_witness import FileBefore, Seen, in_log
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
@@ -110,15 +111,16 @@ def elsewhere(
     plan: ErasurePlan,
     places: Iterable[tuple[S3Location, str]],
     patterns: Patterns,
+    marks: MarkKey,
     searchers: Searchers = THREADS,
 ) -> Iterator[ByteVerdict]:
     """What lies in S3 and is no copy, looked at. What else of the plan lies in it is looked at, or told, apart."""
-    others, waived = _places_of(plan), waived_files(plan)
+    others, waived = _places_of(plan), waived_files(plan, marks)
     for place, name in places:
         inside = [prefix for bucket, prefix in others if bucket == place.bucket]
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, str(place)))
         stays = waived.get(place.dataset, NOTHING_WAIVED)
-        yield look_at(estate, place, name, mine, searchers, inside, waived=stays)
+        yield look_at(estate, place, name, mine, searchers, inside, waived=stays).at(place.dataset)
 
 
 def look_at(

@@ -32,6 +32,7 @@ from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.locations import S3Location, in_place, is_hdfs, object_prefix
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
+from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.hits import Reading
 from pii_tracer.scan.known_bytes import LedgerSearchers
@@ -71,6 +72,7 @@ Written = Mapping[tuple[str, str], str]
 class Verification:
     """Looks at copies for one plan. spark: opens the session when rows are read. written, told: from the journal.
 
+    marks: recognises the files that the plan's waivers are for.
     warn: is told where Spark's executors search no bytes though there is a cluster. ledger: what earlier scans found.
     whole: the patterns of all persons, where this looks for a part of them, or for each apart (by_person).
     """
@@ -79,6 +81,7 @@ class Verification:
     estate: Estate
     base: Path
     keys: tuple[KeySet, ...]
+    marks: MarkKey
     spark: Callable[[], SparkSession]
     now: Callable[[], datetime]
     written: Callable[[], Written] = dict

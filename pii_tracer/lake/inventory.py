@@ -279,6 +279,11 @@ class ObjectSet(Frozen):
     def location(self) -> str:
         return object_uri(self.bucket, self.prefix)
 
+    def listing(self) -> str:
+        """SHA-256 over all versions and unfinished uploads, as listed."""
+        told = [_packed(self.versions).digest(), *sorted(one.model_dump_json() for one in self.uploads)]
+        return "sha256:" + hashlib.sha256("\n".join(told).encode()).hexdigest()
+
 
 class RemotePlace(Frozen):
     """A folder in S3 with tables, or files of tables.

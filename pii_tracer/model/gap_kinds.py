@@ -175,6 +175,86 @@ class LineageGapKind(StrEnum):
 
 HDFS_PLACES = frozenset({GapKind.HDFS_PLACE, GapKind.HDFS_SNAPSHOT, GapKind.HDFS_TRASH, GapKind.HDFS_TEMPORARY})
 """Kinds about a place in HDFS that was found, whose evidence is the place."""
+IN_STORES = frozenset({*HDFS_PLACES, GapKind.OBJECT_PLACE, GapKind.OBJECT_HELD, GapKind.REMOTE_TABLE})
+"""Kinds about a place in a store that no step erases."""
+UNREAD_PLACE = frozenset(
+    {
+        GapKind.UNREADABLE,
+        GapKind.UNKNOWN_FILE,
+        GapKind.STRANGE_FILES,
+        GapKind.NOT_SCANNED,
+        GapKind.HDFS_UNREAD,
+        GapKind.OBJECT_PLACE_UNREAD,
+        *IN_STORES,
+    }
+)
+"""Kinds about a place with files that could not be read, or may not have been: who waives one answers for these."""
+OF_PLACES = frozenset(
+    {
+        # folders and files
+        GapKind.MISSING_ROOT,
+        GapKind.OUTSIDE_ROOTS,
+        GapKind.UNREADABLE,
+        GapKind.OUTSIDE_LINK,
+        GapKind.HIDDEN_DATA,
+        GapKind.UNKNOWN_FILE,
+        GapKind.TWO_FORMATS,
+        GapKind.NESTED_TABLE,
+        GapKind.FOLDER_AROUND_TABLES,
+        GapKind.MIXED_FORMATS,
+        GapKind.MIXED_COLUMNS,
+        GapKind.NOT_SCANNED,
+        # tables
+        GapKind.MISSING_TABLE,
+        GapKind.FORMAT_MISMATCH,
+        GapKind.MISSING_FILES,
+        GapKind.EXTERNAL_FILES,
+        GapKind.EXTERNAL_METADATA,
+        GapKind.MOVED_TABLE,
+        GapKind.SHARED_FILES,
+        GapKind.STRANGE_FILES,
+        GapKind.STAGED_SNAPSHOT,
+        GapKind.UNKNOWN_VERSION,
+        # catalogs
+        GapKind.CATALOG_UNREADABLE,
+        GapKind.UNKNOWN_CATALOG,
+        GapKind.UNKNOWN_TABLE,
+        GapKind.REGISTERED_TWICE,
+        GapKind.UNNAMEABLE_TABLE,
+        GapKind.WORK_BRANCH_LEFT,
+        GapKind.DELETES_METADATA,
+        GapKind.UNSEEN_COMMITS,
+        GapKind.NESSIE_STATE,
+        # stores, streams, lineage and writers
+        GapKind.S3_BUCKET,
+        GapKind.S3_SETTING,
+        GapKind.S3_MANIFEST,
+        GapKind.MFA_DELETE,
+        GapKind.S3_NEIGHBOURS,
+        GapKind.BESIDE_UNREAD,
+        GapKind.VAULT_INVENTORY,
+        GapKind.VAULT_MANIFEST,
+        GapKind.S3_OVERLAP,
+        GapKind.HDFS_UNREAD,
+        GapKind.OBJECT_PLACE_UNREAD,
+        GapKind.KAFKA_CLUSTER,
+        GapKind.MISSING_TOPIC,
+        GapKind.KAFKA_TOPIC,
+        GapKind.FOLLOWER_REPLICAS,
+        GapKind.LAKEFS_REPOSITORY,
+        GapKind.LAKEFS_STORAGE,
+        GapKind.LAKEFS_PROTECTED,
+        GapKind.LINEAGE,
+        GapKind.NOT_FOUND,
+        GapKind.HOLD_UNMATCHED,
+        GapKind.HOLD_EXPIRES,
+        GapKind.HOLD_REFILLS,
+        GapKind.WRITER_RUNNING,
+        GapKind.UNGUARDED_COMMITS,
+    }
+)
+"""Kinds that say the same whoever is asked for: their waiver holds for plans of other persons, too. Of every other
+kind it holds for the persons whom its author saw (`planners.gaps.persons_of_gaps`), so also of kinds to come."""
 
 
 def known_kind(name: object) -> GapKind:

@@ -235,9 +235,9 @@ class Step(Frozen):
 class Gap(Frozen):
     """Something that could not be proved; it blocks the plan until a named person waives it.
 
-    seen: digest of what the gap shows, and of whom where it is about persons; a waiver names it. files: beginnings of
-    the SHA-256 of the files that hold the persons in a place that lineage does not explain; a waiver covers no others.
-    unread: the same of files that could not be read, or only in part.
+    seen: digest of what the gap shows, and of whom where it is about persons; a waiver names it. files: marks
+    (`MarkKey.of_file`) of the files that hold the persons in a place that lineage does not explain; a waiver covers no
+    others. unread: the same of files that could not be read, or only in part.
     """
 
     id: str

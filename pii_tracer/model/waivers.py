@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import hmac
+from hashlib import sha256
+
 from pydantic import Field
 
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.timestamps import Moment
 
 
-def file_mark(sha256: str) -> str:
-    """What a gap says of a file that may stay when it is waived. sha256: hex, of its bytes."""
-    return sha256[:16]
+class MarkKey:
+    """Makes the marks by which a plan says what a gap shows. Without the estate's key nobody can check a guess of what
+    is in a file, or use a waiver of another estate. Never printed."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+
+    def __repr__(self) -> str:
+        return "MarkKey(…)"
+
+    def of_file(self, place: object, digest: str) -> str:
+        """What a gap says of a file that may stay when it is waived: 16 hex digits of HMAC-SHA256.
+
+        place: dataset, or path as the gap shows it. digest: SHA-256 of the file's bytes, in hex.
+        """
+        return self._of("file", str(place), digest)[:16]
+
+    def of_gap(self, facts: str) -> str:
+        """What a waiver names: `g` and 11 hex digits of HMAC-SHA256, so that YAML never takes it for a number."""
+        return "g" + self._of("gap", facts)[:11]
+
+    def _of(self, *parts: str) -> str:
+        told = "\0".join(parts).encode("utf-8", "surrogateescape")
+        return hmac.new(self._secret, told, sha256).hexdigest()
 
 
 class OwnerTask(Frozen):

@@ -22,6 +22,7 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import digest_of
+from pii_tracer.model.waivers import MarkKey
 
 KEY_BYTES = 64
 _LABEL = b"pii-tracer subjects v1"
@@ -42,6 +43,7 @@ class EstateKey:
         self._suppress = _derive(secret, b"suppression", 32)
         self.scan_ledger = _derive(secret, b"scan ledger", 32)
         self._intake = _derive(secret, b"request", 32)
+        self.marks = MarkKey(_derive(secret, b"waiver", 32))
 
     def __repr__(self) -> str:
         return "EstateKey(…)"

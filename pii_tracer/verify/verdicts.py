@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pydantic import Field
+
 from pii_tracer.common.plurals import counted
-from pii_tracer.model.datasets import CopyKind, Frozen, Strategy
+from pii_tracer.model.datasets import CopyKind, DatasetId, Frozen, Strategy
 from pii_tracer.model.plan import Copy, ErasurePlan, Examined
 from pii_tracer.scan.hits import Reading
 
@@ -89,6 +91,7 @@ class ByteVerdict(Frozen):
     is somebody else's key. no_keys: what the owner's word makes nobody's key. not_asked: what the store refuses to
     tell, as it did at planning, and a named person waived: it does not keep the copy from being clean, and proofs
     name it. unread_as_waived: files that cannot be read, in the very bytes that a named person waived as unread.
+    place: of what is no copy, the dataset, or the path of a lone file as it may be shown; not part of what is written.
     """
 
     copy_id: str
@@ -102,6 +105,7 @@ class ByteVerdict(Frozen):
     no_keys: tuple[NoKeys, ...] = ()
     not_asked: tuple[str, ...] = ()
     unread_as_waived: tuple[str, ...] = ()
+    place: DatasetId | str | None = Field(default=None, exclude=True)
 
     @property
     def since(self) -> bool:
@@ -112,6 +116,10 @@ class ByteVerdict(Frozen):
     def clean(self) -> bool:
         """Nothing found and nothing left unread."""
         return not self.residue and not self.unverified
+
+    def at(self, place: DatasetId | str) -> ByteVerdict:
+        """The same, with the place that it is about."""
+        return self.model_copy(update={"place": place})
 
 
 class StateRows(Frozen):

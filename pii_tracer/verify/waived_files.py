@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.plan import ErasurePlan
-from pii_tracer.model.waivers import file_mark
+from pii_tracer.model.waivers import MarkKey
 
 
-class WaivedFiles(NamedTuple):
-    """Marks of files (`pii_tracer.model.waivers.file_mark`). holding: of those that hold the persons and stay as they
-    are; unread: of those that could not be read, or only in part.
+@dataclass(frozen=True)
+class WaivedFiles:
+    """Marks of files in one place. holding: of those that hold the persons and stay as they are; unread: of those that
+    could not be read, or only in part. keyed: makes such marks; without one, nothing is waived.
     """
 
+    place: DatasetId | str
+    keyed: MarkKey | None = None
     holding: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
 
     def may_hold(self, sha256: str) -> bool:
         """Whether a file with these bytes may hold the persons. Bytes that nobody has read are never waived."""
-        return bool(sha256) and file_mark(sha256) in self.holding
+        return self._mark(sha256) in self.holding
 
     def may_be_unread(self, sha256: str) -> bool:
         """Whether a file with these bytes may be unread."""
-        return bool(sha256) and file_mark(sha256) in self.unread
+        return self._mark(sha256) in self.unread
+
+    def _mark(self, sha256: str) -> str | None:
+        return self.keyed.of_file(self.place, sha256) if self.keyed and sha256 else None
 
 
-NOTHING_WAIVED = WaivedFiles()
+NOTHING_WAIVED = WaivedFiles("")
 
 
-def waived_files(plan: ErasurePlan) -> dict[DatasetId | str, WaivedFiles]:
+def waived_files(plan: ErasurePlan, keyed: MarkKey) -> dict[DatasetId | str, WaivedFiles]:
     """By dataset, or by path as a gap shows it. Where a task of the plan is about a place, nothing of it is waived:
-    whether the task was done is looked at."""
+    whether the task was done is looked at. keyed: of the estate, as the plan was made with."""
     found: dict[DatasetId | str, WaivedFiles] = {}
     for gap in plan.gaps:
         if gap.waiver and not gap.task:
             place = gap.dataset or gap.evidence
-            before = found.get(place, NOTHING_WAIVED)
-            found[place] = WaivedFiles(before.holding.union(gap.files), before.unread.union(gap.unread))
+            before = found.get(place, WaivedFiles(place, keyed))
+            found[place] = replace(
+                before, holding=before.holding.union(gap.files), unread=before.unread.union(gap.unread)
+            )
     return found

@@ -30,6 +30,7 @@ from planners.step_drafts import (
     in_inventory,
     is_named,
     slug,
+    whole_list,
 )
 
 NAMESPACE = "backup"
@@ -104,6 +105,7 @@ def _unknown(backup: Backup, name: str) -> Gap:
         kind=GapKind.BACKUP_UNMATCHED,
         reason=f"the backup {backup.name} holds {name}, which is not in the inventory: a person may be in it",
         evidence="the estate file, `backups`",
+        seen=_declared(backup, name),
     )
 
 
@@ -114,7 +116,13 @@ def _unclear(backup: Backup, why: str) -> Gap:
         kind=GapKind.BACKUP_UNMATCHED,
         reason=f"the backup {backup.name} holds {', '.join(backup.of)}, {why}. A person may be in it",
         evidence="the estate file, `backups`",
+        seen=_declared(backup, why),
     )
+
+
+def _declared(backup: Backup, why: str) -> str:
+    """Who waives what may be in a backup has looked into this one, of this owner, in this place."""
+    return whole_list(why, [backup.name, backup.location, backup.owner, *backup.of])
 
 
 def _empty(backup: Backup, examined: Sequence[Examined]) -> Examined:

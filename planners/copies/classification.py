@@ -70,7 +70,7 @@ from planners.locate.other_columns import other_key_columns
 from planners.locate.sql.rebuild_statement import Recorded, recorded
 from planners.locate.sql.shared_rows import mentions_of, refused
 from planners.locate.subject_survey import Survey, World, title
-from planners.step_drafts import CopyDraft, slug
+from planners.step_drafts import CopyDraft, slug, whole_list
 from planners.stores.glacier.vaults import vaults
 from planners.stores.hdfs.copies import copy_there, kept_copies
 from planners.stores.hdfs.places import folder_states
@@ -243,6 +243,7 @@ def _stranger(
             id=f"gap-{kind}-{slug(title(state))}",
             dataset=state.dataset,
             kind=kind,
+            seen="" if names or not seen else whole_list(kind, seen.unread),
             reason="the dataset contains the person's values, and no lineage shows how they came"
             if names
             else "no lineage leads here and not every file could be decoded",

@@ -15,7 +15,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Examined, Gap
 from planners.locate.subject_survey import World
-from planners.step_drafts import CopyDraft, is_named, slug
+from planners.step_drafts import CopyDraft, is_named, slug, whole_list
 
 
 def origin_of(of: str, drafts: Iterable[CopyDraft]) -> CopyDraft | None:
@@ -39,22 +39,24 @@ def is_stored_of(item: CopyDraft, table: str | None, *places: str) -> bool:
 
 @dataclass(frozen=True)
 class Stored:
-    """An archive or a vault that holds something. told: the part of the estate file that declares it."""
+    """An archive or a vault that holds something. told: the part of the estate file that declares it. listed: digest of
+    all that is listed there."""
 
     of: str
     dataset: DatasetId
     location: str
     told: str
+    listed: str
 
 
 def stored_places(world: World) -> Iterator[Stored]:
     """Every archive, with its replicas, and every vault that holds something."""
     for objects in world.inventory.objects:
         if objects.uploads or any(not v.delete_marker for v in objects.versions):
-            yield Stored(objects.of, objects.dataset, objects.location, "archives")
+            yield Stored(objects.of, objects.dataset, objects.location, "archives", objects.listing())
     for vault in world.inventory.vaults:
         if any(not a.of_others for a in vault.archives):
-            yield Stored(vault.declared.of, vault.dataset, vault.location, "vaults")
+            yield Stored(vault.declared.of, vault.dataset, vault.location, "vaults", vault.listing())
 
 
 def unconnected(world: World, origins: Sequence[CopyDraft], examined: Sequence[Examined]) -> list[Gap | Examined]:
@@ -150,4 +152,5 @@ def _unmatched(stored: Stored, why: str) -> Gap:
         kind=GapKind.ARCHIVE_UNMATCHED,
         reason=f"{stored.location} is declared to be of {stored.of}, {why}. A person may be in it",
         evidence=f"the estate file, `{stored.told}`",
+        seen=whole_list(f"{stored.location} of {stored.of}, {why}", [stored.listed]),
     )

@@ -14,7 +14,7 @@ from planners.copies.declared_origins import stored_places, tables_named
 from planners.copies.match_keys import Keys
 from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, World
-from planners.step_drafts import slug
+from planners.step_drafts import slug, whole_list
 from planners.streams.kafka.topics import origins_in
 
 _NAMED = 20
@@ -38,6 +38,7 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
             id=f"gap-key_only-{slug(found.subject.name)}",
             dataset=found.source,
             kind=GapKind.KEY_ONLY,
+            seen=whole_list(f"{_why(found)} {_recased(found.subject.source, recased)}", places),
             reason=f"{_why(found)}; {counted(len(names), 'dataset')} with other values only, and"
             f" {counted(len(stored), 'copy', 'copies')} of such (archive, topic, repository, backup),"
             " were not searched for them. " + _way_out(found.keys) + _recased(found.subject.source, recased),

@@ -32,16 +32,16 @@ class Place:
 
 
 @dataclass(frozen=True)
-class FileMarks:
-    """Marks of the files of a place (`pii_tracer.model.waivers.file_mark`): holding a value of the persons that cannot
-    be mistaken, and not read, or only in part.
+class FileHashes:
+    """SHA-256 (hex) of files of a place: holding a value of the persons that cannot be mistaken, and not read, or only
+    in part. A plan has only marks of them (`pii_tracer.model.waivers.MarkKey`).
     """
 
     holding: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
 
 
-NO_MARKS = FileMarks()
+NO_HASHES = FileHashes()
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Evidence:
     strange_keys: frozenset[str] = frozenset()
     seen: frozenset[Seen] = frozenset()
     compared: bool = False
-    marks: FileMarks = NO_MARKS
+    hashes: FileHashes = NO_HASHES
 
     @property
     def found(self) -> bool:
@@ -294,7 +294,7 @@ class RemoteEvidence:
     unread: tuple[str, ...] = ()
     unread_versions: int = 0
     beyond: int = 0
-    marks: FileMarks = NO_MARKS
+    hashes: FileHashes = NO_HASHES
 
     @property
     def found(self) -> bool:
@@ -326,7 +326,7 @@ class PlaceEvidence:
     state: TableState | None = None
     evidence: Evidence | None = None
     stuck: str | None = None
-    marks: FileMarks = NO_MARKS
+    hashes: FileHashes = NO_HASHES
 
 
 @dataclass(frozen=True)

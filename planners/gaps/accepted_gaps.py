@@ -2,108 +2,46 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
+from pii_tracer.model.gap_kinds import IN_STORES, OF_PLACES, GapKind
 from pii_tracer.model.plan import Gap
-from pii_tracer.model.waivers import Waiver
-from planners.copies.scan_evidence import NO_MARKS, Evidence, FileMarks, HdfsEvidence, RemoteEvidence, StoredEvidence
+from pii_tracer.model.waivers import MarkKey, Waiver
+from planners.copies.scan_evidence import NO_HASHES, Evidence, FileHashes, HdfsEvidence, RemoteEvidence, StoredEvidence
 from planners.locate.subject_survey import World
 
-OF_PLACES = frozenset(
-    {
-        # folders and files
-        GapKind.MISSING_ROOT,
-        GapKind.OUTSIDE_ROOTS,
-        GapKind.UNREADABLE,
-        GapKind.OUTSIDE_LINK,
-        GapKind.HIDDEN_DATA,
-        GapKind.UNKNOWN_FILE,
-        GapKind.TWO_FORMATS,
-        GapKind.NESTED_TABLE,
-        GapKind.FOLDER_AROUND_TABLES,
-        GapKind.MIXED_FORMATS,
-        GapKind.MIXED_COLUMNS,
-        GapKind.NOT_SCANNED,
-        # tables
-        GapKind.MISSING_TABLE,
-        GapKind.FORMAT_MISMATCH,
-        GapKind.MISSING_FILES,
-        GapKind.EXTERNAL_FILES,
-        GapKind.EXTERNAL_METADATA,
-        GapKind.MOVED_TABLE,
-        GapKind.SHARED_FILES,
-        GapKind.STRANGE_FILES,
-        GapKind.STAGED_SNAPSHOT,
-        GapKind.UNKNOWN_VERSION,
-        # catalogs
-        GapKind.CATALOG_UNREADABLE,
-        GapKind.UNKNOWN_CATALOG,
-        GapKind.UNKNOWN_TABLE,
-        GapKind.REGISTERED_TWICE,
-        GapKind.UNNAMEABLE_TABLE,
-        GapKind.WORK_BRANCH_LEFT,
-        GapKind.DELETES_METADATA,
-        GapKind.UNSEEN_COMMITS,
-        GapKind.NESSIE_STATE,
-        # stores, streams, lineage and writers
-        GapKind.S3_BUCKET,
-        GapKind.S3_SETTING,
-        GapKind.S3_MANIFEST,
-        GapKind.MFA_DELETE,
-        GapKind.S3_NEIGHBOURS,
-        GapKind.BESIDE_UNREAD,
-        GapKind.ARCHIVE_UNMATCHED,
-        GapKind.VAULT_INVENTORY,
-        GapKind.VAULT_MANIFEST,
-        GapKind.S3_OVERLAP,
-        GapKind.HDFS_UNREAD,
-        GapKind.OBJECT_PLACE_UNREAD,
-        GapKind.KAFKA_CLUSTER,
-        GapKind.MISSING_TOPIC,
-        GapKind.KAFKA_TOPIC,
-        GapKind.FOLLOWER_REPLICAS,
-        GapKind.LAKEFS_REPOSITORY,
-        GapKind.LAKEFS_STORAGE,
-        GapKind.LAKEFS_PROTECTED,
-        GapKind.BACKUP_UNMATCHED,
-        GapKind.LINEAGE,
-        GapKind.NOT_FOUND,
-        GapKind.HOLD_UNMATCHED,
-        GapKind.HOLD_EXPIRES,
-        GapKind.HOLD_REFILLS,
-        GapKind.WRITER_RUNNING,
-        GapKind.UNGUARDED_COMMITS,
-    }
-)
-"""Kinds that say the same whoever is asked for: their waiver holds for plans of other persons, too. Of every other
-kind it holds for the persons of the plan that it was given for."""
-
-
-_IN_STORES = frozenset({*HDFS_PLACES, GapKind.OBJECT_PLACE, GapKind.OBJECT_HELD, GapKind.REMOTE_TABLE})
-"""Kinds about a place in a store that no step erases."""
-_STAY = frozenset({GapKind.UNEXPECTED_COPY, GapKind.STREAMING_STATE, *_IN_STORES})
+_STAY = frozenset({GapKind.UNEXPECTED_COPY, GapKind.STREAMING_STATE, *IN_STORES})
 """Kinds about a place that is no copy and holds the persons: a waiver says that these files may stay."""
 _READ = frozenset({GapKind.UNREADABLE, GapKind.UNKNOWN_FILE, GapKind.NOT_SCANNED, *_STAY})
 """Kinds about files that could not be read, or that hold the persons: a waiver is for their bytes."""
 
 
-def accepted(gap: Gap, world: World, persons: Collection[str], waivers: Mapping[str, Waiver], as_of: datetime) -> Gap:
+def accepted(
+    gap: Gap,
+    world: World,
+    persons: Collection[str],
+    waivers: Mapping[str, Waiver],
+    as_of: datetime,
+    keyed: MarkKey,
+) -> Gap:
     """The gap with the digest of what it shows, and with its waiver where one is given for exactly that.
 
-    persons: references of the plan's persons.
+    persons: references of those whom the gap is about. keyed: makes the digest, and marks of files.
 
     Raises:
         PlanError: a waiver of what is left out.
     """
-    marks = _marks(gap, world)
-    holding = marks.holding if gap.kind in _STAY else ()
-    shown = gap.model_copy(update={"files": tuple(sorted(holding)), "unread": tuple(sorted(marks.unread))})
-    shown = shown.model_copy(update={"seen": _digest(shown, world, persons)})
+    hashes, place = _hashes(gap, world), gap.dataset or gap.evidence
+
+    def marks(digests: Collection[str]) -> tuple[str, ...]:
+        return tuple(sorted(keyed.of_file(place, digest) for digest in digests))
+
+    holding = hashes.holding if gap.kind in _STAY else ()
+    shown = gap.model_copy(update={"files": marks(holding), "unread": marks(hashes.unread)})
+    shown = shown.model_copy(update={"seen": keyed.of_gap(_facts(shown, world, persons))})
     waiver = waivers.get(gap.id)
     if waiver and gap.kind == GapKind.LEFT_OUT:
         raise PlanError(
@@ -115,10 +53,10 @@ def accepted(gap: Gap, world: World, persons: Collection[str], waivers: Mapping[
     return shown.model_copy(update={"waiver": waiver}) if holds else shown
 
 
-def _digest(gap: Gap, world: World, persons: Collection[str]) -> str:
-    """Begins with a letter, so that YAML never takes it for a number. `gap.seen`: what a planner says that its gap
-    shows, where that is not its reason: whole lists, and no totals of what holds nobody."""
-    seen, stored = _evidence(gap, world), _stored(gap, world) if gap.kind in _IN_STORES else None
+def _facts(gap: Gap, world: World, persons: Collection[str]) -> str:
+    """All that a waiver of the gap is for, in one text. `gap.seen`: what a planner says that its gap shows, where that
+    is not its reason: whole lists, and no totals of what holds nobody."""
+    seen, stored = _evidence(gap, world), _stored(gap, world) if gap.kind in IN_STORES else None
     unread = stored.unread if stored else seen.unread if seen else ()
     facts = {
         "kind": str(gap.kind),
@@ -128,12 +66,12 @@ def _digest(gap: Gap, world: World, persons: Collection[str]) -> str:
         "files": gap.files,
         "unread": [*sorted(unread), *gap.unread],
     }
-    if gap.kind in _IN_STORES:
+    if gap.kind in IN_STORES:
         if stored and _holds(stored):
             facts |= {"persons": sorted(set(persons))}
     elif gap.kind not in OF_PLACES:
         facts |= {"persons": sorted(set(persons)), "places": _places(seen) if seen else ()}
-    return "g" + hashlib.sha256(canonical(facts)).hexdigest()[:11]
+    return canonical(facts).decode()
 
 
 def _holds(seen: HdfsEvidence | StoredEvidence | RemoteEvidence) -> bool:
@@ -153,13 +91,13 @@ def _places(seen: Evidence) -> list[str]:
     return sorted({*rows, *kinds, *map(repr, seen.contradicted), *seen.strong})
 
 
-def _marks(gap: Gap, world: World) -> FileMarks:
+def _hashes(gap: Gap, world: World) -> FileHashes:
     """Of the place that a gap shows. A gap of another kind about the same place waives none of its files."""
-    if gap.kind in _IN_STORES:
+    if gap.kind in IN_STORES:
         seen = _stored(gap, world)
-        return seen.marks if seen else NO_MARKS
+        return seen.hashes if seen else NO_HASHES
     here = _evidence(gap, world) if gap.kind in _READ else None
-    return here.marks if here else NO_MARKS
+    return here.hashes if here else NO_HASHES
 
 
 def _stored(gap: Gap, world: World) -> HdfsEvidence | StoredEvidence | RemoteEvidence | None:
@@ -170,8 +108,4 @@ def _stored(gap: Gap, world: World) -> HdfsEvidence | StoredEvidence | RemoteEvi
 
 
 def _evidence(gap: Gap, world: World) -> Evidence | None:
-    if gap.dataset:
-        return world.evidence.get(world.location_of(gap.dataset) or "")
-    # a lone file: the gap shows its path, masked where it has a value
-    paths = (path for path in world.evidence if world.masked.get(path, path) == gap.evidence)
-    return next((world.evidence[path] for path in paths), None)
+    return world.evidence.get(world.searched_at(gap) or "")

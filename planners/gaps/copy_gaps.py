@@ -25,7 +25,7 @@ from planners.locate.key_location import Carriage
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.shared_rows import refused, several_persons
 from planners.locate.subject_survey import Survey, World, title
-from planners.step_drafts import CopyDraft, slug
+from planners.step_drafts import CopyDraft, slug, whole_list
 from planners.stores.hdfs.places import hdfs_gaps
 from planners.stores.object_places.places import object_place_gaps
 
@@ -136,12 +136,14 @@ def former_unread(found: Survey) -> list[Gap]:
             if any(trace.origin in origins for _, trace in carriage.terms)
         }
         if ways:
+            why = "; ".join(unread.why for unread in mine)
             gaps.append(
                 Gap(
                     id=f"gap-former_unread-{slug(found.subject.name)}-{slug(table.name)}",
                     dataset=table,
                     kind=GapKind.FORMER_UNREAD,
-                    reason=f"{'; '.join(unread.why for unread in mine)}. The person's rows that have only a former"
+                    seen=whole_list(why, ways),
+                    reason=f"{why}. The person's rows that have only a former"
                     f" value would stay in {counted(len(ways), 'dataset')}",
                     evidence=", ".join(sorted(ways)[:5]),
                 )

@@ -11,7 +11,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import Contradicted, Evidence, Place
 from planners.locate.subject_survey import title
-from planners.step_drafts import CopyDraft, slug
+from planners.step_drafts import CopyDraft, slug, whole_list
 
 
 def rows_of_others(state: TableState, item: CopyDraft, seen: Evidence | None) -> list[Gap]:
@@ -70,6 +70,7 @@ def silent_key(state: TableState, item: CopyDraft, seen: Evidence | None) -> lis
             id=f"gap-{GapKind.DECLARED_KEY}-{slug(title(state))}",
             dataset=state.dataset,
             kind=GapKind.DECLARED_KEY,
+            seen=whole_list(declared, where),
             reason=f"the estate file declares {declared} as the key here. It finds no row of the persons, but the scan"
             f" sees them in {', '.join(where[:5])}: their rows would stay",
             evidence="correct the table's `key` under the subject's `tables`, or take the table out, then plan again",

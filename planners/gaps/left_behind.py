@@ -53,6 +53,7 @@ def _gap(item: CopyDraft, ways: dict[str, str]) -> Gap:
         f" of the persons: {remedies}; then plan again."
         " If this is waived, the run ends with residue there",
         ", ".join(files[:_NAMED]) + more,
+        files,
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from planners.copies.persons_known_by_key_only import left_open_gap
@@ -17,8 +16,23 @@ from planners.locate.subject_survey import Survey, World
 
 SEARCHED = frozenset({GapKind.UNEXPECTED_COPY, GapKind.SAME_DIGITS})
 """Gaps of a place in which a search for each person alone shows whose values stand there."""
+APART = frozenset({*SEARCHED, GapKind.STREAMING_STATE})
+"""Gaps of a place whose waiver is for those persons of whom anything is there."""
 
 Persons = frozenset[str]
+
+
+def seen_persons(gap: Gap, surveys: Sequence[Survey], world: World, references: Mapping[str, str]) -> Persons:
+    """Those whose values a gap shows: a waiver of it is for nobody else. All persons of the plan where that is not
+    known. references: as of `requests_with_gaps`."""
+    known: Persons = frozenset()
+    if gap.kind in APART:
+        known = world.whose.get(world.searched_at(gap) or "", frozenset())
+    elif gap.kind in _COUNTED:
+        known = _joined(map(_OF_VALUES[GapKind(gap.kind)], surveys))
+    elif gap.kind in (GapKind.KEY_OF_SEVERAL, GapKind.KEY_ONLY):
+        known = frozenset(references[r] for survey in surveys for r in references if _is_about(gap, survey, r))
+    return known or frozenset(references.values())
 
 
 def requests_with_gaps(
@@ -26,12 +40,13 @@ def requests_with_gaps(
     surveys: Sequence[Survey],
     world: World,
     references: Mapping[str, str],
-    seen: Mapping[DatasetId, Persons],
+    seen: Mapping[str, Persons],
 ) -> dict[str, tuple[str, ...]]:
     """By request, the kinds of the open gaps that come from its person. Empty where a gap comes from nobody in
     particular: it stays, whoever is left out.
 
-    references: by request, of its person. seen: by dataset with a gap of `SEARCHED`, whose values stand there.
+    references: by request, of its person. seen: by location or lone file with a gap of `SEARCHED`, whose values stand
+    there.
     """
     requests: dict[str, list[str]] = {}
     for request, reference in references.items():
@@ -49,10 +64,10 @@ def requests_with_gaps(
     return {request: tuple(sorted(kinds)) for request, kinds in sorted(found.items())}
 
 
-def _persons(gap: Gap, surveys: Sequence[Survey], world: World, seen: Mapping[DatasetId, Persons]) -> Persons:
+def _persons(gap: Gap, surveys: Sequence[Survey], world: World, seen: Mapping[str, Persons]) -> Persons:
     """References of those whom a gap comes from, as far as their values say it."""
     if gap.kind in SEARCHED:
-        return seen.get(gap.dataset, frozenset()) if gap.dataset else frozenset()
+        return seen.get(world.searched_at(gap) or "", frozenset())
     if gap.kind == GapKind.OTHERS_ROWS:
         here = world.others.get((gap.dataset and world.location_of(gap.dataset)) or "", ())
         # a rebuilt table has them from another one
@@ -85,6 +100,13 @@ _OF_VALUES: Mapping[GapKind, Callable[[Survey], Persons]] = {
     GapKind.FORMER_VALUE: _former,
     GapKind.VALUE_NOT_CERTAIN: _unsure,
 }
+_COUNTED = frozenset({GapKind.SHARED_IDENTIFIER, GapKind.FORMER_VALUE})
+"""Kinds of which it is known of everybody whether they are concerned."""
+
+
+def _is_about(gap: Gap, found: Survey, request: str) -> bool:
+    """Whether a gap is one request's own: its id says so."""
+    return gap.id in (several_id(found, request), left_open_gap(request))
 
 
 def _by_request(gap: Gap, found: Survey) -> Persons:

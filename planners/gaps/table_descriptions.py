@@ -11,7 +11,7 @@ from pii_tracer.scan.hits import stands_in
 from planners.formats.registry import planner_of
 from planners.holds.hold_effects import gap_of
 from planners.locate.subject_survey import World
-from planners.step_drafts import CopyDraft, slug
+from planners.step_drafts import CopyDraft, slug, whole_list
 
 _STATEMENTS = "ALTER TABLE … UNSET TBLPROPERTIES, DROP CONSTRAINT, ALTER COLUMN … COMMENT"
 
@@ -45,6 +45,7 @@ def _of_jobs(world: World) -> Iterator[Gap]:
             id=f"gap-{GapKind.LINEAGE_TEXT}-{slug(one.job)}",
             dataset=None,
             kind=GapKind.LINEAGE_TEXT,
+            seen=whole_list(one.job, one.places),
             reason=f"a recorded statement of the job {one.job} names the person, and no step writes it again",
             evidence=f"{places}: remove the value from the SQL file, or remove the events; harvest, and plan again",
         )

@@ -22,7 +22,7 @@ def remote_gap(gap: InventoryGap, place: RemotePlace, seen: RemoteEvidence | Non
         state, reason, evidence, told = "unseen", gap.reason, gap.evidence, list[str]()
     else:
         state = "person" if seen.found else "unread" if _open(place, seen) else "digits" if seen.in_digits else "clean"
-        told = [*seen.places, str(seen.named), *_rest(place, seen)]
+        told = [*seen.places, str(seen.named), *_rest(place, seen), *seen.digits]
         reason = "; ".join([gap.reason, _holding(seen), *_rest(place, seen)])
         evidence = "; ".join(filter(None, (gap.evidence, _few(seen.unread, "; "))))
     name = slug(f"{place.location.bucket}-{place.location.key}")

@@ -71,6 +71,7 @@ def _refills(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world: Wor
             " erased: they may come back"
             " with the next run",
             "jobs into " + _names(fed),
+            [i.copy.id for i in fed],
         )
 
 
@@ -88,6 +89,7 @@ def _overwritten(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world:
             GapKind.HOLD_OVERWRITTEN,
             "a job writes the whole of this held dataset again, from data that is erased: its next run ends the hold",
             "job " + ", ".join(sorted({job.job for job in jobs})[:_NAMED]),
+            {job.job for job in jobs},
         )
 
 
@@ -103,6 +105,7 @@ def locked(items: Sequence[CopyDraft], held: Held) -> Iterable[Gap]:
                 GapKind.S3_LEGAL_HOLD,
                 "S3 refuses to delete versions under a legal hold until its owner releases it",
                 f"{counted(len(under), 'version')} of {item.objects.location}; declare a hold, or have it released",
+                [version.line for version in under],
             )
 
 
@@ -116,6 +119,7 @@ def backups_of_held(items: Sequence[CopyDraft], held: Held) -> Iterable[Gap]:
                 GapKind.HOLD_IN_BACKUP,
                 f"{len(inside)} of the datasets in this backup are held: deleting it takes what is held along",
                 "the estate file, `holds` and `backups`; hold the backup too, or waive this",
+                inside,
             )
 
 

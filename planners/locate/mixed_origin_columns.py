@@ -19,7 +19,7 @@ from planners.locate.edge_effects import along, value_edges
 from planners.locate.key_location import Carriage
 from planners.locate.sql.column_expressions import Fate
 from planners.locate.subject_survey import Survey, World, title
-from planners.step_drafts import slug
+from planners.step_drafts import slug, whole_list
 
 _LONG = 20
 _UNIQUE = re.compile(r"[^@\s]+@[^@\s]+\Z")
@@ -51,6 +51,7 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
                     id=f"gap-foreign_keys-{slug(title(state))}-{slug(column)}",
                     dataset=state.dataset,
                     kind=GapKind.FOREIGN_KEYS,
+                    seen=whole_list(column, others),
                     reason=f"{column} identifies the rows to delete, but is also filled from {', '.join(others[:3])}."
                     " Lineage does not connect that with the person. Equal values may belong to another person, whose"
                     " row would be deleted. If that table contains the same persons, name it under the subject's"

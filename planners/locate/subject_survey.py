@@ -97,7 +97,8 @@ class World:
     not read. remote, hdfs, stored: by location in S3, HDFS or `object_stores`, where places
     there were searched. splits_partitions: of
     `planners.locate.sql.rebuild_statement`. not_keys: columns of another system's numbers; untaken: what stands
-    against the owner's word on some.
+    against the owner's word on some. whose: by location or path of a lone file, references of the persons of whom
+    anything is there, where each was looked for alone.
     """
 
     graph: LineageGraph
@@ -121,6 +122,7 @@ class World:
     splits_partitions: bool = False
     not_keys: tuple[NotKeys, ...] = ()
     untaken: tuple[Gap, ...] = ()
+    whose: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @cached_property
     def _titles(self) -> dict[DatasetId, str]:
@@ -133,6 +135,13 @@ class World:
     def location_of(self, dataset: DatasetId) -> str | None:
         """Where a table of the inventory lies."""
         return self._locations.get(dataset)
+
+    def searched_at(self, gap: Gap) -> str | None:
+        """Where the table, folder or lone file of a gap was searched (a key of `evidence`)."""
+        if gap.dataset:
+            return self.location_of(gap.dataset)
+        # the gap of a lone file shows its path, masked where it has a value
+        return next((path for path in self.evidence if self.masked.get(path, path) == gap.evidence), None)
 
     def is_part(self, name: str) -> bool:
         """Whether a table's name in a statement stands for a branch, a version or the metadata of a table."""

@@ -11,6 +11,7 @@ from pii_tracer.app.verification import Verification
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.datasets import KeySet, Match, MatchTerm
 from tests.review.plans import NOW, copy, plan, step
+from tests.waivers import MARKS
 
 MATCH = Match(terms=(MatchTerm(column="uid", key_set="user.uid", type="bigint"),))
 KEYS = KeySet(name="user.uid", origin="uid", weak=False, values=(("s", "55102938"),))
@@ -39,7 +40,9 @@ def test_the_start_of_spark_is_a_line_of_its_own(tmp_path: Path) -> None:
     )
     said: list[str] = []
     made = plan([step("c1/1")], copies=[copy("c1", match=MATCH)])
-    looking = Verification(plan=made, estate=estate, base=tmp_path, keys=(KEYS,), spark=start, now=lambda: NOW)
+    looking = Verification(
+        plan=made, estate=estate, base=tmp_path, keys=(KEYS,), marks=MARKS, spark=start, now=lambda: NOW
+    )
     with pytest.raises(Started):
         looking.take_baselines(said.append)
     assert said == ["starting Spark, which fetches its jars where it never ran"]

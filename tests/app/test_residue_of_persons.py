@@ -37,6 +37,7 @@ from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.persons_left import NOBODY, PersonsLeft
 from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RowVerdict, RunVerdict, StateRows, with_since
 from tests.intake.test_gaps_by_person import KEYS, MAILS, asked, lake, planned
+from tests.waivers import MARKS
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def looked(base: Path, mails: Sequence[str] = MAILS) -> Looked:
     assert found.marked
     assert found.written
     keys = KeyRing.open(manifest_path(found.written.path), plan.subjects_digest, settings.key()).key_sets
-    looks = Verification(plan, settings.estate(), settings.base, keys, no_spark, lambda: moment(None))
+    looks = Verification(plan, settings.estate(), settings.base, keys, MARKS, no_spark, lambda: moment(None))
     subjects = {request.id: request.subject for request in plan.requests}
     return Looked(base, looks, tuple(subjects[f"R-{n}"] for n in range(3)))
 

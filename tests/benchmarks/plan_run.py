@@ -14,6 +14,7 @@ from typing import Any
 
 from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.lineage.graph.graph_file import load
+from pii_tracer.model.waivers import MarkKey
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.locate.key_location import follow
@@ -97,6 +98,7 @@ def measured(file: Path, number: int, asked: int) -> dict[str, Any]:
     plan = build_plan(
         PlanInputs(
             estate=estate,
+            marks=MarkKey(bytes(32)),
             requests=requests,
             references=references,
             surveys=[surveyed],

@@ -102,6 +102,13 @@ def test_a_copy_that_no_lineage_explains(tmp_path: Path, value: str) -> None:
     goes_on_without_the_first(settings, "unexpected_copy")
 
 
+def test_a_file_of_no_table_that_names_one_person(tmp_path: Path) -> None:
+    settings = lake(tmp_path)
+    (tmp_path / "w" / "note.txt").write_text(f"call {MAILS[0]}")
+    asked(settings, 0, 1, 2)
+    goes_on_without_the_first(settings, "unexpected_copy")
+
+
 def test_a_gap_of_nobody_keeps_everybody_waiting(tmp_path: Path) -> None:
     """Who has a gap of her own is not carried over in vain: the others could not be planned without her either."""
     settings = lake(tmp_path, [MAILS[5], *MAILS[1:]])

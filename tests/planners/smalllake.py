@@ -35,6 +35,7 @@ from planners.keys.crypto_shredding import declared_edges
 from planners.locate.key_location import follow
 from planners.locate.subject_survey import World, survey
 from planners.schedule.step_dates import Retention
+from tests.waivers import MARKS
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
 FAR = "2031-03-31T00:00:00+05:30"
@@ -147,6 +148,7 @@ class Lake:
             "as_of": NOW,
             "retention": Retention.IMMEDIATE,
             "override_reason": "t",
+            "marks": MARKS,
         }
         return build_plan(PlanInputs(**{**inputs, **changes}))  # type: ignore[arg-type]
 

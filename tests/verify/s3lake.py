@@ -26,6 +26,7 @@ from pii_tracer.model.datasets import (
 from pii_tracer.model.plan import Copy, ErasurePlan
 from tests.s3support import REGION, World, estate
 from tests.verify.conftest import a_copy
+from tests.waivers import MARKS
 
 MAIL, OTHER = "asha.rao@mail.example", "b@x.example"
 KEYS = (KeySet(name="mail", origin="people.mail", weak=False, values=(("subj_1", MAIL),)),)
@@ -109,6 +110,7 @@ class Lake:
             estate=estate(self.world.endpoint_url),
             base=self.base,
             keys=KEYS,
+            marks=MARKS,
             spark=spark,
             now=lambda: datetime.now(timezone.utc),
         )

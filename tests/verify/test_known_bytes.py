@@ -14,6 +14,7 @@ from pii_tracer.config.subjects import Subject
 from pii_tracer.model.datasets import Carries, CopyKind, DatasetId, Format, KeySet, Strategy
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.scan.scan_ledger import ScanLedger
+from tests.waivers import MARKS
 
 FILES = 120
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
@@ -55,6 +56,7 @@ def test_files_that_are_known_are_not_called_decoded(tmp_path: Path) -> None:
         ),
         base=tmp_path,
         keys=(KeySet(name="mail", origin="mail", weak=False, values=(("person", "ipsita.nayak@mail.example"),)),),
+        marks=MARKS,
         spark=no_spark,
         now=lambda: NOW,
         ledger=ScanLedger(tmp_path / "ledger.sqlite", b"k" * 32, lambda: NOW, lambda told: None),

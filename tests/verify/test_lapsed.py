@@ -30,6 +30,7 @@ from pii_tracer.verify.verdicts import Baseline, Bystanders, StateBaseline
 from tests.executors.streams.kafka.test_kafka_rewrite import Died, dies_at
 from tests.kafkasupport import BY_VALUE, KEYS, MAIL, ORDERS, USER, Broker, World, broker, planned, value
 from tests.planners.copies.test_kafka import topic
+from tests.waivers import MARKS
 
 __all__ = ["broker"]
 
@@ -188,6 +189,7 @@ def test_records_that_lapse_before_a_rewrite_are_told_and_not_lost(broker: Broke
         estate=world.estate,
         base=Path(),
         keys=KEYS,
+        marks=MARKS,
         spark=lambda: pytest.fail("topics need no Spark"),
         now=lambda: datetime.now(timezone.utc),
         told=lambda step: [outcome.facts] if step == world.steps[0].id else [],

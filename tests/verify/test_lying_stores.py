@@ -38,6 +38,7 @@ from pii_tracer.verify.verdicts import (
 from sample_lineage import s3_standin
 from tests.lyingstore import Lies, lying
 from tests.s3support import REGION, World, estate, standin, step
+from tests.waivers import MARKS
 
 __all__ = ["standin"]
 
@@ -82,6 +83,7 @@ def verification(world: World, *copies: Copy, archives: list[dict[str, Any]] | N
         estate=estate(world.endpoint_url, archives),
         base=Path(),
         keys=(KeySet(name="pan", origin="pan", weak=False, values=(("person", "ABCDE1234F"),)),),
+        marks=MARKS,
         spark=no_spark,
         now=lambda: datetime.now(timezone.utc),
     )

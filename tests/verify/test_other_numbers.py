@@ -18,6 +18,7 @@ from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.scan.value_forms import Patterns
 from tests.s3support import estate
 from tests.verify.conftest import a_copy
+from tests.waivers import MARKS
 
 DATASET = DatasetId(namespace="kafka://h:1", name="t")
 WORD = NotKeys(
@@ -35,7 +36,7 @@ def verification(**more: Any) -> Verification:
     told: dict[str, Any] = {"copies": (), "examined": (), "gaps": (), "not_keys": (WORD,), "plan_id": "p"}
     sets = (KeySet(name="id", origin="id", weak=False, values=(("s", "7340219981"),)),)
     plan, asked = ErasurePlan.model_construct(**told), estate("http://127.0.0.1:9")
-    return Verification(plan, asked.model_copy(update=more), Path(), sets, lambda: None, lambda: None)  # type: ignore[arg-type, return-value]
+    return Verification(plan, asked.model_copy(update=more), Path(), sets, MARKS, lambda: None, lambda: None)  # type: ignore[arg-type, return-value]
 
 
 def words(seen: list[Any]) -> list[Any]:

@@ -21,6 +21,7 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.plan import Copy, ErasurePlan
+from tests.waivers import MARKS
 
 
 def no_spark() -> Any:
@@ -48,6 +49,7 @@ def verification(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Verificatio
         estate=estate,
         base=tmp_path,
         keys=(KeySet(name="pan", origin="pan", weak=False, values=(("person", "ABCDE1234F"),)),),
+        marks=MARKS,
         spark=no_spark,
         now=lambda: datetime.now(timezone.utc),
     )

@@ -19,6 +19,7 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.plan import Copy, ErasurePlan
 from tests.s3support import REGION, World, estate, standin, world
+from tests.waivers import MARKS
 
 __all__ = ["standin", "world"]
 
@@ -54,6 +55,7 @@ def test_a_place_with_an_unfinished_upload_is_not_clean_until_it_is_gone(
         estate=estate(world.endpoint_url),
         base=tmp_path,
         keys=(KeySet(name="pan", origin="pan", weak=False, values=(("person", "ABCDE1234F"),)),),
+        marks=MARKS,
         spark=no_spark,
         now=lambda: datetime.now(timezone.utc),
     )

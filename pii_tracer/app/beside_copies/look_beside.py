@@ -35,7 +35,7 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
     places = [(i.dataset, no_copy_name(i)) for i in plan.examined]
     known = {i.dataset for i in plan.examined} | {c.dataset for c in plan.copies}
     told = {gap.dataset for gap in plan.gaps if gap.dataset}
-    waived, inventory = waived_files(plan), discover(looks.estate, looks.base)
+    waived, inventory = waived_files(plan, looks.marks), discover(looks.estate, looks.base)
     known |= {gap.dataset for gap in plan.gaps if gap.dataset and gap.kind == GapKind.LEFT_OUT}
     for state in inventory.tables:
         if state.dataset not in known:
@@ -54,17 +54,17 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
         patterns = looks.patterns_at(dataset)
         root = looks.patterns.mask(str(place))
         found = scan_tree(place, patterns, searchers=looks.searchers).files
-        verdicts.append(look_past(name, root, found, waived=waived.get(dataset, NOTHING_WAIVED)))
+        verdicts.append(look_past(name, root, found, waived=waived.get(dataset, NOTHING_WAIVED)).at(dataset))
     for shown, file in lone_files(inventory, looks.patterns):
         name = f"{NO_COPY}{shown}"
         if only is None or name in only:
             found = scan_tree(file, looks.patterns, searchers=looks.searchers).files if file.exists() else ()
             stays = waived.get(shown, NOTHING_WAIVED)
-            verdicts.append(look_past(name, looks.patterns.mask(str(file.parent)), found, waived=stays))
+            verdicts.append(look_past(name, looks.patterns.mask(str(file.parent)), found, waived=stays).at(shown))
     asked = [*(item.dataset for item in plan.examined), *declared_since(looks.estate, known)]
     found_beyond = [
-        *(topic for dataset in asked if (topic := _topic_of(looks, dataset))),
-        *(_lakefs_of(looks, dataset) for dataset in asked if in_lakefs(dataset.namespace)),
+        *(topic.at(dataset) for dataset in asked if (topic := _topic_of(looks, dataset))),
+        *(_lakefs_of(looks, dataset).at(dataset) for dataset in asked if in_lakefs(dataset.namespace)),
         *_in_places(looks, inventory),
         *_in_s3(looks, new),
         *_stored(looks),
@@ -78,8 +78,8 @@ def _in_places(looks: Verification, inventory: Inventory) -> Iterator[ByteVerdic
     from pii_tracer.app.hdfs_places import reading as hdfs_places
     from pii_tracer.app.object_places import reading as stored_places
 
-    yield from hdfs_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns)
-    yield from stored_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns)
+    yield from hdfs_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns, looks.marks)
+    yield from stored_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns, looks.marks)
 
 
 def _stored(looks: Verification) -> Iterator[ByteVerdict]:
@@ -103,7 +103,7 @@ def _in_s3(looks: Verification, new: Sequence[RemotePlace]) -> Iterator[ByteVerd
     if places:
         from pii_tracer.app.s3_places import elsewhere
 
-        yield from elsewhere(looks.estate, looks.plan, places, looks.patterns, looks.searchers)
+        yield from elsewhere(looks.estate, looks.plan, places, looks.patterns, looks.marks, looks.searchers)
 
 
 def _topic_of(looks: Verification, dataset: DatasetId) -> ByteVerdict | None:

@@ -16,7 +16,7 @@ from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import iso
-from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.gap_kinds import UNREAD_PLACE
 from pii_tracer.model.locations import object_uri
 from pii_tracer.model.plan import STAYS, ErasurePlan, Step
 from pii_tracer.proof.attestation import (
@@ -54,10 +54,8 @@ from pii_tracer.proof.storage_witness import (
 )
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.run_state import State
-from pii_tracer.verify.verdicts import NO_COPY, ByteVerdict, CopyVerdict, RunVerdict, no_copy_name
+from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict
 
-UNREAD_PLACE = frozenset({GapKind.UNREADABLE, GapKind.UNKNOWN_FILE, GapKind.STRANGE_FILES, GapKind.NOT_SCANNED})
-"""Kinds of gaps that say of a place: it, or a file of it, could not be read."""
 _TOOLS = ("pyspark", "sqlglot", "openlineage-python", "confluent-kafka", "protobuf")
 """Libraries whose versions attestations tell, besides those of the table formats."""
 
@@ -146,7 +144,7 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict], sti
         scanned_at=now(),
         clean=frozenset((*verdict.erased, *verdict.erased_of_others)),
         erased=erased_by(ran, verdict),
-        exceptions=_unread(elsewhere, ran.loaded.plan),
+        exceptions=who_answers(elsewhere, ran.loaded.plan),
         not_asked=[*verdict.not_asked, *(told for seen in elsewhere for told in seen.not_asked)],
         reading=verdict.reading,
         still=still,
@@ -160,17 +158,14 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict], sti
     )
 
 
-def _unread(elsewhere: Sequence[ByteVerdict], plan: ErasurePlan) -> list[Reserved]:
+def who_answers(elsewhere: Sequence[ByteVerdict], plan: ErasurePlan) -> list[Reserved]:
     """What is no copy of the plan, was looked at all the same, and could not be read; with who answers for it, where
     planning could not read it either and a named person waived that."""
-    unread = [g for g in plan.gaps if g.waiver and g.kind in UNREAD_PLACE]
-    waivers = {g.dataset: g.waiver for g in unread if g.dataset}
-    by_name = {f"{NO_COPY}{g.dataset.name if g.dataset else g.evidence}": g.waiver for g in unread}
-    by_name |= {f"{NO_COPY}{g.evidence.partition('; ')[0]}": g.waiver for g in plan.gaps if g.waiver}
-    by_name |= {no_copy_name(i): waivers.get(i.dataset) for i in plan.examined}
+    unread = [gap for gap in plan.gaps if gap.waiver and gap.kind in UNREAD_PLACE]
+    waivers = {gap.dataset or gap.evidence: gap.waiver for gap in unread}
     found = []
     for verdict in elsewhere:
-        waiver = by_name.get(verdict.copy_id)
+        waiver = waivers.get(verdict.place) if verdict.place is not None else None
         who, until = (waiver.who, iso(waiver.until)) if waiver else (None, None)
         for reason in (*verdict.unverified, *verdict.unread_as_waived):
             kind = ReservedKind.UNVERIFIED

@@ -32,6 +32,7 @@ def verification_of(
         estate=estate,
         base=settings.base,
         keys=keyring.key_sets,
+        marks=settings.key().marks,
         spark=lambda: ctx.spark,
         now=now,
         written=lambda: written(journal.records),

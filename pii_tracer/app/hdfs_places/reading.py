@@ -16,6 +16,7 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
+from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns
@@ -98,15 +99,18 @@ def look_at(
     return found.model_copy(update={"unverified": (*found.unverified, *unlisted)})
 
 
-def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
+def elsewhere(
+    estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns: Patterns, marks: MarkKey
+) -> Iterator[ByteVerdict]:
     """Places that are no copies of a plan: examined and waived ones, and those that have come since, new snapshots and
     new trash among them.
     """
-    waived = waived_files(plan)
+    waived = waived_files(plan, marks)
     for place, shown, name in beside_copies(plan, inventory.hdfs, patterns.mask):
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, place.location.dataset))
         stays = waived.get(place.location.dataset, NOTHING_WAIVED)
-        yield look_past(name, shown, _scans(estate, place.location, [place], mine), waived=stays)
+        found = look_past(name, shown, _scans(estate, place.location, [place], mine), waived=stays)
+        yield found.at(place.location.dataset)
 
 
 def _scans(

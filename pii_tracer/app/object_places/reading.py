@@ -18,6 +18,7 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import ObjectLocation, object_location
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
+from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns
@@ -117,9 +118,11 @@ def look_at(
     return found.model_copy(update={"unverified": (*found.unverified, *kept)})
 
 
-def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
+def elsewhere(
+    estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns: Patterns, marks: MarkKey
+) -> Iterator[ByteVerdict]:
     """Places that are no copies of a plan: examined and waived ones, and those that came since."""
-    waived = waived_files(plan)
+    waived = waived_files(plan, marks)
     for place, shown, name in beside_copies(plan, inventory.object_places, patterns.mask):
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, place.location.dataset))
         files = _read(versioned_store(estate, place.location), place, mine)
@@ -127,7 +130,8 @@ def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns:
         scans = without_explained(place.location, [file.scan for file in files])
         found = look_past(name, shown, scans, waived=stays)
         kept = tuple(_soft_deleted(place, patterns))
-        yield found.model_copy(update={"unverified": (*found.unverified, *kept)})
+        told = found.model_copy(update={"unverified": (*found.unverified, *kept)})
+        yield told.at(place.location.dataset)
 
 
 def _soft_deleted(place: ObjectPlace, patterns: Patterns) -> Iterable[str]:

@@ -15,12 +15,11 @@ from pii_tracer.lake.formats.plain_files.stored_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.waivers import file_mark
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.scan_evidence import PATH, Digits, Evidence, FileMarks, PlaceEvidence, Seen
+from planners.copies.scan_evidence import PATH, Digits, Evidence, FileHashes, PlaceEvidence, Seen
 
 Say = Callable[[str], None]
 E = TypeVar("E", bound=PlaceEvidence)
@@ -95,7 +94,7 @@ def evidence_of(files: Sequence[FileScan], patterns: Patterns) -> Evidence:
         places=places(files),
         digits=frozenset(Digits(h.key_set, h.column, h.where) for file in files for h in file.weak),
         seen=frozenset(Seen(f.path, frozenset(hit.where for hit in f.hits)) for f in files if f.strong),
-        marks=marks_of(files),
+        hashes=hashes_of(files),
     )
 
 
@@ -110,7 +109,7 @@ def seen_in(kind: type[E], scans: Sequence[FileScan], patterns: Patterns, root: 
         strong=frozenset(hit.key_set for scan in scans for hit in scan.strong),
         telling=sum(any(hit.where == PATH for hit in scan.strong) for scan in scans),
         bytes=sum(scan.size for scan in scans if scan.hits),
-        marks=marks_of(scans),
+        hashes=hashes_of(scans),
     )
 
 
@@ -119,13 +118,13 @@ def named_below(front: str, scans: Iterable[FileScan]) -> list[FileScan]:
     return [scan.model_copy(update={"path": scan.path.removeprefix(front)}) for scan in scans]
 
 
-def marks_of(files: Iterable[FileScan]) -> FileMarks:
+def hashes_of(files: Iterable[FileScan]) -> FileHashes:
     """By their bytes, the files that hold the persons, and those that could not be read. Of bytes that nobody could
     fetch there is no mark."""
     known = [file for file in files if file.sha256]
-    return FileMarks(
-        holding=frozenset(file_mark(file.sha256) for file in known if file.strong),
-        unread=frozenset(file_mark(file.sha256) for file in known if file.unread),
+    return FileHashes(
+        holding=frozenset(file.sha256 for file in known if file.strong),
+        unread=frozenset(file.sha256 for file in known if file.unread),
     )
 
 

@@ -12,7 +12,13 @@ from pathlib import Path
 from executors.engine.spark_plan_check import refuse_unfit
 from pii_tracer.app.hdfs_places.search import search_hdfs
 from pii_tracer.app.object_places.search import search_object_places
-from pii_tracer.app.persons_apart.gaps_by_person import Search, own_gaps, refuse_telling
+from pii_tracer.app.persons_apart.gaps_by_person import (
+    Search,
+    own_gaps,
+    refuse_telling,
+    searched_apart,
+    with_persons,
+)
 from pii_tracer.app.persons_apart.requests_left_open import (
     expressions_of_then,
     known_by,
@@ -280,7 +286,8 @@ def make_plan(
     topics = read_topics(estate, base, inventory, surveys, numbers, say)
     sealed = key.seal(key_sets)
     keys = key_facts(estate, surveys, inventory, paths, say)
-    owners = ValuesByPerson(key_sets, patterns.file_keys) if by_person else None
+    of_each = ValuesByPerson(key_sets, patterns.file_keys)
+    owners = of_each if by_person else None
     others = others_rows(
         evidence, surveys, inventory, paths, partial(numbers.at, patterns), readings, say, digits, owners
     )
@@ -329,11 +336,16 @@ def make_plan(
         waivers=waivers,
         only=only,
         weekly_budget=weekly_budget,
+        marks=key.marks,
     )
     plan = build_plan(inputs)
     refuse_telling(plan, inputs, patterns, owners)
+    apart = searched_apart(plan, inputs, Search(of_each, numbers, say)) if by_person or len(asked) > 1 else {}
+    if apart:
+        inputs = with_persons(inputs, apart)
+        plan = build_plan(inputs)
     refuse_unfit(estate.spark, plan.steps)
-    own = own_gaps(plan, inputs, Search(owners, numbers, say)) if owners and not plan.complete else {}
+    own = own_gaps(plan, inputs, apart) if by_person and not plan.complete else {}
     return Planned(plan=plan, sealed=sealed, graph=graph, summary=summary, inventory=inventory, own_gaps=own)
 
 

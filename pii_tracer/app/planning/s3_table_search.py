@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from pii_tracer.app.planning.folder_search import evidence_of, marks_of
+from pii_tracer.app.planning.folder_search import evidence_of, hashes_of
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
@@ -285,7 +285,7 @@ def _told(seen: _Seen, location: S3Location, short: bool) -> RemoteEvidence:
         unread=tuple(f"{scan.path}?versionId={v.version_id}: {why}" for v, scan in unread for why in scan.unread),
         unread_versions=len(unread),
         beyond=len(seen.beyond),
-        marks=marks_of(scan for _, scan in marked),
+        hashes=hashes_of(scan for _, scan in marked),
     )
 
 

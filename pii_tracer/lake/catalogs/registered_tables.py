@@ -135,7 +135,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             text = entry.metadata if format_of(entry.format).registered_by_metadata else entry.location
             placed = in_store(estate, entry, text or "", beyond) or _place(entry, inside)
             if beyond and not isinstance(placed, HdfsTable):
-                gaps.append(apart(title, beyond[0]))
+                gaps.append(apart(title, beyond))
             if isinstance(placed, InventoryGap):
                 gaps.append(placed)
             elif isinstance(placed, StoredTable):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pii_tracer.config.estate_file import Estate
@@ -71,10 +72,11 @@ def in_store(
     return None
 
 
-def apart(title: str, partition: HdfsLocation) -> InventoryGap:
+def apart(title: str, partitions: Sequence[HdfsLocation]) -> InventoryGap:
     """The gap of a table that lies elsewhere than its partitions."""
     reason = f"partitions of the registered table {title} lie in HDFS, and the table itself elsewhere"
-    return gap(partition.dataset, GapKind.EXTERNAL_FILES, _TOGETHER.format(reason), str(partition))
+    first = partitions[0]
+    return gap(first.dataset, GapKind.EXTERNAL_FILES, _TOGETHER.format(reason), str(first), partitions)
 
 
 def _object_table(estate: Estate, entry: CatalogEntry, text: str) -> StoredTable | InventoryGap:

@@ -37,7 +37,7 @@ from planners.locate.key_location import Carriage
 from planners.locate.other_columns import other_key_columns
 from planners.locate.subject_survey import Survey, World
 from planners.schedule.step_dates import Retention
-from planners.step_drafts import CopyDraft, slug
+from planners.step_drafts import CopyDraft, slug, whole_list
 from planners.stores.lakefs.object_retention import (
     Commit,
     LettingGo,
@@ -238,12 +238,14 @@ class _Case:
         if self.match is None:
             gaps.append(self._no_way("no column of its table holds an identifier of the person", state.declared.of))
         if seen.unread:
-            gaps.append(self._no_way("not every object could be decoded", "; ".join(seen.unread[:3])))
+            gaps.append(self._no_way("not every object could be decoded", "; ".join(seen.unread[:3]), seen.unread))
         logs = _logs(state)
         if logs:
             reason = "tables with logs of their own lie under the declared prefixes: rewriting their files breaks them"
             gaps.append(
-                self._no_way(reason, f"{counted(len(logs), 'path')} of {' and '.join(sorted(set(logs.values())))} logs")
+                self._no_way(
+                    reason, f"{counted(len(logs), 'path')} of {' and '.join(sorted(set(logs.values())))} logs", logs
+                )
             )
         foreign = sorted(a for a in seen.persons if not a.startswith(state.storage + "/"))
         if foreign:
@@ -251,7 +253,7 @@ class _Case:
                 "the person is in objects that were imported: they lie outside the repository's storage, and lakeFS"
                 " never removes them. Erase them where they lie, and import them again"
             )
-            gaps.append(_gap(state, GapKind.LAKEFS_IMPORTED, reason, counted(len(foreign), "object")))
+            gaps.append(_gap(state, GapKind.LAKEFS_IMPORTED, reason, counted(len(foreign), "object"), whole=foreign))
         for branch in state.branches:
             staged = {a for a in branch.staged.values() if a is not None}
             if (branch.name in going.rewrites and branch.staged) or staged & seen.persons:
@@ -259,9 +261,8 @@ class _Case:
                     f"the branch {branch.name} has uncommitted changes: they would be committed with the erasure, or"
                     " hold the person. Commit or reset them, then plan again"
                 )
-                gaps.append(
-                    _gap(state, GapKind.LAKEFS_STAGED, reason, counted(len(branch.staged), "path"), branch.name)
-                )
+                number, listed = counted(len(branch.staged), "path"), branch.staged.items()
+                gaps.append(_gap(state, GapKind.LAKEFS_STAGED, reason, number, branch.name, listed))
             if branch.name in going.rewrites and branch.protected:
                 reason = (
                     f"the branch {branch.name} is protected, and its head holds the person: lift the protection for the"
@@ -274,11 +275,12 @@ class _Case:
                     f"the person is on the branch {branch.name} in objects that no declared prefix covers: declare"
                     " them, or erase them by hand"
                 )
-                gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, counted(len(beyond), "path"), branch.name))
+                number = counted(len(beyond), "path")
+                gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, number, branch.name, beyond))
         return gaps
 
-    def _no_way(self, reason: str, evidence: str) -> Gap:
-        return _gap(self.state, GapKind.CANNOT_BE_PROVED, reason, evidence)
+    def _no_way(self, reason: str, evidence: str, whole: Iterable[object] = ()) -> Gap:
+        return _gap(self.state, GapKind.CANNOT_BE_PROVED, reason, evidence, whole=whole)
 
     def _shared(self) -> list[Gap]:
         gaps = []
@@ -301,7 +303,7 @@ class _Case:
                     f"the tag {tag} names a commit that loses objects: lakeFS's collector keeps nothing for tags, and"
                     " reading them through the tag ends with 410. Move the tag, or agree to it"
                 )
-                gaps.append(_gap(self.state, GapKind.LAKEFS_TAG, reason, f"commit {commit[:12]}", tag))
+                gaps.append(_gap(self.state, GapKind.LAKEFS_TAG, reason, f"commit {commit[:12]}", tag, [commit]))
         return gaps
 
 
@@ -352,6 +354,9 @@ def _named_in(state: LakefsState, commits: frozenset[str]) -> set[str]:
     return {a for c in state.commits if c.id in commits for a in state.trees[c.tree].values()}
 
 
-def _gap(state: LakefsState, kind: GapKind, reason: str, evidence: str, what: str = "") -> Gap:
+def _gap(
+    state: LakefsState, kind: GapKind, reason: str, evidence: str, what: str = "", whole: Iterable[object] = ()
+) -> Gap:
     name = slug(f"{state.server}-{state.dataset.name}") + (f"-{slug(what)}" if what else "")
-    return Gap(id=f"gap-{kind}-{name}", dataset=state.dataset, kind=kind, reason=reason, evidence=evidence)
+    gap_id, seen = f"gap-{kind}-{name}", whole_list(reason, whole)
+    return Gap(id=gap_id, dataset=state.dataset, kind=kind, reason=reason, evidence=evidence, seen=seen)

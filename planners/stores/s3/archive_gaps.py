@@ -62,7 +62,8 @@ def spare_archives(items: Sequence[CopyDraft], world: World) -> tuple[tuple[Copy
     for item in items:
         told = _unrewritable(item, world)
         if told:
-            gaps.append(gap_of(item, told[0], told[1], item.copy.location))
+            kind, reason = told
+            gaps.append(gap_of(item, kind, reason, item.copy.location))
             item = replace(item, copy=item.copy.model_copy(update={"strategy": Strategy.BLOCKED}))
         gaps += _unread_beside(item, world)
         spared.append(item)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 from pii_tracer.cli.main import run
 from pii_tracer.model.errors import ExitCode
@@ -190,3 +193,93 @@ def test_an_unread_table_that_was_waived_is_looked_at_again(tmp_path: Path, caps
     assert plan["complete"]
     (folder / "p.parquet").write_bytes(whole.read_bytes())
     assert "p.parquet" in {one["file"] for one in verified(base, capsys)[1]["residue"]}
+
+
+def test_who_reads_a_plan_cannot_check_a_guess_of_what_is_in_a_file(tmp_path: Path) -> None:
+    """The plan had the beginning of each file's SHA-256: whoever guessed the whole of a short note saw it confirmed."""
+    base = estate(tmp_path)
+    strangers(base)
+    (base / "lake" / "note.txt").write_text(f"call {MAIL}")
+    (base / "lake" / "scan.tiff").write_bytes(b"II*\0" + bytes(range(256)))
+    gaps = planned(base)["gaps"]
+    marks = [mark for gap in gaps for mark in (*gap["files"], *gap["unread"])]
+    assert len(marks) == 3
+    guesses = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (base / "lake").rglob("*") if path.is_file()]
+    assert not [guess for guess in guesses for mark in marks if guess.startswith(mark)]
+
+
+def test_a_waiver_of_another_estate_holds_for_nothing(tmp_path: Path) -> None:
+    base = held(tmp_path)
+    (base / "lake" / "scan.tiff").write_bytes(b"II*\0" + bytes(range(256)))
+    words = waived(base)
+    assert planned(base, *words)["complete"]
+    [key] = [path for path in (base / "state" / "keys").iterdir() if "estate" in path.name]
+    key.write_bytes(bytes(64))
+    plan = planned(base, *words)
+    assert [gap["waiver"] for gap in plan["gaps"]] == [None]
+
+
+def and_another(base: Path) -> str:
+    """The request of another person."""
+    (base / "other.yaml").write_text(request("c", str(OTHER)).replace("R-1", "R-2"))
+    return str(base / "other.yaml")
+
+
+def folder_of(base: Path, both: bool) -> None:
+    parquet(base, {"note": [f"from {MAIL}", OTHERS_MAIL if both else "-"]})
+
+
+def file_of(base: Path, both: bool) -> None:
+    (base / "lake" / "note.txt").write_text(f"call {MAIL}" + f", {OTHERS_MAIL}" * both)
+
+
+def digits_of(base: Path, both: bool) -> None:
+    parquet(base, {"customer": [KEY, OTHER if both else 7]})
+
+
+@pytest.mark.parametrize("place", [folder_of, file_of, digits_of])
+def test_a_waiver_of_one_persons_place_holds_beside_others_who_are_not_there(tmp_path: Path, place: Any) -> None:
+    base = held(tmp_path)
+    place(base, both=False)
+    words = waived(base)
+    assert planned(base, *words)["complete"]
+    assert planned(base, and_another(base), *words)["complete"]
+
+
+@pytest.mark.parametrize("place", [folder_of, file_of, digits_of])
+def test_a_waiver_never_holds_for_a_person_whom_its_author_did_not_see(tmp_path: Path, place: Any) -> None:
+    """Both are in the same file, in the same column: the file is the same, and one of them was not asked for then."""
+    base = held(tmp_path)
+    place(base, both=True)
+    words = waived(base)
+    assert planned(base, *words)["complete"]
+    assert not planned(base, and_another(base), *words)["complete"]
+    (base / "request.yaml").write_text(request("c", str(OTHER)))
+    assert not planned(base, *words)["complete"]
+
+
+def test_other_missing_files_are_not_waived_with_the_first_ones(tmp_path: Path) -> None:
+    """Two of three files are missing, then another two: number and first name are the same."""
+    base = held(tmp_path)
+    table = base / "lake" / "loose"
+    for n in range(3):
+        write_deltalake(table, pa.table({"note": [str(n)]}), mode="append")
+    files = {path: path.read_bytes() for path in table.glob("*.parquet")}
+
+    def without(*two: Path) -> dict[str, Any]:
+        for path, data in files.items():
+            path.unlink(missing_ok=True)
+            if path not in two:
+                path.write_bytes(data)
+        [gap] = [gap for gap in planned(base, *words)["gaps"] if gap["kind"] == "missing_files"]
+        return gap
+
+    words: tuple[str, ...] = ()
+    pairs = list(combinations(sorted(files), 2))
+    shown = [without(*two)["evidence"] for two in pairs]
+    first = max(shown, key=shown.count)
+    before, after = (two for two, name in zip(pairs, shown, strict=True) if name == first)
+    without(*before)
+    words = waived(base)
+    assert without(*before)["waiver"]
+    assert without(*after)["waiver"] is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -21,11 +22,12 @@ from pii_tracer.model.datasets import (
 from pii_tracer.model.plan import ErasurePlan, Gap
 from planners.copies.scan_evidence import Evidence
 from tests.planners.copies.test_keytables import KeyLake
-from tests.planners.smalllake import Lake, archive, dataset, hold, kinds, strategies
+from tests.planners.smalllake import NOW, Lake, archive, dataset, hold, kinds, strategies
 from tests.planners.stores.test_archives import replica
 from tests.planners.stores.test_backups import DUMP
 from tests.planners.stores.test_vaults import archive as in_vault
 from tests.planners.stores.test_vaults import state as vault
+from tests.waivers import waivers_of
 
 CLEAN = Evidence(files=1, files_with_person=0, bytes=1)
 TODAY = {"/w/a": CLEAN}
@@ -147,6 +149,22 @@ def test_a_name_that_no_table_has_is_a_gap() -> None:
     assert not plan.applyable
     empty = (archive(of="prod.gone", versions=()),)
     assert not gaps(Lake(objects=empty, vaults=(vault(of="prod.gone"),)).plan(), "archive_unmatched")
+
+
+@pytest.mark.parametrize("part", ["archives", "vaults"])
+def test_who_looked_into_what_an_archive_lists_waived_nothing_that_came_later(part: str) -> None:
+    """The waiver named the prefix alone: it held for each version that came, and for everybody."""
+
+    def lake(*ids: str) -> Lake:
+        if part == "vaults":
+            return Lake(vaults=(vault(*map(in_vault, ids), of="prod.gone"),))
+        first = archive(of="prod.gone").versions[0]
+        return Lake(objects=(archive(of="prod.gone", versions=[first.model_copy(update={"key": i}) for i in ids]),))
+
+    words = waivers_of(lake("1").plan().gaps, NOW + timedelta(days=9))
+    assert lake("1").plan(waivers=words).complete
+    assert not lake("1", "2").plan(waivers=words).complete
+    assert not lake("1").plan(ids=("Q",), waivers=words).complete
 
 
 # --- what lineage does not connect ---

@@ -31,6 +31,7 @@ from planners.copies.scan_evidence import Evidence, TopicEvidence
 from planners.locate.key_location import follow
 from planners.locate.subject_survey import World, survey
 from planners.schedule.step_dates import Retention
+from tests.waivers import MARKS
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
 SOURCE = DatasetId(namespace="file", name="/w/users")
@@ -145,7 +146,9 @@ def plan(
         {"id": "R", "law": "DPDP", "received": NOW, "subject": {"type": "user", "key": "990000000077"}}
     )
     digests = Digests("", "", "", "", "")
-    return build_plan(PlanInputs(made, [request], {"R": "subj"}, [found], world, digests, NOW, Retention.RETAIN))
+    return build_plan(
+        PlanInputs(made, [request], {"R": "subj"}, [found], world, digests, NOW, Retention.RETAIN, marks=MARKS)
+    )
 
 
 def strategy(made: ErasurePlan) -> Strategy:

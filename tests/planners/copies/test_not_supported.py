@@ -38,6 +38,7 @@ from planners.locate.sql.rebuild_statement import recorded
 from planners.locate.subject_survey import World, survey
 from planners.schedule.step_dates import Retention
 from tests.planners.estates import PERSON, dataset, graph_of
+from tests.waivers import MARKS
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
 SOURCE, FOLDER = DatasetId(namespace="file", name="/w/users"), DatasetId(namespace="file", name="/w/folder")
@@ -115,7 +116,16 @@ def plan(
         {"id": "R", "law": "GDPR", "received": NOW, "subject": {"type": "user", "key": "1234567890"}}
     )
     inputs = PlanInputs(
-        made, [request], {"R": "subj"}, [found], world, Digests("", "", "", "", ""), NOW, retention, override_reason="t"
+        made,
+        [request],
+        {"R": "subj"},
+        [found],
+        world,
+        Digests("", "", "", "", ""),
+        NOW,
+        retention,
+        override_reason="t",
+        marks=MARKS,
     )
     return build_plan(inputs)
 
@@ -164,6 +174,7 @@ def test_no_request_is_an_error() -> None:
                 Digests("", "", "", "", ""),
                 NOW,
                 Retention.RETAIN,  # type: ignore[arg-type]
+                marks=MARKS,
             )
         )
 

@@ -13,6 +13,7 @@ from pii_tracer.model.datasets import Strategy
 from planners.copies.scan_evidence import Evidence
 from tests.planners.copies.test_keytables import KeyLake
 from tests.planners.smalllake import NOW, Lake, hold, kinds, strategies
+from tests.waivers import waivers_of
 
 DUMP: dict[str, Any] = {
     "name": "nightly",
@@ -46,6 +47,16 @@ def test_a_backup_of_nobody_in_the_plan_is_left_alone_and_an_unknown_dataset_is_
     lost = Lake(backups=({**DUMP, "of": ["prod.nowhere"]},)).plan()
     assert "backup_unmatched" in kinds(lost)
     assert not lost.complete
+
+
+def test_who_looked_into_one_backup_for_one_person_waived_no_other() -> None:
+    """It was waived for everybody, wherever the backup lay."""
+    gone = {**DUMP, "of": ["prod.nowhere"]}
+    words = waivers_of(Lake(backups=(gone,)).plan().gaps, NOW + timedelta(days=9))
+    assert Lake(backups=(gone,)).plan(waivers=words).complete
+    assert not Lake(backups=(gone,)).plan(ids=("Q",), waivers=words).complete
+    for change in ({"location": "vault/weekly"}, {"owner": "another team"}):
+        assert not Lake(backups=({**gone, **change},)).plan(waivers=words).complete
 
 
 @pytest.mark.parametrize("name", ["vault/nightly", "nightly"])

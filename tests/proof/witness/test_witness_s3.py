@@ -13,6 +13,7 @@ from pii_tracer.model.datasets import CopyKind, Format
 from pii_tracer.proof.storage_witness import FileBefore, before_step, read_before
 from tests.review.plans import copy, plan
 from tests.s3support import PERSON, PLAN, World, estate, keyring, standin, step, world
+from tests.waivers import MARKS
 
 __all__ = ["standin", "world"]
 
@@ -32,6 +33,7 @@ def test_versions_are_hashed_before_they_go_and_counted_after(world: World, tmp_
         estate=estate(world.endpoint_url),
         base=tmp_path,
         keys=keyring().key_sets,
+        marks=MARKS,
         spark=lambda: None,  # type: ignore[arg-type,return-value]
         now=lambda: datetime.now(timezone.utc),
     )

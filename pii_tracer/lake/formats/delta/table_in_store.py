@@ -50,7 +50,7 @@ def found_in_store(
     missing = sorted(str(f.path) for f in snapshot.files if str(f.path) not in there)
     if missing:
         reason = f"{counted(len(missing), 'data file')} named by the log cannot be found, so the table cannot be read"
-        gaps.append(gap(state.dataset, GapKind.MISSING_FILES, reason, missing[0]))
+        gaps.append(gap(state.dataset, GapKind.MISSING_FILES, reason, missing[0], missing))
     strange = strange_objects(str(place), there, snapshot)
     if strange:
         reason = f"the table's folder has {counted(len(strange), 'file')}{_STRANGE}{stay}"

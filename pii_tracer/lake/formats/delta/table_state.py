@@ -142,7 +142,7 @@ def _gaps(
     missing = [f for f in snapshot.files if not f.path.exists()]
     if missing:
         reason = f"{counted(len(missing), 'data file')} named by the log cannot be found, so the table cannot be read"
-        found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0].path)))
+        found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0].path), [f.path for f in missing]))
     strange = strangers(Path(state.location), snapshot)
     if strange:
         reason = (

@@ -174,7 +174,7 @@ def state_of(
         row_key=tuple(p.strip() for p in properties.get("hoodie.table.recordkey.fields", "").split(",") if p.strip()),
     )
     reason = f"{counted(len(missing), 'file')} of the current file slices cannot be found"
-    gaps = [gap(dataset, GapKind.MISSING_FILES, reason, str(missing[0]))] if missing else []
+    gaps = [gap(dataset, GapKind.MISSING_FILES, reason, str(missing[0]), missing)] if missing else []
     if (state.format_version or 0) > TABLE_VERSION:
         reason = f"the table has version {state.format_version}, and {TABLE_VERSION} is the newest that is known here"
         gaps.append(gap(dataset, GapKind.UNKNOWN_VERSION, reason, str(location / ".hoodie" / "hoodie.properties")))

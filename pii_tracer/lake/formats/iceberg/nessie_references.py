@@ -53,7 +53,7 @@ def iceberg_table(location: Path, paths: EstatePaths) -> Found:
             reason = (
                 f"{counted(len(missing), 'file')} of {head.head.ref} cannot be found, so the table cannot be read there"
             )
-            gaps.append(gap(found.state.dataset, GapKind.MISSING_FILES, reason, str(missing[0])))
+            gaps.append(gap(found.state.dataset, GapKind.MISSING_FILES, reason, str(missing[0]), missing))
         refs.append(Ref(name=head.head.ref, kind=head.head.kind, at=str(head.head.snapshot), table=head.table))
         # Iceberg's own references below one of Nessie's
         own = (name for name in table.refs() if name != "main")

@@ -309,14 +309,14 @@ def gaps_of(
     found = []
     if missing:
         reason = f"{counted(len(missing), 'file')} of the current snapshot cannot be found, so the table cannot be read"
-        found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0])))
+        found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0]), missing))
     if state.staged:
         reason = (
             "rows staged by write-audit-publish would be lost, in"
             f" {counted(len(state.staged), 'snapshot')} that no branch or"
         )
         reason += " tag reaches: publish or drop them, then plan again"
-        found.append(gap(state.dataset, GapKind.STAGED_SNAPSHOT, reason, f"snapshot {state.staged[0]}"))
+        found.append(gap(state.dataset, GapKind.STAGED_SNAPSHOT, reason, f"snapshot {state.staged[0]}", state.staged))
     if others.newer:
         reason = (
             f"the folder has {counted(len(others.newer), 'metadata file')} younger"

@@ -94,9 +94,9 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
         reason = (
             f"the folder holds files of {counted(len(formats), 'format')} ({', '.join(sorted(formats))}): not one table"
         )
-        gaps.append(gap(dataset, GapKind.MIXED_FORMATS, reason, others[0]))
+        gaps.append(gap(dataset, GapKind.MIXED_FORMATS, reason, others[0], others))
     if told.apart:
-        gaps.append(gap(dataset, GapKind.MIXED_COLUMNS, told.apart, str(mine[0].path)))
+        gaps.append(gap(dataset, GapKind.MIXED_COLUMNS, told.apart, str(mine[0].path), [f.path for f in mine]))
     return Found(state, tuple(gaps))
 
 

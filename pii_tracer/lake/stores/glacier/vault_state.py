@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from hashlib import sha256
 
 from pii_tracer.config.glacier_vaults import Vault
 from pii_tracer.model.datasets import DatasetId, Frozen
@@ -37,3 +38,8 @@ class VaultState(Frozen):
     @property
     def location(self) -> str:
         return self.declared.location
+
+    def listing(self) -> str:
+        """SHA-256 over all archives of the inventory, by id and tree hash."""
+        told = "\n".join(sorted(f"{one.id} {one.tree_hash} {one.of_others}" for one in self.archives))
+        return "sha256:" + sha256(told.encode()).hexdigest()
