@@ -25,7 +25,7 @@ from pii_tracer.lineage.sql.multi_inserts import inserts
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Relation, table_relation
 from pii_tracer.lineage.sql.statement_audit import audit
-from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage
+from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage, through_view
 from pii_tracer.lineage.sql.statements.create_statements import created, learn_variables
 from pii_tracer.lineage.sql.statements.merge_statements import merged
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
@@ -254,7 +254,7 @@ class Script:
 
     def _finish(self, statement: Statement, query: Query, draft: Draft) -> StatementLineage:
         if draft.effect in _INTO_ROWS and not draft.makes and (draft.output or "").lower() in self.shown:
-            query.findings.doubt(f"what is written through the view {draft.output} goes to a table behind it")
+            query.findings.doubt(through_view(str(draft.output)))
         made = StatementLineage(
             sql=statement.text,
             line=statement.line,
