@@ -41,6 +41,7 @@ from pii_tracer.lineage.sources.statement_facts import (
     tell,
     views,
 )
+from pii_tracer.lineage.sources.written_views import defined, explained, tell_through
 from pii_tracer.lineage.sql.sql_lineage import known_dialect
 from pii_tracer.lineage.sql.text.table_names import Names
 from pii_tracer.model.datasets import Column, DatasetId
@@ -138,11 +139,14 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     tables(told, ledger)
     views(told, ledger)
     share([one.made for one in told], ledger)
+    shown = defined(told, ledger)
+    told = explained(told, shown, ledger)
     for one in told:
         tell(one, ledger)
     tell_changes(events.notes.changes, ledger)
     for run in events.runs:
         tell_run(run, ledger)
+    tell_through(told, shown, ledger)
     tell_names(events, ledger)
     tell_gaps(events, ledger, Mended(told, ledger))
     ledger.plain_gaps += events.gaps

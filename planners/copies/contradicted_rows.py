@@ -14,7 +14,6 @@ from pii_tracer.model.datasets import Match
 from planners.copies.person_rows import looked_at, theirs
 from planners.copies.scan_evidence import Contradicted
 from planners.gaps.short_number_columns import are_keys, known_keys
-from planners.locate.mixed_origin_columns import may_name_another
 from planners.locate.subject_survey import Survey
 
 if TYPE_CHECKING:
@@ -48,10 +47,11 @@ def found_by_one_alone(table: pa.Table, match: Match, found: Survey) -> frozense
 def strange(values: Collection[str], key_set: str, found: Survey) -> bool:
     """Whether a column that is declared as the key holds mostly values that are no keys of the source.
 
-    An address, or what is as long as a digest, is the same one wherever it stands.
+    An address, a UUID or a digest is the same one wherever it stands.
     """
-    may_repeat = any(may_name_another(value) for _, value in found.key_sets[key_set].values)
-    return may_repeat and not found.keys.unseen and bool(values) and not are_keys(values, known_keys(found, key_set))
+    made = found.key_sets[key_set]
+    coincides = found.coincide[made.origin, made.expression or "x"]
+    return coincides and not found.keys.unseen and bool(values) and not are_keys(values, known_keys(found, key_set))
 
 
 def _matched(batch: pa.RecordBatch, match: Match, found: Survey) -> Iterator[Mapping[str, str]]:

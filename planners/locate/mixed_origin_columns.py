@@ -6,12 +6,10 @@ connects the person with the one and says nothing about the other: nobody can te
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lineage.graph.edges import Edge
 from pii_tracer.model.datasets import Access, ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
@@ -21,9 +19,8 @@ from planners.locate.sql.column_expressions import Fate
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import slug, whole_list
 
-_LONG = 20
-_UNIQUE = re.compile(r"[^@\s]+@[^@\s]+\Z")
-"""An e-mail address, and what is as long as a digest or a UUID, names the same one wherever it stands."""
+Way = tuple[Access, ...]
+"""A way into a column."""
 
 
 def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carriage) -> list[Gap]:
@@ -31,14 +28,15 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
     told = {found.source, *(world.graph.resolve(table.table) for table in found.subject.tables)}
     if state.dataset in told:
         return []
-    ways: dict[str, set[tuple[Access, ...]]] = {}
+    ways: dict[str, set[Way]] = {}
     for name, trace in carriage.terms:
-        if _may_repeat(found, trace.origin):
+        if found.coincide[trace.origin, trace.expression]:
             for column, one in ((name, trace), *trace.beside):
                 ways.setdefault(column, set()).add(one.access)
     gaps = []
+    ends = frozenset(dataset for dataset in told if dataset is not None)
     for column in sorted(ways):
-        unknown = {edge.source for edge in _unknown(found, world, state.dataset, column, ways[column])}
+        unknown = set(_unknown(found, world, state.dataset, column, ways[column], ends))
         # what the subject's own key was made of counts from where the key does
         unknown -= _above(found, world) if unknown else set()
         others = sorted(_shown(world, source) for source in unknown)
@@ -62,30 +60,47 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
     return gaps
 
 
-def _may_repeat(found: Survey, origin: str) -> bool:
-    values = [value for _, value in found.keys.base.get(origin, ())]
-    return any(map(may_name_another, values))
-
-
-def may_name_another(value: str) -> bool:
-    """Whether somebody else may have the same value in another system."""
-    return len(value) < _LONG and not _UNIQUE.match(value)
-
-
 def _unknown(
-    found: Survey, world: World, dataset: DatasetId, column: str, ways: Collection[tuple[Access, ...]]
-) -> Iterator[Edge]:
-    """The edges by which something else comes where the keys stand: in the column, or at their field of it."""
-    here = found.carriages.get(dataset)
-    joined = here.joined_keys if here is not None else frozenset()
-    for edge in value_edges(world.graph.edges_into_column(ColumnId(dataset=dataset, column=column))):
-        if (edge.source, column.lower()) in joined:
-            continue
-        known = found.carriages.get(edge.source.dataset)
-        held = {name.lower() for name in known.columns} if known is not None else set()
-        goes_in = any(place.fate is not Fate.COUNTED and place.access in ways for place in along(edge, ()))
-        if edge.source.dataset != dataset and edge.source.column.lower() not in held and goes_in:
-            yield edge
+    found: Survey,
+    world: World,
+    dataset: DatasetId,
+    column: str,
+    ways: Collection[Way],
+    ends: Collection[DatasetId],
+) -> Iterator[ColumnId]:
+    """The columns out of which something else comes where the keys stand: in the column, or at their field of it.
+
+    Also through tables and views on the way, which may have no rows of their own to ask this about. ends: tables of
+    which the estate file says that their values are the persons'.
+    """
+    waiting: list[tuple[DatasetId, str, frozenset[Way]]] = [(dataset, column, frozenset(ways))]
+    done = set(waiting)
+    while waiting:
+        at, name, places = waiting.pop()
+        here = found.carriages.get(at)
+        joined = here.joined_keys if here is not None else frozenset()
+        for edge in value_edges(world.graph.edges_into_column(ColumnId(dataset=at, column=name))):
+            if (edge.source, name.lower()) in joined or edge.source.dataset == at:
+                continue
+            held = _held(found, edge.source)
+            if held is None:
+                goes_in = any(p.fate is not Fate.COUNTED and p.access in places for p in along(edge, ()))
+                yield from [edge.source] if goes_in else []
+                continue
+            into = frozenset(way for way in held if any(p.access in places for p in along(edge, way)))
+            step = (edge.source.dataset, edge.source.column, into)
+            if into and edge.source.dataset not in ends and step not in done:
+                done.add(step)
+                waiting.append(step)
+
+
+def _held(found: Survey, column: ColumnId) -> frozenset[Way] | None:
+    """Where in a column the persons are; None where nothing of them is known to be in it."""
+    known = found.carriages.get(column.dataset)
+    for name, carried in known.columns.items() if known is not None else ():
+        if name.lower() == column.column.lower():
+            return frozenset(trace.access for trace in carried.traces)
+    return None
 
 
 def _silent(found: Survey, world: World, dataset: DatasetId, column: str) -> list[str]:

@@ -14,6 +14,7 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import DatasetId, KeySet
 from pii_tracer.model.non_key_columns import NotKeys
 from pii_tracer.model.plan import Gap
+from planners.copies.coinciding_values import may_coincide
 from planners.copies.derived_keys import Derived, derive
 from planners.copies.match_keys import Keys
 from planners.copies.scan_evidence import (
@@ -54,6 +55,17 @@ class Survey:
     def key_sets(self) -> Mapping[str, KeySet]:
         """By name; names start with the subject's name."""
         return {d.keys.name: d.keys for d in self.derived.values()}
+
+    @cached_property
+    def coincide(self) -> Mapping[tuple[str, str], bool]:
+        """As `derived`: whether somebody else may have a value in another system, one that rows are found by or one
+        that it was made of. The digest of a number that counts is as common as the number.
+        """
+        plain = {origin for origin, pairs in self.keys.base.items() if any(may_coincide(value) for _, value in pairs)}
+        return {
+            at: at[0] in plain or any(may_coincide(value) for _, value in made.keys.values)
+            for at, made in self.derived.items()
+        }
 
     @cached_property
     def telling_values(self) -> frozenset[str]:

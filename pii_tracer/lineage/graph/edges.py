@@ -41,6 +41,9 @@ DIRECT_SUBTYPES = (Subtype.AGGREGATION, Subtype.TRANSFORMATION, Subtype.IDENTITY
 RENAME = "rename"
 """The job of edges between the names that a table had one after the other."""
 
+THROUGH = "view"
+"""The job of edges from a view that is written to, to the table whose rows it shows."""
+
 
 class Evidence(Frozen):
     """Who says so. where: `file:line`, of an event or a statement. at: event time, or None for SQL files.

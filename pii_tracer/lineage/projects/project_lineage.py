@@ -17,6 +17,7 @@ from pii_tracer.lineage.sources.evidence import in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.session_tables import apart
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, locations, tables, tell, views
+from pii_tracer.lineage.sources.written_views import defined, explained, tell_through
 from pii_tracer.lineage.sql.sql_lineage import Script
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
 from pii_tracer.lineage.sql.text.table_names import Names
@@ -147,8 +148,11 @@ def side_lineage(parts: Parts, known: Known) -> SideLineage:
         name: found for name in sorted(created) if name not in schemas and (found := reading.names.columns(name))
     }
     ledger = _ledger(parts, schemas, known, [one for *_, one in told])
-    for *_, one in told:
+    statements = [one for *_, one in told]
+    shown = defined(statements, ledger)
+    for one in explained(statements, shown, ledger):
         tell(one, ledger)
+    tell_through(statements, shown, ledger)
     for name, columns in schemas.items():
         dataset = ledger.identities.of_table(name)
         if dataset is not None and not ledger.columns.get(dataset):

@@ -84,14 +84,17 @@ def tables(told: Iterable[Told], ledger: Ledger) -> None:
 
 
 def views(told: Iterable[Told], ledger: Ledger) -> None:
-    """A name that statements only make a view of is a view; one that is also written like a table may be a table."""
+    """A name that statements only make a view of is a view, also where rows are written through it; one that is also
+    made like a table may be a table.
+    """
     effects: dict[str, set[Effect]] = defaultdict(set)
     for one in told:
         if one.made.output and one.made.effect in _MOVES_DATA:
             effects[one.made.output].add(one.made.effect)
     passing = _of_a_session(told)
     for name, known in effects.items():
-        if (known == {Effect.VIEW} or name in passing) and ledger.identities.of_table(name) is None:
+        shown = Effect.VIEW in known and known <= {Effect.VIEW, Effect.APPEND, Effect.CHANGE}
+        if (shown or name in passing) and ledger.identities.of_table(name) is None:
             ledger.identities.learn(name, DatasetId(namespace=VIEW, name=name.replace("`", "")))
 
 

@@ -275,15 +275,13 @@ def union_by_name(left: Relation, right: Relation) -> Relation:
 
 
 def renamed(relation: Relation, names: Sequence[str]) -> Relation:
-    """A list of column aliases, by position."""
+    """A list of column aliases, by position. Where columns are not known, each may be any of them."""
+    if relation.open and names:
+        unknown = tuple(dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in relation.all_deps()))
+        return Relation([Field(n, (Alt(None, unknown),)) for n in names], indirect=relation.indirect)
     fields = [f.named(n) for f, n in zip(relation.fields, names, strict=False)]
     fields += relation.fields[len(fields) :]
-    rest = relation.rest if relation.base is None else ()
-    if relation.open and len(fields) < len(names):
-        unknown = tuple(Dep(t, "*", TRANSFORMATION) for t in relation.bases())
-        fields += [Field(n, (Alt(None, unknown),)) for n in names[len(fields) :]]
-        rest = ()
-    return Relation(fields, rest, indirect=relation.indirect)
+    return Relation(fields, relation.rest, indirect=relation.indirect)
 
 
 def limited(alts: Iterable[Alt]) -> tuple[Alt, ...]:

@@ -25,7 +25,7 @@ from pii_tracer.lineage.sql.multi_inserts import inserts
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Relation, table_relation
 from pii_tracer.lineage.sql.statement_audit import audit
-from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage
+from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage, through_view
 from pii_tracer.lineage.sql.statements.create_statements import created, learn_variables
 from pii_tracer.lineage.sql.statements.merge_statements import merged
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
@@ -254,7 +254,13 @@ class Script:
 
     def _finish(self, statement: Statement, query: Query, draft: Draft) -> StatementLineage:
         if draft.effect in _INTO_ROWS and not draft.makes and (draft.output or "").lower() in self.shown:
-            query.findings.doubt(f"what is written through the view {draft.output} goes to a table behind it")
+            query.findings.doubt(through_view(str(draft.output)))
+        edges = draft.edges()
+        passing = draft.effect is Effect.TEMPORARY  # what reads it says which columns there are
+        unnamed = (e.source[0] for e in edges if e.source[1] == "*" and not (passing and e.target[1] == "*"))
+        for table in dict.fromkeys(unnamed):
+            if not any(table in reason for reason in query.findings.reasons):
+                query.findings.doubt(f"the columns of {table} are not known: give its schema")
         made = StatementLineage(
             sql=statement.text,
             line=statement.line,
@@ -262,7 +268,7 @@ class Script:
             output=draft.output,
             inputs=tuple(query.findings.tables),
             read=tuple(query.findings.read),
-            edges=draft.edges(),
+            edges=edges,
             indirect=tuple(query.findings.indirect),
             columns=tuple(f.name for f in draft.fields) if not draft.unknown else (),
             location=draft.location,

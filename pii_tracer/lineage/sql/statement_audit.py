@@ -33,6 +33,7 @@ def audit(node: exp.Expression, findings: Findings, names: Names) -> None:
 
 def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[str]:
     """Walks without recursion: statements of megabytes are deep."""
+    yield from _passed_over(node, findings)
     waiting: list[exp.Expression] = [node]
     while waiting:
         part = waiting.pop()
@@ -61,6 +62,14 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
             waiting += part.iter_expressions()
         else:
             yield f"a part of kind {_called(part)} is not understood"
+
+
+def _passed_over(node: exp.Expression, findings: Findings) -> Iterator[str]:
+    """Common table expressions that nothing read, although a table of that name was: it may be they that are meant."""
+    named = {name.rpartition(".")[2].lower() for name in findings.read}
+    for cte in node.find_all(exp.CTE):
+        if id(cte) not in findings.followed and cte.alias.lower() in named:
+            yield f"the common table expression {shown([cte.alias])} may be what is read, and was not followed"
 
 
 def _is_template(part: exp.Expression) -> bool:

@@ -34,6 +34,11 @@ class Effect(StrEnum):
     NONE = "none"
 
 
+def through_view(name: str) -> str:
+    """Why a write to a view or synonym does not show by itself where the rows are."""
+    return f"what is written through the view {name} goes to a table behind it"
+
+
 @dataclass(frozen=True, slots=True)
 class SqlEdge:
     """A column of a source table goes into, or decides about, a column of the output."""

@@ -68,9 +68,8 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     body = node.expression
     if body is None and isinstance(node.args.get("source"), exp.Expression):
         body = node.args["source"]
-    clause = node.args.get("with_")
-    if clause is not None and body is not None and body.args.get("with_") is None:
-        body.set("with_", clause)
+    if body is not None:
+        _with_outer(node.args.get("with_"), body)
     effect = Effect.REPLACE if node.args.get("overwrite") else Effect.APPEND
     relation = query.relation(body) if body is not None else Relation([])
     if body is None and node.args.get("default"):  # DEFAULT VALUES
@@ -114,6 +113,16 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     draft.partly = bool(table.args.get("partition") or node.args.get("partition") or where)
     draft.fields = [*with_computed(query, target, draft.fields), *(constant(n) for n in static)]
     return draft
+
+
+def _with_outer(clause: exp.Expression | None, body: exp.Expression) -> None:
+    """A query's WITH behind that of the statement around it: it may read what is named there."""
+    own = body.args.get("with_")
+    if clause is not None and own is not None:
+        own.set("expressions", [*clause.expressions, *own.expressions])
+        own.set("recursive", bool(own.args.get("recursive") or clause.args.get("recursive")))
+    elif clause is not None:
+        body.set("with_", clause)
 
 
 def _mentions(query: Query, body: exp.Expression, table: str) -> int:

@@ -40,9 +40,10 @@ def planned(
     estate: str = ESTATE,
     asked: str = REQUEST,
     beside: Mapping[str, list[str]] = MappingProxyType({}),
+    mails: tuple[str, ...] = ("a@x.example", "c@x.example"),
 ) -> Any:
-    staff = {"emp_id": [71234, 71235], "mail": ["a@x.example", "b@x.example"]}
-    contractors = {"con_id": [first, 90001], "mail": ["c@x.example", "d@x.example"]}
+    staff = {"emp_id": [71234, 71235], "mail": [mails[0], "b@x.example"]}
+    contractors = {"con_id": [first, 90001], "mail": [mails[1], "d@x.example"]}
     party = pa.concat_arrays([pa.array(staff[mine]), pa.array(contractors[theirs])])
     tables = {"staff": staff, "contractors": contractors, "party": {"party_id": party, **beside}}
     for name, columns in tables.items():
@@ -104,3 +105,60 @@ def test_a_column_that_a_join_makes_equal_to_the_key_is_not_foreign(tmp_path: Pa
     party = next(copy for copy in made["copies"] if copy["table"] == "prod.party")
     assert [term["column"] for term in party["match"]["terms"]] == ["party_id"]
     assert [g for g in made["gaps"] if g["kind"] == "foreign_keys"] == []
+
+
+ORDER, OTHER_ORDER = "20261101000000000071234", "20261101000000000090001"
+DRAWN, OTHER_DRAWN = "5f0c7a0e-91d2-4c3b-8f54-0b6d1c2e9a77", "c2a4d9b1-3e77-4d0a-9b1c-7f2e5a6d8b90"
+PADDED = "00000000-0000-0000-0000-000000071234"
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "written", "gap"),
+    [
+        pytest.param(ORDER, OTHER_ORDER, "mail", True, id="a long number that counts"),
+        pytest.param("Constantia Featherstonehaugh", "Bartholomew Cholmondeley", "mail", True, id="a long name"),
+        pytest.param(PADDED, DRAWN, "mail", True, id="a number in the form of a UUID"),
+        pytest.param(DRAWN, OTHER_DRAWN, "mail", False, id="a UUID"),
+        pytest.param("9f86d081884c7d659a2feaa0c55ad015", OTHER_DRAWN, "mail", False, id="a digest"),
+        pytest.param(DRAWN, OTHER_DRAWN, "substring(mail, 1, 8)", True, id="the beginning of a UUID"),
+        pytest.param(ORDER, OTHER_ORDER, "sha2(mail, 256)", True, id="the digest of a number"),
+    ],
+)
+def test_what_another_system_may_have_by_itself_is_foreign(
+    tmp_path: Path, value: str, other: str, written: str, gap: bool
+) -> None:
+    """However long it is. `mail` is the key here."""
+    estate = ESTATE.replace("key: emp_id", "key: mail").replace(
+        "column: mail, category: email", "column: emp_id, category: phone"
+    )
+    made = planned(
+        tmp_path,
+        "mail",
+        "mail",
+        estate=estate,
+        asked=request("employee", value),
+        mails=(value, other),
+        jobs=f"INSERT OVERWRITE prod.party SELECT {written} AS party_id FROM prod.staff UNION ALL SELECT mail FROM prod.contractors;",
+    )
+    assert bool([g for g in made["gaps"] if g["kind"] == "foreign_keys"]) is gap
+
+
+@pytest.mark.parametrize(
+    "through",
+    [
+        "CREATE VIEW prod.both AS {union};\n",
+        "INSERT OVERWRITE prod.both {union};\n",
+        "CREATE TEMPORARY VIEW both AS {union};\n",
+    ],
+)
+def test_a_series_that_comes_in_on_the_way_is_foreign(tmp_path: Path, through: str) -> None:
+    """A view has no rows to ask it about, and a table that was dropped has none any more."""
+    union = UNION.format(mine="emp_id", theirs="con_id").partition("prod.party ")[2].rstrip(";")
+    name = "both" if "TEMPORARY" in through else "prod.both"
+    jobs = f"INSERT OVERWRITE prod.party SELECT party_id FROM {name};"
+    gap = next(
+        g
+        for g in planned(tmp_path, before=through.format(union=union), jobs=jobs)["gaps"]
+        if g["kind"] == "foreign_keys"
+    )
+    assert "party_id identifies the rows to delete, but is also filled from prod.contractors.con_id" in gap["reason"]

@@ -11,7 +11,6 @@ from pii_tracer.lineage.sql.accounting.external_reads import PLACES, reads_elsew
 from pii_tracer.lineage.sql.accounting.harmless_statements import defines_only
 from pii_tracer.lineage.sql.clone_call_alter import whole
 from pii_tracer.lineage.sql.queries import Query
-from pii_tracer.lineage.sql.relations import renamed
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
 from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fields_of
 from pii_tracer.lineage.sql.text.global_temp_views import global_view
@@ -49,7 +48,7 @@ def created(query: Query, node: exp.Create) -> Draft:
     if isinstance(body, exp.Query | exp.Values | exp.Table):
         relation = query.relation(cast(exp.Expression, body))
         if query.dialect not in _PAIRS_BY_NAME or view:
-            relation = renamed(relation, _columns(node))
+            relation = query.renamed(relation, _columns(node))
         if not (view or stored) and any(map(_is_empty, listed)):
             query.names.learn(target, [(f.name, f.type) for f in relation.fields])
             return Draft(Effect.SCHEMA, target, location=location, makes=True)

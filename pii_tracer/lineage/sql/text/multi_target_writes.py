@@ -100,10 +100,13 @@ def _put_out(write: exp.Expression) -> list[exp.Expression]:
     items = [exp.Literal.string("") if e.name == "$action" else e.copy() for e in clause.expressions]
     rows = exp.Select(expressions=items)
     table = write.this.this if isinstance(write.this, exp.Schema) else write.this
-    alias = next((t for one in _from(write) for t in one.find_all(exp.Table) if t.alias == table.name), table)
+    around = [*_from(write), *_joined(write)]
+    called = next(iter(write.args.get("tables") or ()), table).name  # DELETE t OUTPUT … FROM a AS t JOIN b
+    alias = next((t for one in (*around, table) for t in one.find_all(exp.Table) if t.alias_or_name == called), table)
     sides = {c.table.lower() for e in clause.expressions for c in e.find_all(exp.Column)} & {"deleted", "inserted"}
     named = [exp.alias_(_bare(alias), side, table=True) for side in sorted(sides)]
-    others = [o.copy() for o in (*_from(write), write.args.get("using")) if isinstance(o, exp.Expression)]
+    around += [_alone(table)] if isinstance(write, exp.Delete) and called != table.alias_or_name else []
+    others = [o.copy() for o in (*around, write.args.get("using")) if isinstance(o, exp.Expression)]
     for number, source in enumerate((*named, *others)):
         rows = rows.from_(source) if number == 0 else rows.join(source, join_type="cross")
     kept = exp.Insert(this=into, expression=rows)
@@ -111,6 +114,18 @@ def _put_out(write: exp.Expression) -> list[exp.Expression]:
         kept.set("with_", write.args["with_"].copy())
     write.set("returning", None)
     return [write, kept] if "inserted" in sides else [kept, write]
+
+
+def _alone(table: exp.Expression) -> exp.Expression:
+    """A table without those that are joined with it."""
+    plain = table.copy()
+    plain.set("joins", None)
+    return plain
+
+
+def _joined(write: exp.Expression) -> list[exp.Expression]:
+    """The relations that are joined with the table itself."""
+    return [join.this for join in write.this.args.get("joins") or () if isinstance(join.this, exp.Expression)]
 
 
 def _place(into: object) -> exp.Expression | None:
