@@ -220,20 +220,20 @@ SEEDED = (
     Seeded(1, "the intent is written after the act", put(runner._Run, "_act", act_before_intent), CRASHING, TWO_STEPS),
     Seeded(
         1,
-        "an object that this plan has written is not known again",
+        "an object that this plan wrote is not recognised later",
         put(Rewriting, "_written", lambda *_: False),
         s3.test_killed_between_put_and_delete_then_resumed,
     ),
     Seeded(
         1,
-        "what a dead process left beside a file stays there",
+        "files that a dead process left beside a file stay there",
         put(FilesExecutor, "_leftovers", lambda *_: []),
         killed.test_bare_files,
         {"kind": Format.JSON},
     ),
     Seeded(
         2,
-        "a finished run is walked again",
+        "a finished run is executed again",
         put(runner._Run, "_finished_before", lambda _: False),
         runs.test_runs_in_the_plans_order_and_twice_does_nothing,
     ),
@@ -252,7 +252,7 @@ SEEDED = (
     ),
     Seeded(
         3,
-        "the lease in a store is overwritten whatever is there by then",
+        "the lease in a store is overwritten even if another runner has changed it",
         around(LeaseObject, "write", whatever_stands_there),
         lease_s3.test_of_two_who_see_the_same_silence_one_takes_over,
     ),
@@ -264,7 +264,7 @@ SEEDED = (
     ),
     Seeded(
         4,
-        "the lease in a store is believed to be held as long as nobody says otherwise",
+        "a runner does not check whether it still holds the lease in a store",
         put(StoreLease, "check", lambda _: None),
         lease_s3.test_a_taking_over_whose_answer_was_lost_is_known_as_our_own,
     ),
@@ -276,19 +276,19 @@ SEEDED = (
     ),
     Seeded(
         6,
-        "what a failed batch has done all the same is not written down",
+        "objects that a failed batch did delete are not recorded",
         around(runner._Run, "_fail", forgets_facts),
         faults.test_a_batch_that_failed_in_part_is_not_done_and_only_the_rest_is_tried_again,
     ),
     Seeded(
         6,
-        "a step behind one that is done in part is verified all the same",
+        "a step is verified although a step on which it depends is done only in part",
         put(runner._Run, "_unfinished", lambda *_: []),
         runs.test_one_object_that_fails_does_not_hold_up_what_decides_by_object,
     ),
     Seeded(
         6,
-        "one object that fails holds up the whole archive",
+        "one object that fails delays the whole archive",
         put(runner, "BY_OBJECT", frozenset()),
         partial.test_the_versions_of_the_others_go_and_the_steps_stay_open,
     ),
@@ -325,7 +325,7 @@ SEEDED = (
     ),
     Seeded(
         9,
-        "a step's own word is believed, whatever its verification saw",
+        "a step counts as done although its verification failed",
         around(runner, "_guard", believing),
         runs.test_a_verification_that_does_not_hold_is_a_failure,
     ),
@@ -341,13 +341,13 @@ SEEDED = (
     ),
     Seeded(
         10,
-        "nothing is looked at again at the end",
+        "nothing is searched again at the end",
         put(runner._Run, "_look_back", lambda _: None),
         runs.test_a_step_that_holds_no_longer_at_the_end_keeps_the_plan_open,
     ),
     Seeded(
         10,
-        "nothing is looked at again at the end, on a real table",
+        "nothing is searched again at the end, on a real table",
         put(runner._Run, "_look_back", lambda _: None),
         meanwhile.test_what_comes_back_after_its_verification_is_found_before_the_end,
         marks=E2E,
@@ -386,13 +386,13 @@ SEEDED = (
     ),
     Seeded(
         14,
-        "only current versions are listed: what is under a delete marker counts as gone",
+        "only current versions are listed, so versions under a delete marker count as deleted",
         around("executors.stores.s3.delete_versions", "iter_object_versions", only_the_current),
         s3.test_naive_delete_leaves_the_person_and_the_steps_do_not,
     ),
     Seeded(
         15,
-        "a replica is taken for what its origin is",
+        "a replica counts as equal to its origin without a check",
         put(AwaitingReplica, "_missing", lambda *_: ([], {})),
         s3.test_a_slow_replica_is_waited_for,
     ),
@@ -410,7 +410,7 @@ SEEDED = (
     ),
     Seeded(
         17,
-        "settings that a dead run lowered are left lowered",
+        "settings that a dead run lowered are not restored",
         put(TopicWork, "restore", lambda *_: []),
         kafka.test_after_a_crash_the_settings_are_restored_and_the_person_goes,
         {"moment": "lowered"},
@@ -418,7 +418,7 @@ SEEDED = (
     ),
     Seeded(
         17,
-        "a cleaning that was begun counts as one that has ended",
+        "a cleaning that has begun counts as finished",
         around(KafkaExecutor, "_compact", at_once),
         kafka.test_a_cleaner_that_is_too_slow_makes_it_wait_not_done,
     ),
@@ -430,19 +430,19 @@ SEEDED = (
     ),
     Seeded(
         18,
-        "a deletion that was cancelled is waited for like one that is pending",
+        "the step waits for a cancelled deletion as for a pending one",
         put("executors.keys.kms.key_deletion", "PENDING", frozenset({"PendingDeletion", "Disabled", "Enabled"})),
         kms.test_a_cancelled_deletion_fails_and_is_not_repeated_blindly,
     ),
     Seeded(
         18,
-        "readers that remember a destroyed key are forgotten",
+        "the caches of readers with a destroyed key are ignored",
         put(ShredExecutor, "_over", lambda *_: datetime(2000, 1, 1, tzinfo=timezone.utc)),
         shred.test_a_destroyed_key_is_not_over_before_the_longest_cache_is,
     ),
     Seeded(
         19,
-        "digests of CloudTrail are not compared with the one before",
+        "a CloudTrail digest is not compared with the digest before it",
         around(
             "pii_tracer.proof.cloudtrail.digest_chain",
             "_wrong",
@@ -452,13 +452,13 @@ SEEDED = (
     ),
     Seeded(
         19,
-        "log files of CloudTrail are not compared with their digest",
+        "CloudTrail log files are not compared with their digest",
         put("pii_tracer.proof.cloudtrail.digest_chain", "_logs", lambda *_: 0),
         chain.test_reordering_and_swapping_are_found,
     ),
     Seeded(
         19,
-        "digests of CloudTrail need not reach past the end of the erasure",
+        "CloudTrail digests may end before the end of the erasure",
         put("pii_tracer.proof.cloudtrail.deletion_binding", "_covered", lambda *_: iter(())),
         binding.test_a_cut_tail_is_a_failure_of_its_own,
     ),
@@ -470,13 +470,13 @@ SEEDED = (
     ),
     Seeded(
         20,
-        "a torn last line of the journal is left where it is",
+        "an incomplete last line of the journal is not removed",
         put(Journal, "_cut", lambda *_: None),
         journal.test_a_torn_last_line_is_cut_and_noted_wherever_it_tore,
     ),
     Seeded(
         20,
-        "records of the journal are not compared with the one before",
+        "a journal record is not compared with the record before it",
         put("pii_tracer.run.journal", "_record", unchained),
         journal.test_lines_dropped_swapped_or_doubled_are_refused,
         {"change": "swap"},
