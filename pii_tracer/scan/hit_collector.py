@@ -45,7 +45,7 @@ class Collector:
 
     def add(self, key_set: str, form: Form, where: str, column: str | None, count: int = 1) -> None:
         """Count a hit. The column's label may come from data: a value in it is masked."""
-        label = self.patterns.mask(column) if column else None
+        label = self.patterns.label(column) if column else None
         of = self._describing if form is Form.PREFIX else None
         self._counts[(key_set, form, where, label, of)] += count
 

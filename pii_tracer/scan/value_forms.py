@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -48,6 +49,8 @@ Found = Counter[Term]
 SMALL = 4096
 """Fewer bytes are searched as they are: a sieve would take longer."""
 
+_LABELS = 4096
+
 Parts = list[tuple[int, int]]
 Match = tuple[tuple[Term, ...], int, int]
 """The terms that a match stands for, where it starts and ends."""
@@ -72,6 +75,9 @@ class Patterns:
         Raises `ScanError` when there is nothing to search for: an empty search would find everything clean.
         """
         self.file_keys = file_keys
+        self._prepared: Patterns | None = None
+        """Kept, so that it is in use as long as a copy of it is."""
+        self._labels: dict[str, str] = {}
         self.key_columns = KeyColumns()
         given = tuple(key_sets)
         sets = tuple(k for k in given if not k.columns)
@@ -111,6 +117,12 @@ class Patterns:
 
     def __repr__(self) -> str:
         return f"Patterns({self._size} values)"
+
+    def opening(self, file_keys: FileKeys | None) -> Patterns:
+        """The same patterns with which encrypted files are opened by other keys."""
+        same = copy.copy(self)
+        same.file_keys, same._prepared = file_keys, self
+        return same
 
     def comparing(self, keys: KeyColumns) -> Patterns:
         """The same patterns for a place of which the columns are known in which a cell is compared as a whole.
@@ -328,6 +340,15 @@ class Patterns:
         if len(bound) in (32, 33, 34):
             yield from self._cut.get(bound[:32] + "\0", ())
 
+    def label(self, text: str) -> str:
+        """A column's label, masked as any text. Those of all hits are few, and are remembered."""
+        known = self._labels.get(text)
+        if known is None:
+            known = self.mask(text)
+            if len(self._labels) < _LABELS:
+                self._labels[text] = known
+        return known
+
     def mask(self, text: str) -> str:
         """The text with every value in it replaced by the name of its key set, e.g. for paths in reports."""
         data = text.encode("utf-8", "surrogateescape")
@@ -357,6 +378,14 @@ def _cut_values(cells: dict[str, tuple[str, ...]], weak: frozenset[str]) -> dict
     return {bound: tuple(sorted(names)) for bound, names in cut.items() if names}
 
 
+_IN_USE: WeakValueDictionary[tuple[KeySet, ...], Patterns] = WeakValueDictionary()
+"""Patterns that somebody in this process searches with: those of many persons take minutes to prepare."""
+
+
 def build_patterns(key_sets: Iterable[KeySet], file_keys: FileKeys | None = None) -> Patterns:
     """Patterns for the key sets of a plan. Raises `ScanError` when there is nothing to search for."""
-    return Patterns(key_sets, file_keys)
+    given = tuple(key_sets)
+    prepared = _IN_USE.get(given)
+    if prepared is None:
+        prepared = _IN_USE[given] = Patterns(given)
+    return prepared.opening(file_keys)

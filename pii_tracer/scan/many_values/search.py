@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -55,14 +55,14 @@ class Writings:
     def __init__(self, values: Sequence[Value], plain: Table) -> None:
         """plain: patterns of the values as they are, which are searched in any case, and left out here."""
         builder = builder_of(values)
-        self._values, self._plain = values, plain
+        self._plain = plain
         self._always = sorted(builder.windowless)
         self._windows = builder.table()
         self.longest = builder.longest
         self._made: OrderedDict[tuple[int, ...], tuple[Automaton, Automaton]] = OrderedDict()
         self._last = _Last()
         self._lock = threading.Lock()
-        self._tables = lru_cache(_KEPT_TABLES)(self._tables_of)
+        self._tables = lru_cache(_KEPT_TABLES)(partial(_tables_of, values))
 
     def places(self, data: bytes | memoryview) -> Places:
         """Sorted places, one or more inside every writing."""
@@ -99,12 +99,14 @@ class Writings:
                 self._made.popitem(last=False)
         return made
 
-    def _tables_of(self, owner: int) -> Tables:
-        number, what = divmod(owner, 2)
-        tables = Tables()
-        (tables.written if what == WRITINGS else tables.digested)(*self._values[number])
-        tables.show_digests()
-        return tables
+
+def _tables_of(values: Sequence[Value], owner: int) -> Tables:
+    """All that windows of an owner may stand for."""
+    number, what = divmod(owner, 2)
+    tables = Tables()
+    (tables.written if what == WRITINGS else tables.digested)(*values[number])
+    tables.show_digests()
+    return tables
 
 
 def _beside(plain: Table, others: Table) -> Table:

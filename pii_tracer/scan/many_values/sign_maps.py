@@ -20,6 +20,7 @@ ASCII = 128
 _LOWER = np.frombuffer(bytes(range(256)).lower(), np.uint8)
 _TOGETHER = 1 << 22
 """Bytes of patterns that are made together."""
+_SPARSE, _WIDE = 16, 32
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class SignMap:
         return np.asarray((self.sizes != 1) | (_LOWER[self.codes[:, 0]] != _LOWER[:ASCII]))
 
     @property
-    def density(self) -> int:
-        """Bytes of most letters."""
-        return int(self.sizes[ord("a")])
+    def window(self) -> int:
+        """Bytes of its windows, where its patterns are as long: more where it writes a letter in several bytes."""
+        return _SPARSE if self.sizes[ord("a")] <= 4 else _WIDE
 
 
 def _map(codes: list[bytes], trimmed: int = 0) -> SignMap:
@@ -98,12 +99,14 @@ def _different(maps: list[SignMap]) -> tuple[SignMap, ...]:
 
 @dataclass(frozen=True)
 class Written:
-    """What a writing makes of some values. rows: of which; inside: where the first sign stands that it changes."""
+    """What a writing makes of some values, as far as windows of it can lie. rows: of which values; inside: where the
+    first sign stands that it changes; longest: bytes of the longest writing as a whole.
+    """
 
     patterns: Ragged
     rows: Places
     inside: Places
-    density: int
+    longest: int
 
 
 def written(values: Bytes, one: SignMap) -> Iterator[Written]:
@@ -121,10 +124,18 @@ def written(values: Bytes, one: SignMap) -> Iterator[Written]:
             continue
         some, first = some[touched], changed[touched].argmax(axis=1)
         sizes = one.sizes[some]
-        kept = np.arange(one.codes.shape[1]) < sizes[:, :, None]
-        data = one.codes[some][kept]
-        totals = sizes.sum(axis=1)
-        ends = np.cumsum(totals)
-        padded = np.concatenate([data, np.zeros(SPANS[-1], np.uint8)])
-        patterns = Ragged(padded, ends - totals, totals - one.trimmed)
-        yield Written(patterns, touched + start, first, one.density)
+        longest = int(sizes.sum(axis=1).max()) - one.trimmed
+        # a window holds the first sign that changes: no sign is needed that lies farther away than a window reaches
+        reach = 1 + -(-one.window // int(sizes.min()))
+        low, high = max(0, int(first.min()) - reach), int(first.max()) + reach + 1
+        patterns = _patterns(some[:, low:high], sizes[:, low:high], one)
+        yield Written(patterns, touched + start, first - low, longest)
+
+
+def _patterns(some: Bytes, sizes: Places, one: SignMap) -> Ragged:
+    """The bytes of rows of signs, without those that are left out at the end."""
+    codes, width = one.codes[some], one.codes.shape[1]
+    data = codes.ravel() if int(sizes.min()) == width else codes[np.arange(width) < sizes[:, :, None]]
+    totals = sizes.sum(axis=1)
+    padded = np.concatenate([data, np.zeros(SPANS[-1], np.uint8)])
+    return Ragged(padded, np.cumsum(totals) - totals, totals - one.trimmed)

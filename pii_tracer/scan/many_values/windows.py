@@ -98,15 +98,23 @@ class Builder:
         self.windowless: set[int] = set()
         """Whose patterns are too short for a window."""
 
-    def add(self, patterns: Ragged, owners: Owners, wanted: int = 16, inside: Places | None = None) -> None:
+    def add(
+        self,
+        patterns: Ragged,
+        owners: Owners,
+        wanted: int = 16,
+        inside: Places | None = None,
+        *,
+        longest: int = 0,
+    ) -> None:
         """Patterns with the number of the owner of each.
 
         wanted: how long a window may be. inside: where in each pattern the first byte stands that the window has to
-        hold; without it, any will do.
+        hold; without it, any will do. longest: bytes of the longest one, where only parts are given.
         """
         if not len(owners):
             return
-        self.longest = max(self.longest, int(patterns.sizes.max()))
+        self.longest = max(self.longest, longest, int(patterns.sizes.max()))
         spans = span_of(patterns.sizes, wanted)
         self.windowless.update(owners[spans == 0].tolist())
         for span in np.unique(spans[spans > 0]).tolist():
@@ -116,12 +124,7 @@ class Builder:
 
     def table(self) -> Windows:
         """All that was added."""
-        made = {}
-        for span in sorted(self._found):
-            parts = self._found.pop(span)
-            made[span] = _Table.of(
-                np.concatenate([hashes for hashes, _ in parts]), np.concatenate([owners for _, owners in parts])
-            )
+        made = {span: _Table.of(self._found.pop(span)) for span in sorted(self._found)}
         return Windows(made)
 
 
@@ -132,15 +135,14 @@ def _most_telling(patterns: Ragged, span: int, inside: Places | None) -> Hashes:
         tried = [np.zeros_like(last), last // 2, last]
     else:
         tried = [np.clip(inside + shift - span, 0, last) for shift in (1, 4, span // 2)] + [np.minimum(inside, last)]
-    best: Hashes | None = None
-    most = 0
-    for offsets in tried:
-        hashes = hashes_at(patterns.data, patterns.starts + offsets, span)
-        different = len(np.unique(hashes[:_SAMPLE]))
-        if best is None or different > most:
-            best, most = hashes, different
-    assert best is not None
-    return best
+    offsets = max(tried, key=lambda some: _different(patterns, some, span))
+    return hashes_at(patterns.data, patterns.starts + offsets, span)
+
+
+def _different(patterns: Ragged, offsets: Places, span: int) -> int:
+    """How many windows at such places of a sample of patterns are different."""
+    some = patterns.starts[:_SAMPLE] + offsets[:_SAMPLE]
+    return len(np.unique(hashes_at(patterns.data, some, span)))
 
 
 _SAMPLE = 2048
@@ -156,9 +158,16 @@ class _Table:
     shift: np.uint64
 
     @classmethod
-    def of(cls, hashes: Hashes, owners: Owners) -> _Table:
-        order = np.argsort(hashes, kind="stable")
-        hashes, owners = hashes[order], owners[order]
+    def of(cls, parts: list[tuple[Hashes, Owners]]) -> _Table:
+        """Of hashes and their owners. parts: is emptied, so that not all is held twice."""
+        size = sum(len(some) for some, _ in parts)
+        hashes, owners = np.empty(size, np.uint64), np.empty(size, np.uint32)
+        while parts:
+            some, theirs = parts.pop()
+            hashes[size - len(some) : size], owners[size - len(some) : size] = some, theirs
+            size -= len(some)
+        owners = owners[np.argsort(hashes)]
+        hashes.sort()
         count = min(_MOST_BITS, max(_LEAST_BITS, len(hashes).bit_length() + _SPARSE))
         shift = np.uint64(64 - count)
         marks = []

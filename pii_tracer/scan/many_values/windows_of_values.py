@@ -22,10 +22,14 @@ DIGESTS, WRITINGS = 0, 1
 
 _TOGETHER = 1 << 14
 """Values that are written together."""
+_SINGLES = 1 << 8
+"""Values of which each is written by itself; their windows are chosen together."""
+_Single = tuple[Callable[[Tables, KeySet, str], None], KeySet, str, int]
+
 _ODD = ("~", "\\", "xn--")
 """UTF-7 and Punycode write these otherwise than sign by sign."""
-_DENSE, _SPARSE, _WIDE = 8, 16, 32
-"""Windows of writings that take a byte for a sign, up to four, and more."""
+_DENSE, _SPARSE = 8, 16
+"""Bytes of a window of what takes a byte for a byte, and of what takes more."""
 
 
 def builder_of(values: Sequence[Value]) -> Builder:
@@ -33,15 +37,17 @@ def builder_of(values: Sequence[Value]) -> Builder:
     builder = Builder()
     _add_digests(builder, values)
     regular: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    singles: list[_Single] = []
     for number, (key_set, given) in enumerate(values):
         strong = strong_writings(key_set, given)
         owner = 2 * number + WRITINGS
         if strong == (given,) and given.isascii() and given.isprintable() and not any(o in given.lower() for o in _ODD):
             regular[len(given)].append((owner, given))
             if uuid_of(given) is not None or bare_number(given) is not None:
-                _add_one_by_one(builder, Tables.of_its_kind, key_set, given, owner)
+                singles.append((Tables.of_its_kind, key_set, given, owner))
         else:
-            _add_one_by_one(builder, Tables.written, key_set, given, owner)
+            singles.append((Tables.written, key_set, given, owner))
+    _add_one_by_one(builder, singles)
     for length, some in regular.items():
         for start in range(0, len(some), _TOGETHER):
             part = some[start : start + _TOGETHER]
@@ -51,15 +57,18 @@ def builder_of(values: Sequence[Value]) -> Builder:
     return builder
 
 
-def _add_one_by_one(
-    builder: Builder, write: Callable[[Tables, KeySet, str], None], key_set: KeySet, given: str, owner: int
-) -> None:
-    tables = Tables()
-    write(tables, key_set, given)
-    plain = {given.strip().lower().encode(), given.lower().encode()}
-    for table in (tables.folded, tables.exact, tables.bounded):
-        strings = [pattern for pattern in table if pattern not in plain]
-        builder.add(Ragged.of(strings), np.full(len(strings), owner, np.uint32))
+def _add_one_by_one(builder: Builder, values: Sequence[_Single]) -> None:
+    for start in range(0, len(values), _SINGLES):
+        strings: list[bytes] = []
+        owners: list[int] = []
+        for write, key_set, given, owner in values[start : start + _SINGLES]:
+            tables = Tables()
+            write(tables, key_set, given)
+            plain = {given.strip().lower().encode(), given.lower().encode()}
+            some = [p for table in (tables.folded, tables.exact, tables.bounded) for p in table if p not in plain]
+            strings += some
+            owners += [owner] * len(some)
+        builder.add(Ragged.of(strings), np.array(owners, np.uint32))
 
 
 def _add_rows(builder: Builder, rows: Bytes, owners: Owners) -> None:
@@ -76,8 +85,8 @@ def _add_rows(builder: Builder, rows: Bytes, owners: Owners) -> None:
         for signs, which in cases:
             for one in maps if len(which) else ():
                 for found in sign_maps.written(signs[which], one):
-                    wanted = _SPARSE if found.density <= 4 else _WIDE
-                    builder.add(found.patterns, owners[which[found.rows]], wanted, found.inside)
+                    theirs = owners[which[found.rows]]
+                    builder.add(found.patterns, theirs, one.window, found.inside, longest=found.longest)
     for signs, which in ((rows, everything), (lower, in_lower)):
         if len(which):
             _add_groups(builder, signs[which], owners[which])
@@ -115,7 +124,8 @@ def _add_digests(builder: Builder, values: Sequence[Value]) -> None:
         ]
         owners = np.array([owner for _, owner in texts], np.uint32)
         for form, algorithm in ALGORITHMS.items():
-            joined = b"".join(hashlib.new(algorithm, text, usedforsecurity=False).digest() for text, _ in texts)
+            digest = getattr(hashlib, algorithm)
+            joined = b"".join([digest(text, usedforsecurity=False).digest() for text, _ in texts])
             rows = np.frombuffer(joined, np.uint8).reshape(len(texts), -1)
             builder.add(groups_of_bytes.table(_hex(rows)), owners, _SPARSE)
             if form in SEALED:
