@@ -93,6 +93,11 @@ def public_file(state: Path) -> Path:
     return state / "keys" / "attest.pem.pub"
 
 
+def public_files(state: Path) -> list[Path]:
+    """The public halves of all keys that signed, the last one first."""
+    return [public_file(state), *sorted((state / "keys").glob("attest-*.pem.pub"))]
+
+
 def _publish(state: Path, public: Any) -> None:
     """An older key stays under its own name: what it signed is still to be checked."""
     path, pem = public_file(state), public_pem(public)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,14 @@ from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.model.errors import ExitCode
+from pii_tracer.proof.attestation import Erased
+from pii_tracer.proof.attester_keys import attester, public_file
+from pii_tracer.review.trusted_keys import generate, load_private, public_pem
+from pii_tracer.run.journal import Journal, Kind
 from tests.app.planning.test_nested_subject import called, estate
 from tests.cli.small import RECEIVED
+from tests.proof.attested import attest
+from tests.proof.test_attestation import approved, nonces, proven
 
 OVER = {"state": "complete", "residue": []}
 
@@ -39,8 +47,24 @@ def close(folder: RunFolder, *words: str) -> int:
     return run(["close", folder.path.name, "--state", folder.info().state, *words])
 
 
-def ended(folder: RunFolder, **result: Any) -> None:
+def ended(folder: RunFolder, *, attested: bool = True, **result: Any) -> None:
+    """A run that verified all of its steps and came to a result. attested: over evidence that holds."""
     folder.result.write_text(json.dumps(result))
+    loaded = folder.approved()
+    journal = Journal.open(folder.journal)
+    journal.append(Kind.RUN_STARTED, plan_id=loaded.plan.plan_id, plan_digest=loaded.digest)
+    for step in loaded.plan.steps:
+        journal.append(Kind.STEP_VERIFIED, step=step.id)
+    journal.append(Kind.RUN_FINISHED, state="complete")
+    if attested:
+        given = replace(proven(folder.path), loaded=loaded, journal=folder.journal.read_bytes())
+        copies = [copy.id for copy in loaded.plan.copies]
+        gone = [Erased(copy_id=copy, uri=f"/lake/{copy}") for copy in copies]
+        given = replace(given, approvals=[approved(loaded)], clean={*copies}, erased=gone)
+        key = attester(None, folder.path, folder.state, local=True)
+        made = attest(given, key, nonce=nonces())
+        made.write_evidence(folder.evidence)
+        folder.attestation.write_bytes(made.envelope)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +80,7 @@ def test_a_run_that_is_not_over_keeps_its_values(
     begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str], result: dict[str, Any]
 ) -> None:
     if result:
-        ended(begun, **result)
+        begun.result.write_text(json.dumps(result))
     assert close(begun) == ExitCode.USAGE
     assert "not over" in capsys.readouterr().err
     assert (tmp_path / "p.subjects.sealed").exists()
@@ -84,6 +108,50 @@ def test_the_values_of_a_run_that_is_over_are_destroyed_once(
     assert "until the request is closed" in capsys.readouterr().err
     run(["status", begun.path.name, "--state", begun.info().state])
     assert f"closed {told['closed_at']}" in capsys.readouterr().out
+
+
+def _another_result(folder: RunFolder) -> None:
+    folder.result.write_text(json.dumps(OVER))
+
+
+def _no_attestation(folder: RunFolder) -> None:
+    ended(folder, attested=False, **OVER)
+
+
+def _open_requests(folder: RunFolder) -> None:
+    _another_result(folder)
+    folder.result.write_text(json.dumps({"state": "partial", "residue": [{"copy": "c"}], "open_requests": ["zzz"]}))
+
+
+def _a_changed_journal(folder: RunFolder) -> None:
+    ended(folder, **OVER)
+    folder.journal.write_bytes(folder.journal.read_bytes().replace(b"verified", b"Verified", 1))
+
+
+def _changed_evidence(folder: RunFolder) -> None:
+    ended(folder, **OVER)
+    file = folder.evidence / "scope.jsonl"
+    file.write_bytes(file.read_bytes() + b"{}\n")
+
+
+def _a_foreign_signature(folder: RunFolder) -> None:
+    ended(folder, **OVER)
+    generate(folder.path / "other.pem")
+    public_file(folder.state).write_bytes(public_pem(load_private(folder.path / "other.pem").public_key()))
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [_another_result, _open_requests, _no_attestation, _a_changed_journal, _changed_evidence, _a_foreign_signature],
+)
+def test_a_result_alone_closes_nothing(
+    begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str], edited: Callable[[RunFolder], None]
+) -> None:
+    edited(begun)
+    assert close(begun) != 0
+    assert "Traceback" not in capsys.readouterr().err
+    assert (tmp_path / "p.subjects.sealed").exists()
+    assert begun.closed_at() is None
 
 
 def test_the_manifest_of_a_plan_that_was_made_anew_stays(
@@ -120,12 +188,12 @@ def test_a_run_is_told_by_its_own_plan_when_another_was_made_into_the_same_file(
 def test_a_run_whose_plan_is_gone_has_answered_nobody(begun: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     """And it keeps nobody from finding out whom another run answered."""
     (asked,) = begun.approved().plan.requests
-    ended(begun, state="partial", open_requests=[asked.id], attestation="a")
+    ended(begun, attested=False, state="partial", open_requests=[asked.id])
     other = RunFolder(begun.path.parent / "plan-gone")
     other.path.mkdir()
     gone = json.loads(begun.info_file.read_bytes()) | {"plan_id": "plan-gone", "plan_file": "gone.plan.json"}
     other.info_file.write_text(json.dumps(gone))
-    ended(other, state="complete", attestation="a", open_requests=[])
+    other.result.write_text(json.dumps({"state": "complete", "attestation": "a", "open_requests": []}))
     assert close(begun) == ExitCode.USAGE
     assert f"1 request of the run stays open, and the persons' values are needed to look for them: {asked.id}" in (
         capsys.readouterr().err

@@ -8,12 +8,16 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
+from pii_tracer.app.execution.verify_step import read_verdicts
 from pii_tracer.app.persons_apart.requests_left_open import to_be_closed_before, unanswered
 from pii_tracer.app.planning.plan_files import manifest_path
+from pii_tracer.app.proof.own_attestation import attestation_findings
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ReviewError, UsageError
 from pii_tracer.model.plan import ErasurePlan, digest_of
+from pii_tracer.proof.attestation import open_steps
+from pii_tracer.run.journal import Kind, read_journal
 
 _NAMED = 5
 """Requests that an error names; there may be any number."""
@@ -53,6 +57,7 @@ def close_run(state: Path, run: str | None = None) -> Closed:
             where=plan.plan_id,
             todo="`pii-tracer status` says what is open; go on with `pii-tracer resume`",
         )
+    _refuse_unproved(folder)
     if first := to_be_closed_before(state, folder):
         raise UsageError(
             f"the run {first[0]} left a request open that this run answered, and is not closed yet. The sealed"
@@ -68,6 +73,45 @@ def close_run(state: Path, run: str | None = None) -> Closed:
         told = {"plan_id": plan.plan_id, "closed_at": datetime.now(timezone.utc).isoformat(timespec="seconds")}
         write_atomic(folder.closed, (json.dumps(told, indent=2, sort_keys=True) + "\n").encode())
     return Closed(plan, manifest, destroyed, str(folder.closed_at()), tuple(_others(plan_file, plan)))
+
+
+def _refuse_unproved(folder: RunFolder) -> None:
+    """A run's result is a file that anybody can edit. Its journal is a chain, and its attestation is signed: these have
+    to say that it is over, too.
+
+    Raises:
+        UsageError: they do not.
+        JournalError: the journal was changed, or is not whole.
+    """
+    loaded, where = folder.approved(), folder.path.name
+    records, torn = read_journal(folder.journal)
+    begun = {record.facts.get("plan_digest") for record in records if record.kind is Kind.RUN_STARTED}
+    done = bool(records) and records[-1].kind is Kind.RUN_FINISHED and records[-1].facts.get("state") == "complete"
+    if torn or not done or begun != {loaded.digest} or open_steps(loaded.plan, records):
+        raise UsageError(
+            "the run's result says that it is over, and its journal does not: the persons' values stay",
+            where=where,
+            todo="go on with `pii-tracer resume`, which writes the result anew",
+        )
+    findings = attestation_findings(folder)
+    if findings:
+        raise UsageError(
+            f"the run's attestation does not hold, and the persons' values stay: {findings[0]}",
+            where=where,
+            todo="`pii-tracer attest verify` shows everything; put its files back, or `pii-tracer resume`",
+        )
+    if findings is None and loaded.plan.complete and not _harmed(folder, loaded.plan):
+        raise UsageError(
+            "the run has no attestation, so nothing shows that it is over: the persons' values stay",
+            where=where,
+            todo="`pii-tracer resume` looks again, and attests when nothing is left",
+        )
+
+
+def _harmed(folder: RunFolder, plan: ErasurePlan) -> bool:
+    """Whether rows of others were lost or changed: such a run is over, and is never attested."""
+    verdict = read_verdicts(folder.verdicts, plan.copies)
+    return bool(verdict.bystander_rows_lost) or not verdict.checksum_equal
 
 
 def _still_open(folder: RunFolder, plan: ErasurePlan) -> list[str]:

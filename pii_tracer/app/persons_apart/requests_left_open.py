@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.app.execution.run_folder import RunFolder, all_runs
 from pii_tracer.app.planning.plan_files import manifest_path
+from pii_tracer.app.proof.own_attestation import attested_persons
 from pii_tracer.app.settings import Settings
 from pii_tracer.model.datasets import KeySet
-from pii_tracer.model.errors import PlanError, Refused, UsageError
+from pii_tracer.model.errors import PlanError, Refused, ReviewError, UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.evidence_leaves import bodies_in
-from pii_tracer.proof.open_requests import open_in
+from pii_tracer.proof.open_requests import OPEN, open_in
+from pii_tracer.review import dsse
 from pii_tracer.review.sealed_person_values import EstateKey, KeyRing
 from planners.copies.persons_known_by_key_only import left_open_gap
 
@@ -60,7 +62,7 @@ def left_open(state: Path, key: EstateKey, persons: Collection[str], but: str = 
     """
     found = []
     for folder in all_runs(state):
-        if folder.path.name == but or not (folder.last_result() or {}).get("open_requests") or folder.closed_at():
+        if folder.path.name == but or folder.closed_at() or not left_something(folder):
             continue
         places = {who: where for who, where in places_of(folder).items() if who in persons}
         done = answered(state, folder) if places else frozenset[str]()
@@ -68,6 +70,16 @@ def left_open(state: Path, key: EstateKey, persons: Collection[str], but: str = 
         if places:
             found.append(LeftOpen(folder.path.name, places, _sealed(folder, key, places)))
     return found
+
+
+def left_something(folder: RunFolder) -> bool:
+    """Whether a run left requests open, as its result or its attestation says: the result alone is easily edited."""
+    if (folder.last_result() or {}).get("open_requests"):
+        return True
+    try:
+        return OPEN in dsse.unseal(folder.attestation.read_bytes(), ()).statement["predicate"]
+    except (OSError, ReviewError, LookupError, TypeError):
+        return False
 
 
 def places_of(folder: RunFolder) -> dict[str, tuple[str, ...]]:
@@ -92,20 +104,18 @@ def answered(state: Path, folder: RunFolder) -> frozenset[str]:
 
 
 def _later(state: Path, folder: RunFolder) -> Iterator[tuple[RunFolder, frozenset[str]]]:
-    """The attested runs of later plans, with whom they erased."""
+    """The runs of later plans whose attestations hold, with whom they erased."""
     made = _plan_of(folder)
     for later in all_runs(state) if made is not None else ():
-        result = later.last_result() or {}
-        plan = _plan_of(later) if result.get("attestation") and later.path.name != folder.path.name else None
+        plan = _plan_of(later) if later.attestation.exists() and later.path.name != folder.path.name else None
         if made is not None and plan is not None and plan.created_at > made.created_at:
-            open_ = result.get("open_requests") or ()
-            yield later, frozenset(request.subject for request in plan.requests if request.id not in open_)
+            yield later, attested_persons(later)
 
 
 def unanswered(state: Path, folder: RunFolder, key: Callable[[], EstateKey]) -> frozenset[str]:
     """Persons whom a run left open and for whom no later run looked by all values that this one knew. That can only be
     seen as long as the sealed manifest of that later run is there."""
-    open_ = places_of(folder) if (folder.last_result() or {}).get("open_requests") else {}
+    open_ = places_of(folder) if left_something(folder) else {}
     if not open_:
         return frozenset()
     estate_key = key()
@@ -120,7 +130,7 @@ def to_be_closed_before(state: Path, folder: RunFolder) -> list[str]:
     return [
         earlier.path.name
         for earlier in all_runs(state)
-        if (earlier.last_result() or {}).get("open_requests") and _manifest_of(earlier).exists()
+        if left_something(earlier) and _manifest_of(earlier).exists()
         if any(
             later.path.name == folder.path.name and not persons.isdisjoint(places_of(earlier))
             for later, persons in _later(state, earlier)
