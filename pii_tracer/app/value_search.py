@@ -5,6 +5,7 @@ For an auditor who trusts none of them: what was searched, what was found and wh
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,9 @@ _WITHIN = (
 lie, or may lie, where its roots do not lead."""
 
 
+_NO_FILES = "no place contains a file: nothing was searched (is the disk mounted, and the place spelled right?)"
+
+
 @dataclass(frozen=True)
 class Wanted:
     """Places to search. beyond: what belongs to the estate besides, and cannot be searched so."""
@@ -89,7 +93,8 @@ class Searched:
 
     @property
     def unverified(self) -> tuple[str, ...]:
-        return (*(item for place in self.places for item in place.unverified), *self.beyond)
+        nothing = () if any(place.files for place in self.places) else (_NO_FILES,)
+        return (*(item for place in self.places for item in place.unverified), *self.beyond, *nothing)
 
     @property
     def state(self) -> State:
@@ -136,17 +141,26 @@ class Searched:
         if self.short and self.residue:
             yield f"{self.short} of the values are short numbers: only their columns show whose they are"
         numbers = f"found in {counted(len(self.residue), 'place')} · unverified {len(self.unverified)}"
-        yield f"{self.state.value}: {counted(self.values, 'value')} · {numbers}"
+        yield f"{self.state.value}: searched for {counted(self.values, 'value')} · {numbers}"
 
 
 def read_values(source: TextIO, name: str) -> tuple[KeySet, ...]:
     """One value a line; spaces around it and empty lines do not count. Nothing is kept of them but in memory.
 
+    A value in quotes is looked for with and without them.
+
     Raises:
-        UsageError: there are none.
+        UsageError: there are none, or it is no text in UTF-8 with one value a line.
     """
-    values = dict.fromkeys(line.strip() for line in source)
-    values.pop("", None)
+    values: dict[str, None] = {}
+    try:
+        for number, line in enumerate(source, 1):
+            value = line.strip()
+            if any(unicodedata.category(sign) in ("Cc", "Zl", "Zp", "Co", "Cn") for sign in value):
+                raise _no_text(f"line {number} contains a sign that is no part of a text", name)
+            values |= dict.fromkeys(one for one in (value, _unquoted(value)) if one)
+    except UnicodeError:
+        raise _no_text("the file is not in UTF-8", name) from None
     if not values:
         raise UsageError("there are no values to look for", where=name, todo="give one value a line")
     sets = []
@@ -154,6 +168,14 @@ def read_values(source: TextIO, name: str) -> tuple[KeySet, ...]:
         if pairs := sorted((kind, value) for value in values if is_short_number(value) is weak):
             sets.append(KeySet(name=kind, origin="--values", weak=weak, values=tuple(pairs)))
     return tuple(sets)
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1].strip() if len(value) > 2 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def _no_text(what: str, name: str) -> UsageError:
+    return UsageError(what, where=name, todo="save the values as plain text in UTF-8, one value a line")
 
 
 def search(

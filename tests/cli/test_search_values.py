@@ -124,7 +124,7 @@ def test_values_may_come_from_a_pipe(
     out = capsys.readouterr().out
     assert "found: " in out
     # as the cell of a text with one column, and as text
-    assert out.rstrip().endswith("found: 2 values · found in 2 places · unverified 0")
+    assert out.rstrip().endswith("found: searched for 2 values · found in 2 places · unverified 0")
 
 
 @pytest.mark.parametrize(
@@ -206,3 +206,40 @@ def test_what_an_estate_leads_to_and_nobody_searched_keeps_it_from_being_clean(
     Path("pii-tracer.yaml").write_text(yaml.safe_dump(estate))
     code, told = look(capsys)
     assert (code, told["unverified"][0].partition(":")[0]) == (7, "catalog_unreadable")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (MAIL.encode("utf-16"), "not in UTF-8"),
+        (MAIL.encode("utf-16-le"), "line 1"),
+        (f"x\n{MAIL}\u2028{OTHER}\n".encode(), "line 2"),
+        (f"x\n{MAIL}\0\n".encode(), "line 2"),
+        ("Zoë\n".encode("latin-1"), "not in UTF-8"),
+    ],
+)
+def test_values_that_are_no_text_are_refused(
+    place: Path, capsys: pytest.CaptureFixture[str], data: bytes, why: str
+) -> None:
+    Path("values.txt").write_bytes(data)
+    assert run(["verify", "--values", "values.txt", "--in", str(place)]) == 2
+    told = capsys.readouterr().err
+    assert why in told
+    assert "save the values as plain text in UTF-8, one value a line" in told
+    assert MAIL not in told
+
+
+@pytest.mark.parametrize("written", ['"{}"', "'{}'"])
+def test_a_value_in_quotes_is_looked_for_without_them_too(
+    place: Path, capsys: pytest.CaptureFixture[str], written: str
+) -> None:
+    (place / "b.txt").write_text(f"write to {MAIL}")
+    code, told = look(capsys, "--in", str(place), values=(written.format(MAIL),))
+    assert (code, told["state"]) == (9, "found")
+
+
+def test_where_no_file_is_nothing_is_clean(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "a.parquet").unlink()
+    code, told = look(capsys, "--in", str(place))
+    assert (code, told["state"]) == (7, "unverified")
+    assert "nothing was searched" in told["unverified"][0]

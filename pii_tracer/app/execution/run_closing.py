@@ -91,7 +91,7 @@ def _refuse_unproved(folder: RunFolder) -> None:
         raise UsageError(
             "the run's result says that it is over, and its journal does not: the persons' values stay",
             where=where,
-            todo="go on with `pii-tracer resume`, which writes the result anew",
+            todo="go on with `pii-tracer resume`, which writes the result again",
         )
     findings = attestation_findings(folder)
     if findings:

@@ -1,4 +1,4 @@
-"""Whether the attestation of a run in this state folder holds: for what destroys or leaves out something because of it."""
+"""Whether the attestation of a run in this state folder holds: asked before anything is destroyed because of it."""
 
 from __future__ import annotations
 
