@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.model.datasets import Format, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import object_location
 from tests.gcs.shop import BUCKET, Shop
 from tests.gcssupport import Gcs
-from tests.kits.waived_places_kit import Place, estate_with, looked_at_again, persons_apart
+from tests.kits.waived_places_kit import Place, estate_with, looked_at_again, persons_apart, persons_apart_in_copy
+from tests.verify.conftest import a_copy
 
 
 @pytest.fixture
@@ -31,3 +33,9 @@ def test_it_is_looked_at_again(shop: Shop) -> None:
 
 def test_what_is_left_of_one_person_is_hers_alone(shop: Shop) -> None:
     persons_apart(place_in(shop), lambda name, data: shop.put(f"b/{name}.csv", data))
+
+
+def test_a_copy_with_something_of_one_person_is_erased_of_the_others(shop: Shop) -> None:
+    place = place_in(shop)
+    copy = a_copy(Format.CSV, place.evidence, match=None, dataset=place.dataset, strategy=Strategy.BLOCKED)
+    persons_apart_in_copy(place.estate, shop.base, copy, lambda name, data: shop.put(f"b/{name}.csv", data))

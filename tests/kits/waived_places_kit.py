@@ -17,14 +17,14 @@ from pii_tracer.app.verification import Verification
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.datasets import DatasetId, KeySet
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.plan import ErasurePlan, Gap
+from pii_tracer.model.plan import Copy, ErasurePlan, Gap
 from pii_tracer.model.waivers import Waiver
 from pii_tracer.verify.persons_left import PersonsLeft
-from pii_tracer.verify.verdicts import RunVerdict
+from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
 from tests.waivers import MARKS
 
-FIRST, SECOND = "subj_1", "subj_2"
-MAILS = {FIRST: "pia.ek.4417@x.example", SECOND: "omar.bo.9082@x.example"}
+FIRST, SECOND, THIRD = "subj_1", "subj_2", "subj_3"
+MAILS = {FIRST: "pia.ek.4417@x.example", SECOND: "omar.bo.9082@x.example", THIRD: "lena.vo.6630@x.example"}
 KEYS = (KeySet(name="user.mail", origin="mail", weak=False, values=tuple(MAILS.items())),)
 UNTIL = datetime(2099, 1, 1, tzinfo=timezone.utc)
 
@@ -39,6 +39,15 @@ def estate_with(**more: Any) -> Estate:
     users = {"name": "user", "source": "shop.users", "key": "uid"}
     data: dict[str, Any] = {"version": 1, "estate": "t", "environment": "local", "catalogs": {}, "lineage": {}}
     return Estate.model_validate({**data, "roots": ["tables"], "subjects": [users], **more})
+
+
+def looks_at(estate: Estate, base: Path, **parts: Any) -> Verification:
+    """The look of a plan for the persons."""
+    requests = tuple(SimpleNamespace(subject=person) for person in MAILS)
+    nothing: dict[str, Any] = {"copies": (), "examined": (), "steps": (), "not_keys": (), "gaps": ()}
+    plan = ErasurePlan.model_construct(**{**nothing, "plan_id": "plan-1", "requests": requests, **parts})
+    no_spark: Any = lambda: pytest.fail("no Spark")  # noqa: E731
+    return Verification(plan, estate, base, KEYS, MARKS, no_spark, lambda: datetime.now(timezone.utc))
 
 
 @dataclass(frozen=True)
@@ -57,22 +66,12 @@ class Place:
 
     @property
     def verification(self) -> Verification:
+        """The look for the persons."""
         marks = tuple(MARKS.of_file(self.dataset, sha256(data).hexdigest()) for data in self.files)
         waiver = Waiver(who="Asha Rao", why="looked at", until=UNTIL, of="g1")
         shown = {"reason": "seen", "evidence": self.evidence, "waiver": waiver, "seen": "g1", "files": marks}
         gap = Gap(id="gap-1", dataset=self.dataset, kind=self.kind, **shown)
-        requests = tuple(SimpleNamespace(subject=person) for person in MAILS)
-        parts = {"copies": (), "examined": (), "steps": (), "not_keys": (), "gaps": (gap,), "requests": requests}
-        plan = ErasurePlan.model_construct(**parts)
-        return Verification(
-            plan,
-            self.estate,
-            self.base,
-            KEYS,
-            MARKS,
-            lambda: pytest.fail("no Spark"),
-            lambda: datetime.now(timezone.utc),
-        )
+        return looks_at(self.estate, self.base, gaps=(gap,))
 
     def files_found(self) -> set[str]:
         """Names of files with a person that no waiver covers, and why a place was not read."""
@@ -107,4 +106,23 @@ def persons_apart(place: Place, write: Callable[[str, bytes], object], names: It
     left = place.left()
     assert (left.persons, set(left.places)) == ({FIRST}, {FIRST})
     write(both, csv(FIRST, SECOND))
-    assert place.left().persons == set(MAILS)
+    assert place.left().persons == {FIRST, SECOND}
+
+
+def persons_apart_in_copy(
+    estate: Estate, base: Path, copy: Copy, write: Callable[[str, bytes], object], names: Iterable[str] = ("a", "b")
+) -> None:
+    """As `persons_apart`, of a copy: the others count as erased there."""
+    one, both = names
+
+    def looked() -> CopyVerdict:
+        looks = looks_at(estate, base, copies=(copy,))
+        return ResidueOfPersons(looks).told_apart(copy, looks.look(copy))
+
+    assert (looked().residue, looked().unverified) == ((), ())
+    write(one, csv(FIRST))
+    assert (bool(looked().residue), looked().left_of) == (True, (FIRST,))
+    write(both, csv(FIRST, SECOND))
+    assert looked().left_of == (FIRST, SECOND)
+    left = ResidueOfPersons(looks_at(estate, base, copies=(copy,))).left(RunVerdict(copies=(looked(),)), ())
+    assert left.persons == {FIRST, SECOND}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.lake.stores.lakefs.repositories import repository_dataset
+from pii_tracer.model.datasets import Format, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from tests.kits.waived_places_kit import FIRST, Place, csv, persons_apart
+from tests.kits.waived_places_kit import FIRST, Place, csv, persons_apart, persons_apart_in_copy
 from tests.lakefs.shop import Shop
+from tests.verify.conftest import a_copy
 
 
 @pytest.fixture
@@ -38,3 +40,9 @@ def test_what_nobody_can_read_now_either_is_as_it_was_waived(
 
 def test_what_is_left_of_one_person_is_hers_alone(shop: Shop, place: Place) -> None:
     persons_apart(place, lambda name, data: put(shop, name, data))
+
+
+def test_a_copy_with_something_of_one_person_is_erased_of_the_others(shop: Shop, place: Place) -> None:
+    at = f"{place.dataset.namespace}/{place.dataset.name}"
+    copy = a_copy(Format.CSV, at, match=None, dataset=place.dataset, strategy=Strategy.REWRITE_BRANCHES)
+    persons_apart_in_copy(place.estate, shop.base, copy, lambda name, data: put(shop, name, data))

@@ -11,7 +11,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.datasets import Carries, CopyKind, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Examined, Gap
-from tests.kits.waived_places_kit import Place, looked_at_again, persons_apart
+from tests.kits.waived_places_kit import Place, looked_at_again, persons_apart, persons_apart_in_copy
 from tests.s3support import World, standin, world
 from tests.verify.s3lake import MAIL, OTHER, Lake, parquet
 
@@ -102,3 +102,10 @@ def test_a_waived_place_is_looked_at_again(lake: Lake) -> None:
 
 def test_what_is_left_of_one_person_is_hers_alone(lake: Lake) -> None:
     persons_apart(waived_table(lake), lambda name, data: lake.put(f"{name}.csv", data))
+
+
+@pytest.mark.parametrize("kind", [CopyKind.SOURCE, CopyKind.ARCHIVE])
+def test_a_copy_with_something_of_one_person_is_erased_of_the_others(lake: Lake, kind: CopyKind) -> None:
+    """A table, and the objects of an archive."""
+    looks, copy = lake.verification(), lake.copy(kind=kind)
+    persons_apart_in_copy(looks.estate, lake.base, copy, lambda name, data: lake.put(f"{name}.csv", data))

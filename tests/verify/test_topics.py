@@ -18,7 +18,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.row_checks import compare
 from tests.kafkasupport import BY_KEY, BY_VALUE, KEYS, MAIL, USER, USERS, Broker, broker, estate, planned, value
-from tests.kits.waived_places_kit import FIRST, MAILS, Place, persons_apart
+from tests.kits.waived_places_kit import FIRST, MAILS, Place, persons_apart, persons_apart_in_copy
 
 __all__ = ["broker"]
 
@@ -181,3 +181,13 @@ def test_what_is_left_of_one_person_in_a_topic_is_hers_alone(broker: Broker, tmp
         broker.send(topic, *((key, value("9", mail)) for mail in lines.decode().split()[1:]))
 
     persons_apart(waived_topic(broker, topic, tmp_path), send)
+
+
+def test_a_topic_with_something_of_one_person_is_erased_of_the_others(broker: Broker, tmp_path: Path) -> None:
+    topic = broker.topic("copy", cleanup_policy="delete")
+    world = planned(broker, topic, USERS, Strategy.TOMBSTONE, BY_KEY)
+
+    def send(key: str, lines: bytes) -> None:
+        broker.send(topic, *((key, value("9", mail)) for mail in lines.decode().split()[1:]))
+
+    persons_apart_in_copy(world.estate, tmp_path, world.copy.model_copy(update={"match": None}), send)
