@@ -9,7 +9,9 @@ import pytest
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.datasets import Carries, CopyKind, DatasetId
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Examined, Gap
+from tests.kits.waived_places_kit import Place, looked_at_again, persons_apart, persons_apart_in_copy
 from tests.s3support import World, standin, world
 from tests.verify.s3lake import MAIL, OTHER, Lake, parquet
 
@@ -83,3 +85,27 @@ def test_what_cannot_be_looked_at_is_told(lake: Lake) -> None:
     verification.estate = verification.estate.model_copy(update={"s3": None})
     [verdict] = verification.elsewhere()
     assert verdict.unverified == ("not looked at: the estate file does not say how S3 is reached (`s3`)",)
+
+
+def waived_table(lake: Lake) -> Place:
+    """A folder in S3 of a table that a catalog names and no step erases."""
+    declared = {"name": "sales.new", "format": "csv", "location": lake.uri}
+    data = lake.verification().estate.model_dump(mode="json", by_alias=True, exclude_none=True)
+    data["catalogs"] = {"spark_catalog": {"type": "declared", "tables": [declared]}}
+    place = DatasetId(namespace=f"s3://{lake.bucket}", name=lake.key)
+    return Place(Estate.model_validate(data), lake.base, place, GapKind.REMOTE_TABLE, lake.uri)
+
+
+def test_a_waived_place_is_looked_at_again(lake: Lake) -> None:
+    looked_at_again(waived_table(lake), lambda name, data: lake.put(name, data))
+
+
+def test_what_is_left_of_one_person_is_hers_alone(lake: Lake) -> None:
+    persons_apart(waived_table(lake), lambda name, data: lake.put(f"{name}.csv", data))
+
+
+@pytest.mark.parametrize("kind", [CopyKind.SOURCE, CopyKind.ARCHIVE])
+def test_a_copy_with_something_of_one_person_is_erased_of_the_others(lake: Lake, kind: CopyKind) -> None:
+    """A table, and the objects of an archive."""
+    looks, copy = lake.verification(), lake.copy(kind=kind)
+    persons_apart_in_copy(looks.estate, lake.base, copy, lambda name, data: lake.put(f"{name}.csv", data))

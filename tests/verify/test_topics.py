@@ -5,16 +5,20 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
 from pii_tracer.app.topic_records import look_elsewhere
+from pii_tracer.lake.streams.kafka.topics import topic_dataset
 from pii_tracer.model.datasets import Strategy
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.row_checks import compare
-from tests.kafkasupport import BY_KEY, BY_VALUE, KEYS, MAIL, USER, USERS, Broker, broker, planned, value
+from tests.kafkasupport import BY_KEY, BY_VALUE, KEYS, MAIL, USER, USERS, Broker, broker, estate, planned, value
+from tests.kits.waived_places_kit import FIRST, MAILS, Place, persons_apart, persons_apart_in_copy
 
 __all__ = ["broker"]
 
@@ -146,3 +150,44 @@ def test_a_topic_that_was_no_copy_is_looked_at_again(broker: Broker) -> None:
     assert look_elsewhere(world.estate, Path(), world.state.dataset, patterns).residue
     broker.admin.delete_topics([topic])[topic].result(20)
     assert look_elsewhere(world.estate, Path(), world.state.dataset, patterns).unverified
+
+
+def waived_topic(broker: Broker, topic: str, base: Path) -> Place:
+    """A topic that could not be described at planning."""
+    made = estate(broker, topic, USERS)
+    cluster = made.kafka[0]
+    return Place(made, base, topic_dataset(cluster, topic), GapKind.KAFKA_TOPIC)
+
+
+def test_a_waived_topic_is_looked_at_again_once_it_can_be_read(broker: Broker, tmp_path: Path) -> None:
+    """It was passed by: nothing had asked whether it could be read again."""
+    topic = broker.topic("waived", cleanup_policy="delete")
+    place = waived_topic(broker, topic, tmp_path)
+    assert place.files_found() == set()
+    broker.send(topic, ("9", value("9", MAILS[FIRST])))
+    assert place.files_found()
+
+
+def test_a_topic_that_is_missing_now_is_not_as_it_was_waived(broker: Broker, tmp_path: Path) -> None:
+    place = waived_topic(broker, "nowhere", tmp_path)
+    assert place.files_found()
+    assert replace(place, kind=GapKind.MISSING_TOPIC).files_found() == set()
+
+
+def test_what_is_left_of_one_person_in_a_topic_is_hers_alone(broker: Broker, tmp_path: Path) -> None:
+    topic = broker.topic("apart", cleanup_policy="delete")
+
+    def send(key: str, lines: bytes) -> None:
+        broker.send(topic, *((key, value("9", mail)) for mail in lines.decode().split()[1:]))
+
+    persons_apart(waived_topic(broker, topic, tmp_path), send)
+
+
+def test_a_topic_with_something_of_one_person_is_erased_of_the_others(broker: Broker, tmp_path: Path) -> None:
+    topic = broker.topic("copy", cleanup_policy="delete")
+    world = planned(broker, topic, USERS, Strategy.TOMBSTONE, BY_KEY)
+
+    def send(key: str, lines: bytes) -> None:
+        broker.send(topic, *((key, value("9", mail)) for mail in lines.decode().split()[1:]))
+
+    persons_apart_in_copy(world.estate, tmp_path, world.copy.model_copy(update={"match": None}), send)

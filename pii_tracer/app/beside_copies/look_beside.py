@@ -19,7 +19,7 @@ from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
 
 if TYPE_CHECKING:
     from pii_tracer.app.verification import Verification
-    from pii_tracer.lake.inventory import Inventory, RemotePlace
+    from pii_tracer.lake.inventory import Inventory, InventoryGap, RemotePlace
 
 
 def look_beside(looks: Verification, only: Collection[str] | None = None) -> tuple[ByteVerdict, ...]:
@@ -43,9 +43,8 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
             since = f"{SINCE}{looks.patterns.mask(state.table or state.dataset.name)}"  # nobody refused such a name yet
             places.append((state.dataset, known_then or since))
     new = [place for place in inventory.remote if place.dataset not in known]
-    # what cannot be read now either is `unseen`, or as it was when it was waived
-    readable = {topic.dataset for topic in inventory.topics} | {state.dataset for state in inventory.lakefs}
-    known |= (told - readable) - {gap.dataset for gap in plan.gaps if gap.task}
+    unread = _unread_still(looks)  # as it was when it was waived
+    known |= {gap.dataset for gap in plan.gaps if gap.dataset and (gap.dataset, gap.kind) in unread and not gap.task}
     verdicts = []
     for dataset, name in places:
         place = paths.real_path(dataset)
@@ -71,6 +70,21 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
         *unseen(plan, inventory, looks.patterns),
     ]
     return (*verdicts, *(verdict for verdict in found_beyond if only is None or verdict.copy_id in only))
+
+
+def _unread_still(looks: Verification) -> set[tuple[DatasetId | None, GapKind]]:
+    """Topics and repositories that cannot be read now, with the kind of gap, where the plan has gaps of such kinds."""
+    kinds = {gap.kind for gap in looks.plan.gaps}
+    found: list[InventoryGap] = []
+    if looks.estate.kafka and kinds & {GapKind.KAFKA_CLUSTER, GapKind.MISSING_TOPIC, GapKind.KAFKA_TOPIC}:
+        from pii_tracer.lake.streams.kafka.topics import discover_topics
+
+        found += discover_topics(looks.estate, looks.base)[1]
+    if looks.estate.lakefs and GapKind.LAKEFS_REPOSITORY in kinds:
+        from pii_tracer.lake.stores.lakefs.repositories import discover_lakefs
+
+        found += discover_lakefs(looks.estate, looks.base)[1]
+    return {(gap.dataset, gap.kind) for gap in found}
 
 
 def _in_places(looks: Verification, inventory: Inventory) -> Iterator[ByteVerdict]:
