@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlglot
 from sqlglot import exp
 
 from pii_tracer.lineage.sql.accounting import syntax_node_rules
@@ -47,6 +48,28 @@ def doubts(node: exp.Expression) -> list[str]:
     findings = Findings(followed={id(node)})
     audit(node, findings, Names({}))
     return list(findings.reasons)
+
+
+@pytest.mark.parametrize(
+    ("sql", "mistaken"),
+    [
+        ("WITH x AS (SELECT 1 AS a) SELECT a FROM x", True),
+        ("WITH x AS (SELECT 1 AS a) SELECT (SELECT max(a) FROM x) AS a", True),
+        ("WITH x AS (SELECT 1 AS a), y AS (SELECT a FROM x) SELECT a FROM y", True),
+        ("WITH x AS (SELECT a FROM x) SELECT a FROM y", False),
+        ("WITH y AS (SELECT a FROM x), x AS (SELECT 1 AS a) SELECT a FROM y", False),
+        ("SELECT a FROM x UNION SELECT a FROM (WITH x AS (SELECT 1 AS a) SELECT a FROM y)", False),
+        ("WITH x AS (SELECT 1 AS a) SELECT a FROM d.x", False),
+    ],
+)
+def test_a_query_that_was_taken_for_a_table_of_its_name(sql: str, mistaken: bool):
+    tree = sqlglot.parse_one(sql)
+    everything = {id(node) for node in tree.walk()}
+    tables = {id(table) for table in tree.find_all(exp.Table) if table.name == "x"}
+    findings = Findings(followed=everything, stored=tables)
+    audit(tree, findings, Names({}))
+    said = "x is a query of the statement, and was taken for a table of that name"
+    assert list(findings.reasons) == ([said] if mistaken else [])
 
 
 @pytest.mark.parametrize("kind", list(syntax_node_rules.FOLLOWED), ids=lambda kind: kind.__name__)

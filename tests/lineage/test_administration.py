@@ -64,6 +64,17 @@ clickhouse: SYSTEM FLUSH LOGS
 oracle: ALTER SYSTEM SET open_cursors = 300
 redshift: ALTER TABLE t ALTER DISTSTYLE ALL
 trino: SET ROLE admin
+postgres: CREATE DATABASE d LC_COLLATE 'en_IE.UTF-8'
+redshift: CREATE SCHEMA s AUTHORIZATION dba QUOTA 100 MB
+postgres: ALTER DATABASE d RESET work_mem
+tsql: ALTER DATABASE SCOPED CONFIGURATION SET MAXDOP = 4
+oracle: ALTER SESSION FORCE PARALLEL QUERY PARALLEL 2
+clickhouse: TRUNCATE ALL TABLES FROM IF EXISTS d LIKE 'tmp%'
+snowflake: ALTER DYNAMIC TABLE t UNSET LOG_LEVEL
+postgres: ALTER MATERIALIZED VIEW m RESET (fillfactor)
+postgres: ALTER FUNCTION f(int, text) PARALLEL SAFE
+oracle: DBMS_OUTPUT.PUT_LINE('rows: ' || n)
+oracle: END LOOP
 """
 ALL = [("spark", line) for line in SPARK.strip().splitlines()]
 ALL += [(line.partition(": ")[0], line.partition(": ")[2]) for line in OTHERS.strip().splitlines()]
@@ -123,6 +134,15 @@ def _in_quotes(words: list[str]) -> bool:
         "GRANT SELECT ON t TO b INSERT INTO u SELECT * FROM t",
         "PRINT 'now' SELECT * INTO u FROM t",
         "PUT file:///tmp/x @stage",
+        "CREATE DATABASE d TEMPLATE shop",
+        "CREATE DATABASE d AS REPLICA OF org.a.d",
+        "CREATE DATABASE d ENGINE = MySQL('host', 'shop', 'u', 'p')",
+        "CREATE DATABASE d FROM SHARE p.s",
+        "CREATE DATABASE LINK l CONNECT TO u IDENTIFIED BY p USING 'x'",
+        "ALTER DATABASE d REFRESH",
+        "ALTER SCHEMA s TRANSFER t",
+        "ALTER MATERIALIZED VIEW m SET SCHEMA s",
+        "ALTER FUNCTION f() RETURNS TABLE AS RETURN SELECT mail FROM t",
     ],
 )
 def test_what_moves_data_or_names_is_none(text: str) -> None:

@@ -42,7 +42,7 @@ RENAME = "rename"
 """The job of edges between the names that a table had one after the other."""
 
 THROUGH = "view"
-"""The job of edges from a view that is written to, to the table whose rows it shows."""
+"""How the job of edges from a view that is written to, to the table whose rows it shows, begins; its name follows."""
 
 
 class Evidence(Frozen):

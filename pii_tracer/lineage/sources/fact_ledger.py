@@ -201,6 +201,10 @@ class Ledger:
                     views=views,
                 )
 
+    def without_text(self) -> Iterator[tuple[DatasetId, tuple[DatasetId, ...]]]:
+        """Output and inputs of the jobs whose statement nobody tells."""
+        yield from ((output, inputs) for _, _, text, inputs, output, _ in self._jobs if text is None)
+
     def gaps(self) -> Iterator[LineageGap]:
         yield from self.plain_gaps
         for (dataset, kind, reason, closes), proofs in self._gaps.items():

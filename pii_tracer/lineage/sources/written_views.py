@@ -63,13 +63,15 @@ def defined(told: Sequence[Told], ledger: Ledger) -> Views:
 
 def explained(told: Iterable[Told], views: Views, ledger: Ledger) -> list[Told]:
     """The statements, without the doubt of those that write through a view whose tables are known."""
+    if not views:
+        return list(told)
     return [_explained(one) if _writes(one) and _target(one, ledger) in views else one for one in told]
 
 
 def tell_through(told: Iterable[Told], views: Views, ledger: Ledger) -> None:
     """Lead back from the columns of each view that something writes to. After everything else was told."""
     into: dict[DatasetId, set[str]] = defaultdict(set)
-    for one in told:
+    for one in told if views else ():
         if _writes(one) and (target := _target(one, ledger)) in views:
             into[target] |= {edge.target[1].lower() for edge in one.made.edges} - {"*"}
     for view in _by_runs(views, ledger):
@@ -91,7 +93,8 @@ def tell_through(told: Iterable[Told], views: Views, ledger: Ledger) -> None:
 
 def _lead_back(view: DatasetId, one: _View, written: set[str], ledger: Ledger) -> set[ColumnId]:
     """Edges from a view to what it shows; the columns that these lead to."""
-    proof = replace(one.proof, job=THROUGH)
+    job = f"{THROUGH} {view.name}"  # rows of another view may lack the key
+    proof = replace(one.proof, job=job)
     names = {column.name.lower(): column.name for column in ledger.columns.get(view, ())}
     found: set[ColumnId] = set()
     for name in sorted({*names, *written, *one.shows}):
@@ -101,7 +104,7 @@ def _lead_back(view: DatasetId, one: _View, written: set[str], ledger: Ledger) -
             found.add(column)
     hidden = sorted(name for name in written if not one.behind(name))
     for table in sorted(one.tables):
-        ledger.job(THROUGH, None, frozenset({view}), table, proof)
+        ledger.job(job, None, frozenset({view}), table, proof)
         for name in hidden:
             reason = f"{name} of the view {view.name} is written, and what of it the table behind has is not known"
             ledger.gap(table, LineageGapKind.SQL_PARTIAL, reason, proof, _CLOSES)
@@ -114,9 +117,7 @@ def _by_runs(views: Views, ledger: Ledger) -> list[DatasetId]:
     """Views into which runs without SQL bring rows of something that the view does not read."""
     behind = {view: {view}.union(*(one.tables for one in several)) for view, several in views.items()}
     return [
-        job.output
-        for job in ledger.jobs()
-        if job.statement is None and job.output in behind and not behind[job.output].issuperset(job.inputs)
+        output for output, inputs in ledger.without_text() if output in behind and not behind[output].issuperset(inputs)
     ]
 
 

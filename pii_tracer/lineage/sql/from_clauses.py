@@ -347,6 +347,7 @@ class FromItems(ABC):
         ends = tuple(written.split(".", n)[-1] for n in range(written.count(".") + 1))
         name = self._named(node)
         self.findings.tables[name] = None
+        self.findings.stored.add(id(node))
         relation = self.lookup(name)
         for item in relation.indirect:
             self.findings.indirect[item] = None

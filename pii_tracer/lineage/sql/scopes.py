@@ -34,6 +34,7 @@ class Findings:
     evolves: the write adds the columns that its target does not have.
     views: as of `StatementLineage`.
     followed: ids of the parsed tables, columns and common table expressions that were looked at (see `audit`).
+    stored: ids of those tables that were taken for tables of the database, and not for a query of the statement.
     variables: names that the text declares, in lower case.
     namespaces: those of them that are no column, but where a function is: `dbo` of `dbo.f(mail)`.
     """
@@ -47,6 +48,7 @@ class Findings:
     opaque: bool = False
     evolves: bool = False
     followed: set[int] = field(default_factory=set)
+    stored: set[int] = field(default_factory=set)
     namespaces: set[int] = field(default_factory=set)
     variables: frozenset[str] = frozenset()
 

@@ -33,7 +33,6 @@ def audit(node: exp.Expression, findings: Findings, names: Names) -> None:
 
 def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[str]:
     """Walks without recursion: statements of megabytes are deep."""
-    yield from _passed_over(node, findings)
     waiting: list[exp.Expression] = [node]
     while waiting:
         part = waiting.pop()
@@ -41,6 +40,7 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
             continue  # nobody reads it
         if isinstance(part, exp.Column | exp.Table | exp.Dot):
             yield from _unfollowed(part, findings.followed)
+            yield from _mistaken(part) if isinstance(part, exp.Table) and id(part) in findings.stored else ()
         elif isinstance(part, exp.Func | exp.Parameter) and id(part) not in findings.followed:
             yield from reads_elsewhere(part, names, findings.namespaces)
         elif isinstance(part, exp.Identifier) and not is_name(part) and not isinstance(part.parent, exp.Dot):
@@ -64,12 +64,20 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
             yield f"a part of kind {_called(part)} is not understood"
 
 
-def _passed_over(node: exp.Expression, findings: Findings) -> Iterator[str]:
-    """Common table expressions that nothing read, although a table of that name was: it may be they that are meant."""
-    named = {name.rpartition(".")[2].lower() for name in findings.read}
-    for cte in node.find_all(exp.CTE):
-        if id(cte) not in findings.followed and cte.alias.lower() in named:
-            yield f"the common table expression {shown([cte.alias])} may be what is read, and was not followed"
+def _mistaken(table: exp.Table) -> Iterator[str]:
+    """A table of the database that has the name of a query which a WITH clause around it defines."""
+    within: set[int] = {id(table)}
+    around = table.parent
+    while around is not None and not table.args.get("db"):
+        clause = around.args.get("with_")
+        for cte in clause.expressions if isinstance(clause, exp.With) else ():
+            if id(cte) in within:
+                break  # neither this query nor a later one has a name yet
+            if cte.alias.lower() == table.name.lower():
+                yield f"{shown([table.name])} is a query of the statement, and was taken for a table of that name"
+                return
+        within.add(id(around))
+        around = around.parent
 
 
 def _is_template(part: exp.Expression) -> bool:

@@ -157,16 +157,17 @@ def _conflict(query: Query, node: exp.Insert, table: exp.Expression, target: str
         Source(("excluded", _new_row(node)), Relation(fields)),
     ]
     scope = Scope(query.findings, sources)
+    ctes = query.ctes_of(node.expression if isinstance(node.expression, exp.Expression) else node)
     if clause.args.get("duplicate") and isinstance(node.expression, exp.Select):
         new = Scope(query.findings)  # MySQL: the tables that the new rows come from may be named
-        query.from_clause(node.expression, new, query.ctes_of(node))
+        query.from_clause(node.expression, new, ctes)
         scope.outer = new
     where = clause.args.get("where")
     if where is not None:
         query.findings.note(
-            query.field(where.this if isinstance(where, exp.Where) else where, scope, {}), Subtype.FILTER
+            query.field(where.this if isinstance(where, exp.Where) else where, scope, ctes), Subtype.FILTER
         )
-    return [f.named(n) for n, f in assignments(query, clause.expressions, scope, {})]
+    return [f.named(n) for n, f in assignments(query, clause.expressions, scope, ctes)]
 
 
 def _new_row(node: exp.Insert) -> str:

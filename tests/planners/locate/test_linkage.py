@@ -647,9 +647,9 @@ def test_a_view_holds_nothing_and_is_seen_through() -> None:
     assert found[DatasetId(namespace=VIEW, name="app.contacts")].carries is KEY
 
 
-def test_a_name_that_is_also_written_like_a_table_is_no_view() -> None:
+def test_a_name_that_is_also_made_like_a_table_is_no_view() -> None:
     graph = graph_of(
-        "CREATE VIEW app.x AS SELECT email FROM prod.users; INSERT INTO app.x SELECT email FROM prod.users"
+        "CREATE VIEW app.x AS SELECT email FROM prod.users; CREATE TABLE app.x AS SELECT email FROM prod.users"
     )
     assert "unresolved_name" in {g.kind for g in graph.gaps}
 

@@ -48,3 +48,11 @@ WHOLE = "INSERT INTO prod.out SELECT user_id, email, city FROM prod.users"
 def test_rows_that_come_through_a_view(view: str, writes: str, carries: Carries, found: list[str]) -> None:
     made = carriage(f"CREATE VIEW prod.v AS SELECT {view} FROM prod.out; {writes}", tables=TABLE)
     assert (made.carries, terms(made), made.mixed) == (carries, found, ())
+
+
+def test_rows_of_one_view_lack_what_those_of_another_have() -> None:
+    views = "CREATE VIEW prod.v AS SELECT user_id, city FROM prod.out; CREATE VIEW prod.w AS SELECT city FROM prod.out;"
+    writes = "INSERT INTO prod.v SELECT user_id, city FROM prod.users; INSERT INTO prod.w SELECT city FROM prod.users"
+    made = carriage(f"{views} {writes}", tables=TABLE)
+    assert made.carries is Carries.UNKNOWN
+    assert "the rows that view prod." in made.reason

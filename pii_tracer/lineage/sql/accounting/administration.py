@@ -91,6 +91,12 @@ _SETTINGS = _any(
     *("FILEFORMAT", "LOGGED", "UNLOGGED", "DATA_RETENTION_TIME_IN_DAYS", "CHANGE_TRACKING", "STATISTICS"),
     *("DEFAULT_DDL_COLLATION", "TIMEZONE", "COMPATIBILITY_LEVEL", "RECOVERY", "ALLOW_SNAPSHOT_ISOLATION"),
 )
+_ELSEWHERE = r"(?:.* )?(?:TEMPLATE|ENGINE|SHARE|DATASHARE|CATALOG|ARN|LINK|PROVIDER)(?: |$)"
+"""Words by which a database has the rows of another one."""
+_DECLARED = _any(
+    *("IMMUTABLE", "STABLE", "VOLATILE", "STRICT", "CALLED ON NULL INPUT", "RETURNS NULL ON NULL INPUT"),
+    *("(?:NOT )?LEAKPROOF", "(?:EXTERNAL )?SECURITY", "PARALLEL", "COST", "ROWS", "SUPPORT", "NO DEPENDS"),
+)
 
 _FORMS: Mapping[str, tuple[str, ...]] = {
     "who may do what": (
@@ -132,6 +138,10 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         r"CREATE TEMPORARY MACRO <n> \(<tail> \)<tail>",
         "LOAD (?:'|<n>)|ADD JAR '|CANCEL 0<tail>|ADMIN SET<tail>|XA<tail>|WHENEVER<tail>",
         "ALTER DATABASE <n> SET<tail>",
+        f"CREATE (?:OR REPLACE )?(?:DATABASE|SCHEMA) (?!{_ELSEWHERE})<exists><n><tail>",
+        "ALTER (?:DATABASE|SCHEMA) <exists><n> (?:RESET|UNSET|COLLATE|QUOTA|(?:WITH )?CONNECTION LIMIT)<tail>",
+        "ALTER DATABASE SCOPED CONFIGURATION<tail>",
+        "ALTER SESSION (?:ENABLE|DISABLE|FORCE|ADVISE|CLOSE DATABASE LINK)<tail>",
         r"CALL (?:\S+ \. )*(?:KILL_QUERY|FLUSH_METADATA_CACHE) \(<tail> \)",
         "EXEC SP_UPDATESTATS",
     ),
@@ -173,6 +183,9 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         rf"ALTER {_TABLE} MODIFY COLUMN <n> \w+ CODEC \(<tail> \)",
         f"ALTER {_TABLE} (?:SET UNUSED|(?:ENABLE|DISABLE) ROW MOVEMENT|MODIFY SETTING|ACTIVATE NOT LOGGED)<tail>",
         "TRUNCATE TABLE <n> (?:DROP|REUSE) STORAGE",
+        "TRUNCATE (?:DATABASE|(?:ALL )?TABLES FROM) <exists><n><tail>",
+        "ALTER (?:DYNAMIC TABLE|EVENT TABLE|MATERIALIZED VIEW) <exists><n> (?:SET|UNSET|RESET)(?! SCHEMA )<tail>",
+        "ALTER (?:DYNAMIC TABLE|MATERIALIZED VIEW) <exists><n> (?:SUSPEND|RESUME|REFRESH)<tail>",
         "DETACH (?:TABLE|VIEW|DICTIONARY|DATABASE)?<tail>",
         "(?:LOCK|UNLOCK) TABLES?<tail>",
     ),
@@ -180,6 +193,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "ALTER SESSION (?:UN)?SET<tail>",
         "(?:PRINT|RAISERROR|THROW|RAISE|WAITFOR|DELIMITER|HELP|LISTEN|UNLISTEN|NOTIFY|DEALLOCATE|CLOSE|ABORT|RELOAD)<tail>",
         "GO(?: 0)?",
+        r"DBMS_OUTPUT \. \w+(?: \(<rules> \))?",
         "DATABASE <n>",
     ),
     "the borders of a transaction": (
@@ -188,6 +202,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "BEGIN (?:WORK|TRAN|TRANSACTION)(?: <n>)?",
         "(?:START|SET) TRANSACTION<tail>",
         "END|BEGIN STATEMENT SET|BT|ET",
+        "END (?:IF|LOOP|CASE|REPEAT|WHILE)(?: <n>)?",
     ),
     "a description": ("COMMENT (?:IF EXISTS )?ON<rights>",),
     "a job is switched or removed, and no rows are added": (
@@ -195,6 +210,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         f"DROP {_SWITCHED}<tail>(?: ON <n>)?",
         "DROP (?:(?:TEMP|TEMPORARY|AGGREGATE) )?(?:FUNCTION|PROCEDURE|MACRO|RULE|CAST|SERVER|CATALOG|LOCATION)<tail>",
         r"ALTER (?:FUNCTION|PROCEDURE|AGGREGATE) <n>(?: \(<tail> \))? (?:OWNER|SET|UNSET|RESET|DEPENDS|COMMENT)<tail>",
+        rf"ALTER (?:FUNCTION|PROCEDURE|ROUTINE) <n>(?: \(<tail> \))? {_DECLARED}<tail>",
     ),
 }
 
