@@ -140,6 +140,7 @@ def storm(base: Path, rows: int, persons: int, until: str) -> tuple[float, float
     if "apply" not in asked:
         raise SystemExit(0)
     if (base / "state/runs").exists() and "apply" not in stages.done:
+        (base / "result.json").unlink(missing_ok=True)
         stages.run("apply", "resume", "--format", "json", output=base / "result.json")
     else:
         stages.run("apply", "apply", "storm.plan.json", "--result", "result.json")
