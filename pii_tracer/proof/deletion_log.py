@@ -13,7 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.actions import Action
@@ -77,6 +80,7 @@ class Entry(Frozen):
 
 COLUMNS = tuple(Entry.model_fields)
 NUMBERS = frozenset({"files_removed", "bytes_removed"})
+_REQUEST, _RUN_AT = COLUMNS.index("request_id"), COLUMNS.index("run_at")
 _OPEN = (EntryState.DEFERRED, EntryState.BLOCKED)
 
 
@@ -185,19 +189,20 @@ class DeletionLog:
     def append(self, entries: Iterable[Entry]) -> None:
         """Add rows, all or none. Rows that stand there already, the same in every field, are not added again; nor are
         rows from before the last pruning, which a run that is looked at again would bring back."""
-        marks = ", ".join("?" for _ in COLUMNS)
         names = ", ".join(_quoted(name) for name in COLUMNS)
-        same = " AND ".join(f"{_quoted(name)} IS ?" for name in COLUMNS)
-        pruned = f"SELECT coalesce(max(last_seq), 0) FROM {self._prunings}"  # noqa: S608 (quoted names)
-        seq = f"SELECT max(coalesce(max(seq), 0), ({pruned})) + 1 FROM {self._table}"  # noqa: S608
-        statement = (
-            f"INSERT INTO {self._table} (seq, {names}) SELECT ({seq}), {marks} "  # noqa: S608 (bound values)
-            f"WHERE NOT EXISTS (SELECT 1 FROM {self._table} WHERE {same}) "
-            f"AND NOT EXISTS (SELECT 1 FROM {self._prunings} WHERE before > ?)"
-        )
+        known = f"SELECT {names} FROM {self._table} WHERE request_id = ?"  # noqa: S608 (quoted names)
+        insert = f"INSERT INTO {self._table} (seq, {names}) VALUES (?, {', '.join('?' for _ in COLUMNS)})"  # noqa: S608
         with self._writing() as connection:
-            for entry in entries:
-                connection.execute(statement, (*_row(entry) * 2, iso(entry.run_at)))
+            pruned, until = connection.execute(
+                f"SELECT coalesce(max(last_seq), 0), coalesce(max(before), '') FROM {self._prunings}"  # noqa: S608
+            ).fetchone()
+            (last,) = connection.execute(f"SELECT coalesce(max(seq), 0) FROM {self._table}").fetchone()  # noqa: S608
+            last = max(last, pruned)
+            for request, rows in groupby(map(_row, entries), itemgetter(_REQUEST)):
+                there = set(connection.execute(known, (request,)))
+                new = [row for row in dict.fromkeys(rows) if row not in there and row[_RUN_AT] >= until]
+                connection.executemany(insert, ((seq, *row) for seq, row in enumerate(new, last + 1)))
+                last += len(new)
 
     def count(self) -> int:
         """How many rows there are, without reading them."""
@@ -300,7 +305,7 @@ def _sql_type(name: str) -> str:
     return "INTEGER" if name in NUMBERS else "TEXT"
 
 
-def _row(entry: Entry) -> tuple[object, ...]:
+def _row(entry: Entry) -> tuple[Any, ...]:
     return tuple({**entry.model_dump(mode="json"), "run_at": iso(entry.run_at)}.values())
 
 

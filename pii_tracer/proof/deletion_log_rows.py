@@ -48,20 +48,29 @@ class Logged:
 
 def entries_of(logged: Logged) -> Iterator[Entry]:
     """The rows of a run as it stands, one for each request that the plan answers."""
+    made: dict[frozenset[str], tuple[Entry, ...]] = {}
+    for request in logged.plan.requests:  # nothing else of a request decides what its rows say
+        left = frozenset(copy for copy, persons in logged.left_of.items() if request.subject in persons)
+        if left not in made:
+            made[left] = tuple(_of_request(logged, request))
+        own = {"request_id": request.id, "subject": request.subject}
+        yield from (entry.model_copy(update=own) for entry in made[left])
+
+
+def _of_request(logged: Logged, request: PlannedRequest) -> Iterator[Entry]:
     copies = {copy.id: copy for copy in logged.plan.copies}
     last = {str(r.facts["step"]): r for r in logged.records if r.kind in _ENDS}
-    for request in logged.plan.requests:
-        for step in logged.plan.steps:
-            if step.id in last and step.copy_ in copies:
-                yield _of_step(logged, request, step, copies[step.copy_], last[step.id])
-        worked = {step.copy_ for step in logged.plan.steps}
-        for copy in logged.plan.copies:
-            stays = copy.strategy is Strategy.MASK_COLUMNS or copy.id not in worked
-            if copy.strategy in (*HELD, Strategy.BLOCKED) and stays:
-                yield _of_copy(logged, request, copy)
-        for gap in logged.plan.gaps:
-            if gap.waiver or gap.kind == GapKind.LEFT_OUT:
-                yield _of_gap(logged, request, gap)
+    for step in logged.plan.steps:
+        if step.id in last and step.copy_ in copies:
+            yield _of_step(logged, request, step, copies[step.copy_], last[step.id])
+    worked = {step.copy_ for step in logged.plan.steps}
+    for copy in logged.plan.copies:
+        stays = copy.strategy is Strategy.MASK_COLUMNS or copy.id not in worked
+        if copy.strategy in (*HELD, Strategy.BLOCKED) and stays:
+            yield _of_copy(logged, request, copy)
+    for gap in logged.plan.gaps:
+        if gap.waiver or gap.kind == GapKind.LEFT_OUT:
+            yield _of_gap(logged, request, gap)
 
 
 def _of_step(logged: Logged, request: PlannedRequest, step: Step, copy: Copy, record: Record) -> Entry:

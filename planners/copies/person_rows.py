@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,25 @@ _ROWS = 65_536
 
 def count_rows(rows: Iterable[Mapping[str, Any]], match: Match, key_sets: Mapping[str, KeySet]) -> int:
     """Number of rows in which any term matches. Rows are mappings from column to Python value."""
-    values = {term.key_set: spelled(key_sets[term.key_set]) for term in match.terms}
-    return sum(any(leaf(row, term) in values[term.key_set] for term in match.terms) for row in rows)
+    return _count(rows, match, {term: spelled(key_sets[term.key_set]) for term in match.terms})
+
+
+def _count(rows: Iterable[Mapping[str, Any]], match: Match, wanted: Mapping[MatchTerm, Collection[str]]) -> int:
+    return sum(any(leaf(row, term) in wanted[term] for term in match.terms) for row in rows)
+
+
+def count_of_table(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> int:
+    """As `count_rows`, of a table: each value is made text and compared alone only where Arrow cannot do it."""
+    texts = {term: spelled(key_sets[term.key_set]) for term in match.terms}
+    wanted = {term: _wanted(term, key_sets) for term in match.terms}
+    count = 0
+    for batch in table.to_batches(max_chunksize=_ROWS):
+        looked = _looked(batch, match, wanted)
+        if looked is None:
+            count += _count(batch.to_pylist(), match, texts)
+        else:
+            count += _any(batch, [hits for _, hits in looked.values()]).true_count
+    return count
 
 
 def theirs(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) -> pa.BooleanArray | None:

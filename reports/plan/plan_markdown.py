@@ -31,6 +31,8 @@ _SIGNS = {
     Verdict.INCOMPLETE: "❌",
 }
 _NAME_LETTERS, _TEXT_LETTERS = 160, 500
+_SHORTEST = len("- request , (), received , deadline ")
+"""No line about a request has fewer bytes."""
 # shares of the budget that the lists above the fold may take, so that the copies and the commands keep their room
 _SHARE_ABOVE = 0.12
 # of the gaps that block, which are never cut; and of each other list where these need more than a list's share
@@ -95,16 +97,18 @@ def _name(name: str) -> str:
     return markdown_code(shorten(visible(name), _NAME_LETTERS))
 
 
-def _fitting(lines: Sequence[str], room: int) -> list[str]:
-    """As many lines as fit; if not all do, a last line that says how many are missing."""
+def _fitting(lines: Sequence[str], room: int, number: int | None = None) -> list[str]:
+    """As many lines as fit; if not all do, a last line that says how many are missing. number: how many there are,
+    where not all of them were made."""
     cost = [_bytes(line) + 1 for line in lines]
-    if sum(cost) <= room:
+    number = len(lines) if number is None else number
+    if sum(cost) <= room and number == len(lines):
         return list(lines)
     kept, room = 0, room - _bytes(_CUT) - 8
     while kept < len(lines) and cost[kept] <= room:
         room -= cost[kept]
         kept += 1
-    return [*lines[:kept], "", _CUT.format(more=f"{len(lines) - kept:,}")]
+    return [*lines[:kept], "", _CUT.format(more=f"{number - kept:,}")]
 
 
 def _listed(title: str, lines: Sequence[str], room: int) -> list[str]:
@@ -118,7 +122,7 @@ def _verdict(view: PlanView, room: int) -> str:
         f" received {wording.day(item.received)}, deadline **{wording.minute(item.deadline)}**"
         + (f", extended: informed on {wording.day(item.extended)}" if item.extended else "")
         + (f", notice runs until **{wording.minute(item.not_before)}**" if item.not_before else "")
-        for item in plan.requests
+        for item in plan.requests[: room // _SHORTEST + 1]
     ]
     return _joined(
         (
@@ -126,7 +130,7 @@ def _verdict(view: PlanView, room: int) -> str:
             "**" + " · ".join(map(_text, view.numbers)) + "**",
             f"Plan {_name(plan.plan_id)} for estate {_name(plan.estate)}, retention {_name(plan.retention)},"
             f" made {wording.minute(plan.created_at)}",
-            "\n".join(_fitting(requests, room)),
+            "\n".join(_fitting(requests, room, len(plan.requests))),
         )
     )
 

@@ -320,3 +320,11 @@ def test_memory_does_not_grow_with_the_list(in_a_file: Settings) -> None:
     size = (in_a_file.base / "many.csv").stat().st_size
     assert (int(many) - int(few)) * 1024 < size / 2  # SQLite's own cache grows with the store, up to 64 MiB
     (in_a_file.base / "many.csv").unlink()
+
+
+def test_keys_of_many_requests_come_in_the_order_they_are_asked_for(settings: Settings) -> None:
+    took(settings, "id,key\nR-1,4417700101\nR-2,4417700102\nR-3,4417700103\n")
+    store = opened(settings)
+    assert store.keys_of(("R-3", "R-1", "R-2")) == ["4417700103", "4417700101", "4417700102"]
+    with pytest.raises(UsageError, match="R-9 has ended"):
+        store.keys_of(("R-1", "R-9"))

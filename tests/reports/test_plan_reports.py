@@ -232,6 +232,18 @@ def _huge(plan: ErasurePlan, times: int) -> ErasurePlan:
     return plan.model_copy(update={"copies": copies, "steps": steps, "gaps": gaps, "complete": False})
 
 
+@pytest.mark.parametrize("budget", [LEAST_BUDGET, BUDGET])
+def test_requests_that_have_no_room_are_counted(plan: ErasurePlan, budget: int) -> None:
+    one = plan.requests[0]
+    many = plan.model_copy(
+        update={"requests": tuple(one.model_copy(update={"id": f"R-{number}"}) for number in range(3_000))}
+    )
+    text = render_plan_markdown(many, plan_file="p.plan.json", budget=budget)
+    shown = text.count("- request <code>R-")
+    (more,) = re.findall(r"and ([\d,]+) more", text[: text.index("###")] if "###" in text else text)[:1]
+    assert 0 < shown == 3_000 - int(more.replace(",", ""))
+
+
 @pytest.mark.parametrize("budget", [LEAST_BUDGET, 30_000, BUDGET])
 def test_too_much_is_cut_from_the_middle_never_from_the_verdict(plan: ErasurePlan, budget: int) -> None:
     huge = _huge(plan, 30)

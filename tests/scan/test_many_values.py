@@ -6,6 +6,7 @@ import base64
 import hashlib
 import struct
 import uuid
+import weakref
 from collections import Counter
 
 import pytest
@@ -16,7 +17,8 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.forms.pattern_tables import Tables
 from pii_tracer.scan.many_values import search
 from pii_tracer.scan.many_values.windows_of_values import DIGESTS, WRITINGS, Value, builder_of
-from pii_tracer.scan.value_forms import Patterns
+from pii_tracer.scan.parquet_decryption_keys import FileKeys
+from pii_tracer.scan.value_forms import Patterns, build_patterns
 
 _SIGNS = st.characters(min_codepoint=33, max_codepoint=0x24F) | st.sampled_from("~\\+&<\"' .-_/中文가")
 VALUES = st.one_of(
@@ -91,6 +93,22 @@ def test_many_values_are_found_as_few_are(data: st.DataObject) -> None:
 def _places(patterns: Patterns, text: bytes, lines: bool) -> Counter[tuple[str, int, int]]:
     found = patterns.occurrences(text, lines=lines)
     return Counter((name, start, end) for terms, start, end in found for name, _ in terms)
+
+
+@pytest.mark.parametrize("many", [0, 5_000])
+def test_all_who_search_share_patterns_that_go_with_the_last(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MANY", many)
+    keys = FileKeys(lambda wrapped, name: b"0" * 16)
+    asha = KeySet(name="one", origin="one", weak=False, values=(("s", "asha.rao@x.example"),))
+    first, second = build_patterns([asha]), build_patterns((asha,), keys)
+    assert (first.file_keys, second.file_keys) == (None, keys)
+    assert first.sought is second.sought
+    lena = build_patterns([asha.model_copy(update={"values": (("s", "lena.berg@x.example"),)})])
+    assert not lena.raw(b"asha.rao@x.example")
+    assert second.raw(b"asha.rao@x.example")
+    kept = weakref.ref(first.sought)
+    del first, second
+    assert kept() is None  # no value stays in memory when nobody looks for it any more
 
 
 def test_values_in_long_data_are_found_among_thousands(monkeypatch: pytest.MonkeyPatch) -> None:

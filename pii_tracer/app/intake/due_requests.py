@@ -84,7 +84,7 @@ def plan_due(
         if not chosen:
             return DuePlan(None, set_aside=choice.aside, apart=apart)
         names = tuple(request.id for request in chosen)
-        asked = [_asked(store, request) for request in chosen]
+        asked = [_asked(*pair) for pair in zip(chosen, store.keys_of(names), strict=True)]
         try:
             written = plan(settings, asked, as_of=as_of, policy=policy, by_person=True, **options)
         except PersonsUnknown as unknown:
@@ -139,8 +139,8 @@ def _not_before(request: Stored, laws: Mapping[str, Law]) -> datetime | None:
     return laws[request.law].at(request.received).not_before(request.ground, request.noticed)
 
 
-def _asked(store: RequestStore, request: Stored) -> Request:
-    subject = SubjectRef(type=request.kind, key=store.key_of(request.id))
+def _asked(request: Stored, key: str) -> Request:
+    subject = SubjectRef(type=request.kind, key=key)
     return Request(
         id=request.id,
         law=request.law,

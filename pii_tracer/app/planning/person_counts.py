@@ -23,7 +23,7 @@ from pii_tracer.model.errors import EstateError
 from planners.copies.classification import match_of
 from planners.copies.contradicted_rows import found_by_one_alone, of_somebody_else, strange
 from planners.copies.executor_support import astray
-from planners.copies.person_rows import count_rows, padded
+from planners.copies.person_rows import count_of_table, padded
 from planners.copies.scan_evidence import Contradicted, Evidence, Padded
 from planners.copies.table_match import carriage_of
 from planners.locate.subject_survey import Survey, title
@@ -108,7 +108,7 @@ def _rows(
             raise
         say(f"the rows of {title(state)} are counted by Spark, before the first step erases: {error.what}")
         return _NOT_COUNTED
-    rows = count_rows(table.to_pylist(), match, found.key_sets)
+    rows = count_of_table(table, match, found.key_sets)
     alone = found_by_one_alone(table, match, found) if rows else frozenset[Contradicted]()
     counted = _Counted(rows, padded(table, match, found.key_sets), alone)
     return _with_declared(counted, state, match, found, paths) if declared and rows else counted

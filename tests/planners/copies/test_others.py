@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pii_tracer.model.datasets import (
     Column,
@@ -18,7 +20,7 @@ from pii_tracer.model.datasets import (
     MatchTerm,
 )
 from pii_tracer.model.plan import ErasurePlan
-from planners.copies.person_rows import theirs
+from planners.copies.person_rows import count_of_table, count_rows, theirs
 from planners.copies.scan_evidence import OthersRows
 from tests.planners.smalllake import Lake, hold
 
@@ -75,6 +77,24 @@ def test_a_row_is_theirs_by_any_term_and_a_column_that_is_missing_or_stands_twic
     assert answer.to_pylist() == [True, True, False]
     assert theirs(batch.select(["a"]), Match(terms=terms), KEYS) is None
     assert theirs(pa.RecordBatch.from_arrays([batch["a"]] * 3, ["a", "b", "B"]), Match(terms=terms), KEYS) is None
+
+
+CELLS = (
+    st.sampled_from(("P-55102", "P-551020", "8841302", "8841302.0", "2026-11-01", "")),
+    st.integers(8841300, 8841303),
+    st.sampled_from((8841302.0, 8841302.5, 1e300)),
+    st.sampled_from((date(2026, 11, 1), date(2026, 11, 2))),
+    st.sampled_from((b"P-55102", b"x")),  # which Arrow does not compare
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.tuples(*(st.lists(st.none() | cells, min_size=3, max_size=3) for cells in CELLS)))
+def test_rows_are_counted_as_each_by_itself(columns: tuple[list[Any], ...]) -> None:
+    table = pa.table({f"c{n}": values for n, values in enumerate(columns)})
+    for names in (("c0", "c1"), ("c2", "c3"), ("c0", "c4")):
+        match = Match(terms=tuple(MatchTerm(column=name, key_set="id", type="string") for name in names))
+        assert count_of_table(table, match, KEYS) == count_rows(table.to_pylist(), match, KEYS)
 
 
 def gaps(plan: ErasurePlan) -> list[tuple[str, str]]:

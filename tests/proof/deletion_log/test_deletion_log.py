@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 import sqlite3
+import tempfile
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyiceberg.table import StaticTable
 
 from pii_tracer.config.proof import DeletionLogKind
@@ -53,6 +56,20 @@ def test_rows_come_back_once_and_in_order(tmp_path: Path) -> None:
     assert again.entries() == (entry(), entry(state=EntryState.CONFIRMED))
     assert (again.count(), DeletionLog(tmp_path / "log.db", "other").count()) == (2, 0)
     assert DeletionLog(tmp_path / "log.db", "other").entries() == ()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2)), max_size=6), max_size=4))
+def test_of_rows_that_are_the_same_the_first_stays(batches: list[list[tuple[int, int]]]) -> None:
+    """Whatever is added in whatever order, as if each row were looked for by itself."""
+    expected: list[Entry] = []
+    with tempfile.TemporaryDirectory() as folder:
+        log = DeletionLog(Path(folder) / "log.db", "e")
+        for batch in batches:
+            some = [entry(request_id=f"REQ-{request}", files_removed=files or None) for request, files in batch]
+            log.append(some)
+            expected += [one for n, one in enumerate(some) if one not in expected and one not in some[:n]]
+        assert log.numbered() == tuple(enumerate(expected, 1))
 
 
 @pytest.mark.parametrize(

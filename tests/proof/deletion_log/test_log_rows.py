@@ -145,6 +145,16 @@ def test_every_state_has_its_rows_for_every_request(tmp_path: Path) -> None:
     assert (confirmed.reason or "").startswith("the vendor confirmed it")
 
 
+def test_what_is_left_of_one_person_defers_her_rows_alone(tmp_path: Path) -> None:
+    _, logged = rows(tmp_path, ("c1",))
+    found = {e.request_id: e for e in entries_of(replace(logged, left_of={"c1": {"subj_2"}})) if e.step_id == "c1/1"}
+    assert {request: (e.subject, e.state) for request, e in found.items()} == {
+        "REQ-1": ("subj_1", EntryState.ERASED),
+        "REQ-2": ("subj_2", EntryState.DEFERRED),
+    }
+    assert found["REQ-2"].reason == "done; something of this person is left in the copy"
+
+
 def test_a_row_names_the_openlineage_run_of_its_step(tmp_path: Path) -> None:
     found, logged = rows(tmp_path)
     told = {e.run.runId: e for e in RunEvents(logged.plan).feed(logged.records)}
