@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.app.hdfs_places.search import search_hdfs
+from pii_tracer.app.stored_places.hdfs_search import search_hdfs
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.hdfs import NameNode
 from pii_tracer.config.lineage import LineageSources
