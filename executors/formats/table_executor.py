@@ -27,6 +27,12 @@ Look = Callable[[Step, Copy | None], list[str]]
 """Gives findings: what is not as it has to be."""
 
 
+def no_table(title: str, folder: AnyPlace) -> RunError:
+    """The error where a step's table is not in its folder. title: of its format."""
+    todo = "restore the table's folder, or plan again without the table"
+    return RunError(f"there is no {title} table", where=str(folder), todo=todo)
+
+
 class TableExecutor(ABC):
     """Every run is safe to repeat: each statement leads to a state, and a state reached already stays.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pii_tracer.lake.stores.aws import refusals_as
+from pii_tracer.lake.stores.aws_clients import refusals_as
 from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.model.errors import ScanError
 

@@ -278,7 +278,7 @@ def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
 
 
 def _credentials() -> Finding:
-    from pii_tracer.lake.stores.aws import has_credentials
+    from pii_tracer.lake.stores.aws_clients import has_credentials
 
     if not has_credentials():
         return Finding(Level.MISSING, "S3 credentials", "boto3 finds none", "set AWS_PROFILE or the AWS_* variables")

@@ -9,14 +9,14 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from pii_tracer.app.changes_since_plan import SEEN
-from pii_tracer.app.hdfs_places import reading as hdfs_places
-from pii_tracer.app.object_places import reading as stored_places
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.s3_places import look_at
 from pii_tracer.app.settings import Settings
+from pii_tracer.app.stored_places import hdfs_reading as hdfs_places
+from pii_tracer.app.stored_places import object_reading as stored_places
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -44,7 +44,12 @@ from pii_tracer.verify.verdicts import ByteVerdict, Residue
 from planners.copies.match_keys import is_short_number
 
 Place = Path | S3Location | HdfsLocation | ObjectLocation
-
+L = TypeVar("L", S3Location, HdfsLocation, ObjectLocation)
+_NEEDS_ESTATE: dict[type, str] = {
+    S3Location: "S3 needs an estate file, which says how to reach it",
+    HdfsLocation: "HDFS needs an estate file, which says how to reach it",
+    ObjectLocation: "object stores need an estate file, which says how to reach them",
+}
 
 _WITHIN = (
     SEEN | HDFS_PLACES | {GapKind.OBJECT_PLACE, GapKind.FORMAT_MISMATCH, GapKind.HIDDEN_DATA, GapKind.UNNAMEABLE_TABLE}
@@ -251,39 +256,25 @@ def _outermost(places: Sequence[Place]) -> tuple[Place, ...]:
     """Each place once: what lies in another is searched with it."""
     folders = sorted({place.resolve() for place in places if isinstance(place, Path)})
     kept: list[Place] = [p for p in folders if not any(p != other and p.is_relative_to(other) for other in folders)]
-    remote = sorted({place for place in places if isinstance(place, S3Location)}, key=str)
-    in_hdfs = sorted({place for place in places if isinstance(place, HdfsLocation)}, key=str)
-    stored = sorted({place for place in places if isinstance(place, ObjectLocation)}, key=str)
-    return (
-        *kept,
-        *(p for p in remote if not any(p != other and other.holds(p) for other in remote)),
-        # what is searched at a folder is all that lies in it, with the snapshots of what lies in it
-        *(p for p in in_hdfs if not any(p != other and other.holds(p) for other in in_hdfs)),
-        *(p for p in stored if not any(p != other and other.holds(p) for other in stored)),
-    )
+    # what is searched at a folder of HDFS is all that lies in it, with the snapshots of what lies in it
+    return (*kept, *_outer(places, S3Location), *_outer(places, HdfsLocation), *_outer(places, ObjectLocation))
+
+
+def _outer(places: Sequence[Place], kind: type[L]) -> list[L]:
+    """Those of one kind of store that lie in no other."""
+    mine = sorted({place for place in places if isinstance(place, kind)}, key=str)
+    return [p for p in mine if not any(p != other and other.holds(p) for other in mine)]
 
 
 def _look(place: Place, patterns: Patterns, estate: Estate | None, searchers: Searchers) -> ByteVerdict:
     name = patterns.mask(str(place))
-    if isinstance(place, S3Location):
+    if not isinstance(place, Path):
         if estate is None:
-            raise UsageError(
-                "S3 needs an estate file, which says how to reach it", where=name, todo="name it with `--estate`"
-            )
-        return look_at(estate, place, name, patterns, searchers, alone=True)
-    if isinstance(place, HdfsLocation):
-        if estate is None:
-            raise UsageError(
-                "HDFS needs an estate file, which says how to reach it", where=name, todo="name it with `--estate`"
-            )
-        return hdfs_places.look_at(estate, place, name, patterns, alone=True)
-    if isinstance(place, ObjectLocation):
-        if estate is None:
-            raise UsageError(
-                "object stores need an estate file, which says how to reach them",
-                where=name,
-                todo="name it with `--estate`",
-            )
+            raise UsageError(_NEEDS_ESTATE[type(place)], where=name, todo="name it with `--estate`")
+        if isinstance(place, S3Location):
+            return look_at(estate, place, name, patterns, searchers, alone=True)
+        if isinstance(place, HdfsLocation):
+            return hdfs_places.look_at(estate, place, name, patterns, alone=True)
         return stored_places.look_at(estate, place, name, patterns, alone=True)
     try:
         scanned = scan_tree(place, patterns, searchers=searchers).files

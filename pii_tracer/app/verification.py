@@ -47,6 +47,7 @@ from pii_tracer.verify.cluster_byte_search import searchers_of
 from pii_tracer.verify.object_version_claims import counts_uploads, looks_at, named_versions
 from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
+from pii_tracer.verify.stores.beside_copies import other_files
 from pii_tracer.verify.streams.kafka.retention_losses import compare_topic
 from pii_tracer.verify.verdicts import (
     Baseline,
@@ -224,13 +225,13 @@ class Verification:
 
         return look(self.estate, self.base, copy, self.patterns, self._patterns(copy), self.plan.plan_id)
 
-    def _place_files(self, copy: Copy) -> PlaceLook:
+    def _place_files(self, copy: Copy, patterns: Patterns | None = None) -> PlaceLook:
         """A place of HDFS or of an object store."""
-        from pii_tracer.app.hdfs_places import reading as hdfs_places
-        from pii_tracer.app.object_places import reading as stored_places
+        from pii_tracer.app.stored_places import hdfs_reading as hdfs_places
+        from pii_tracer.app.stored_places import object_reading as stored_places
 
         look = hdfs_places.look if is_hdfs(copy.location) else stored_places.look
-        return look(self.estate, copy, self._patterns(copy))
+        return look(self.estate, copy, patterns or self._patterns(copy))
 
     def objects(self, copy: Copy) -> ByteVerdict:
         """The verdict on every version in a place of a bucket. Raises `ScanError`, `EstateError` where that fails."""
@@ -307,11 +308,7 @@ class Verification:
         if vault_inventories.in_vault(copy):
             return vault_inventories.changed(self.plan, copy, verdict.bytes)
         if in_place(copy.location):
-            from pii_tracer.app.hdfs_places import reading as hdfs_places
-            from pii_tracer.app.object_places import reading as stored_places
-
-            changed = hdfs_places.changed if is_hdfs(copy.location) else stored_places.changed
-            return changed(self.estate, copy, verdict.bytes, self.patterns)
+            return other_files(verdict.bytes, self._place_files(copy, self.patterns).bytes)
         if place := copy.s3_table:
             from pii_tracer.app import s3_places
 

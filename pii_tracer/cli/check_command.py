@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pii_tracer.app.settings import Settings
-from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.cli.options import estate_option, format_option, show_or_write, state_option
 from pii_tracer.review.policy_check import CheckReport
 
 
@@ -36,13 +36,7 @@ def check(
     from pii_tracer.app.review.plan_check import check as check_plan
 
     report = check_plan(Settings(estate_file, state), plan_file, policy=policy, trusted=trusted)
-    text = rendered(report, fmt)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        from pii_tracer.common.atomic_files import write_atomic
-
-        write_atomic(out, text.encode())
+    show_or_write(rendered(report, fmt), out)
     return int(report.exit_code)
 
 

@@ -56,6 +56,16 @@ def trusted_option(command: F) -> F:
     )(command)
 
 
+def show_or_write(text: str, out: Path | None) -> None:
+    """A report: in a file where one is named (`--out`), otherwise on stdout."""
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        from pii_tracer.common.atomic_files import write_atomic
+
+        write_atomic(out, text.encode())
+
+
 def format_option(*choices: str) -> Callable[[F], F]:
     """`--format`, text first."""
 

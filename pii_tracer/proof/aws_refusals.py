@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from pii_tracer.lake.stores.aws import refusals_as
+from pii_tracer.lake.stores.aws_clients import refusals_as
 from pii_tracer.model.errors import ProofError
 
 T = TypeVar("T")

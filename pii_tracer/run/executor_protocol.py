@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
@@ -51,6 +52,11 @@ class Check:
     ok: bool
     findings: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def none_left(cls, left: int, one: str, many: str, rest: str, facts: dict[str, Any] | None = None) -> Check:
+        """Holds where nothing is left. one, many: what is left, for `counted`; rest: how the sentence ends."""
+        return cls(not left, (f"{counted(left, one, many)} {rest}",) if left else (), facts or {})
 
 
 class Executor(Protocol):

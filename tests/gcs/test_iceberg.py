@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from executors.engine.version_profiles import installed_profile
-from pii_tracer.app.object_places.reading import elsewhere
+from pii_tracer.app.stored_places.object_reading import elsewhere
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.datasets import KeySet

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from pii_tracer.app.hdfs_places.reading import elsewhere
+from pii_tracer.app.stored_places.hdfs_reading import elsewhere
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.datasets import KeySet

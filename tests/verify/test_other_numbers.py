@@ -9,8 +9,8 @@ import pytest
 
 from pii_tracer.app import lakefs_objects, topic_records
 from pii_tracer.app.beside_copies import look_beside
-from pii_tracer.app.hdfs_places import reading as hdfs_places
-from pii_tracer.app.object_places import reading as object_places
+from pii_tracer.app.stored_places import hdfs_reading as hdfs_places
+from pii_tracer.app.stored_places import object_reading as object_places
 from pii_tracer.app.verification import Verification
 from pii_tracer.model.datasets import DatasetId, Format, KeySet
 from pii_tracer.model.non_key_columns import NotKeys

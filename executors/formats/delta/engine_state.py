@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from executors.context import ExecutionContext
+from executors.formats.table_executor import no_table
 from pii_tracer.lake.stores.any_place import AnyPlace
-from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import engine_path
 
 
@@ -49,18 +49,12 @@ def _snapshot(ctx: ExecutionContext, folder: AnyPlace) -> Any:
     """
     found = delta_log(ctx).forTableWithSnapshot(session_of(ctx), engine_path(str(folder)))._2()
     if found.version() < 0:  # the engine reads a folder without a log as a table before its first version
-        raise _no_table(folder)
+        raise no_table("Delta", folder)
     return found
 
 
 def _row(ctx: ExecutionContext, statement: str, folder: AnyPlace) -> Any:
     row = ctx.spark.sql(statement).first()
     if row is None:
-        raise _no_table(folder)
+        raise no_table("Delta", folder)
     return row
-
-
-def _no_table(folder: AnyPlace) -> RunError:
-    return RunError(
-        "there is no Delta table", where=str(folder), todo="restore the table's folder, or plan again without the table"
-    )

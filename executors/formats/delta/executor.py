@@ -43,7 +43,7 @@ from executors.formats.delta.table_settings import (
     put_back,
     without_clustering,
 )
-from executors.formats.table_executor import Act, Look, TableExecutor
+from executors.formats.table_executor import Act, Look, TableExecutor, no_table
 from executors.stores.hdfs.spark_rights import refuse_without_rights
 from executors.sweep.listed_files import Listed
 from executors.sweep.table_folders import (
@@ -105,11 +105,7 @@ class DeltaExecutor(TableExecutor):
         with refusals(folder):
             there = (folder / LOG).is_dir()
         if not there:
-            raise RunError(
-                "there is no Delta table",
-                where=str(folder),
-                todo="restore the table's folder, or plan again without the table",
-            )
+            raise no_table("Delta", folder)
         if isinstance(folder, HdfsPath):
             refuse_without_rights(self._ctx.spark, str(folder), str(folder / LOG))
 

@@ -27,6 +27,7 @@ from executors.formats.table_executor import (
     Look,
     TableExecutor,
     name_of,
+    no_table,
 )
 from executors.stores.hdfs.spark_rights import refuse_without_rights
 from executors.sweep.listed_files import Listed
@@ -91,11 +92,7 @@ class HudiExecutor(TableExecutor):
             there = (folder / ".hoodie" / "hoodie.properties").is_file()
             version = self._version(step) if there else None
         if not there:
-            raise RunError(
-                "there is no Hudi table",
-                where=str(folder),
-                todo="restore the table's folder, or plan again without the table",
-            )
+            raise no_table("Hudi", folder)
         if not self._ctx.spark.catalog.tableExists(_name(step)):
             raise RunError("Spark does not know this table", where=_name(step), todo="declare it in the estate file")
         if version not in HUDI_WRITABLE:

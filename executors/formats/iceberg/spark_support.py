@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
 from executors.engine.rebuild_from_query import refuse_one_plan
 from executors.engine.version_profiles import SPARK_3_5, SPARK_4_1
 from executors.formats.base import Build, Sharers, SparkSupport
-from executors.formats.iceberg import catalog_settings, reference_settings
+from executors.formats.iceberg import catalog_settings
 from executors.formats.iceberg.referenced_files import read_by
 from executors.formats.iceberg.table_sweep import IcebergSweep
 from executors.sweep.format_sweep import FormatSweep
@@ -24,6 +24,11 @@ from pii_tracer.retention.sweep_rules import Target
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_REFERENCE_FIELDS = {
+    "max_ref_age_ms": "setMaxRefAgeMs",
+    "max_snapshot_age_ms": "setMaxSnapshotAgeMs",
+    "min_snapshots_to_keep": "setMinSnapshotsToKeep",
+}
 _EXTENSIONS = ("org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",)
 
 
@@ -57,7 +62,15 @@ class IcebergOnSpark(SparkSupport):
         )
 
     def set_reference(self, spark: SparkSession, table: str, ref: str, field: str, value: int) -> None:
-        reference_settings.set_reference(spark, table, ref, field, value)
+        """By Iceberg's own API: `REPLACE BRANCH … AS OF VERSION`, the only SQL, would move the branch's head back over
+        a commit that came in between. Iceberg tries the commit again when another one came first.
+
+        https://iceberg.apache.org/javadoc/latest/org/apache/iceberg/ManageSnapshots.html
+        """
+        java: Any = spark
+        loaded = java._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(java._jsparkSession, table)
+        manage = loaded.manageSnapshots()
+        getattr(manage, _REFERENCE_FIELDS[field])(ref, value).commit()
 
     def rebuild_sides(self, ctx: ExecutionContext, step: Step) -> tuple[DataFrame, DataFrame]:
         """As every table's; the write must be one that the session can do."""

@@ -102,7 +102,7 @@ class Deleting:
         known = self.work.deleted()
         due, unknown = self._due()
         left = len(unknown) + sum(archive not in known for archive in due)
-        return Check(not left, (f"{counted(left, 'archive was', 'archives were')} not deleted",) if left else ())
+        return Check.none_left(left, "archive was", "archives were", "not deleted")
 
     def probe(self) -> Progress:
         """Deleting again harms nobody."""

@@ -180,7 +180,7 @@ class Rewriting:
         """Every archive was read and has a known fate; Glacier itself tells of uploads a day later."""
         known = self.work.rewritten()
         left = sum(archive.id not in known for archive in self.parameters.archives)
-        return Check(not left, (f"{counted(left, 'archive was', 'archives were')} not rewritten",) if left else ())
+        return Check.none_left(left, "archive was", "archives were", "not rewritten")
 
     def probe(self) -> Progress:
         """What the journal knows. An upload that it does not know is done again: the twin holds nobody, and is

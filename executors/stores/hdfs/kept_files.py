@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from executors.stores.hdfs.files import FilesParameters, HdfsPart, SnapshotParameters, named, refuse_another, status_of
-from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.hdfs.discovery import SNAPSHOTS
 from pii_tracer.lake.stores.hdfs.hdfs_path import hash_of
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
@@ -43,7 +42,7 @@ class DeletingFiles(HdfsPart):
     def verify(self) -> Check:
         """None of the listed files exists."""
         left = self._left()
-        return Check(not left, (f"{counted(left, 'file is', 'files are')} still there",) if left else ())
+        return Check.none_left(left, "file is", "files are", "still there")
 
     def probe(self) -> Progress:
         """How many of the files are gone."""

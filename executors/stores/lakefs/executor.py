@@ -115,12 +115,8 @@ class LakefsExecutor:
         if step.action is Action.LAKEFS_REWRITE:
             return self._rewriting(work, copy).verify()
         if step.action is Action.LAKEFS_AWAIT_COLLECTION:
-            left = work.left()
-            return Check(
-                not left,
-                (f"{counted(len(left), 'object is', 'objects are')} still there",) if left else (),
-                {"left": len(left)},
-            )
+            left = len(work.left())
+            return Check.none_left(left, "object is", "objects are", "still there", {"left": left})
         return work.rules_hold(restored=step.action is Action.LAKEFS_RESTORE_RULES)
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:

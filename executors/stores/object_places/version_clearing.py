@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from executors.stores.masked_object_names import shown_names
 from executors.stores.object_places.versions import ObjectPart, PlaceParameters
-from executors.stores.shown_keys import shown_names
 from executors.sweep.table_folders import files_below, refusals, refuse_tables_inside
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.base import Changed, StoreError
@@ -72,9 +72,7 @@ class ClearingVersions(ObjectPart):
     def verify(self) -> Check:
         """List again: nothing is old that was so when the step began."""
         left = len(list(self._old(self._began())))
-        return Check(
-            not left, (f"{counted(left, 'old version is', 'old versions are')} left",) if left else (), {"left": left}
-        )
+        return Check.none_left(left, "old version is", "old versions are", "left", {"left": left})
 
     def probe(self) -> Progress:
         """Whether anything is left. How much there was nobody knows."""

@@ -16,7 +16,6 @@ from executors.stores.object_places.versions import (
     named,
     version_of,
 )
-from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.base import Changed
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
@@ -77,7 +76,7 @@ class DeletingVersions(ObjectPart):
     def verify(self) -> Check:
         """None of the listed versions can be read, asked for by its id: a listing may leave out what is there."""
         left = self._left()
-        return Check(not left, (f"{counted(left, 'old version is', 'old versions are')} still there",) if left else ())
+        return Check.none_left(left, "old version is", "old versions are", "still there")
 
     def probe(self) -> Progress:
         """How many of the versions are gone."""
@@ -150,10 +149,7 @@ class AwaitingPurge(ObjectPart):
         """None of the versions is kept as a deleted one."""
         kept = self._kept()
         day = max((v.gone_on or "a day that the store does not name" for v in kept), default="")
-        return Check(
-            not kept,
-            (f"{counted(len(kept), 'deleted version is', 'deleted versions are')} kept until {day}",) if kept else (),
-        )
+        return Check.none_left(len(kept), "deleted version is", "deleted versions are", f"kept until {day}")
 
     def probe(self) -> Progress:
         """Whether all are gone."""

@@ -82,7 +82,7 @@ class Restoring(S3Part[RestoreParameters]):
     def verify(self) -> Check:
         """Whether every version that still exists can be read."""
         waiting = sum(state in _NOT_READABLE for state in self._states().values())
-        return Check(not waiting, (f"{counted(waiting, 'version')} cannot be read yet",) if waiting else ())
+        return Check.none_left(waiting, "version", "versions", "cannot be read yet")
 
     def probe(self) -> Progress:
         """How many can be read."""

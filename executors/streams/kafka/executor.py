@@ -108,10 +108,7 @@ class KafkaExecutor:
         work = self._work(step, copy)
         if step.action is Action.KAFKA_TOMBSTONE:
             left = len(guarded(lambda: _live(work)))
-            return Check(
-                not left,
-                (f"{counted(left, 'key still has', 'keys still have')} a newest record of the person",) if left else (),
-            )
+            return Check.none_left(left, "key still has", "keys still have", "a newest record of the person")
         if isinstance(work.parameters, RewriteParameters):
             return guarded(lambda: Rewriter(work).verify())
         findings = []

@@ -89,8 +89,8 @@ def _unread_still(looks: Verification) -> set[tuple[DatasetId | None, GapKind]]:
 
 def _in_places(looks: Verification, inventory: Inventory) -> Iterator[ByteVerdict]:
     """What was examined in HDFS and in object stores, and places there that have come since."""
-    from pii_tracer.app.hdfs_places import reading as hdfs_places
-    from pii_tracer.app.object_places import reading as stored_places
+    from pii_tracer.app.stored_places import hdfs_reading as hdfs_places
+    from pii_tracer.app.stored_places import object_reading as stored_places
 
     yield from hdfs_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns, looks.marks)
     yield from stored_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns, looks.marks)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from pii_tracer.app.estate_readiness.estate_facts import Named
-from pii_tracer.app.hdfs_places.search import search_hdfs
-from pii_tracer.app.object_places.search import search_object_places
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.app.planning.s3_table_search import search_places
 from pii_tracer.app.planning.subject_sources import keys_of
 from pii_tracer.app.settings import Settings
+from pii_tracer.app.stored_places.hdfs_search import search_hdfs
+from pii_tracer.app.stored_places.object_search import search_object_places
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.monitoring.readiness import Canary
 from pii_tracer.config.subjects import Subject

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pii_tracer.app.hdfs_places import bare_folders as hdfs
-from pii_tracer.app.object_places import bare_folders as objects
 from pii_tracer.app.planning.short_number_columns import distinct_in_files, distinct_values
+from pii_tracer.app.stored_places.bare_folders import bare_folders
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.plain_files.stored_folder import Bare
@@ -88,7 +87,7 @@ class _Known:
 
     @classmethod
     def of(cls, inventory: Inventory, estate: Estate, paths: EstatePaths) -> _Known:
-        folders = (*hdfs.bare_folders(estate, inventory), *objects.bare_folders(estate, inventory))
+        folders = list(bare_folders(estate, inventory))
         tables = {state.dataset: state for state in inventory.tables}
         stored = {bare.state.dataset: bare for bare in folders if bare.state.dataset not in tables}
         states = tables | {dataset: bare.state for dataset, bare in stored.items()}

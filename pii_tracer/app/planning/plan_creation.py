@@ -10,8 +10,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from executors.engine.spark_plan_check import refuse_unfit
-from pii_tracer.app.hdfs_places.search import search_hdfs
-from pii_tracer.app.object_places.search import search_object_places
 from pii_tracer.app.persons_apart.gaps_by_person import (
     Search,
     own_gaps,
@@ -54,6 +52,8 @@ from pii_tracer.app.planning.value_masking import (
 from pii_tracer.app.planning.values_in_other_rows import others_rows
 from pii_tracer.app.scan_ledger_file import searchers_with_ledger
 from pii_tracer.app.settings import Settings
+from pii_tracer.app.stored_places.hdfs_search import search_hdfs
+from pii_tracer.app.stored_places.object_search import search_object_places
 from pii_tracer.app.streams_and_repositories import read_repositories, read_topics
 from pii_tracer.config.estate_file import (
     Archive,

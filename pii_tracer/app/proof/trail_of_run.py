@@ -32,7 +32,7 @@ def fetch_trail_of(
         UsageError: there is no such run.
         ProofError: the run has not begun, or AWS refuses.
     """
-    from pii_tracer.lake.stores.aws import aws_client
+    from pii_tracer.lake.stores.aws_clients import aws_client
     from pii_tracer.proof.cloudtrail.trail_download import KEYS_NAME, fetch_trail
     from pii_tracer.proof.untrusted_json import read_limited
     from pii_tracer.run.journal import parse

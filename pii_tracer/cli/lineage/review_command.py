@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pii_tracer.cli.options import format_option
+from pii_tracer.cli.options import format_option, show_or_write
 from pii_tracer.model.model_review import ModelReview
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -40,13 +40,7 @@ def review(
 
     inputs = ReviewInputs(estate_file, lineage, dialect, manifest, base_manifest)
     found = review_models(repository, base, head=head, inputs=inputs)
-    text = rendered(found, fmt)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        from pii_tracer.common.atomic_files import write_atomic
-
-        write_atomic(out, text.encode())
+    show_or_write(rendered(found, fmt), out)
     return int(found.exit_code)
 
 

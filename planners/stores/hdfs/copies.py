@@ -15,7 +15,7 @@ from planners.copies.scan_evidence import HdfsEvidence
 from planners.locate.subject_survey import Survey, World
 from planners.step_drafts import NO_ROWS, CopyDraft, is_named
 from planners.stores.hdfs.places import named_for, treated, untreated
-from planners.stores.place_gaps import BY_KEY, Kept, kept_copy, remade_by_nobody
+from planners.stores.place_gaps_and_copies import BY_KEY, Kept, kept_copy, remade_by_nobody
 
 _WHAT = {
     HdfsKind.SNAPSHOT: "a snapshot keeps files that hold the person",

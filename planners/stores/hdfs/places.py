@@ -9,7 +9,7 @@ from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import HdfsEvidence
-from planners.stores.place_gaps import place_gap
+from planners.stores.place_gaps_and_copies import place_gap
 
 
 def untreated(place: HdfsPlace, seen: HdfsEvidence | None, named: frozenset[str] = frozenset()) -> str | None:

@@ -12,7 +12,7 @@ from planners.copies.scan_evidence import StoredEvidence
 from planners.locate.subject_survey import Survey, World
 from planners.step_drafts import NO_ROWS, CopyDraft, StoredDraft
 from planners.stores.object_places.places import of_deleted, old, rewritten, stays_soft_deleted, treated, untreated
-from planners.stores.place_gaps import BY_KEY, Kept, kept_copy, remade_by_nobody
+from planners.stores.place_gaps_and_copies import BY_KEY, Kept, kept_copy, remade_by_nobody
 
 
 def stored_copy(item: CopyDraft, world: World) -> CopyDraft:

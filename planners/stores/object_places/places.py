@@ -14,7 +14,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import is_object_place
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import StoredEvidence, StoredRead
-from planners.stores.place_gaps import place_gap
+from planners.stores.place_gaps_and_copies import place_gap
 
 _SHOWN = 5
 

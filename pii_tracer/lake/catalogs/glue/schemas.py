@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pii_tracer.config.lineage import GlueDatabase
-from pii_tracer.lake.stores.aws import aws_client, refusals_as
+from pii_tracer.lake.stores.aws_clients import aws_client, refusals_as
 from pii_tracer.model.datasets import Column
 from pii_tracer.model.errors import LineageError
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pii_tracer.config.keys import KmsMasterKeys, LocalMasterKeys
 from pii_tracer.lake.keys.kms.key_state import kms_client
-from pii_tracer.lake.stores.aws import refusals_as
+from pii_tracer.lake.stores.aws_clients import refusals_as
 from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.parquet_decryption_keys import FileKeys, Unwrap
 

@@ -6,7 +6,7 @@ import hashlib
 from typing import NamedTuple
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.lake.stores.named_table import NamedTable
+from pii_tracer.lake.stores.catalog_facts_of_table import NamedTable
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.locations import HdfsLocation
 

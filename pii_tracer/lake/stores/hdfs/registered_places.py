@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from pii_tracer.lake.catalogs.registered_tables import Registry
 from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable
+from pii_tracer.lake.stores.catalog_facts_of_table import named
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
-from pii_tracer.lake.stores.named_table import named
 from pii_tracer.model.locations import HdfsLocation
 
 _WITH_ROWS = frozenset({HdfsKind.TABLE, HdfsKind.FOLDER})

@@ -16,7 +16,7 @@ from pii_tracer.lake.catalogs.tables_in_stores import StoredTable
 from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import gap
-from pii_tracer.lake.stores.named_table import named
+from pii_tracer.lake.stores.catalog_facts_of_table import named
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from pii_tracer.lake.stores.named_table import NamedTable
+from pii_tracer.lake.stores.catalog_facts_of_table import NamedTable
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.locations import ObjectLocation

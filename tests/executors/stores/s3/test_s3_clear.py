@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from executors.stores.masked_object_names import shown_names
 from executors.stores.s3.clear_old_versions import cleared_at
 from executors.stores.s3.executor import S3Executor
-from executors.stores.shown_keys import shown_names
 from pii_tracer.app.execution.attesting import step_facts
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients

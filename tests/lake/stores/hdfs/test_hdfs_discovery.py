@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.app.hdfs_places.search import search_hdfs
+from pii_tracer.app.stored_places.hdfs_search import search_hdfs
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.hdfs import NameNode
 from pii_tracer.config.lineage import LineageSources
@@ -135,6 +135,7 @@ def test_a_file_that_is_being_written_is_unread(hdfs: Hdfs, tmp_path: Path) -> N
     with hdfs.writing(f"{root}/a.csv", OTHER):
         seen = looked(hdfs, root, tmp_path)[1][f"{hdfs.uri}{root}"]
     assert [why for why in seen.unread if f"{root}/a.csv" in why and "recoverLease" in why]
+    assert not seen.marks.unread, "nobody has its bytes, and it is not the empty file"
 
 
 @pytest.mark.parametrize("webhdfs", ["http://127.0.0.1:1", None])

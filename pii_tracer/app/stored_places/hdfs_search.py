@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
 
-from pii_tracer.app.hdfs_places.bare_folders import bare_folder, declared_names
-from pii_tracer.app.hdfs_places.reading import fetch
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
 from pii_tracer.app.planning.other_numbers import OtherNumbers
+from pii_tracer.app.stored_places.bare_folders import declared_names, folder_in_hdfs
+from pii_tracer.app.stored_places.hdfs_reading import fetch
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
@@ -76,7 +76,7 @@ def search_hdfs(
 
 def _bare(client: WebHdfs, place: HdfsPlace, names: dict[HdfsLocation, str]) -> Bare | str:
     """A bare folder whose files can be written again, or why they cannot."""
-    bare = as_registered(place.opaque, place.registered, partial(bare_folder, client, place, names))
+    bare = as_registered(place.opaque, place.registered, partial(folder_in_hdfs, client, place, names))
     if isinstance(bare, str):
         return bare
     of = place.partition_of and place.partition_of.dataset

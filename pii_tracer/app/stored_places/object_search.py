@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
 
-from pii_tracer.app.object_places.bare_folders import bare_folder
-from pii_tracer.app.object_places.reading import scan_beside, scanned
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
 from pii_tracer.app.planning.other_numbers import OtherNumbers
+from pii_tracer.app.stored_places.bare_folders import folder_of_objects
+from pii_tracer.app.stored_places.object_reading import scan_beside, scanned
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
@@ -78,7 +78,7 @@ def _look(store: VersionedStore, patterns: Patterns, version: StoredVersion) -> 
 
 def _bare(store: VersionedStore, place: ObjectPlace) -> Bare | str:
     """A bare folder whose live objects can be written again, or why they cannot."""
-    return as_registered(place.opaque, place.registered, partial(bare_folder, store, place))
+    return as_registered(place.opaque, place.registered, partial(folder_of_objects, store, place))
 
 
 def _with_state(

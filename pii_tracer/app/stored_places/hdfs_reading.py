@@ -23,7 +23,7 @@ from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
-from pii_tracer.verify.stores.beside_copies import beside_copies, other_files
+from pii_tracer.verify.stores.beside_copies import beside_copies
 from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place, unread_file
 from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
@@ -74,15 +74,6 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
         return judge_place(copy, files, unlisted, whole)
     folder = HdfsPath(client, location.path)
     return judge_table(copy, location, files, unlisted, whole, lambda name: (folder / name).open("rb"))
-
-
-def changed(estate: Estate, copy: Copy, verdict: ByteVerdict, patterns: Patterns) -> bool:
-    """Whether other files lie there than the verdict is about: they are read again.
-
-    Raises:
-        EstateError: as `look`.
-    """
-    return other_files(verdict, look(estate, copy, patterns).bytes)
 
 
 def look_at(
