@@ -76,7 +76,7 @@ def places_of(folder: RunFolder) -> dict[str, tuple[str, ...]]:
     Raises:
         UsageError: the evidence is gone, and so is the plan.
     """
-    open_ = (folder.last_result() or {}).get("open_requests") or ()
+    open_ = frozenset((folder.last_result() or {}).get("open_requests") or ())
     found: dict[str, set[str]] = {}
     try:
         for item in open_in(bodies_in((folder.evidence / "leaves.jsonl").read_bytes())):
@@ -98,7 +98,7 @@ def _later(state: Path, folder: RunFolder) -> Iterator[tuple[RunFolder, frozense
         result = later.last_result() or {}
         plan = _plan_of(later) if result.get("attestation") and later.path.name != folder.path.name else None
         if made is not None and plan is not None and plan.created_at > made.created_at:
-            open_ = result.get("open_requests") or ()
+            open_ = frozenset(result.get("open_requests") or ())
             yield later, frozenset(request.subject for request in plan.requests if request.id not in open_)
 
 
