@@ -206,6 +206,8 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     digests = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
     if torn or digests != {proven.loaded.digest}:
         raise ProofError("the journal is torn or of another plan", todo="resume the run, then attest")
+    if len({request.id for request in plan.requests}) != len(plan.requests):
+        raise ProofError("two requests of the plan have one id", todo="plan again, each request with an id of its own")
     still = {item.request for item in proven.still}
     left_of = {item.subject for item in proven.still}
     if proven.residue or all(request.id in still for request in plan.requests):

@@ -105,7 +105,8 @@ def check_previous(said: Mapping[str, Any], envelope: bytes, before: Mapping[str
 
 
 def check_log(said: Mapping[str, Any], envelope: bytes, log: bytes) -> list[str]:
-    """Whether the whole log (its file) holds this attestation where it must stand, after the history it tells."""
+    """Whether the whole log (its file) holds this attestation where it must stand, after the history it tells, and no
+    later one of the same plan: that one took its place."""
     lines = split_lines(log) if log else []
     size = int(said["size"])
     if len(lines) <= size:
@@ -119,6 +120,8 @@ def check_log(said: Mapping[str, Any], envelope: bytes, log: bytes) -> list[str]
     after = lines[size + 1 :] if whole(log) else lines[size + 1 : -1]  # a torn line was never told to stand
     if not all(map(_is_line, after)):
         found.append("a line after this attestation does not belong to a log")
+    elif stands is not None and any(stands.get("plan") == (canonical_object(line) or {})["plan"] for line in after):
+        found.append("the run was attested again after this, and the later attestation counts")
     return found
 
 

@@ -72,7 +72,7 @@ def wrong_about_open(
         yield "the attestation and its leaves do not have the same number of open requests"
     if not mine.isdisjoint(about):
         yield "the attestation is about a request that stays open"
-    if list(about) != [request for request in answered if request not in mine]:
+    elif list(about) != [request for request in answered if request not in mine]:
         yield "the attestation is not about all requests that were answered"
     if not left_in(records) <= persons:
         yield "the journal says that something is left of a person whom no leaf calls open"

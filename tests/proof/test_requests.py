@@ -17,6 +17,7 @@ from pii_tracer.app.execution.run_folder import RunFolder, RunInfo
 from pii_tracer.app.proof.run_attestations import proof_of_request
 from pii_tracer.cli.main import run as command
 from pii_tracer.model.canonical_json import canonical
+from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.proof import attestation, merkle_tree
@@ -207,6 +208,31 @@ def test_a_plan_of_many_is_signed_once_and_costs_a_line_for_each(
         of = proof_of_request(done.folder, name)
         assert len(of.path) == 6
         assert verify_attestation(of.envelope, done.folder.evidence, [key], given, of).findings == ()
+
+
+def test_two_requests_of_one_id_are_not_attested(tmp_path: Path) -> None:
+    with pytest.raises(ProofError, match="two requests of the plan have one id"):
+        attest_run(ran(tmp_path, several("REQ-1", "REQ-1")), CLEAN, ())
+
+
+def test_the_attestation_before_is_found_beside_a_proof_in_its_runs_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("plan-1", "plan-2"):
+        done = ran(tmp_path, several("REQ-1", "REQ-2").model_copy(update={"plan_id": name}))
+        attest_run(done, CLEAN, ())
+    prove = ["attest", "prove", "plan-2", "--state", str(tmp_path / "state"), "--request", "REQ-1"]
+    assert command(prove) == 0
+    file = Path(capsys.readouterr().out.strip())
+    assert command(["attest", "verify", str(file), "--key", public_key(tmp_path)]) == 0
+    assert "attestation before this one" not in capsys.readouterr().out
+    before = tmp_path / "state" / "runs" / "plan-1" / "attestation.json"
+    before.write_bytes(before.read_bytes() + b"\n")
+    assert command(["attest", "verify", str(file), "--key", public_key(tmp_path)]) == 1
+    assert "✘ consistency" in capsys.readouterr().out
+    file.rename(tmp_path / "alone.json")
+    assert command(["attest", "verify", str(tmp_path / "alone.json"), "--key", public_key(tmp_path)]) == 0
+    assert "not checked: the attestation before this one" in capsys.readouterr().out
 
 
 def test_one_request_has_a_tree_of_one(tmp_path: Path) -> None:

@@ -10,14 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.app.proof.run_attestations import attest_verify
 from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.attestation import NO_AUTHORITY
 from pii_tracer.proof.attestation_issuing import publish, stamp_of
 from pii_tracer.proof.attestation_log import AttestationLog
 from pii_tracer.proof.attestation_verifier import Given, verify_attestation
 from pii_tracer.proof.findings import Check, Report
+from pii_tracer.proof.requests_tree.request_leaves import REQUESTS
+from pii_tracer.proof.requests_tree.request_proof import prove_request
 from pii_tracer.proof.rfc3161_timestamps import load_certificates, request_stamp, verify_stamp
 from pii_tracer.review import dsse
+from pii_tracer.review.trusted_keys import public_pem
 from tests.proof.attested import attest
 from tests.proof.authority import make_authority, serving
 from tests.proof.test_attestation import KEY, made, nonces, proven
@@ -81,6 +85,28 @@ def test_missing_changed_and_foreign_stamps_are_found(tmp_path: Path, authority:
             assert at == verify_stamp(stamp, envelope.read_bytes(), roots)
     with pytest.raises(ProofError, match="does not hold"):
         verify_stamp(stamp, b"other bytes", roots)
+
+
+def test_the_proof_of_a_request_has_the_stamp_in_it(tmp_path: Path, authority: tuple[str, Path]) -> None:
+    envelope = stamped(tmp_path, authority)
+    leaves = (tmp_path / "evidence" / REQUESTS).read_bytes()
+    key, file = tmp_path / "key.pub", tmp_path / "alone" / "proof.json"
+    key.write_bytes(public_pem(KEY.public_key()))
+    file.parent.mkdir()
+
+    def found(stamp: bytes | None, root: Path = authority[1]) -> list[Check]:
+        proof = prove_request(envelope.read_bytes(), stamp, leaves, "REQ-1")
+        assert proof is not None
+        file.write_bytes(proof.to_bytes())
+        report = attest_verify(file, [key], authority=root, requests=["REQ-1"])
+        assert not any("time stamp" in note for note in report.notes)
+        return [finding.check for finding in report.findings]
+
+    stamp = stamp_of(envelope).read_bytes()
+    assert found(stamp) == []
+    assert found(None) == [Check.MISSING]
+    assert found(stamp[:-1]) == [Check.TIMESTAMP]
+    assert found(stamp, make_authority(tmp_path / "other")) == [Check.TIMESTAMP]
 
 
 def test_a_stamp_older_than_the_scan_is_found(tmp_path: Path, authority: tuple[str, Path]) -> None:

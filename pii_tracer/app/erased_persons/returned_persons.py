@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -148,7 +148,7 @@ def elsewhere(
     """
     states = {s.location: s for s in inventory.tables}
     _refuse_unseen([copy for plan in plans for copy in plan.copies if copy.folder not in states], inventory)
-    newest = _newest(plans)
+    last_done = _last_done(plans)
     found = {}
     for copy in _ways(plans, states):
         title = copy.table or copy.id.removeprefix("c-")
@@ -158,21 +158,23 @@ def elsewhere(
                 if (
                     entry is not None
                     and not entry.open
-                    and _erased_as(copy, newest.get((copy.location, entry.subject), copy))
+                    and _erased_as(copy, last_done(copy.location, entry.subject) or copy)
                 ):
                     found[copy.location, entry.subject] = Returned(entry.subject, title, entry.since)
     return [found[name] for name in sorted(found)]
 
 
-def _newest(plans: Sequence[ErasurePlan]) -> dict[tuple[str, str], Copy]:
-    """What was last done about a person (keyed reference) in a place."""
-    return {
-        (copy.location, request.subject): copy
-        for plan in sorted(plans, key=lambda made: made.created_at)
-        for copy in plan.copies
-        if copy.origin is None
-        for request in plan.requests
-    }
+def _last_done(plans: Sequence[ErasurePlan]) -> Callable[[str, str], Copy | None]:
+    """What was last done in a place (by its location) about a person (keyed reference); None where nothing was."""
+    newest_first = sorted(plans, key=lambda made: made.created_at)[::-1]
+    copies = [{copy.location: copy for copy in plan.copies if copy.origin is None} for plan in newest_first]
+    persons = [{request.subject for request in plan.requests} for plan in newest_first]
+
+    def last(location: str, person: str) -> Copy | None:
+        theirs = (there for there, who in zip(copies, persons, strict=True) if person in who and location in there)
+        return next((there[location] for there in theirs), None)
+
+    return last
 
 
 def _ways(plans: Sequence[ErasurePlan], states: Mapping[str, TableState]) -> list[Copy]:

@@ -88,7 +88,7 @@ def places_of(folder: RunFolder) -> dict[str, tuple[str, ...]]:
     Raises:
         UsageError: the evidence is gone, and so is the plan.
     """
-    open_ = (folder.last_result() or {}).get("open_requests") or ()
+    open_ = frozenset((folder.last_result() or {}).get("open_requests") or ())
     found: dict[str, set[str]] = {}
     try:
         for item in open_in(bodies_in((folder.evidence / "leaves.jsonl").read_bytes())):
