@@ -9,7 +9,7 @@ from executors.catalogs.registry import spark_catalogs
 from executors.context import ExecutionContext
 from executors.engine.engine_failures import OnEngine
 from executors.formats.registry import executor_classes
-from executors.key_views import KeysExecutor
+from executors.key_view_steps import KeysExecutor
 from pii_tracer.run.executor_protocol import Executor
 
 

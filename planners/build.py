@@ -45,7 +45,7 @@ from planners.gaps.persons_of_gaps import seen_persons
 from planners.gaps.remaining_values import remaining_values
 from planners.gaps.running_writers import running_writers, writers_stopped
 from planners.gaps.table_descriptions import table_texts
-from planners.holds.legal_holds import idle_holds, keep_held
+from planners.holds.hold_rules import idle_holds, keep_held
 from planners.keys.crypto_shredding import with_keys
 from planners.locate.sql.shared_rows import spare_stored
 from planners.locate.subject_survey import Survey, World

@@ -67,7 +67,7 @@ class SubjectLike(Protocol):
 
 
 class PlacesLike(Protocol):
-    """What was named (`pii_tracer.app.estate_draft.places.Places`)."""
+    """What was named (`pii_tracer.app.estate_draft.given_places.Places`)."""
 
     @property
     def catalogs(self) -> Mapping[str, Mapping[str, Any]]: ...
@@ -80,7 +80,7 @@ class PlacesLike(Protocol):
 
 
 class DraftLike(Protocol):
-    """What was found (`pii_tracer.app.estate_draft.drafting.Draft`)."""
+    """What was found (`pii_tracer.app.estate_draft.draft_estate_file.Draft`)."""
 
     @property
     def estate(self) -> str: ...

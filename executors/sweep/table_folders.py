@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from executors.engine import local_paths
-from executors.stores.hdfs.table_files import HdfsFiles
-from executors.stores.object_places.table_files import ObjectFiles
-from executors.stores.s3.table_files import S3Files
+from executors.stores.hdfs.swept_files import HdfsFiles
+from executors.stores.object_places.swept_files import ObjectFiles
+from executors.stores.s3.swept_files import S3Files
 from executors.sweep.listed_files import Listed, StoredFiles
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import format_of, table_formats

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pii_tracer.app.cost_estimate.estate_estimate import estimate
     from pii_tracer.app.erased_persons.returned_persons import Recheck, recheck
-    from pii_tracer.app.estate_readiness.take_reading import readiness
+    from pii_tracer.app.estate_readiness.new_reading import readiness
     from pii_tracer.app.execution.run_status import RunStatus, status
     from pii_tracer.app.execution.whole_run import RunOutcome, apply, resume
     from pii_tracer.app.intake.due_requests import DuePlan, plan_due

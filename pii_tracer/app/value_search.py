@@ -13,7 +13,7 @@ from typing import Any, TextIO, TypeVar
 
 from pii_tracer.app.changes_since_plan import SEEN
 from pii_tracer.app.progress import SILENT, Shows
-from pii_tracer.app.s3_places import look_at
+from pii_tracer.app.s3_tables_now import look_at
 from pii_tracer.app.settings import Settings
 from pii_tracer.app.stored_places import hdfs_reading as hdfs_places
 from pii_tracer.app.stored_places import object_reading as stored_places

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app import vault_inventories
 from pii_tracer.app.aws_refusals import unreadable
-from pii_tracer.app.others_counted import OBJECTS, counted_by_spark, counting_of
+from pii_tracer.app.other_people_counts import OBJECTS, counted_by_spark, counting_of
 from pii_tracer.app.persons_apart.values_by_person import PartOfPatterns, each_person, without_persons
 from pii_tracer.app.work_pace import Pace
 from pii_tracer.config.estate_file import Estate
@@ -47,7 +47,7 @@ from pii_tracer.verify.cluster_byte_search import searchers_of
 from pii_tracer.verify.object_version_claims import counts_uploads, looks_at, named_versions
 from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
-from pii_tracer.verify.stores.beside_copies import other_files
+from pii_tracer.verify.stores.non_copies import other_files
 from pii_tracer.verify.streams.kafka.retention_losses import compare_topic
 from pii_tracer.verify.verdicts import (
     Baseline,
@@ -189,7 +189,7 @@ class Verification:
         return self.patterns.leaving_out(no_keys_at(self.plan.not_keys, *places))
 
     def _s3_table(self, copy: Copy, place: S3Location) -> CopyVerdict:
-        from pii_tracer.app.s3_places import look
+        from pii_tracer.app.s3_tables_now import look
 
         return self._read(copy, look(self.estate, copy, place, self._patterns(copy), self.searchers))
 
@@ -310,9 +310,9 @@ class Verification:
         if in_place(copy.location):
             return other_files(verdict.bytes, self._place_files(copy, self.patterns).bytes)
         if place := copy.s3_table:
-            from pii_tracer.app import s3_places
+            from pii_tracer.app import s3_tables_now
 
-            return s3_places.changed(self.estate, copy, place, verdict.bytes, self.patterns)
+            return s3_tables_now.changed(self.estate, copy, place, verdict.bytes, self.patterns)
         seen = {(file.path, file.sha256) for file in verdict.bytes.files}
         if copy.kind in OBJECTS:
             with self.bucket(copy):
@@ -325,7 +325,7 @@ class Verification:
 
     def elsewhere(self, only: Collection[str] | None = None) -> tuple[ByteVerdict, ...]:
         """What is no copy, looked at (`look_beside`)."""
-        from pii_tracer.app.beside_copies.look_beside import look_beside
+        from pii_tracer.app.execution.non_copies import look_beside
 
         return look_beside(self, only)
 

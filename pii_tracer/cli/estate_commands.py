@@ -63,8 +63,8 @@ def _draft(
     name: str,
 ) -> str:
     """The text of an estate file from what the places hold; what was found is said."""
-    from pii_tracer.app.estate_draft.drafting import draft_estate
-    from pii_tracer.app.estate_draft.places import read_places
+    from pii_tracer.app.estate_draft.draft_estate_file import draft_estate
+    from pii_tracer.app.estate_draft.given_places import read_places
     from pii_tracer.common.atomic_files import real_path
     from reports.estate_draft import draft_lines, estate_yaml
     from reports.progress import Progress

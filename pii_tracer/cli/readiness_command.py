@@ -41,7 +41,7 @@ def readiness(
     settings = Settings(estate_file, state)
     if seal_canary is not None:
         return _seal(settings, seal_canary)
-    from pii_tracer.app.estate_readiness.take_reading import readiness as take
+    from pii_tracer.app.estate_readiness.new_reading import readiness as take
     from reports.progress import Progress
 
     with Progress() as show:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
-from pii_tracer.app.intake.stores import store_of
+from pii_tracer.app.intake.request_store import store_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.http_api.asgi_server import listening, run_until_told
 from pii_tracer.http_api.request_api import application

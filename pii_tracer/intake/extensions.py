@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from pii_tracer.config.laws import NotExtended
+from pii_tracer.intake.request_intake import Due
 from pii_tracer.intake.request_store import RequestStore, one
 from pii_tracer.intake.requests import Stored
 from pii_tracer.intake.state_changes import Said, open_one, refuse_telling
-from pii_tracer.intake.taking_in import Due
 from pii_tracer.model.canonical_json import iso, parse_time
 from pii_tracer.model.errors import UsageError
 

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from pii_tracer.config.laws import Ground
 from pii_tracer.intake.request_databases.base import Connection
+from pii_tracer.intake.request_intake import Due, request_name
 from pii_tracer.intake.request_store import RequestStore, of_plan, one, request_of
 from pii_tracer.intake.requests import OPEN, RequestState, Stored
 from pii_tracer.intake.row_rules import tells
-from pii_tracer.intake.taking_in import Due, request_name
 from pii_tracer.model.canonical_json import iso, parse_time
 from pii_tracer.model.errors import Refused, UsageError
 

@@ -82,7 +82,7 @@ def _row_groups(file: DataFile) -> list[str]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from pii_tracer.common.parquet_footer import is_encrypted_file
+    from pii_tracer.common.parquet_file_checks import is_encrypted_file
 
     try:
         # pyarrow ends the process when it is asked for statistics of a column whose key is missing

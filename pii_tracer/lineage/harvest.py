@@ -29,7 +29,7 @@ from pii_tracer.lineage.sources.openlineage.unresolved_inputs import tell_names
 from pii_tracer.lineage.sources.query_log.log_reading import read_queries
 from pii_tracer.lineage.sources.query_log.log_rows import log_files
 from pii_tracer.lineage.sources.query_log.shape_parsing import Parser, parse_here
-from pii_tracer.lineage.sources.session_tables import apart
+from pii_tracer.lineage.sources.same_name_temp_tables import apart
 from pii_tracer.lineage.sources.shared_temp_views import share
 from pii_tracer.lineage.sources.statement_facts import (
     SPARK,

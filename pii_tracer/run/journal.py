@@ -6,7 +6,7 @@ the line before it. So the hash of the last line, the head, stands for the whole
 
 A line that was torn by a crash has no newline at its end: its writer was never told that it stands, so it is cut off
 and the cut is noted. Anything else that does not fit the chain is refused, and so is a journal that ends before its
-last record (`journal_end`).
+last record (`journal_truncation`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.canonical_json import canonical, iso, parse_time, written
 from pii_tracer.model.errors import JournalError
-from pii_tracer.run.journal_end import (
+from pii_tracer.run.journal_truncation import (
     End,
     read_end,
     refuse_lost,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pii_tracer.lake.formats.plain_files.stored_folder import Bare
+from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.datasets import Match
 from pii_tracer.scan.known_columns import key_columns

@@ -36,7 +36,7 @@ from planners.locate.list_elements import united
 from planners.locate.reachable_columns import Reach, columns_of
 from planners.locate.renamed_columns import Renames
 from planners.locate.sql.column_expressions import Place
-from planners.locate.sql.qualified_columns import leads_to
+from planners.locate.sql.column_references import leads_to
 from planners.locate.sql.relation_rows import Rows
 from planners.locate.sql.statement_rows import Statement, Told
 

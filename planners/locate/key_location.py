@@ -22,6 +22,7 @@ from pii_tracer.model.datasets import (
     DatasetId,
     FieldAccess,
 )
+from planners.locate.columns_in_other_rows import Strays, stray_columns
 from planners.locate.edge_effects import Anonymisers
 from planners.locate.identifier_traces import (
     ColumnCarriage,
@@ -41,7 +42,6 @@ from planners.locate.match_completeness import (
 )
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.spark_functions import is_plain
-from planners.locate.stray_columns import Strays, stray_columns
 from planners.locate.tag_propagation import (
     Witnesses,
     further_tags,

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pii_tracer.model.datasets import Access, DatasetId
 from planners.locate.identifier_traces import ColumnCarriage, Contribution, Trace
 from planners.locate.identifier_walk import Walk
-from planners.locate.sql.qualified_columns import steps_of
+from planners.locate.sql.column_references import steps_of
 from planners.locate.sql.spark_functions import compute
 from planners.locate.sql.statement_rows import Statement
 from planners.locate.sql.whole_numbers import NotComputable

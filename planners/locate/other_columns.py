@@ -9,7 +9,7 @@ from pii_tracer.model.column_paths import leaves
 from pii_tracer.model.datasets import Access, Column, FieldAccess
 from planners.locate.identifier_traces import ColumnCarriage
 from planners.locate.key_location import Carriage, field_name
-from planners.locate.sql.qualified_columns import leads_to
+from planners.locate.sql.column_references import leads_to
 
 
 def other_key_columns(carriage: Carriage, columns: Iterable[Column]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from planners.locate.identifier_traces import Contribution
 from planners.locate.identifier_walk import Walk
 from planners.locate.renamed_columns import ALTER
 from planners.locate.sql.branch_identifiers import UNKNOWN, Relation, Tables
-from planners.locate.sql.qualified_columns import Way, leads_to
+from planners.locate.sql.column_references import Way, leads_to
 from planners.locate.sql.row_effects import (
     Target,
     brought,

@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.app.beside_copies import look_beside
-from pii_tracer.app.execution import verify_step
+from pii_tracer.app.execution import non_copies, verify_step
 from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
 from pii_tracer.app.persons_apart.values_by_person import PartOfPatterns, each_person
@@ -140,7 +139,7 @@ def test_a_table_and_a_topic_of_one_name_are_two_places(tmp_path: Path, monkeypa
         found = scan_tree(tmp_path / "topic.parquet", looks.patterns).files
         return look_past("(no copy) app.events", "kafka://b:9092/app.events", found) if dataset == topic else None
 
-    monkeypatch.setattr(look_beside, "_topic_of", records)
+    monkeypatch.setattr(non_copies, "_topic_of", records)
     assert here.left().persons == set(here.persons[:2])
     elsewhere, looks = Verification.elsewhere, []
 

@@ -26,7 +26,7 @@ from pii_tracer.lake.inventory import Ref, RefKind
 from pii_tracer.lake.listing.listed_place import ListedFile, ListedPlace, Listing, PlaceKind
 from pii_tracer.model.estimate import Estimate
 from planners.estimate.arithmetic import MIB, Asked
-from planners.estimate.making import make_estimate
+from planners.estimate.whole_estimate import make_estimate
 from reports.estimate_text import render_estimate_text
 from tests.benchmarks.graph_engines import memory
 

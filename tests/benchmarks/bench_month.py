@@ -32,7 +32,7 @@ import networkx as nx
 from pii_tracer.app.intake import due_requests
 from pii_tracer.app.intake.due_requests import forecast_requests, plan_due
 from pii_tracer.app.intake.request_lists import add_requests
-from pii_tracer.app.intake.stores import due_by, store_of
+from pii_tracer.app.intake.request_store import due_by, store_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.state_changes import begin, erased

@@ -24,7 +24,7 @@ from pathlib import Path
 import yaml
 
 from pii_tracer.app.estate_readiness import trend_file
-from pii_tracer.app.estate_readiness.take_reading import gather, readiness
+from pii_tracer.app.estate_readiness.new_reading import gather, readiness
 from pii_tracer.app.settings import Settings
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lineage.graph.graph_file import load

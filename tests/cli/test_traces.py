@@ -21,7 +21,7 @@ from pii_tracer.proof.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.deletion_log_rows import entries_of
 from pii_tracer.review.approval import consume
 from pii_tracer.run.journal import Journal, Kind, Record
-from pii_tracer.run.journal_end import end_file
+from pii_tracer.run.journal_truncation import end_file
 from pii_tracer.run.openlineage_sender import Sender
 from tests.proof.deletion_log.test_log_rows import rows
 from tests.run.fakes import Ticking

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.common.parquet_footer import is_encrypted
+from pii_tracer.common.parquet_file_checks import is_encrypted
 from pii_tracer.common.thrift import INTEGER as NUMBER
 from pii_tracer.common.thrift import Fields, Thrift, ThriftError, written
 from tests.scan.support import parquet

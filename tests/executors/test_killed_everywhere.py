@@ -262,7 +262,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Effects:
             effects.after(f"unlink {self}", sweep=True)
 
     def watched_replace(self: Path, target: Any) -> Path:
-        if Path(target).name == "j.end":  # the journal's (pii_tracer/run/journal_end.py)
+        if Path(target).name == "j.end":  # the journal's (pii_tracer/run/journal_truncation.py)
             return replace(self, target)
         effects.before(f"replace {target}")
         answer = replace(self, target)

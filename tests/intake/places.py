@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from pii_tracer.app.intake.request_lists import Added, add_requests
-from pii_tracer.app.intake.stores import store_of
+from pii_tracer.app.intake.request_store import store_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.intake.request_store import RequestStore
 from tests.cli.small import declared

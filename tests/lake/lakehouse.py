@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 
-from pii_tracer.app.planning.s3_table_search import with_lake
+from pii_tracer.app.planning.s3_place_search import with_lake
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover

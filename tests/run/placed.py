@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pii_tracer.run.journal import GENESIS, parse
-from pii_tracer.run.journal_end import End, write_end
+from pii_tracer.run.journal_truncation import End, write_end
 
 
 def put_journal(path: Path, data: bytes) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.app import lakefs_objects, topic_records
-from pii_tracer.app.beside_copies import look_beside
+from pii_tracer.app.execution import non_copies
 from pii_tracer.app.stored_places import hdfs_reading as hdfs_places
 from pii_tracer.app.stored_places import object_reading as object_places
 from pii_tracer.app.verification import Verification
@@ -61,5 +61,5 @@ def test_a_copy_is_read_with_the_word_on_it(monkeypatch: pytest.MonkeyPatch, kin
 def test_what_is_no_copy_is_read_with_it_too(monkeypatch: pytest.MonkeyPatch, module: Any, method: str) -> None:
     seen: list[Any] = []
     monkeypatch.setattr(module, "look_elsewhere", lambda *given: seen.extend(given))
-    getattr(look_beside, method)(verification(kafka=("declared",)), DATASET)
+    getattr(non_copies, method)(verification(kafka=("declared",)), DATASET)
     assert words(seen)[-1] == {"d": frozenset({"id"})}

@@ -44,7 +44,7 @@ from executors.formats.plain_files.row_masking import lasting
 from executors.formats.plain_files.spark_support import PlainFilesOnSpark
 from executors.formats.shared_files import read_by
 from executors.sweep.table_folders import refusals
-from pii_tracer.common.parquet_footer import is_encrypted_file
+from pii_tracer.common.parquet_file_checks import is_encrypted_file
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.plain_files.data_file import file_sha256
 from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS, is_rewritten

@@ -27,13 +27,13 @@ from executors.formats.plain_files.arrow_match import (
     resolve,
 )
 from executors.formats.plain_files.parquet_dictionaries import Holds, holds_nothing
+from executors.formats.plain_files.parquet_stale_values import StaleSearch, stands_in
 from executors.formats.plain_files.row_masking import (
     blanked,
     holding_more,
     places,
     refuse_required,
 )
-from executors.formats.plain_files.stale_values import StaleSearch, stands_in
 from pii_tracer.lake.spark_types import with_leaves, without_views
 from pii_tracer.model.datasets import Match, MatchTerm
 from pii_tracer.model.plan import Mask

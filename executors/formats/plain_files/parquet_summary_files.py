@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from executors.engine.local_paths import files_below
 from executors.formats.plain_files.arrow_match import BY_HAND
 from pii_tracer.common.atomic_files import sync_folder
-from pii_tracer.common.parquet_footer import is_encrypted_file, other_files
+from pii_tracer.common.parquet_file_checks import is_encrypted_file, other_files
 from pii_tracer.lake.formats.plain_files.table_state import SUMMARY
 from pii_tracer.model.errors import RunError
 

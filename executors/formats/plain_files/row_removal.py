@@ -24,7 +24,7 @@ from executors.formats.plain_files.parquet_surgery.rewriting import Original, Pe
 from executors.formats.plain_files.parquet_surgery.unsuited import Reason
 from executors.formats.plain_files.rewriters import MODULES
 from executors.formats.plain_files.stored_file import InMemory
-from pii_tracer.common.parquet_footer import is_encrypted
+from pii_tracer.common.parquet_file_checks import is_encrypted
 from pii_tracer.model.datasets import PLAIN, Format, Match
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy

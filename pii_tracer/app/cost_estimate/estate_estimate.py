@@ -11,7 +11,7 @@ from pii_tracer.lake.listing.estate_listing import list_estate
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.estimate import TOUCHED, Estimate
 from planners.estimate.arithmetic import MIB, Asked
-from planners.estimate.making import make_estimate
+from planners.estimate.whole_estimate import make_estimate
 
 
 def estimate(

@@ -10,7 +10,7 @@ from datetime import datetime
 from pii_tracer.app.estate_readiness.estate_facts import Named
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.other_numbers import OtherNumbers
-from pii_tracer.app.planning.s3_table_search import search_places
+from pii_tracer.app.planning.s3_place_search import search_places
 from pii_tracer.app.planning.subject_sources import keys_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.app.stored_places.hdfs_search import search_hdfs

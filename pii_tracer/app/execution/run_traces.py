@@ -17,7 +17,7 @@ from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.proof.deletion_log import FILE, DeletionLog, Selection
 from pii_tracer.proof.storage_witness import BEFORE
 from pii_tracer.run.journal import Kind, Record
-from pii_tracer.run.journal_end import RESTORE
+from pii_tracer.run.journal_truncation import RESTORE
 
 
 def refuse_gone(folder: RunFolder, consumed: bool) -> None:

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from pii_tracer.app.others_counted import OBJECTS
+from pii_tracer.app.other_people_counts import OBJECTS
 from pii_tracer.app.vault_inventories import in_vault
 from pii_tracer.app.verification import Verification
 from pii_tracer.model.actions import Action
@@ -67,9 +67,9 @@ class _Places:
         if in_vault(copy):
             return None
         if place := copy.s3_table:
-            from pii_tracer.app import s3_places
+            from pii_tracer.app import s3_tables_now
 
-            return s3_places.listing(self._verification.estate, copy, place, self._verification.patterns)
+            return s3_tables_now.listing(self._verification.estate, copy, place, self._verification.patterns)
         if copy.kind in OBJECTS:
             with self._verification.bucket(copy):
                 files = {self._named(v.key, v.version_id): v.size for v in self._verification.listed(copy)}
@@ -102,12 +102,12 @@ class _Places:
         return [FileBefore(path=mask(f.path), size=f.size, sha256=f.sha256) for f in fingerprint(root)]
 
     def _of_table(self, step: Step, copy: Copy, place: S3Location) -> Iterator[FileBefore]:
-        from pii_tracer.app import s3_places
+        from pii_tracer.app import s3_tables_now
 
         old = step.action in BY_VERSION
         known = [item.path for item in read_before(before_place(self._folder, copy.id))] if old else []
         about = (self._verification.estate, copy, place, self._verification.patterns)
-        return s3_places.hashed(*about, old=old, known=known)
+        return s3_tables_now.hashed(*about, old=old, known=known)
 
     def _topic(self, copy: Copy) -> Seen | None:
         from pii_tracer.app.topic_records import state_of

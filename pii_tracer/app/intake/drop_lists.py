@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.app.intake.request_lists import MOST_TOLD, ROWS_AT_ONCE, Refusal
-from pii_tracer.app.intake.stores import due_by, existing_store, store_of
+from pii_tracer.app.intake.request_store import due_by, existing_store, store_of
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
@@ -19,9 +19,9 @@ from pii_tracer.intake.drop.list_archive import REMOVED, WorkItem, lists_in, wor
 from pii_tracer.intake.drop.standard_forms import CATEGORIES, FORMS, digest_of
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.request_databases.sqlite import FILE
+from pii_tracer.intake.request_intake import Due, Intake
 from pii_tracer.intake.requests import Incoming, NotTaken, RequestState
 from pii_tracer.intake.state_changes import Said, end
-from pii_tracer.intake.taking_in import Due, Intake
 from pii_tracer.model.errors import UsageError
 
 if TYPE_CHECKING:

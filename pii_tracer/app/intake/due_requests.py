@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.app.intake.stores import existing_store
+from pii_tracer.app.intake.request_store import existing_store
 from pii_tracer.app.planning.erasure_plan import WrittenPlan, plan
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.estate_file import Estate, Request

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.run_folder import RunFolder
-from pii_tracer.app.intake.stores import due_by, existing_store
+from pii_tracer.app.intake.request_store import due_by, existing_store
 from pii_tracer.app.settings import Settings
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import file_digest

@@ -8,14 +8,14 @@ from datetime import datetime, timezone
 from itertools import chain, islice
 from pathlib import Path
 
-from pii_tracer.app.intake.stores import due_by, store_of
+from pii_tracer.app.intake.request_store import due_by, store_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.list_files import Form, Row, feed, rows
 from pii_tracer.intake.request_databases.base import Connection
+from pii_tracer.intake.request_intake import Intake
 from pii_tracer.intake.requests import NotTaken, Taken
 from pii_tracer.intake.row_rules import Rules
-from pii_tracer.intake.taking_in import Intake
 from pii_tracer.model.errors import RequestError
 
 ROWS_AT_ONCE = 5_000

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from pii_tracer.app.intake.stores import due_by, existing_store
+from pii_tracer.app.intake.request_store import due_by, existing_store
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.extensions import extend

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from pii_tracer.app.intake.stores import due_by, store_of
+from pii_tracer.app.intake.request_store import due_by, store_of
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.laws import laws_of
+from pii_tracer.intake.request_intake import Intake
 from pii_tracer.intake.request_store import one
 from pii_tracer.intake.requests import Stored, Taken
 from pii_tracer.intake.row_rules import Rules
-from pii_tracer.intake.taking_in import Intake
 from pii_tracer.model.errors import UsageError
 
 _LINE = 1

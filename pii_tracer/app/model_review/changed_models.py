@@ -82,7 +82,7 @@ def _known(estate: Estate | None, given: ReviewInputs) -> Known:
 def _side(git: Repository, commit: str | None, manifest: Path | None) -> tuple[Parts, dict[str, RepositoryFile]]:
     """One side's parts and files. commit: None for the working tree."""
     from pii_tracer.lineage.projects.dbt_parts import PROJECT_FILE, project_folders
-    from pii_tracer.lineage.projects.side_files import file_of, parts_of, wanted
+    from pii_tracer.lineage.projects.revision_parts import file_of, parts_of, wanted
 
     def read(of: frozenset[str], only: Iterable[str] = ()) -> dict[str, RepositoryFile]:
         def asked(path: str) -> bool:

@@ -15,7 +15,7 @@ def inventory(settings: Settings, *, show: Shows = SILENT) -> Inventory:
         EstateError: a part of the estate cannot be looked at.
     """
     from pii_tracer.app.planning.plan_creation import take_inventory
-    from pii_tracer.app.planning.s3_table_search import with_remote
+    from pii_tracer.app.planning.s3_place_search import with_remote
     from pii_tracer.lake.dataset_paths import EstatePaths
 
     estate, base = settings.estate(), settings.base

@@ -11,7 +11,7 @@ from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.app.planning.values_in_other_rows import places
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import below
-from pii_tracer.lake.formats.plain_files.stored_folder import Bare
+from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
@@ -57,7 +57,7 @@ def scan_estate(
     places = sorted(state.location for state in inventory.tables)
     for state in inventory.tables:
         if state.remote:
-            continue  # every version of every object there is searched (`pii_tracer.app.planning.s3_table_search`)
+            continue  # every version of every object there is searched (`pii_tracer.app.planning.s3_place_search`)
         say(f"looking for the persons in {state.table or state.location}")
         inside = [Path(place) for place in below(state.location, places)]
         unread = Evidence(0, 0, 0, unread=("its files cannot be searched",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pii_tracer.app.planning.encrypted_cells import plain_cells
+from pii_tracer.app.planning.plaintext_cells import plain_cells
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.keys import KeyTable, KmsWrapping
 from pii_tracer.lake.dataset_paths import EstatePaths

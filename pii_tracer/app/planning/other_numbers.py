@@ -9,7 +9,7 @@ from pii_tracer.app.planning.short_number_columns import distinct_in_files, dist
 from pii_tracer.app.stored_places.bare_folders import bare_folders
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.plain_files.stored_folder import Bare
+from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.rows_of_files import names_of_one
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
@@ -19,7 +19,7 @@ from pii_tracer.model.non_key_columns import NotKeys, no_keys_at
 from pii_tracer.model.plan import Gap
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.declared_origins import tables_named
-from planners.copies.table_carriers import Carrier, carriers
+from planners.copies.declared_table_places import Carrier, carriers
 from planners.gaps.short_number_columns import are_keys, known_keys
 from planners.locate.not_keys import Word, contradicted, named, not_taken, plain_key_sets, spread
 from planners.locate.subject_survey import Survey, title
@@ -46,7 +46,7 @@ def other_numbers(
     say: Callable[[str], None],
 ) -> OtherNumbers:
     """Every column that holds no keys by the owner's word, and by lineage from such a column; and these columns where
-    rows of their tables are stored once more (`planners.copies.table_carriers`).
+    rows of their tables are stored once more (`planners.copies.declared_table_places`).
 
     A word is not taken where lineage contradicts it. Where at least half of what stands in the column are keys of the
     source, or nobody can read it, a named person has to stand for it, which is a gap.

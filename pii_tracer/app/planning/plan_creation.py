@@ -33,7 +33,7 @@ from pii_tracer.app.planning.key_table_facts import key_facts
 from pii_tracer.app.planning.lineage_text_search import telling_jobs
 from pii_tracer.app.planning.other_numbers import other_numbers
 from pii_tracer.app.planning.person_counts import count_persons
-from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
+from pii_tracer.app.planning.s3_place_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits, unread_digits
 from pii_tracer.app.planning.stored_tables import with_stored_tables
 from pii_tracer.app.planning.subject_sources import (

@@ -18,7 +18,7 @@ from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.plain_files.data_file import StoredFile, csv_header
 from pii_tracer.lake.formats.plain_files.rows import folder_files, rows_of_file
-from pii_tracer.lake.formats.plain_files.stored_folder import Bare
+from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import data_files, guarded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.plain_files.stored_folder import Bare, StoredFolder, look_at_folder
+from pii_tracer.lake.formats.plain_files.store_folder import Bare, StoredFolder, look_at_folder
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace

@@ -14,7 +14,7 @@ from pii_tracer.app.stored_places.hdfs_reading import fetch
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.plain_files.stored_folder import Bare
+from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.hdfs.discovery import places_in_hdfs
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace

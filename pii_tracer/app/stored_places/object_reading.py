@@ -25,7 +25,7 @@ from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
-from pii_tracer.verify.stores.beside_copies import beside_copies
+from pii_tracer.verify.stores.non_copies import beside_copies
 from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place, unread_file
 from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict

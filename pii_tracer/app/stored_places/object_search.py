@@ -14,7 +14,7 @@ from pii_tracer.app.stored_places.object_reading import scan_beside, scanned
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.plain_files.stored_folder import Bare
+from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store

@@ -15,7 +15,7 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.projects.parts import Part, PartKind, Parts
 from pii_tracer.lineage.sources.evidence import in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
-from pii_tracer.lineage.sources.session_tables import apart
+from pii_tracer.lineage.sources.same_name_temp_tables import apart
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, locations, tables, tell, views
 from pii_tracer.lineage.sources.written_views import defined, explained, tell_through
 from pii_tracer.lineage.sql.sql_lineage import Script

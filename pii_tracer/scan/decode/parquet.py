@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pii_tracer.common.parquet_footer import is_encrypted, other_files
+from pii_tracer.common.parquet_file_checks import is_encrypted, other_files
 from pii_tracer.scan.decode.arrow import search_batch, search_leaf, search_rows, unused_entries
 from pii_tracer.scan.decode.file_kind import FileKind
 from pii_tracer.scan.decode.parquet_encrypted import decode_encrypted

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pii_tracer.common.parquet_footer import is_encrypted
+from pii_tracer.common.parquet_file_checks import is_encrypted
 from pii_tracer.model.datasets import Format
 from pii_tracer.scan.decode.compression import unpack
 

@@ -13,8 +13,8 @@ from typing import cast
 from sqlglot import exp
 
 from planners.locate.sql.column_expressions import COUNTS, fields_made
+from planners.locate.sql.column_references import Way, split, way_of
 from planners.locate.sql.grouping_sets import as_in_subtotals, has_subtotals
-from planners.locate.sql.qualified_columns import Way, split, way_of
 
 Gives = Callable[[Way], bool]
 """Whether an identifier of a person stands in a column, or at fields of it."""

@@ -17,13 +17,13 @@ from sqlglot import exp
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.sql.text.literal_masking import hidden
 from pii_tracer.model.datasets import Access, FieldAccess, JsonAccess
-from planners.locate.sql.placeholder_tests import is_test_of_placeholders
-from planners.locate.sql.qualified_columns import (
+from planners.locate.sql.column_references import (
     leads_to,
     names_of,
     steps_of,
     way_of,
 )
+from planners.locate.sql.placeholder_tests import is_test_of_placeholders
 from planners.locate.sql.spark_functions import INPUT, parse
 from planners.locate.sql.whole_numbers import NotComputable
 

@@ -11,7 +11,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from planners.locate.sql.qualified_columns import (
+from planners.locate.sql.column_references import (
     Way,
     projected,
     split,

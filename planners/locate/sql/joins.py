@@ -16,16 +16,16 @@ from sqlglot import exp
 
 from planners.locate.sql.branch_identifiers import relations, table_name
 from planners.locate.sql.column_expressions import COUNTS
-from planners.locate.sql.grouping_sets import grouped_by
-from planners.locate.sql.qualified_columns import (
+from planners.locate.sql.column_references import (
     Way,
     split,
     uncast,
     value_given,
     way_of,
 )
+from planners.locate.sql.grouping_sets import grouped_by
 from planners.locate.sql.relation_rows import EACH, NONE, Origins, PersonKeys, Rows, Values
-from planners.locate.sql.stray_values import Strays, names_shown, read_by, read_values, readings
+from planners.locate.sql.values_in_other_rows import Strays, names_shown, read_by, read_values, readings
 
 Sources = tuple[Mapping[str, Rows], Sequence[exp.Expression], Sequence[tuple[str, str]]]
 """Relations by alias, what they are joined on, and the columns that USING names, each with its relation's alias."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from pii_tracer.model.datasets import ColumnId
-from planners.locate.sql.qualified_columns import Way
+from planners.locate.sql.column_references import Way
 
 Origins = frozenset[str]
 """Columns of the subject's source whose values stand in a column."""

@@ -22,7 +22,7 @@ from planners.locate.sql.grouping_sets import has_subtotals
 from planners.locate.sql.joins import Joins
 from planners.locate.sql.query_skeletons import Unnamed, skeleton, unnamed
 from planners.locate.sql.relation_rows import EACH, Origins, PersonKeys, Rows
-from planners.locate.sql.stray_values import Strays, joined_tables
+from planners.locate.sql.values_in_other_rows import Strays, joined_tables
 
 _OVER = re.compile(r"over\b")
 """A window. Without a boundary in front, as of `skeleton`; INSERT OVERWRITE has none."""

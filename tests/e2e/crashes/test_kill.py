@@ -19,7 +19,7 @@ import pytest
 
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.run.journal import Kind, Record
-from pii_tracer.run.journal_end import end_file
+from pii_tracer.run.journal_truncation import end_file
 from tests.e2e import clinic
 from tests.e2e.processes import Ended, history, run_until
 from tests.leaks import leaks, watched_spark

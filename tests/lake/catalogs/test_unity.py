@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.app.estate_draft.places import read_places
+from pii_tracer.app.estate_draft.given_places import read_places
 from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import CatalogView, Listing

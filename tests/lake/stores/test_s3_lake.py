@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.app.planning.s3_table_search import with_remote
+from pii_tracer.app.planning.s3_place_search import with_remote
 from pii_tracer.app.retention.s3_tables import with_tables_in_s3
 from pii_tracer.lake.catalogs import registered_tables
 from pii_tracer.lake.catalogs.base import CatalogEntry, Head, Listing

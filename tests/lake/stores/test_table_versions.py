@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.app.planning.s3_table_search import search_places, with_remote
+from pii_tracer.app.planning.s3_place_search import search_places, with_remote
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover

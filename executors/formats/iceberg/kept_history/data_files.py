@@ -19,7 +19,7 @@ from executors.formats.plain_files import parquet_rewrite
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, Nobodys, RowsError
 from executors.formats.plain_files.parquet_dictionaries import Holds
 from executors.formats.plain_files.parquet_rewrite import Seen
-from pii_tracer.common.parquet_footer import is_encrypted_file
+from pii_tracer.common.parquet_file_checks import is_encrypted_file
 from pii_tracer.model.datasets import Access, FieldAccess, KeyPart, Match, MatchTerm
 from pii_tracer.model.errors import RunError
 

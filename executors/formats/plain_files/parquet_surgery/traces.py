@@ -9,8 +9,8 @@ from collections.abc import Collection
 
 from ahocorasick_rs import BytesAhoCorasick
 
+from executors.formats.plain_files.parquet_stale_values import StaleSearch
 from executors.formats.plain_files.parquet_surgery.layout import Chunk, Layout, locations
-from executors.formats.plain_files.stale_values import StaleSearch
 
 _PATH = 3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pii_tracer.lake.formats.delta.table_in_store import astray, found_in_store
+from pii_tracer.lake.formats.delta.own_files import astray, found_in_store
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, log_of
 from pii_tracer.lake.formats.stray_files import STAY
 from pii_tracer.lake.stores.any_place import FolderPath

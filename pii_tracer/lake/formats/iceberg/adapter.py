@@ -110,7 +110,7 @@ class IcebergFormat(TableFormat):
     erased_in = frozenset({"hdfs", "gs", "abfss"})
 
     def look_in_store(self, asked: FolderAsked) -> LookedByFolder:
-        from pii_tracer.lake.formats.iceberg.table_in_store import look_at_iceberg
+        from pii_tracer.lake.formats.iceberg.store_table import look_at_iceberg
 
         return look_at_iceberg(asked)
 

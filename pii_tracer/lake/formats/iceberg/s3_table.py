@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
 from pii_tracer.lake.formats.iceberg.s3_folders import iceberg_folders
-from pii_tracer.lake.formats.iceberg.table_in_store import BRANCHED, NO_NAME, WholeTable, folders_beyond, two_names
+from pii_tracer.lake.formats.iceberg.store_table import BRANCHED, NO_NAME, WholeTable, folders_beyond, two_names
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders

@@ -49,7 +49,7 @@ from pii_tracer.lineage.sources.openlineage.event_parsing import (  # fmt: skip
 )
 from pii_tracer.lineage.sources.openlineage.one_spelling import OneSpelling
 from pii_tracer.lineage.sources.openlineage.run_merging import Ended, RunBook, Shape
-from pii_tracer.lineage.sources.openlineage.sql_engines import texts_of
+from pii_tracer.lineage.sources.openlineage.sql_dialects import texts_of
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")

@@ -10,7 +10,7 @@ from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.events import Events, Run
 from pii_tracer.lineage.sources.openlineage.own_names import OwnNames, own_names, together
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras, Statements
-from pii_tracer.lineage.sources.openlineage.sql_engines import QUOTES_BY_SETTING, QUOTES_TEXT, in_double_quotes
+from pii_tracer.lineage.sources.openlineage.sql_dialects import QUOTES_BY_SETTING, QUOTES_TEXT, in_double_quotes
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, parsed
 from pii_tracer.lineage.sources.statement_templates import skeleton, stands_for_all
 from pii_tracer.lineage.sql.sql_lineage import known_dialect

@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from executors.stores.s3.objects import read
-from pii_tracer.app.execution.run_results import rows_deleted, step_facts
+from pii_tracer.app.execution.run_conclusion import rows_deleted, step_facts
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError

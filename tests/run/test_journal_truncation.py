@@ -8,7 +8,7 @@ import pytest
 
 from pii_tracer.model.errors import JournalError
 from pii_tracer.run.journal import Journal, Kind, read_journal
-from pii_tracer.run.journal_end import end_file
+from pii_tracer.run.journal_truncation import end_file
 from tests.run.test_journal import clock, written
 
 

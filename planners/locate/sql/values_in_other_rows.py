@@ -17,7 +17,7 @@ from sqlglot import exp
 from pii_tracer.model.datasets import ColumnId
 from planners.locate.sql.branch_identifiers import relations, table_name
 from planners.locate.sql.column_expressions import COUNTS, is_aggregate
-from planners.locate.sql.qualified_columns import Way, split, uncast, way_of
+from planners.locate.sql.column_references import Way, split, uncast, way_of
 from planners.locate.sql.relation_rows import Origins, PersonKeys, Rows, Values
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pii_tracer.app.estate_draft.places import Places
+from pii_tracer.app.estate_draft.given_places import Places
 from pii_tracer.common import plugins
 from pii_tracer.config.catalogs import GROUP, CatalogType
 from pii_tracer.config.estate_file import Estate
@@ -123,7 +123,7 @@ def _estate(
 
 def _look(estate: Estate, base: Path, say: Say) -> Inventory:
     from pii_tracer.app.planning.plan_creation import take_inventory
-    from pii_tracer.app.planning.s3_table_search import with_remote
+    from pii_tracer.app.planning.s3_place_search import with_remote
 
     return with_remote(take_inventory(estate, base, say), estate, EstatePaths(estate, base), say)
 

@@ -12,7 +12,7 @@ import pytest
 from executors.engine.version_profiles import SPARK_3_5, SPARK_4_1
 from executors.stores import fetched_jar
 from executors.stores.gcs import spark_connector
-from executors.stores.object_places.table_files import ObjectFiles
+from executors.stores.object_places.swept_files import ObjectFiles
 from executors.stores.spark_connectors import connectors, store_of
 from executors.sweep.table_folders import Places, empty_partitions, files_below, missing, refusals
 from pii_tracer.config.estate_file import load_estate

@@ -1,8 +1,8 @@
 """Columns in which values of one person stand in rows of others, of every dataset that a walk went through.
 
 A table is deleted from by the key of its rows. Where a statement put another person's name beside that key, these
-rows have to be made anew (`Carriage.mixed`). `planners.locate.sql.stray_values` reads it out of one statement; here it
-is followed downstream.
+rows have to be made anew (`Carriage.mixed`). `planners.locate.sql.values_in_other_rows` reads it out of one statement;
+here it is followed downstream.
 
 So have rows that a delete would find by a value which is not known to be their own person's: `coalesce(boss_id, id)`
 has the boss in rows of those whom she leads.

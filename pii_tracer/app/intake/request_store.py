@@ -10,8 +10,8 @@ from pii_tracer.config.laws import Law
 from pii_tracer.intake.request_databases.base import Database
 from pii_tracer.intake.request_databases.postgres import PostgresDatabase
 from pii_tracer.intake.request_databases.sqlite import FILE, SqliteFile
+from pii_tracer.intake.request_intake import Due
 from pii_tracer.intake.request_store import RequestStore
-from pii_tracer.intake.taking_in import Due
 from pii_tracer.model.errors import UsageError
 
 

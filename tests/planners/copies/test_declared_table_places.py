@@ -11,7 +11,7 @@ from pii_tracer.lake.inventory import Inventory, ObjectSet, TopicState
 from pii_tracer.lake.stores.glacier.vault_state import VaultState
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.datasets import DatasetId
-from planners.copies.table_carriers import carriers
+from planners.copies.declared_table_places import carriers
 
 PLACE = DatasetId(namespace="x://", name="y")
 OF = type("Declared", (), {"of": "shop.trips", "location": "glacier://r/v"})()

@@ -11,7 +11,7 @@ from pii_tracer.app.estate_readiness.canary_search import Followed, patterns_of,
 from pii_tracer.app.estate_readiness.estate_facts import Named, place_facts, table_facts
 from pii_tracer.app.estate_readiness.standing_gaps import standing_gaps
 from pii_tracer.app.planning.plan_creation import take_inventory, take_lineage
-from pii_tracer.app.planning.s3_table_search import with_remote
+from pii_tracer.app.planning.s3_place_search import with_remote
 from pii_tracer.app.planning.subject_sources import dataset_of, further_tables, spots_of
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.scan_ledger_file import searchers_with_ledger

@@ -115,7 +115,7 @@ def _in_s3(looks: Verification, new: Sequence[RemotePlace]) -> Iterator[ByteVerd
     mask = looks.patterns.mask
     places += [(place.location, f"{SINCE}{mask(', '.join(place.tables) or place.dataset.name)}") for place in new]
     if places:
-        from pii_tracer.app.s3_places import elsewhere
+        from pii_tracer.app.s3_tables_now import elsewhere
 
         yield from elsewhere(looks.estate, looks.plan, places, looks.patterns, looks.marks, looks.searchers)
 
