@@ -21,7 +21,7 @@ from pii_tracer.model.locations import without_scheme
 from pii_tracer.model.plan import Copy, Gap, Override
 from planners.copies.declared_origins import origin_of
 from planners.formats.registry import planner_of
-from planners.holds.hold_effects import gap_of
+from planners.gaps.copy_gap import gap_of
 from planners.locate.subject_survey import World
 from planners.step_drafts import NO_ROWS, CopyDraft, slug
 

@@ -9,7 +9,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import NUMBERED, Copy, Gap
 from pii_tracer.scan.hits import stands_in
 from planners.formats.registry import planner_of
-from planners.holds.hold_effects import gap_of
+from planners.gaps.copy_gap import gap_of
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft, slug, whole_list
 

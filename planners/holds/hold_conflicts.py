@@ -11,8 +11,9 @@ from pii_tracer.model.datasets import CopyKind
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from pii_tracer.model.timestamps import instant
+from planners.gaps.copy_gap import gap_of
 from planners.holds.column_holds import last_end
-from planners.holds.hold_effects import Held, gap_of
+from planners.holds.held_copies import Held
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft
 

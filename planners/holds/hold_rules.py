@@ -19,6 +19,7 @@ from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.plan import Exemption, Gap, Mask, Override, PlannedHold
 from pii_tracer.model.planned_requests import PlannedRequest
 from planners.copies.classification import Recognised, inputs_of
+from planners.gaps.copy_gap import gap_of
 from planners.holds.column_holds import (
     described,
     first_end,
@@ -26,13 +27,12 @@ from planners.holds.column_holds import (
     mask_of,
     named_columns,
 )
-from planners.holds.hold_conflicts import backups_of_held, dangers, locked
-from planners.holds.hold_effects import (
+from planners.holds.held_copies import (
     Held,
     cited,
-    gap_of,
     utc,
 )
+from planners.holds.hold_conflicts import backups_of_held, dangers, locked
 from planners.keys.key_table_lineage import has_key
 from planners.locate.subject_survey import World
 from planners.step_drafts import NO_ROWS, CopyDraft, clone_origins, in_inventory, is_named, slug

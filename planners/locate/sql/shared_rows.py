@@ -21,8 +21,8 @@ from pii_tracer.model.plan import (
     Mention,
 )
 from planners.formats.registry import planner_of
+from planners.gaps.copy_gap import gap_of
 from planners.holds.column_holds import fixed_columns
-from planners.holds.hold_effects import gap_of
 from planners.locate.key_location import Carriage, field_name
 from planners.locate.sql.leaf_types import leaf_type
 from planners.locate.subject_survey import Survey

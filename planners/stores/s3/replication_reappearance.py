@@ -16,7 +16,7 @@ from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
-from planners.holds.hold_effects import gap_of
+from planners.gaps.copy_gap import gap_of
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft, slug
 

@@ -15,7 +15,7 @@ from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from planners.formats.registry import planner_of
-from planners.holds.hold_effects import gap_of
+from planners.gaps.copy_gap import gap_of
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 from planners.stores.s3.archives import add_abort
 

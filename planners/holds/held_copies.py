@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.plan import Gap, Mask
+from planners.gaps.copy_gap import gap_of
 from planners.holds.column_holds import Part, last_end
-from planners.step_drafts import CopyDraft, slug, whole_list
+from planners.step_drafts import CopyDraft
 
 
 @dataclass
@@ -51,12 +51,6 @@ class Held:
         self.exempt.setdefault(copy_id, []).extend({h.id: h for h, _ in self.parts[copy_id]}.values())
         reason = f"only {', '.join(columns) or 'some columns'} are held, and the rest stays with them: {why}"
         self.gaps.append(gap_of(item, GapKind.HOLD_KEEPS_REST, reason, "the estate file, `holds`"))
-
-
-def gap_of(item: CopyDraft, kind: GapKind, reason: str, evidence: str, whole: Iterable[object] = ()) -> Gap:
-    """A gap of one copy. whole: all that it is about, where reason and evidence show only a part."""
-    gap_id, seen = f"gap-{kind}-{slug(item.copy.id.removeprefix('c-'))}", whole_list(reason, whole)
-    return Gap(id=gap_id, dataset=item.copy.dataset, kind=kind, reason=reason, evidence=evidence, seen=seen)
 
 
 def cited(hold: Hold) -> str:
