@@ -160,7 +160,7 @@ class Tables:
 
     folded: in any case; exact; bounded: between boundaries; tiny: as whole cells; looks: as text looks in a view, near
     one of the anchors; digests: in hex; spaced: digits that other signs
-    part. ints: whole numbers; cells: whole cells.
+    part; signed: how strong values look of which a sign may be escaped. ints: whole numbers; cells: whole cells.
     """
 
     folded: Table = field(default_factory=dict)
@@ -168,6 +168,7 @@ class Tables:
     bounded: Table = field(default_factory=dict)
     tiny: Table = field(default_factory=dict)
     looks: Table = field(default_factory=dict)
+    signed: set[bytes] = field(default_factory=set)
     anchors: dict[bytes, set[bytes]] = field(default_factory=dict)
     digests: Table = field(default_factory=dict)
     spaced: dict[str, tuple[Term, ...]] = field(default_factory=dict)
@@ -304,6 +305,7 @@ class Tables:
 
     def _as_it_looks(self, name: str, text: bytes) -> None:
         looks = escape_views.alike(text)
+        self.signed.add(looks)
         if not escape_views.is_altered(looks) or len(looks) < SHORT_TEXT:
             return
         add(self.folded, looks, (name, Form.ESCAPED))
