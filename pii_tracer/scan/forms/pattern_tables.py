@@ -23,6 +23,7 @@ from pii_tracer.scan.value_encodings import (
     json_escaped,
     scientific,
     spellings,
+    turkish,
     url_escaped,
     utf16,
     uuid_of,
@@ -243,6 +244,8 @@ class Tables:
             add(self.folded, spelling.encode().lower(), (name, Form.TEXT))
         for spelling in written:
             self._as_it_looks(name, spelling.encode().lower())
+        for spelling in turkish(value):
+            add(self.folded, spelling.encode().lower(), (name, Form.TEXT))
         if _INTEGER.match(value) and len(value) > 1:
             for shown in scientific(value):
                 add(self.bounded, shown.encode(), (name, Form.NUMBER))
