@@ -340,6 +340,8 @@ class Collector:
         elif isinstance(value, (list, tuple, set, frozenset)):
             for item in value:
                 self.cell(item, where, column)
+            if value and all(type(item) is int and -128 <= item <= 255 for item in value):
+                self.binary(bytes(item & 255 for item in value), where, column)
         else:
             self.leaf(value, where, column)
 

@@ -26,6 +26,13 @@ def spellings(value: str) -> list[str]:
     return list(dict.fromkeys(variants))
 
 
+def turkish(value: str) -> list[str]:
+    """As Turkish and Azeri change its case (`İ` is the capital of `i`), and what others make of that: a dot above."""
+    capitals = value.replace("i", "İ").replace("ı", "I").upper()
+    found = (capitals, capitals.lower(), *(cased.replace("İ", "I\u0307") for cased in (value, value.title())))
+    return list(dict.fromkeys(text for text in found if "İ" in text or "\u0307" in text or "ı" in value))
+
+
 _NESTED = (1, 2, 4)
 """Backslashes before an escape in JSON, in JSON that is a text of JSON, and once more."""
 

@@ -20,7 +20,15 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.number_keys import spelled, without_fraction
 from pii_tracer.scan.email_boundaries import of_another
-from pii_tracer.scan.forms import bytes_in_text, escape_views, hidden_letters, joints, line_wraps, unseen_signs
+from pii_tracer.scan.forms import (
+    bytes_in_text,
+    escape_views,
+    hidden_letters,
+    joints,
+    line_wraps,
+    sign_escapes,
+    unseen_signs,
+)
 from pii_tracer.scan.forms.anchors import Anchors
 from pii_tracer.scan.forms.packed_numbers import PackedNumbers
 from pii_tracer.scan.forms.pattern_tables import Automaton, Search, Term, is_pattern
@@ -111,6 +119,7 @@ class Patterns:
             spaced=bool(tables.spaced),
         )
         self._reach = max(map(escape_views.reach, tables.looks), default=0)
+        self._signs = sign_escapes.SignEscapes(tables.signed)
         self._anchors = Anchors(tables.anchors, self._reach)
         self.overlap = max(self._folded.longest, self._exact.longest, self._bounded.longest, self._reach) + 1
         self.over_lines = line_wraps.spread(self.overlap)
@@ -227,9 +236,9 @@ class Patterns:
     def _hidden(self, text: bytes) -> Iterator[Match]:
         """What stands in a text with letters written as escapes, or with joints in it."""
         done = set()
-        for low, view in hidden_letters.views(text, self.overlap):
-            found = (*self._folded.matches(view.data), *self._looks.matches(view.data))
-            for terms, begin, stop in found:
+        for low, view in (*hidden_letters.views(text, self.overlap), *self._signs.views(text)):
+            spaced = ((self._spaced_terms[n], begin, stop) for n, begin, stop in self._spaced.matches(view.data))
+            for terms, begin, stop in (*self._folded.matches(view.data), *self._looks.matches(view.data), *spaced):
                 start, end = low + view.origins[begin], low + view.origins[stop]
                 if end - start > stop - begin and (start, end) not in done:
                     done.add((start, end))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pii_tracer.scan.decode.arrow import search_batch, search_leaf, unused_entries
+from pii_tracer.scan.decode.cells.arrow_buffers import search_hidden
 from pii_tracer.scan.decode.file_kind import FileKind, Part
 from pii_tracer.scan.decode.streams import stream_of
 from pii_tracer.scan.decode.table_metadata import Role
@@ -47,6 +48,7 @@ def _batch(batch: pa.RecordBatch, collector: Collector) -> None:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         for label, entries in unused_entries(column, name):
             search_leaf(entries, collector, "dictionary page", label)
+    search_hidden(batch, collector)
 
 
 def _behind(data: memoryview) -> Iterator[Part]:

@@ -11,7 +11,7 @@ from functools import partial
 from pii_tracer.scan.decode import compression, streaming_state, text
 from pii_tracer.scan.decode.cells import cell_search
 from pii_tracer.scan.decode.file_kind import FileKind, file_kinds, own_errors
-from pii_tracer.scan.decode.streams import Beside, PackedError
+from pii_tracer.scan.decode.streams import SKIPPING, Beside, PackedError
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.hit_collector import Collector
 
@@ -115,7 +115,10 @@ def _search(name: str, data: memoryview, collector: Collector, role: Role, nest:
         return "streaming state's schema"
     if unpacked := compression.opened(name, data, BLOCK, beside):
         try:
-            return _unpacked(name, unpacked, beside, collector, role, nest)
+            read_as = _unpacked(name, unpacked, beside, collector, role, nest)
+            if unpacked[0] in SKIPPING:
+                collector.rest(data, "raw bytes", packed=[range(len(data))])
+            return read_as
         except PackedError:  # it may only be called so
             if text.as_text(data) is None:
                 raise

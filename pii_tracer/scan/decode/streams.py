@@ -36,6 +36,10 @@ class PackedError(ValueError):
     """The content cannot be had whole; the message says why."""
 
 
+SKIPPING = frozenset({"brotli"})
+"""Codecs with blocks inside a stream that readers pass over (RFC 7932, section 9.2): their bytes are searched, too."""
+
+
 def stream_of(data: memoryview) -> pa.NativeFile:
     """Bytes as a stream, without a copy of them: they may be a mapped file's that is larger than memory."""
     return pa.BufferReader(pa.py_buffer(data))

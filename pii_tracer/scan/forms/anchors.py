@@ -32,12 +32,13 @@ class Anchors:
         found = []
         for index, start, end in self._search.find_matches_as_indexes(data, overlapping=True):
             near = data[max(0, start - self._around) : end + self._around]
-            if any(_in_order(runs, near) for runs in self._runs[index]) or _HIDES.search(near):
+            if any(in_order(runs, near) for runs in self._runs[index]) or _HIDES.search(near):
                 found.append((start, end))
         return found
 
 
-def _in_order(runs: list[bytes], text: bytes) -> bool:
+def in_order(runs: list[bytes], text: bytes) -> bool:
+    """Whether a text has these pieces one behind the other."""
     position = 0
     for run in runs:
         position = text.find(run, position)

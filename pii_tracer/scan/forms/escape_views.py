@@ -124,7 +124,7 @@ class Seen:
 
 def alike(text: bytes) -> bytes:
     """Folded text with blanks, quotes and dashes made alike; escapes of letters are left."""
-    return _made_alike(View(text, list(range(len(text) + 1)))).data
+    return made_alike(View(text, list(range(len(text) + 1)))).data
 
 
 def is_altered(value: bytes) -> bool:
@@ -180,12 +180,12 @@ def views(window: bytes) -> Iterator[View]:
     """A folded window in its views, those that differ from one another."""
     plain = View(window, list(range(len(window) + 1)))
     bare = _unescaped(plain)
-    printable = replaced(_PRINTABLE, _from_printable, plain)
+    shown = printable(plain)
     done = set()
-    for view in (plain, bare, printable, _unescaped(printable) if printable is not plain else bare):
+    for view in (plain, bare, shown, _unescaped(shown) if shown is not plain else bare):
         if view.data not in done:
             done.add(view.data)
-            yield _made_alike(view)
+            yield made_alike(view)
 
 
 def windows(places: Iterable[tuple[int, int]], around: int, size: int) -> Iterator[tuple[int, int]]:
@@ -201,12 +201,18 @@ def windows(places: Iterable[tuple[int, int]], around: int, size: int) -> Iterat
         yield low, high
 
 
+def printable(view: View) -> View:
+    """With quoted-printable undone."""
+    return replaced(_PRINTABLE, _from_printable, view)
+
+
 def _unescaped(view: View) -> View:
     """Two layers: escapes of escapes."""
     return undone(view, 2)
 
 
-def _made_alike(view: View) -> View:
+def made_alike(view: View) -> View:
+    """With blanks, quotes and dashes of all kinds made alike, and without what nobody sees."""
     return replaced(_ALIKE, _one_of_its_kind, replaced(_DROPPED, lambda _: b"", view))
 
 

@@ -59,8 +59,13 @@ def views(data: bytes, around: int) -> Iterator[tuple[int, View]]:
         window = data[low:high].lower()
         plain = View(window, list(range(len(window) + 1)))
         yield low, undone(plain, _LAYERS)
-        for pattern in (_SQL, _LDAP, _CSS) if b"\\" in window else ():
-            yield low, replaced(pattern, _sign, plain)
+        yield from ((low, view) for view in (readings(plain) if b"\\" in window else ()))
+
+
+def readings(plain: View) -> Iterator[View]:
+    """A folded text with its backslashes read as each of the languages does that read them otherwise."""
+    for pattern in (_SQL, _LDAP, _CSS):
+        yield replaced(pattern, _sign, plain)
 
 
 def _sign(match: re.Match[bytes]) -> bytes:

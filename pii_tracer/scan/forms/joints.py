@@ -18,21 +18,29 @@ from pii_tracer.scan.forms.escape_views import View, replaced, windows
 _MARKS = (b"b", b"i", b"u", b"s", b"em", b"strong", b"span", b"font", b"a", b"mark", b"small", b"sub", b"sup")
 _PARTS = (
     *(b"</" + mark + b">" for mark in _MARKS),
-    *(b"<wbr", b"<!--", b"?= =?", b"?=\n", b"?=\r\n", b"=\n", b"=\r\n"),
-    *(quote + sign for quote in (b"'", b'"') for sign in (b"||", b" ||", b" + ", b"+" + quote, b" & ", b" . ")),
+    *(b"\x1b[", b"concat(", b"CONCAT(", b"<wbr", b"<!--", b"?= =?", b"?=\n", b"?=\r\n", b"=\n", b"=\r\n"),
+    *(
+        quote + sign
+        for quote in (b"'", b'"')
+        for sign in (b"||", b" ||", b" + ", b"+" + quote, b" & ", b" . ", b"&amp;")
+    ),
     *(b"')||", b")||", b"')"),
 )
 _LISTED = len(_PARTS)
 _LEADS = BytesAhoCorasick([*_PARTS, b"', '", b"','"], matchkind=MatchKind.LeftmostFirst)
 _JOINT = re.compile(
     rb"</?(?:b|i|u|s|em|strong|span|font|a|mark|small|sub|sup|wbr)(?:\s[^<>]{0,400})?/?>|<!--.{0,400}?-->"
-    rb"|(['\"])\s*(?:\|\||[+&.])\s*\1|(['\"])\s*\)?\s*(?:\|\||[+&.])\s*(?=chr|char)"
+    rb"|(['\"])\s*(?:\|\||&amp;|[+&.])\s*\1|\x1b\[[0-9;]{0,40}m|(['\"])\s*\)?\s*(?:\|\||[+&.])\s*(?=chr|char)"
     rb"|=\r?\n[ \t]*"
-    rb"|((?:chr|char)\(\d{1,3}\)(?:\s*(?:\|\||[+&.])\s*(?:chr|char)\(\d{1,3}\))*)"
+    rb"|((?:chr|char)\(\d{1,3}\)(?:\s*(?:\|\||[+&.])\s*(?:chr|char)\(\d{1,3}\))*)(?:\s*(?:\|\||[+&.])\s*['\"])?"
     rb"|(?<![\w'])((?:'(?:[^'\\]|\\.)'\s*,\s*){3,}'(?:[^'\\]|\\.)')"
     rb"|\?=\s*=\?[a-z0-9-]{1,40}\?q\?",
     re.DOTALL,
 )
+_CONCAT = re.compile(
+    rb"\bconcat\(\s*((?:'[^'\n]*'|\"[^\"\n]*\")(?:\s*,\s*(?:'[^'\n]*'|\"[^\"\n]*\"))+)\s*\)", re.IGNORECASE
+)
+_BETWEEN = re.compile(rb"(['\"])\s*,\s*\1")
 _CODE = re.compile(rb"\((\d{1,3})\)")
 _LETTER = re.compile(rb"'(?:\\)?(.)'", re.DOTALL)
 _WORDS = re.compile(rb"=\?[\w-]{1,40}\?[Bb]\?[A-Za-z0-9+/]*=*\?=(?:\s*=\?[\w-]{1,40}\?[Bb]\?[A-Za-z0-9+/]*=*\?=)+")
@@ -47,6 +55,7 @@ def views(data: bytes, around: int) -> Iterator[tuple[int, View]]:
     for low, high in windows(_places(data), around, len(data)):
         plain = View(data[low:high], list(range(high - low + 1)))
         view = replaced(_WORDS, _words, plain)
+        view = replaced(_CONCAT, _together, view)
         view = replaced(_JOINT, _joined, View(view.data.lower(), view.origins))
         if len(view.data) < high - low:
             yield low, view
@@ -57,6 +66,10 @@ def _joined(joint: re.Match[bytes]) -> bytes:
     if codes:
         return bytes(int(code) & 255 for code in _CODE.findall(codes)).lower()
     return b"".join(_LETTER.findall(letters)) if letters else b""
+
+
+def _together(call: re.Match[bytes]) -> bytes:
+    return _BETWEEN.sub(b"", call.group())
 
 
 def _words(words: re.Match[bytes]) -> bytes:

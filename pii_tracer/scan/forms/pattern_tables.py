@@ -23,6 +23,7 @@ from pii_tracer.scan.value_encodings import (
     json_escaped,
     scientific,
     spellings,
+    turkish,
     url_escaped,
     utf16,
     uuid_of,
@@ -160,7 +161,7 @@ class Tables:
 
     folded: in any case; exact; bounded: between boundaries; tiny: as whole cells; looks: as text looks in a view, near
     one of the anchors; digests: in hex; spaced: digits that other signs
-    part. ints: whole numbers; cells: whole cells.
+    part; signed: how strong values look of which a sign may be escaped. ints: whole numbers; cells: whole cells.
     """
 
     folded: Table = field(default_factory=dict)
@@ -168,6 +169,7 @@ class Tables:
     bounded: Table = field(default_factory=dict)
     tiny: Table = field(default_factory=dict)
     looks: Table = field(default_factory=dict)
+    signed: set[bytes] = field(default_factory=set)
     anchors: dict[bytes, set[bytes]] = field(default_factory=dict)
     digests: Table = field(default_factory=dict)
     spaced: dict[str, tuple[Term, ...]] = field(default_factory=dict)
@@ -242,6 +244,8 @@ class Tables:
             add(self.folded, spelling.encode().lower(), (name, Form.TEXT))
         for spelling in written:
             self._as_it_looks(name, spelling.encode().lower())
+        for spelling in turkish(value):
+            add(self.folded, spelling.encode().lower(), (name, Form.TEXT))
         if _INTEGER.match(value) and len(value) > 1:
             for shown in scientific(value):
                 add(self.bounded, shown.encode(), (name, Form.NUMBER))
@@ -304,6 +308,7 @@ class Tables:
 
     def _as_it_looks(self, name: str, text: bytes) -> None:
         looks = escape_views.alike(text)
+        self.signed.add(looks)
         if not escape_views.is_altered(looks) or len(looks) < SHORT_TEXT:
             return
         add(self.folded, looks, (name, Form.ESCAPED))

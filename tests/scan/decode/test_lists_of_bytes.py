@@ -13,6 +13,7 @@ import pytest
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
+from tests.scan.support import avro, scan
 
 MAIL = "asha@x.example"
 PATTERNS = build_patterns([KeySet(name="c.mail", origin="mail", weak=False, values=(("s", MAIL),))])
@@ -47,6 +48,16 @@ def test_among_other_lists(tmp_path: Path) -> None:
     assert ("data", "m") in hits(tmp_path, column)
     assert ("data", "m") in hits(tmp_path, column.slice(3, 3))
     assert hits(tmp_path, column.slice(0, 4)) == []
+
+
+@pytest.mark.parametrize("kind", ["int", "long"])
+def test_in_avro(kind: str) -> None:
+    """Also with signs and inside another list; somebody else's bytes are no hit."""
+    items = {"type": "array", "items": {"type": "array", "items": kind}}
+    schema = {"type": "record", "name": "r", "fields": [{"name": "m", "type": items}]}
+    for numbers, found in ((HERS, True), (SIGNED, True), ([*HERS[:-1], 102], False), ([300, *HERS], False)):
+        file = avro(schema, [{"m": [[1], numbers]}], codec="deflate")
+        assert bool(scan("a.avro", file, PATTERNS).hits) is found
 
 
 def test_inside_of_structs_and_with_signs(tmp_path: Path) -> None:

@@ -202,6 +202,15 @@ def test_decoders_are_chosen_by_bytes_before_names() -> None:
         assert not found.unread
 
 
+def test_a_metadata_block_of_brotli_is_searched() -> None:
+    """Readers pass over it (RFC 7932, section 9.2); its bytes lie in the file as they are."""
+    for phone, found in ((PHONE, True), (OTHER_PHONE, False)):
+        head = 0b0101100 | len(phone) - 1 << 7
+        block = head.to_bytes(2, "little") + phone.encode() + b"\x03"
+        result = scan("a.css.br", block)
+        assert (bool(result.hits), result.unread) == (found, ())
+
+
 def test_brotli_is_told_by_its_name() -> None:
     for phone, red in ((PHONE, True), (OTHER_PHONE, False)):
         found = scan("a.csv.br", bytes(cramjam.brotli.compress(f"phone,id\n{phone},{OTHER_USER}\n".encode())))
