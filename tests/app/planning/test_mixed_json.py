@@ -100,3 +100,4 @@ def test_a_folder_that_cannot_be_read_is_not_called_missing(tmp_path: Path, text
     (gap,) = plan["gaps"]
     assert gap["kind"] == "unreadable"
     assert gap["evidence"].endswith("/0.json.gz")
+    assert ("has a member twice" in gap["reason"]) is text.endswith(f'"uid": "{KEY}"}}\n')

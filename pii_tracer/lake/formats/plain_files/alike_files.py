@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from pii_tracer.lake.formats.plain_files.data_file import StoredFile
+from pii_tracer.lake.formats.plain_files.json_types import TwiceError
 from pii_tracer.lake.spark_types import without_views
 from pii_tracer.model.column_paths import leaves
 from pii_tracer.model.datasets import Column, Format
@@ -119,6 +120,8 @@ _PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
 
 def _why(file: StoredFile, error: Exception) -> str:
     """What is wrong with a file, as far as it shows; else the kind of the parser's error."""
+    if isinstance(error, TwiceError):
+        return "an object in it has a member twice, and readers differ in which one counts"
     if file.format is Format.JSON and isinstance(error, ValueError):
         return "a line of it is not one whole JSON object (is it cut, or one document over many lines?)"
     if file.format is Format.CSV and "CSV parse error: Expected" in str(error):

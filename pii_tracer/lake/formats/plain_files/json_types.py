@@ -20,6 +20,10 @@ _LONG = 2**63
 _PLAIN = frozenset({str, float, bool, type(None)})
 
 
+class TwiceError(ValueError):
+    """An object has a member twice, and readers differ in which one counts."""
+
+
 class Shape:
     """Types by column, and the columns in which an object or a list takes turns with something else.
 
@@ -169,7 +173,7 @@ def _object(line: bytes) -> dict[str, Any] | None:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("an object has a member twice: readers differ in which one counts")
+        raise TwiceError
     return found
 
 
