@@ -338,16 +338,19 @@ class _Check:
             self.expect(known, Check.CONFIRMATION, f"the confirmation of step {step} is not signed by a known person")
 
     def _extra(self) -> None:
-        """What is no part of the evidence nobody has signed, whatever it says."""
+        """What is no part of the evidence nobody has signed; what a link leads to may be another thing tomorrow."""
         known = {"plan.json", "journal.jsonl", "leaves.jsonl", REQUESTS, "scope.jsonl"}
         known |= {f"approvals/{number:03}.json" for number in range(len(self.claims["approvals"]))}
         known |= {f"confirmations/{number:03}.json" for number in range(len(confirmed_by(self.claims)))}
+        own = (self.folder, self.folder / "approvals", self.folder / "confirmations")
         unlisted: list[OSError] = []
         there: list[Path] = []
         for here, folders, names in os.walk(self.folder, onerror=unlisted.append):
             links = [name for name in folders if Path(here, name).is_symlink()]
-            there += (Path(here, name) for name in (*names, *links))
-        extra = sorted({path.relative_to(self.folder).as_posix() for path in there} - known)
+            empty = not (folders or names) and Path(here) not in own
+            there += [Path(here)] if empty else (Path(here, name) for name in (*names, *links))
+        seen = {path.relative_to(self.folder).as_posix(): path.is_symlink() for path in there}
+        extra = [f"the link {name}" if seen[name] else name for name in sorted(seen) if seen[name] or name not in known]
         if extra:
             first, more = ", ".join(extra[:_NAMED]), len(extra) - _NAMED
             named = first + (f" and {more} more" if more > 0 else "")

@@ -65,6 +65,12 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
                 f"lineage says that {column} has a key in it, and there one line has an object or a list where another"
                 " has something else. No reader finds the key in both: its job writes the lines alike, then plan again"
             )
+        if column.lower() in {name.lower() for name in state.unlike}:
+            return (
+                f"lineage says that {column} is a key, and readers differ in what its values are. Another name"
+                " differs in case alone, or one line has text where another has a fraction or an exponent."
+                " Its job writes all rows alike, then plan again"
+            )
         for step in access if kind else ():
             if not isinstance(step, FieldAccess):
                 break  # a text with JSON, whose members no schema tells

@@ -229,6 +229,32 @@ def test_a_link_to_a_folder_is_extra_too_and_not_followed(tmp_path: Path) -> Non
     assert [(f.check, f.message.rpartition(" ")[2]) for f in found.findings] == [(Check.EXTRA, "link")]
 
 
+@pytest.mark.parametrize("name", ["empty", "approvals/more", ".hidden"])
+def test_an_empty_folder_is_extra_too(tmp_path: Path, name: str) -> None:
+    envelope = made(tmp_path)
+    (tmp_path / "evidence" / name / "inner").mkdir(parents=True)
+    found = verify_attestation(envelope, tmp_path / "evidence", [KEY.public_key()])
+    assert [(f.check, f.message.rpartition(" ")[2]) for f in found.findings] == [(Check.EXTRA, f"{name}/inner")]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_link_with_the_right_bytes_is_no_evidence(tmp_path: Path, name: str) -> None:
+    """What it leads to can be changed from outside, and a copy of the folder may lack it."""
+    envelope = made(tmp_path)
+    (tmp_path / "evidence" / name).rename(tmp_path / "elsewhere")
+    (tmp_path / "evidence" / name).symlink_to(tmp_path / "elsewhere")
+    found = verify_attestation(envelope, tmp_path / "evidence", [KEY.public_key()])
+    assert [(f.check, f.message.rpartition(" ")[2]) for f in found.findings] == [(Check.EXTRA, name)]
+
+
+def test_a_linked_folder_of_evidence_is_found(tmp_path: Path) -> None:
+    envelope = made(tmp_path)
+    (tmp_path / "evidence" / "approvals").rename(tmp_path / "elsewhere")
+    (tmp_path / "evidence" / "approvals").symlink_to(tmp_path / "elsewhere")
+    found = verify_attestation(envelope, tmp_path / "evidence", [KEY.public_key()])
+    assert [(f.check, f.message.rpartition(" ")[2]) for f in found.findings] == [(Check.EXTRA, "approvals")]
+
+
 def test_of_many_extra_files_some_are_named(tmp_path: Path) -> None:
     envelope = made(tmp_path)
     for number in range(9):

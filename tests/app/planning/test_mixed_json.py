@@ -44,7 +44,8 @@ def copies(base: Path) -> dict[str, Any]:
     [
         ([f'{{"uid": {KEY}}}\n{{"uid": "{KEY}"}}\n{{"uid": 8}}\n'], 2),
         ([f'{{"uid": {KEY}}}\n{{"uid": 8}}\n', f'{{"uid": "{KEY}"}}\n\n{{"n": true}}\n', ""], 2),
-        ([f'{{"uid": "{KEY}"}}\n{{"uid": {KEY}.0}}\n{{"uid": {{"x": 1}}}}\n{{"uid": [1]}}'], 2),
+        ([f'{{"uid": "{KEY}"}}\n{{"uid": {KEY}}}\n{{"uid": {{"x": 1}}}}\n{{"uid": [1]}}'], 2),
+        ([f'{{"uid": {KEY}}}\n{{"uid": {KEY}.0}}\n', '{"uid": 5.5102E4, "N": 1}\n{"n": 1}\n{"uid": 8.5}\n'], 3),
         ([f'{{"uid": {KEY}, "n": "x"}}\n{{"uid": false, "n": 1}}\n{{"uid": {2**70}, "n": null}}\n'], 1),
         ([f'{{"uid": "{KEY}", "n": {"x" * 10}}}\n'.replace("x" * 10, json.dumps("x" * (1 << 21)))], 1),
     ],
@@ -53,6 +54,31 @@ def test_both_writings_of_a_key_are_found(tmp_path: Path, files: list[str], rows
     found = copies(estate(tmp_path, *files))
     assert {name: copy["found"]["rows"] for name, copy in found.items()} == {"s.people": 1, "s.visits": rows}
     assert found["s.people"]["match"]["terms"][0]["type"] == "string"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [f'{{"uid": {KEY}}}\n{{"uid": "{KEY}"}}\n{{"uid": {KEY}.0}}\n{{"uid": 8}}\n'],
+        [f'{{"uid": {KEY}}}\n{{"uid": 5.5102E4}}\n', f'{{"uid": "{KEY}"}}\n'],
+        [f'{{"uid": {KEY}}}\n{{"uid": true}}\n{{"uid": 7.5}}\n'],
+        [f'{{"uid": {KEY}}}\n{{"UID": {KEY}}}\n{{"uid": 8}}\n'],
+        [f'{{"uid": {KEY}}}\n', f'{{"Uid": "{KEY}"}}\n'],
+    ],
+)
+def test_a_key_that_lines_write_so_that_readers_differ_is_blocked(tmp_path: Path, files: list[str]) -> None:
+    plan = planned_with(estate(tmp_path, *files))
+    (gap,) = plan["gaps"]
+    assert gap["kind"] == "cannot_be_proved"
+    assert gap["reason"].lower().startswith("lineage says that uid is a key, and readers differ in what its values are")
+    assert {c["table"]: c["strategy"] for c in plan["copies"]}["s.visits"] == "blocked"
+
+
+def test_a_field_that_lines_name_in_two_ways_is_no_key(tmp_path: Path) -> None:
+    jobs = "INSERT INTO s.visits (who) SELECT named_struct('uid', uid) AS who FROM s.people;"
+    base = estate(tmp_path, f'{{"who": {{"uid": {KEY}}}}}\n{{"who": {{"UID": {KEY}}}}}\n', jobs=jobs)
+    (gap,) = [g for g in planned_with(base)["gaps"] if g["kind"] != "others_rows"]
+    assert gap["reason"].startswith("lineage says that who is a key, and readers differ in what its values are")
 
 
 def test_what_takes_turns_with_an_object_is_read_as_text(tmp_path: Path) -> None:
@@ -74,3 +100,4 @@ def test_a_folder_that_cannot_be_read_is_not_called_missing(tmp_path: Path, text
     (gap,) = plan["gaps"]
     assert gap["kind"] == "unreadable"
     assert gap["evidence"].endswith("/0.json.gz")
+    assert ("has a member twice" in gap["reason"]) is text.endswith(f'"uid": "{KEY}"}}\n')

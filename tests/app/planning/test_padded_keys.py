@@ -97,3 +97,13 @@ def test_blanks_of_others_and_of_columns_beside_the_key_are_none(tmp_path: Path)
     rows = pa.concat_tables([table({**HERS, "email": f"{HERS['email']}   "}), padded(NEIGHBOUR, OTHER)])
     write(base, "parquet", rows)
     assert planned(base)["gaps"] == []
+
+
+def test_a_quote_that_readers_understand_differently_is_a_gap(tmp_path: Path) -> None:
+    """No step can write such a file again: the plan says it, and not the run."""
+    base = estate(tmp_path, "csv")
+    write(base, "csv", table(HERS, OTHER))
+    assert planned(base)["gaps"] == []
+    with (base / "lake" / "tickets" / "a.csv").open("a") as stream:
+        stream.write(f'""  {"," * (len(HERS) - 1)}\n')
+    assert [g["kind"] for g in planned(base)["gaps"]] == ["unreadable"]

@@ -6,12 +6,15 @@ has it as string, large string, dictionary (a category of pandas) or bytes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from pii_tracer.lake.formats.plain_files.data_file import StoredFile
+from pii_tracer.lake.formats.plain_files.json_types import TwiceError
 from pii_tracer.lake.spark_types import without_views
-from pii_tracer.model.datasets import Format
+from pii_tracer.model.column_paths import leaves
+from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
 
 if TYPE_CHECKING:
@@ -52,6 +55,13 @@ def named_here(there: Sequence[str], wanted: Iterable[str]) -> dict[str, str]:
         if fits:
             found[name] = fits[0]
     return found
+
+
+def alike_but_for_case(columns: Iterable[Column]) -> frozenset[str]:
+    """Columns that another one is called like but for the case, and those with such fields in their structs."""
+    ways = {way[:end] for c in columns for way in leaves(c.name, c.type) for end in range(1, len(way) + 1)}
+    folded = Counter(tuple(name.lower() for name in way) for way in ways)
+    return frozenset(way[0] for way in ways if folded[tuple(name.lower() for name in way)] > 1)
 
 
 def as_table_has(cells: Cells, kind: str) -> Cells:
@@ -110,6 +120,8 @@ _PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
 
 def _why(file: StoredFile, error: Exception) -> str:
     """What is wrong with a file, as far as it shows; else the kind of the parser's error."""
+    if isinstance(error, TwiceError):
+        return "an object in it has a member twice, and readers differ in which one counts"
     if file.format is Format.JSON and isinstance(error, ValueError):
         return "a line of it is not one whole JSON object (is it cut, or one document over many lines?)"
     if file.format is Format.CSV and "CSV parse error: Expected" in str(error):

@@ -195,6 +195,7 @@ def shape_of(file: StoredFile, shape: Shape) -> tuple[str, ...]:
             mine.read(stream)
     shape.add(mine.types.items())
     shape.mixed |= mine.mixed
+    shape.unlike |= mine.unlike
     return tuple(mine.types)
 
 

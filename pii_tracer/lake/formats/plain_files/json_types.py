@@ -20,12 +20,20 @@ _LONG = 2**63
 _PLAIN = frozenset({str, float, bool, type(None)})
 
 
+class TwiceError(ValueError):
+    """An object has a member twice, and readers differ in which one counts."""
+
+
 class Shape:
-    """Types by column, and the columns in which an object or a list takes turns with something else."""
+    """Types by column, and the columns in which an object or a list takes turns with something else.
+
+    unlike: columns with text and a number with a fraction or an exponent, which readers write differently as text.
+    """
 
     def __init__(self) -> None:
         self.types: dict[str, pa.DataType] = {}
         self.mixed: set[str] = set()
+        self.unlike: set[str] = set()
 
     def add(self, types: Iterable[tuple[str, pa.DataType]]) -> None:
         """Types of further rows."""
@@ -86,6 +94,8 @@ class Shape:
             return pa.float64()
         if pa.types.is_nested(one) or pa.types.is_nested(other):
             self.mixed.add(column)
+        if pa.types.is_floating(one) or pa.types.is_floating(other):
+            self.unlike.add(column)
         return pa.string()
 
 
@@ -163,7 +173,7 @@ def _object(line: bytes) -> dict[str, Any] | None:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("an object has a member twice: readers differ in which one counts")
+        raise TwiceError
     return found
 
 

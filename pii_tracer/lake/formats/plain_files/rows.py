@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -199,9 +201,10 @@ def _json(file: StoredFile, columns: Sequence[str]) -> pa.Table:
 def _csv(file: StoredFile) -> pa.Table:
     """All columns as text, as Spark reads CSV without a schema; empty fields are null."""
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
     names, header = csv_header(file)
+    _refuse_stray_quotes(file)
     with decompressed(file) as stream:
         if not names:
             if stream.read().strip():
@@ -211,16 +214,31 @@ def _csv(file: StoredFile) -> pa.Table:
                     todo="its job writes it without that line, then plan again",
                 )
             return pa.table({"": pa.nulls(0)})
-        return csv.read_csv(
+        return arrow_csv.read_csv(
             stream,
-            read_options=csv.ReadOptions(
+            read_options=arrow_csv.ReadOptions(
                 column_names=list(names), skip_rows=1 if header else 0, encoding=file.encoding or "utf8"
             ),
-            parse_options=csv.ParseOptions(newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
             ),
         )
+
+
+def _refuse_stray_quotes(file: StoredFile) -> None:
+    """Raises EstateError: text follows a closing quote. Readers differ in such a cell, and no step writes it again."""
+    for escape in (None, "\\"):  # RFC 4180, and Spark
+        with suppress(csv.Error), decompressed(file) as stream:
+            text = io.TextIOWrapper(stream, encoding=file.encoding or "utf-8-sig", errors="replace", newline="")
+            for _ in csv.reader(text, strict=True, escapechar=escape):
+                pass
+            return
+    raise EstateError(
+        "a csv file has a quote that readers understand differently, such as one with text behind it",
+        where=str(file.path),
+        todo="its job writes it with quotes around whole fields, then plan again",
+    )
 
 
 def file_rows(state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths) -> Batches:

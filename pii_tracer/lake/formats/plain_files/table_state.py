@@ -13,7 +13,7 @@ from typing import Any
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.plain_files.alike_files import kind_of_both, spelled, unreadable
+from pii_tracer.lake.formats.plain_files.alike_files import alike_but_for_case, kind_of_both, spelled, unreadable
 from pii_tracer.lake.formats.plain_files.column_order import table_order
 from pii_tracer.lake.formats.plain_files.data_file import (
     AnyFile,
@@ -117,7 +117,7 @@ def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
     """
     partitions = _partition_columns(folder, files)
     names = {c.name for c in partitions}
-    columns, rows, common, ordered, mixed = _columns_and_rows(files)
+    columns, rows, common, ordered, shape = _columns_and_rows(files)
     codecs = set(several(codec_of, files))
     mine = {c.name.lower(): c.name for c in columns}
     even = not common or files[0].format is Format.JSON
@@ -129,7 +129,8 @@ def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
         "files": len(files),
         "uneven": () if even else tuple(sorted({c.name for c in columns} - common)),
         "loose": not ordered,
-        "mixed": mixed,
+        "mixed": tuple(sorted(shape.mixed)),
+        "unlike": tuple(sorted({*shape.unlike, *alike_but_for_case((*columns, *partitions))})),
         "padded": tuple(sorted({mine.get(n.lower(), n) for names in several(padded, files) for n in names})),
         "fixed": {mine.get(n.lower(), n): "NOT NULL" for names in several(required, files) for n in names},
     }
@@ -149,9 +150,9 @@ def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:
 
 def _columns_and_rows(
     files: Sequence[StoredFile],
-) -> tuple[tuple[Column, ...], int | None, frozenset[str], bool, tuple[str, ...]]:
+) -> tuple[tuple[Column, ...], int | None, frozenset[str], bool, Shape]:
     """Columns of all files, their rows where the format counts them, the columns of each, whether the files tell
-    the table's order (where they do not, columns stand as they appear), and `TableState.mixed`.
+    the table's order (where they do not, columns stand as they appear), and what lines of JSON are like.
 
     Files without any column (empty ones) say nothing of the last two.
     """
@@ -183,7 +184,7 @@ def _columns_and_rows(
         found_all = tuple(columns[name] for name in order)
     else:
         found_all = columns_of(shape) or tuple(columns.values())
-    return found_all, rows, common or frozenset(), order is not None, tuple(sorted(shape.mixed))
+    return found_all, rows, common or frozenset(), order is not None, shape
 
 
 def _spelled(columns: tuple[Column, ...], first: dict[str, str]) -> tuple[Column, ...]:
