@@ -12,10 +12,14 @@ import pytest
 
 from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.persons_apart.requests_left_open import places_of
+from pii_tracer.app.proof.own_attestation import attested_persons
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.proof.attestation import Erased
+from pii_tracer.proof.attestation_issuing import publish, stamp_of
+from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog, log_line
 from pii_tracer.proof.attester_keys import attester, public_file
 from pii_tracer.review.trusted_keys import generate, load_private, public_pem
 from pii_tracer.run.journal import Journal, Kind
@@ -47,9 +51,10 @@ def close(folder: RunFolder, *words: str) -> int:
     return run(["close", folder.path.name, "--state", folder.info().state, *words])
 
 
-def ended(folder: RunFolder, *, attested: bool = True, **result: Any) -> None:
-    """A run that verified all of its steps and came to a result. attested: over evidence that holds."""
-    folder.result.write_text(json.dumps(result))
+def ended(folder: RunFolder, *, attested: bool = True, authority: str | None = None, **result: Any) -> None:
+    """A run that verified all of its steps and came to a result. attested: over evidence that holds. authority: who
+    stamped the attestation."""
+    folder.result.write_text(json.dumps(result | {"attestation": "a"} if attested else result))
     loaded = folder.approved()
     journal = Journal.open(folder.journal)
     journal.append(Kind.RUN_STARTED, plan_id=loaded.plan.plan_id, plan_digest=loaded.digest)
@@ -60,11 +65,16 @@ def ended(folder: RunFolder, *, attested: bool = True, **result: Any) -> None:
         given = replace(proven(folder.path), loaded=loaded, journal=folder.journal.read_bytes())
         copies = [copy.id for copy in loaded.plan.copies]
         gone = [Erased(copy_id=copy, uri=f"/lake/{copy}") for copy in copies]
-        given = replace(given, approvals=[approved(loaded)], clean={*copies}, erased=gone)
-        key = attester(None, folder.path, folder.state, local=True)
-        made = attest(given, key, nonce=nonces())
-        made.write_evidence(folder.evidence)
-        folder.attestation.write_bytes(made.envelope)
+        given = replace(given, approvals=[approved(loaded)], clean={*copies}, erased=gone, authority=authority)
+        key, log = attester(None, folder.path, folder.state, local=True), AttestationLog(folder.state / LOG_NAME)
+        publish(
+            lambda history: attest(given, key, nonce=nonces(), history=history),
+            folder.attestation,
+            folder.evidence,
+            log,
+            loaded.plan.plan_id,
+            (lambda _: b"stamp") if authority else None,
+        )
 
 
 @pytest.mark.parametrize(
@@ -110,6 +120,25 @@ def test_the_values_of_a_run_that_is_over_are_destroyed_once(
     assert f"closed {told['closed_at']}" in capsys.readouterr().out
 
 
+def test_a_run_whose_attestation_was_stamped_is_closed(begun: RunFolder) -> None:
+    ended(begun, authority="https://tsa.example", **OVER)
+    assert close(begun) == 0
+
+
+def test_what_was_found_again_after_the_attestation_keeps_the_values(
+    begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A later `resume` found the person in a place that is no copy: the old attestation and its evidence still hold."""
+    (asked,) = begun.approved().plan.requests
+    ended(begun, **OVER)
+    assert attested_persons(begun) == {asked.subject}
+    begun.result.write_text(json.dumps({"state": "partial", "residue": [1], "open_requests": [asked.id]}))
+    assert places_of(begun) == {asked.subject: ()}
+    assert close(begun) == ExitCode.USAGE
+    assert "1 request of the run stays open" in capsys.readouterr().err
+    assert (tmp_path / "p.subjects.sealed").exists()
+
+
 def _another_result(folder: RunFolder) -> None:
     folder.result.write_text(json.dumps(OVER))
 
@@ -134,6 +163,19 @@ def _changed_evidence(folder: RunFolder) -> None:
     file.write_bytes(file.read_bytes() + b"{}\n")
 
 
+def _an_attestation_without_its_stamp(folder: RunFolder) -> None:
+    ended(folder, authority="https://tsa.example", **OVER)
+    stamp_of(folder.attestation).unlink()
+
+
+def _attested_again_since(folder: RunFolder) -> None:
+    """Somebody puts the older attestation and its evidence back."""
+    ended(folder, **OVER)
+    log = AttestationLog(folder.state / LOG_NAME)
+    with log.locked():
+        log.append(log_line(b"a later one", folder.approved().plan.plan_id))
+
+
 def _a_foreign_signature(folder: RunFolder) -> None:
     ended(folder, **OVER)
     generate(folder.path / "other.pem")
@@ -142,7 +184,16 @@ def _a_foreign_signature(folder: RunFolder) -> None:
 
 @pytest.mark.parametrize(
     "edited",
-    [_another_result, _open_requests, _no_attestation, _a_changed_journal, _changed_evidence, _a_foreign_signature],
+    [
+        _another_result,
+        _open_requests,
+        _no_attestation,
+        _a_changed_journal,
+        _changed_evidence,
+        _an_attestation_without_its_stamp,
+        _attested_again_since,
+        _a_foreign_signature,
+    ],
 )
 def test_a_result_alone_closes_nothing(
     begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str], edited: Callable[[RunFolder], None]

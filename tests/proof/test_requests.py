@@ -14,6 +14,7 @@ import pytest
 from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo
+from pii_tracer.app.proof.own_attestation import attestation_findings
 from pii_tracer.app.proof.run_attestations import proof_of_request
 from pii_tracer.cli.main import run as command
 from pii_tracer.model.canonical_json import canonical
@@ -257,3 +258,17 @@ def test_a_request_that_the_plan_does_not_answer_is_found(tmp_path: Path) -> Non
     changed = dsse.seal(canonical(statement), private)
     found = verify_attestation(changed, done.folder.evidence, [private.public_key()])
     assert [f.check for f in found.findings] == [Check.PLAN, Check.OPEN]
+
+
+@pytest.mark.parametrize("name", ["scope.jsonl", "plan.json", "leaves.jsonl", "requests.jsonl", "approvals/000.json"])
+def test_evidence_that_was_damaged_is_written_again(tmp_path: Path, name: str) -> None:
+    done = ran(tmp_path, several("REQ-1", "REQ-2"))
+    attest_run(done, CLEAN, ())
+    file = done.folder.evidence / name
+    file.write_bytes(file.read_bytes() + b"\n")
+    assert attestation_findings(done.folder)
+    attest_run(done, CLEAN, ())
+    assert attestation_findings(done.folder, with_log=True) == ()
+    before = files(done.folder.path)
+    attest_run(done, CLEAN, ())
+    assert files(done.folder.path) == before

@@ -12,6 +12,7 @@ from pii_tracer import __version__
 from pii_tracer.app import vault_inventories
 from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_verification import facts_of, now
+from pii_tracer.app.proof.own_attestation import attestation_findings
 from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.actions import Action
@@ -81,7 +82,8 @@ def attest_run(
     log = AttestationLog(Path(ran.info.state) / LOG_NAME)
     recover(folder.attestation, log, plan_id)
     kept = _kept(ran, still)
-    if kept is None or not folder.attestation.exists() or made_over(folder.attestation.read_bytes()) != kept:
+    holds = attestation_findings(folder) == ()
+    if kept is None or not holds or made_over(folder.attestation.read_bytes()) != kept:
         proven = _proven(ran, verdict, elsewhere, still)
         _publish(ran, basis_of(proven, nonce=_nonces(ran, kept), salt=_salts(ran)), log)
     return folder.attestation

@@ -93,12 +93,12 @@ def _refuse_unproved(folder: RunFolder) -> None:
             where=where,
             todo="go on with `pii-tracer resume`, which writes the result again",
         )
-    findings = attestation_findings(folder)
+    findings = attestation_findings(folder, with_log=True)
     if findings:
         raise UsageError(
             f"the run's attestation does not hold, and the persons' values stay: {findings[0]}",
             where=where,
-            todo="`pii-tracer attest verify` shows everything; put its files back, or `pii-tracer resume`",
+            todo="`pii-tracer attest verify` shows everything; `pii-tracer resume` looks again, and attests again",
         )
     if findings is None and loaded.plan.complete and not _harmed(folder, loaded.plan):
         raise UsageError(

@@ -18,6 +18,7 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import PlanError, Refused, ReviewError, UsageError
 from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.proof.evidence_leaves import bodies_in
 from pii_tracer.proof.open_requests import OPEN, open_in
 from pii_tracer.review import dsse
@@ -65,7 +66,7 @@ def left_open(state: Path, key: EstateKey, persons: Collection[str], but: str = 
         if folder.path.name == but or folder.closed_at() or not left_something(folder):
             continue
         places = {who: where for who, where in places_of(folder).items() if who in persons}
-        done = answered(state, folder) if places else frozenset[str]()
+        done = answered(state, folder, places)
         places = {who: where for who, where in places.items() if who not in done}
         if places:
             found.append(LeftOpen(folder.path.name, places, _sealed(folder, key, places)))
@@ -94,22 +95,39 @@ def places_of(folder: RunFolder) -> dict[str, tuple[str, ...]]:
         for item in open_in(bodies_in((folder.evidence / "leaves.jsonl").read_bytes())):
             found.setdefault(item.subject, set()).add(item.place)
     except (OSError, ValueError):
-        found = {request.subject: set() for request in folder.approved().plan.requests if request.id in open_}
+        found = {}
+    if open_:  # something may have come back since the run was attested
+        for request in _requests_of(folder, known=bool(found)):
+            if request.id in open_:
+                found.setdefault(request.subject, set())
     return {person: tuple(sorted(places)) for person, places in sorted(found.items())}
 
 
-def answered(state: Path, folder: RunFolder) -> frozenset[str]:
-    """Persons whom an attested run of a later plan erased. A run whose plan is gone has answered nobody."""
-    return frozenset(person for _, persons in _later(state, folder) for person in persons)
+def _requests_of(folder: RunFolder, *, known: bool) -> Sequence[PlannedRequest]:
+    """known: others than the plan say who stays open, so that the plan may be gone."""
+    plan = _plan_of(folder) if known else folder.approved().plan
+    return plan.requests if plan else ()
 
 
-def _later(state: Path, folder: RunFolder) -> Iterator[tuple[RunFolder, frozenset[str]]]:
-    """The runs of later plans whose attestations hold, with whom they erased."""
-    made = _plan_of(folder)
+def answered(state: Path, folder: RunFolder, persons: Collection[str]) -> frozenset[str]:
+    """Those of some persons whom an attested run of a later plan erased: none where that plan is gone."""
+    return frozenset(person for _, erased in _later(state, folder, persons) for person in erased)
+
+
+def _later(
+    state: Path, folder: RunFolder, persons: Collection[str], name: str | None = None
+) -> Iterator[tuple[RunFolder, frozenset[str]]]:
+    """The runs of later plans whose attestations hold, with those of some persons whom they erased and did not find
+    again. name: of one run alone."""
+    made, wanted = _plan_of(folder), frozenset(persons)
     for later in all_runs(state) if made is not None else ():
-        plan = _plan_of(later) if later.attestation.exists() and later.path.name != folder.path.name else None
-        if made is not None and plan is not None and plan.created_at > made.created_at:
-            yield later, attested_persons(later)
+        if later.path.name == folder.path.name or name not in (None, later.path.name):
+            continue
+        plan = _plan_of(later) if (later.last_result() or {}).get("attestation") else None
+        if made is None or plan is None or plan.created_at <= made.created_at:
+            continue
+        if not wanted.isdisjoint(request.subject for request in plan.requests):
+            yield later, wanted & attested_persons(later) - places_of(later).keys()
 
 
 def unanswered(state: Path, folder: RunFolder, key: Callable[[], EstateKey]) -> frozenset[str]:
@@ -120,7 +138,9 @@ def unanswered(state: Path, folder: RunFolder, key: Callable[[], EstateKey]) -> 
         return frozenset()
     estate_key = key()
     mine = LeftOpen(folder.path.name, open_, _sealed(folder, estate_key, open_))
-    rings = [(ring, persons) for later, persons in _later(state, folder) if (ring := _ring_of(later, estate_key))]
+    rings = [
+        (ring, persons) for later, persons in _later(state, folder, open_) if (ring := _ring_of(later, estate_key))
+    ]
     looked_for = (persons - mine.missing_in(ring.key_sets) for ring, persons in rings)
     return frozenset(open_) - frozenset[str]().union(*looked_for)
 
@@ -131,10 +151,7 @@ def to_be_closed_before(state: Path, folder: RunFolder) -> list[str]:
         earlier.path.name
         for earlier in all_runs(state)
         if left_something(earlier) and _manifest_of(earlier).exists()
-        if any(
-            later.path.name == folder.path.name and not persons.isdisjoint(places_of(earlier))
-            for later, persons in _later(state, earlier)
-        )
+        if any(erased for _, erased in _later(state, earlier, places_of(earlier), folder.path.name))
     ]
 
 
