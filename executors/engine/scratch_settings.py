@@ -39,7 +39,7 @@ def scratch_conf(conf: Mapping[str, str]) -> dict[str, str]:
             (home / name).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise RunError(
-            f"the scratch folder cannot be made: {error.strerror}",
+            f"the scratch folder cannot be made: {error.strerror or type(error).__name__}",
             where=str(error.filename),
             todo="set TMPDIR (or `spark.local.dir`) to a folder with room that you may write to",
         ) from None

@@ -33,7 +33,7 @@ def load_yaml(path: Path, what: str) -> Any:
         raise ConfigError(f"the {what} file is missing", where=str(path), todo=f"name the right path{made}") from None
     except OSError as error:
         raise ConfigError(
-            f"the {what} file cannot be read: {error.strerror}",
+            f"the {what} file cannot be read: {error.strerror or type(error).__name__}",
             where=str(path),
             todo="check the path and its permissions",
         ) from None

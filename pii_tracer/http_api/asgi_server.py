@@ -23,7 +23,9 @@ def listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
         raise UsageError(
-            f"the address cannot be listened on: {error.strerror}", where="--listen", todo="name another one"
+            f"the address cannot be listened on: {error.strerror or type(error).__name__}",
+            where="--listen",
+            todo="name another one",
         ) from None
 
 

@@ -255,5 +255,7 @@ def _typed(number: int, values: Mapping[str, Any]) -> Row:
 
 def _unread(path: Path, error: OSError) -> RequestError:
     return RequestError(
-        f"the list cannot be read: {error.strerror}", where=str(path), todo="check the path and its permissions"
+        f"the list cannot be read: {error.strerror or type(error).__name__}",
+        where=str(path),
+        todo="check the path and its permissions",
     )

@@ -48,7 +48,9 @@ class Walk:
             reader = self._reader(path)
             entries = [] if reader else sorted(os.scandir(path), key=lambda e: e.name)
         except OSError as error:
-            self._gap(GapKind.UNREADABLE, f"the folder cannot be listed: {error.strerror}", path)
+            self._gap(
+                GapKind.UNREADABLE, f"the folder cannot be listed: {error.strerror or type(error).__name__}", path
+            )
             return
         except Exception as error:  # a format's adapter looked at it
             self._gap(GapKind.UNREADABLE, f"what it is cannot be read: {type(error).__name__}", path)
@@ -64,7 +66,11 @@ class Walk:
             try:
                 self._entry(path / entry.name, entry, owner or path, owner)
             except OSError as error:
-                self._gap(GapKind.UNREADABLE, f"it cannot be looked at: {error.strerror}", path / entry.name)
+                self._gap(
+                    GapKind.UNREADABLE,
+                    f"it cannot be looked at: {error.strerror or type(error).__name__}",
+                    path / entry.name,
+                )
 
     def _view(self, path: Path, called: str) -> None:
         """A view has a folder and metadata like a table, and no rows; the text of its query may name a person."""
@@ -125,7 +131,11 @@ class Walk:
         """Files at any depth; each folder that may not be listed is a gap."""
 
         def refuse(error: OSError) -> None:
-            self._gap(GapKind.UNREADABLE, f"the folder cannot be listed: {error.strerror}", Path(str(error.filename)))
+            self._gap(
+                GapKind.UNREADABLE,
+                f"the folder cannot be listed: {error.strerror or type(error).__name__}",
+                Path(str(error.filename)),
+            )
 
         return all_below(path, refuse)
 
@@ -137,7 +147,7 @@ class Walk:
         try:
             found = data_file(path)
         except OSError as error:
-            self._gap(GapKind.UNREADABLE, f"the file cannot be read: {error.strerror}", path)
+            self._gap(GapKind.UNREADABLE, f"the file cannot be read: {error.strerror or type(error).__name__}", path)
             return
         if found and (table := self.paths.opaque_at(path)):
             reason = f"a file of {table}, which cannot be read as a plain one; it may hold a person"

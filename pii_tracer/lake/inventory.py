@@ -1,4 +1,4 @@
-"""What discovery found to exist: tables, folders, objects. Pure data; `pii_tracer.estate` fills it."""
+"""What discovery found to exist: tables, folders, objects. Pure data; `pii_tracer.lake.discovery` fills it."""
 
 from __future__ import annotations
 

@@ -67,15 +67,15 @@ class Identities:
 
     def learn(self, name: str, dataset: DatasetId) -> None:
         """A further name; what is known first stays."""
-        plain = _plain(name)
+        plain = plain_name(name)
         if plain not in self._aliases:
             self._aliases[plain] = dataset
-            for end in () if is_global_view(plain) else _ends(plain):  # no shorter name means such a view
+            for end in () if is_global_view(plain) else shorter_names(plain):  # no shorter name means such a view
                 self._by_end[end].add(dataset)
 
     def add_table(self, name: str) -> None:
         """A table is known to have this name: it stands for nothing else, though nobody knows where the table is."""
-        self._tables.add(_plain(name))
+        self._tables.add(plain_name(name))
 
     @property
     def roots(self) -> frozenset[DatasetId]:
@@ -147,7 +147,7 @@ class Identities:
         path = _PATH_TABLE.match(name)
         if path:
             return self.of_path(path["path"])
-        found = self._meant(_plain(name))
+        found = self._meant(plain_name(name))
         return next(iter(found)) if len(found) == 1 else None
 
     def _meant(self, plain: str) -> set[DatasetId]:
@@ -158,12 +158,12 @@ class Identities:
         if longer:
             return longer
         # an alias without its catalog, as symlinks have it; never one whose catalog is known, nor a session's view
-        ends = (a for a in _ends(plain) if a in self._aliases and a not in self._by_end)
+        ends = (a for a in shorter_names(plain) if a in self._aliases and a not in self._by_end)
         return {self._aliases[a] for a in ends if not is_global_view(a)}
 
     def part_of(self, name: str) -> Part | None:
         """What of a known table a name stands for (`db.t.branch_audit`), where nothing itself is called so."""
-        if _plain(name) in self._tables or self._meant(_plain(name)):
+        if plain_name(name) in self._tables or self._meant(plain_name(name)):
             return None
         tables = ((part, self.of_table(part.table)) for part in parts_of(name))
         return next((part for part, dataset in tables if dataset is not None and dataset.namespace != VIEW), None)
@@ -176,15 +176,17 @@ class Identities:
         return self.of_table(part.table)
 
 
-def _ends(plain: str) -> Iterator[str]:
-    """What follows each dot of a name."""
+def shorter_names(name: str) -> Iterator[str]:
+    """What follows each dot of a name, as `plain_name` spells it."""
+    plain = plain_name(name)
     at = plain.find(".")
     while at >= 0:
         yield plain[at + 1 :]
         at = plain.find(".", at + 1)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A table's name in the one spelling in which names are compared."""
     return name.replace("`", "").strip().lower()
 
 

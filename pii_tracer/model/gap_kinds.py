@@ -177,18 +177,6 @@ HDFS_PLACES = frozenset({GapKind.HDFS_PLACE, GapKind.HDFS_SNAPSHOT, GapKind.HDFS
 """Kinds about a place in HDFS that was found, whose evidence is the place."""
 IN_STORES = frozenset({*HDFS_PLACES, GapKind.OBJECT_PLACE, GapKind.OBJECT_HELD, GapKind.REMOTE_TABLE})
 """Kinds about a place in a store that no step erases."""
-UNREAD_PLACE = frozenset(
-    {
-        GapKind.UNREADABLE,
-        GapKind.UNKNOWN_FILE,
-        GapKind.STRANGE_FILES,
-        GapKind.NOT_SCANNED,
-        GapKind.HDFS_UNREAD,
-        GapKind.OBJECT_PLACE_UNREAD,
-        *IN_STORES,
-    }
-)
-"""Kinds about a place with files that could not be read, or may not have been: who waives one answers for these."""
 OF_PLACES = frozenset(
     {
         # folders and files

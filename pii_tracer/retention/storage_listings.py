@@ -141,7 +141,7 @@ def _refused(error: OSError) -> None:
     if isinstance(error, FileNotFoundError):
         return
     raise EstateError(
-        f"a folder cannot be listed: {error.strerror}",
+        f"a folder cannot be listed: {error.strerror or type(error).__name__}",
         where=str(error.filename),
         todo="let this account read it: what is in it would stay without a word",
     )

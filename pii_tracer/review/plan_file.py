@@ -36,7 +36,9 @@ def load_plan(path: Path, *, max_bytes: int = MAX_BYTES) -> LoadedPlan:
         raw = read_bounded(path, max_bytes)
     except OSError as error:
         raise ReviewError(
-            f"the plan file cannot be read: {error.strerror}", where=str(path), todo="make one with `pii-tracer plan`"
+            f"the plan file cannot be read: {error.strerror or type(error).__name__}",
+            where=str(path),
+            todo="make one with `pii-tracer plan`",
         ) from None
     return parse_plan(raw, path.name, str(path))
 

@@ -160,7 +160,7 @@ class KeyRing:
             sealed = path.read_bytes()
         except OSError as error:
             raise PlanError(
-                f"the sealed manifest cannot be read: {error.strerror}",
+                f"the sealed manifest cannot be read: {error.strerror or type(error).__name__}",
                 where=str(path),
                 todo="it lies beside the plan until the request is closed; without it nobody can be erased or verified:"
                 " put it back, or make the plan again",

@@ -271,5 +271,7 @@ def _sync_folder(folder: Path) -> None:
 
 def _unusable(path: Path, error: OSError) -> JournalError:
     return JournalError(
-        f"the journal cannot be used: {error.strerror}", where=str(path), todo="check disk and permissions, then resume"
+        f"the journal cannot be used: {error.strerror or type(error).__name__}",
+        where=str(path),
+        todo="check disk and permissions, then resume",
     )

@@ -106,7 +106,7 @@ class Sender:
                 os.close(fd)
         except OSError as error:
             raise JournalError(
-                f"the run's events cannot be written: {error.strerror}",
+                f"the run's events cannot be written: {error.strerror or type(error).__name__}",
                 where=str(self._file),
                 todo="check disk and permissions, then resume",
             ) from None

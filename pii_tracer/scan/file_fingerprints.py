@@ -32,7 +32,9 @@ def fingerprint(root: Path) -> tuple[Fingerprint, ...]:
             digest, size = file_digest(path)
         except OSError as error:
             raise ScanError(
-                f"a file cannot be read: {error.strerror}", where=str(path), todo="give the permission to read it"
+                f"a file cannot be read: {error.strerror or type(error).__name__}",
+                where=str(path),
+                todo="give the permission to read it",
             ) from None
         result.append(Fingerprint(name, size, digest))
     return tuple(result)

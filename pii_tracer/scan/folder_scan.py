@@ -114,7 +114,9 @@ def _walked(root: Path) -> tuple[list[File], list[File]]:
 
     def refuse(error: OSError) -> None:
         raise ScanError(
-            f"a folder cannot be listed: {error.strerror}", where=str(root), todo="give the permission to list it"
+            f"a folder cannot be listed: {error.strerror or type(error).__name__}",
+            where=str(root),
+            todo="give the permission to list it",
         )
 
     for folder, folders, names in os.walk(root, onerror=refuse):

@@ -197,12 +197,15 @@ def look_past(
         if not waived.may_hold(scan.sha256)
         for hit in (scan.hits if alone else scan.strong)
     )
-    unread = tuple(
-        f"{scan.path}: {why}" for scan in scans if not waived.may_be_unread(scan.sha256) for why in scan.unread
-    )
-    as_waived = tuple(
-        f"{scan.path}: {why}" for scan in scans if waived.may_be_unread(scan.sha256) for why in scan.unread
-    )
+    unread: list[str] = []
+    as_waived: list[tuple[str, str]] = []
+    for scan in scans:
+        mark = waived.unread_mark(scan.sha256)
+        for why in (f"{scan.path}: {one}" for one in scan.unread):
+            if mark is None:
+                unread.append(why)
+            else:
+                as_waived.append((why, mark))
     files = tuple(
         ScannedFile(path=scan.path, size=scan.size, sha256=scan.sha256, decoded_as=scan.decoded_as)
         for scan in (scans if alone else ())
@@ -214,9 +217,10 @@ def look_past(
         root=root,
         files=files,
         residue=residue,
-        unverified=unread,
+        unverified=tuple(unread),
         no_keys=other,
-        unread_as_waived=as_waived,
+        unread_as_waived=tuple(why for why, _ in as_waived),
+        marks_waived=tuple(mark for _, mark in as_waived),
     )
 
 

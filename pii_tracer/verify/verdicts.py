@@ -91,7 +91,9 @@ class ByteVerdict(Frozen):
     is somebody else's key. no_keys: what the owner's word makes nobody's key. not_asked: what the store refuses to
     tell, as it did at planning, and a named person waived: it does not keep the copy from being clean, and proofs
     name it. unread_as_waived: files that cannot be read, in the very bytes that a named person waived as unread.
-    place: of what is no copy, the dataset, or the path of a lone file as it may be shown; not part of what is written.
+    marks_waived: of these files, in the same order, the marks by which gaps know them.
+    place: of what is no copy, the dataset, or the path of a lone file as it may be shown. Neither it nor the marks are
+    part of what is written.
     """
 
     copy_id: str
@@ -105,6 +107,7 @@ class ByteVerdict(Frozen):
     no_keys: tuple[NoKeys, ...] = ()
     not_asked: tuple[str, ...] = ()
     unread_as_waived: tuple[str, ...] = ()
+    marks_waived: tuple[str, ...] = Field(default=(), exclude=True)
     place: DatasetId | str | None = Field(default=None, exclude=True)
 
     @property

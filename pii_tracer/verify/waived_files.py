@@ -24,9 +24,10 @@ class WaivedFiles:
         """Whether a file with these bytes may hold the persons. Bytes that nobody has read are never waived."""
         return self._mark(sha256) in self.holding
 
-    def may_be_unread(self, sha256: str) -> bool:
-        """Whether a file with these bytes may be unread."""
-        return self._mark(sha256) in self.unread
+    def unread_mark(self, sha256: str) -> str | None:
+        """The mark of a file with these bytes, where it may be unread."""
+        mark = self._mark(sha256)
+        return mark if mark in self.unread else None
 
     def _mark(self, sha256: str) -> str | None:
         return self.keyed.of_file(self.place, sha256) if self.keyed and sha256 else None

@@ -25,17 +25,12 @@ if TYPE_CHECKING:
 _ROWS = 65_536
 
 
-def count_rows(rows: Iterable[Mapping[str, Any]], match: Match, key_sets: Mapping[str, KeySet]) -> int:
-    """Number of rows in which any term matches. Rows are mappings from column to Python value."""
-    return _count(rows, match, {term: spelled(key_sets[term.key_set]) for term in match.terms})
-
-
 def _count(rows: Iterable[Mapping[str, Any]], match: Match, wanted: Mapping[MatchTerm, Collection[str]]) -> int:
     return sum(any(leaf(row, term) in wanted[term] for term in match.terms) for row in rows)
 
 
 def count_of_table(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> int:
-    """As `count_rows`, of a table: each value is made text and compared alone only where Arrow cannot do it."""
+    """Number of rows in which any term matches: values are compared as text, one by one, only where Arrow cannot."""
     texts = {term: spelled(key_sets[term.key_set]) for term in match.terms}
     wanted = {term: _wanted(term, key_sets) for term in match.terms}
     count = 0

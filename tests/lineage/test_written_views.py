@@ -127,3 +127,58 @@ def test_a_name_that_a_catalog_has_as_a_table_is_no_view_any_more(tmp_path: Path
         "INSERT INTO prod.other (uid, note) SELECT id, mail FROM prod.users",
     )
     assert reached(made) == {("/lake/other", "note")}
+
+
+EMPTY = "CREATE TABLE prod.v (k int, m text)"
+
+
+@pytest.mark.parametrize("in_one_file", [True, False])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param((VIEW, "DROP VIEW prod.v", EMPTY, INSERT), id="an empty table"),
+        pytest.param((VIEW, EMPTY.replace("TABLE", "OR REPLACE TABLE"), INSERT), id="replaced"),
+        pytest.param((VIEW, EMPTY.replace("prod.v", "PROD.V"), INSERT), id="in capitals"),
+        pytest.param((VIEW.replace("prod.v", "lake.prod.v"), EMPTY, INSERT), id="the view by a longer name"),
+        pytest.param((VIEW, EMPTY.replace("prod.v", "lake.prod.v"), INSERT), id="the table by a longer name"),
+        pytest.param(
+            (VIEW, "DROP VIEW prod.v", "CREATE TABLE prod.t (k int, m text)", "ALTER TABLE prod.t RENAME TO v", INSERT),
+            id="a table renamed to it",
+        ),
+        pytest.param((VIEW, "ALTER VIEW prod.v RENAME TO before", INSERT), id="the view renamed away"),
+        pytest.param((VIEW, "DROP VIEW prod.v", INSERT), id="dropped, and the table made elsewhere"),
+        pytest.param((INSERT, VIEW, "DROP VIEW prod.v"), id="dropped at the end"),
+    ],
+)
+def test_a_name_that_was_a_view_and_became_a_table_is_a_gap(
+    tmp_path: Path, texts: tuple[str, ...], in_one_file: bool
+) -> None:
+    made = harvested(tmp_path, *((";\n".join(texts),) if in_one_file else texts))
+    unresolved = [gap.dataset.name.lower() for gap in made.gaps if gap.dataset and gap.kind == "unresolved_name"]
+    assert any(name.endswith("prod.v") for name in unresolved)
+    assert reached(made) == set()
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param("DROP VIEW IF EXISTS prod.v", id="dropped before it is made"),
+        pytest.param("CREATE TABLE raw.v (k int, m text)", id="a table of that name in another schema"),
+    ],
+)
+def test_a_view_stays_one(tmp_path: Path, before: str) -> None:
+    made = harvested(tmp_path, f"{before}; {VIEW}; {INSERT}; DROP VIEW prod.v")
+    assert made.gaps == ()
+    assert reached(made) == {("/lake/copy", "mail")}
+
+
+def test_a_view_made_again_with_another_query_leads_to_the_tables_of_both(tmp_path: Path) -> None:
+    other = "CREATE VIEW prod.v (k, m) AS SELECT uid, note FROM prod.other"
+    made = harvested(tmp_path, f"{VIEW}; DROP VIEW prod.v; {other}; {INSERT}")
+    assert reached(made) == {("/lake/copy", "mail"), ("/lake/other", "note")}
+
+
+def test_a_view_that_became_a_table_in_a_known_folder_leads_nowhere_back(tmp_path: Path) -> None:
+    made = harvested(tmp_path, f"{VIEW}; DROP VIEW prod.v; {EMPTY} LOCATION '/new/v'; {INSERT}", dialect="spark")
+    assert reached(made) == set()
+    assert made.jobs_into(DatasetId(namespace="file", name="/new/v"))

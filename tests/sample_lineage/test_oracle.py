@@ -25,12 +25,12 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, DatasetId
 from planners.copies.classification import match_of
 from planners.copies.match_keys import SourceRows, Wanted, resolve
-from planners.copies.person_rows import count_rows
 from planners.locate.key_location import Carriage, follow
 from planners.locate.subject_survey import survey, title
 from sample_lineage.build import HERE, sample_estate
 from sample_lineage.people import PERSON
 from tests.lineage.harvesting import harvest
+from tests.planners.copies.slow_rows import count_rows
 from tests.sample_lineage.twin_worlds import JOBS
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

@@ -62,7 +62,9 @@ def read_approval(path: Path) -> bytes:
         return read_bounded(path, MAX_BYTES)
     except OSError as error:
         raise NotApproved(
-            f"an approval cannot be read: {error.strerror}", where=str(path), todo="name the right file"
+            f"an approval cannot be read: {error.strerror or type(error).__name__}",
+            where=str(path),
+            todo="name the right file",
         ) from None
 
 

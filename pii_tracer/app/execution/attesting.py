@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import iso
-from pii_tracer.model.gap_kinds import UNREAD_PLACE
 from pii_tracer.model.locations import object_uri
 from pii_tracer.model.plan import STAYS, ErasurePlan, Step
 from pii_tracer.proof.attestation import (
@@ -162,14 +162,19 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict], sti
 
 def who_answers(elsewhere: Sequence[ByteVerdict], plan: ErasurePlan) -> list[Reserved]:
     """What is no copy of the plan, was looked at all the same, and could not be read; with who answers for it, where
-    planning could not read it either and a named person waived that."""
-    unread = [gap for gap in plan.gaps if gap.waiver and gap.kind in UNREAD_PLACE]
-    waivers = {gap.dataset or gap.evidence: gap.waiver for gap in unread}
+    planning could not read the same bytes either and a named person waived that. Nobody answers for other bytes."""
+    waivers = {
+        (gap.dataset or gap.evidence, mark): gap.waiver
+        for gap in plan.gaps
+        if gap.waiver and not gap.task
+        for mark in gap.unread
+    }
     found = []
     for verdict in elsewhere:
-        waiver = waivers.get(verdict.place) if verdict.place is not None else None
-        who, until = (waiver.who, iso(waiver.until)) if waiver else (None, None)
-        for reason in (*verdict.unverified, *verdict.unread_as_waived):
+        place, seen = verdict.place, zip_longest(verdict.unread_as_waived, verdict.marks_waived)
+        known = [(reason, waivers.get((place, mark)) if place and mark else None) for reason, mark in seen]
+        for reason, waiver in (*((reason, None) for reason in verdict.unverified), *known):
+            who, until = (waiver.who, iso(waiver.until)) if waiver else (None, None)
             kind = ReservedKind.UNVERIFIED
             found.append(Reserved(kind=kind, what=verdict.copy_id, why=reason, who=who, until=until))
     return found

@@ -136,7 +136,7 @@ def _destroy(manifest: Path, plan: ErasurePlan) -> None:
         manifest.unlink()
     except OSError as error:
         raise UsageError(
-            f"the sealed manifest cannot be removed: {error.strerror}",
+            f"the sealed manifest cannot be removed: {error.strerror or type(error).__name__}",
             where=str(manifest),
             todo="if it was moved, put it back beside the plan, or make its folder writable; then close again",
         ) from None

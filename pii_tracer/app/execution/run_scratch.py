@@ -34,7 +34,7 @@ def run_scratch(folder: RunFolder, conf: Mapping[str, str]) -> Iterator[None]:
         own.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise RunError(
-            f"the scratch folder cannot be made: {error.strerror}",
+            f"the scratch folder cannot be made: {error.strerror or type(error).__name__}",
             where=str(error.filename),
             todo="set TMPDIR to a folder with room that you may write to, then `pii-tracer resume`",
         ) from None

@@ -57,7 +57,9 @@ def confirm_step(
         shown = evidence.read_bytes()
     except OSError as error:
         raise UsageError(
-            f"the evidence cannot be read: {error.strerror}", where=str(evidence), todo="name the file that shows it"
+            f"the evidence cannot be read: {error.strerror or type(error).__name__}",
+            where=str(evidence),
+            todo="name the file that shows it",
         ) from None
     if not shown:
         raise UsageError("the evidence is empty", where=str(evidence), todo="name a file that shows it")

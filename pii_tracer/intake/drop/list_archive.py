@@ -79,7 +79,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no ZIP"
+        reason = (error.strerror or type(error).__name__) if isinstance(error, OSError) else "it is no ZIP"
         raise RequestError(
             f"the archive cannot be read: {reason}", where=str(path), todo="name the ZIP that DROP gave"
         ) from None

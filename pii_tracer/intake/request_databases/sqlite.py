@@ -35,7 +35,7 @@ class SqliteFile:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
         except OSError as error:
             raise RequestError(
-                f"the request store cannot be opened: {error.strerror}",
+                f"the request store cannot be opened: {error.strerror or type(error).__name__}",
                 where=self.where,
                 todo="check the state folder and its permissions",
             ) from None

@@ -65,7 +65,7 @@ def files_of(place: Path) -> list[Path]:
 
     def refuse(error: OSError) -> None:
         raise LineageError(
-            f"a folder of a lineage source cannot be listed: {error.strerror}",
+            f"a folder of a lineage source cannot be listed: {error.strerror or type(error).__name__}",
             where=str(error.filename),
             todo="let this account read it, or name what is to be read in `lineage` of the estate file",
         )

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from pii_tracer.lineage.dataset_names import VIEW
+from pii_tracer.lineage.dataset_names import VIEW, plain_name, shorter_names
 from pii_tracer.lineage.graph.edges import RENAME, Subtype
 from pii_tracer.lineage.sources.evidence import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
@@ -85,17 +85,47 @@ def tables(told: Iterable[Told], ledger: Ledger) -> None:
 
 def views(told: Iterable[Told], ledger: Ledger) -> None:
     """A name that statements only make a view of is a view, also where rows are written through it; one that is also
-    made like a table may be a table.
+    made like a table, or written while the view is not there, may be a table.
     """
     effects: dict[str, set[Effect]] = defaultdict(set)
     for one in told:
         if one.made.output and one.made.effect in _MOVES_DATA:
             effects[one.made.output].add(one.made.effect)
     passing = _of_a_session(told)
+    made = {one.made.output for one in told if one.made.output and makes_table(one.made)}
+    tables = {plain_name(name) for name in made if ledger.identities.of_table(name) is None}
+    doubtful = tables.union(_written_without_view(told), *map(shorter_names, tables))
     for name, known in effects.items():
         shown = Effect.VIEW in known and known <= {Effect.VIEW, Effect.APPEND, Effect.CHANGE}
-        if (shown or name in passing) and ledger.identities.of_table(name) is None:
+        certain = shown and plain_name(name) not in doubtful and tables.isdisjoint(shorter_names(name))
+        if (certain or name in passing) and ledger.identities.of_table(name) is None:
             ledger.identities.learn(name, DatasetId(namespace=VIEW, name=name.replace("`", "")))
+
+
+def makes_table(made: StatementLineage) -> bool:
+    """Whether a statement makes its output, and that is no view: also an empty table."""
+    return made.makes and made.output is not None and made.effect not in (Effect.VIEW, Effect.TEMPORARY)
+
+
+def _written_without_view(told: Iterable[Told]) -> set[str]:
+    """Names that a statement writes to after the view was dropped or renamed, and before it is made again.
+
+    A write before everything else counts by how it ends: files are not in the order in which they run.
+    """
+    there: dict[str, bool] = {}
+    early: set[str] = set()
+    found: set[str] = set()
+    for one in told:
+        if one.made.effect is Effect.RENAME:
+            there |= {plain_name(name): False for name in one.made.inputs}
+        if one.made.output is None:
+            continue
+        name = plain_name(one.made.output)
+        if one.made.effect in (Effect.VIEW, Effect.DROP):
+            there[name] = one.made.effect is Effect.VIEW
+        elif one.made.effect in (Effect.APPEND, Effect.CHANGE) and not there.get(name):
+            (found if name in there else early).add(name)
+    return found | {name for name in early if not there.get(name, True)}
 
 
 def _of_a_session(told: Iterable[Told]) -> set[str]:

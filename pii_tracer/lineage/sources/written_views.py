@@ -12,10 +12,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pii_tracer.lineage.dataset_names import UNRESOLVED
 from pii_tracer.lineage.graph.edges import THROUGH, Subtype
 from pii_tracer.lineage.sources.evidence import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
-from pii_tracer.lineage.sources.statement_facts import Told
+from pii_tracer.lineage.sources.statement_facts import Told, makes_table
 from pii_tracer.lineage.sql.statement_effects import Effect, through_view
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
@@ -47,16 +48,20 @@ Views = Mapping[DatasetId, tuple[_View, ...]]
 
 
 def defined(told: Sequence[Told], ledger: Ledger) -> Views:
-    """The views that statements make; of a session's own only those that something writes to. What a catalog has as a
-    table is one today, whatever it was.
+    """The views that statements make; of a session's own only those that something writes to.
+
+    What a catalog has as a table is one today, whatever it was. A name that statements also make like a table is no
+    view either, nor one of which nobody knows whether it is a view: what is written to it stays in doubt.
     """
     written = {one.made.output for one in told if _writes(one)}
+    tables = {_known(one, ledger) for one in told if makes_table(one.made)}
     found: dict[DatasetId, list[_View]] = defaultdict(list)
     for one in told:
         passing = one.made.effect is Effect.TEMPORARY and one.made.output in written
         if passing or (one.made.effect is Effect.VIEW and one.made.output is not None):
             view = _target(one, ledger)
-            if view not in ledger.identities.roots:
+            certain = passing or (view.namespace != UNRESOLVED and view not in tables)
+            if certain and view not in ledger.identities.roots:
                 found[view].append(_view(one, ledger))
     return {view: tuple(several) for view, several in found.items()}
 
@@ -74,8 +79,10 @@ def tell_through(told: Iterable[Told], views: Views, ledger: Ledger) -> None:
     for one in told if views else ():
         if _writes(one) and (target := _target(one, ledger)) in views:
             into[target] |= {edge.target[1].lower() for edge in one.made.edges} - {"*"}
-    for view in _by_runs(views, ledger):
-        into[view] |= ledger.reached()[view]
+    if by_runs := _by_runs(views, ledger):
+        reached = ledger.reached()
+        for view in by_runs:
+            into[view] |= reached[view]
     waiting = list(into)
     done: set[tuple[DatasetId, frozenset[str]]] = set()
     while waiting:
@@ -148,8 +155,12 @@ def _writes(one: Told) -> bool:
 
 
 def _target(one: Told, ledger: Ledger) -> DatasetId:
+    return _known(one, ledger) or ledger.dataset(one.made.output or "", one.proof, written=True)
+
+
+def _known(one: Told, ledger: Ledger) -> DatasetId | None:
     name = one.made.output or ""
-    return one.own.of(name) or ledger.dataset(name, one.proof, written=True)
+    return one.own.of(name) or ledger.identities.of_rows(name, written=True)
 
 
 def _explained(one: Told) -> Told:

@@ -37,7 +37,10 @@ class PlaceLook:
 
 def unread_file(name: str, error: EstateError | OSError, patterns: Patterns) -> FileScan:
     """What is known of a file whose bytes could not be had: its name."""
-    why = error.what if isinstance(error, EstateError) else f"no temporary copy of it can be made: {error.strerror}"
+    if isinstance(error, EstateError):
+        why = error.what
+    else:
+        why = f"no temporary copy of it can be made: {error.strerror or type(error).__name__}"
     return scan_bytes(name, b"", patterns).model_copy(update={"unread": (why,), "sha256": ""})
 
 

@@ -293,3 +293,15 @@ def test_data_files_beside_a_table_are_no_folder_to_be_written_again(warehouse: 
 @pytest.mark.parametrize(("folder", "inside"), [("/a", ["/a/b", "/a/b/c"]), ("/a/b", ["/a/b/c"]), ("/ab", [])])
 def test_places_inside_a_folder(folder: str, inside: list[str]) -> None:
     assert list(below(folder, sorted(["/a", "/a-b/c", "/a/b", "/a/b/c", "/ab"]))) == inside
+
+
+def test_one_more_file_like_most_changes_nothing_of_what_a_folder_of_several_tables_shows(warehouse: Path) -> None:
+    for name in ("1", "2"):
+        write(warehouse / f"t/{name}.parquet")
+    write(warehouse / "t/other.parquet", pa.table({"n": [1]}))
+    first = look(warehouse).gaps
+    assert [gap.kind for gap in first] == ["mixed_columns"]
+    write(warehouse / "t/3.parquet")
+    assert look(warehouse).gaps == first
+    write(warehouse / "t/4.parquet", pa.table({"m": [1]}))
+    assert [gap.listed for gap in look(warehouse).gaps] != [gap.listed for gap in first]

@@ -20,8 +20,9 @@ from pii_tracer.model.datasets import (
     MatchTerm,
 )
 from pii_tracer.model.plan import ErasurePlan
-from planners.copies.person_rows import count_of_table, count_rows, theirs
+from planners.copies.person_rows import count_of_table, theirs
 from planners.copies.scan_evidence import OthersRows
+from tests.planners.copies.slow_rows import count_rows
 from tests.planners.smalllake import Lake, hold
 
 KEYS = {

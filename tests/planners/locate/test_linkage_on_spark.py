@@ -15,10 +15,10 @@ import pytest
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import Match, MatchTerm
 from planners.copies.match_keys import SourceRows, Wanted, resolve
-from planners.copies.person_rows import count_rows
 from planners.locate.key_location import Carriage
 from planners.locate.sql.leaf_types import leaf_type
 from planners.locate.subject_survey import Survey, survey
+from tests.planners.copies.slow_rows import count_rows
 from tests.planners.estates import PERSON, TABLES, Case, carriage, dataset
 from tests.planners.locate.test_linkage import CASES, INTO
 

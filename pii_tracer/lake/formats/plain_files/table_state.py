@@ -96,16 +96,20 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
         )
         gaps.append(gap(dataset, GapKind.MIXED_FORMATS, reason, others[0], others))
     if told.apart:
-        gaps.append(gap(dataset, GapKind.MIXED_COLUMNS, told.apart, str(mine[0].path), [f.path for f in mine]))
+        gaps.append(gap(dataset, GapKind.MIXED_COLUMNS, told.apart, str(mine[0].path), told.strays))
     return Found(state, tuple(gaps))
 
 
 @dataclass(frozen=True)
 class Told:
-    """What the files of a folder tell of it. fields: of `TableState`; apart: why they are not one table, if so."""
+    """What the files of a folder tell of it. fields: of `TableState`; apart: why they are not one table, if so.
+
+    strays: the files then that have no column in common with most others.
+    """
 
     fields: Mapping[str, Any]
     apart: str | None
+    strays: tuple[str, ...] = ()
 
 
 def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
@@ -117,7 +121,8 @@ def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
     """
     partitions = _partition_columns(folder, files)
     names = {c.name for c in partitions}
-    columns, rows, common, ordered, shape = _columns_and_rows(files)
+    columns, rows, named, ordered, shape = _columns_and_rows(files)
+    common, strays = _in_common(named)
     codecs = set(several(codec_of, files))
     mine = {c.name.lower(): c.name for c in columns}
     even = not common or files[0].format is Format.JSON
@@ -134,7 +139,7 @@ def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
         "padded": tuple(sorted({mine.get(n.lower(), n) for names in several(padded, files) for n in names})),
         "fixed": {mine.get(n.lower(), n): "NOT NULL" for names in several(required, files) for n in names},
     }
-    return Told(fields, _APART if columns and not common else None)
+    return Told(fields, _APART if strays else None, strays)
 
 
 _APART = "files of this folder have no column in common: not one table, so no step can rewrite it as one"
@@ -148,18 +153,33 @@ def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:
     return any((place / SUMMARY).is_file() for place in places)
 
 
+def _in_common(named: Mapping[StoredFile, frozenset[str]]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The columns that every file has, and the files that have none of those of the others: what most files have
+    counts first, so that one more of these changes nothing. Files without any column say nothing."""
+    common: frozenset[str] = frozenset()
+    alike = Counter(names for names in named.values() if names)
+    apart: set[frozenset[str]] = set()
+    for names in sorted(alike, key=lambda one: (-alike[one], sorted(one))):
+        if common and not common & names:
+            apart.add(names)
+        else:
+            common = common & names if common else names
+    strays = sorted(str(file.path) for file, names in named.items() if names in apart)
+    return (frozenset() if strays else common), tuple(strays)
+
+
 def _columns_and_rows(
     files: Sequence[StoredFile],
-) -> tuple[tuple[Column, ...], int | None, frozenset[str], bool, Shape]:
+) -> tuple[tuple[Column, ...], int | None, dict[StoredFile, frozenset[str]], bool, Shape]:
     """Columns of all files, their rows where the format counts them, the columns of each, whether the files tell
     the table's order (where they do not, columns stand as they appear), and what lines of JSON are like.
 
-    Files without any column (empty ones) say nothing of the last two.
+    Files without any column (empty ones) say nothing of the order.
     """
     columns: dict[str, Column] = {}
     orders: list[tuple[StoredFile, tuple[str, ...]]] = []
     rows: int | None = 0
-    common: frozenset[str] | None = None
+    named: dict[StoredFile, frozenset[str]] = {}
     shape = Shape()
     # of what lines of JSON are alike, all files tell together
     told: Iterable[_Columns] = (
@@ -175,8 +195,7 @@ def _columns_and_rows(
             columns[column.name] = known.model_copy(update={"type": kind_of_both(known.type, column.type)})
         if found:
             orders.append((file, tuple(column.name for column in found)))
-        names = frozenset(column.name for column in found)
-        common = common if not names else names if common is None else common & names
+        named[file] = frozenset(column.name for column in found)
         rows = None if rows is None or count is None else rows + count
     # a record of JSON lacks what is NULL, and readers sort what they infer
     order = None if files[0].format is Format.JSON else _order(orders)
@@ -184,7 +203,7 @@ def _columns_and_rows(
         found_all = tuple(columns[name] for name in order)
     else:
         found_all = columns_of(shape) or tuple(columns.values())
-    return found_all, rows, common or frozenset(), order is not None, shape
+    return found_all, rows, named, order is not None, shape
 
 
 def _spelled(columns: tuple[Column, ...], first: dict[str, str]) -> tuple[Column, ...]:

@@ -140,7 +140,9 @@ class LocalFile:
             mode, key = path.stat().st_mode, path.read_bytes()
         except OSError as error:
             raise ShredError(
-                f"the key file cannot be read: {error.strerror}", where=self.path, todo="make it, or name the right one"
+                f"the key file cannot be read: {error.strerror or type(error).__name__}",
+                where=self.path,
+                todo="make it, or name the right one",
             ) from None
         if mode & 0o077:
             raise ShredError("the key file can be read by others", where=self.path, todo=f"chmod 600 {self.path}")

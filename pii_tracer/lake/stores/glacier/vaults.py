@@ -214,7 +214,7 @@ def _newest(vault: Vault, base: Path, client: VaultClient, now: datetime) -> Vau
         try:
             found.append(read_inventory((base / vault.inventory).read_bytes(), vault.inventory))
         except OSError as error:
-            what = f"the saved inventory cannot be read: {error.strerror}"
+            what = f"the saved inventory cannot be read: {error.strerror or type(error).__name__}"
             raise EstateError(what, where=vault.inventory, todo=f"save one: {ask}") from None
     found = [i for i in found if i.taken <= now + _FUTURE]
     if not found:

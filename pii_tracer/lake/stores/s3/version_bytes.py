@@ -41,7 +41,9 @@ def fetch(client: S3Client, bucket: str, version: ObjectVersion) -> tuple[memory
     except (ClientError, BotoCoreError) as error:
         raise EstateError(_told(error_code(error), version), where=version.version_id) from None
     except OSError as error:  # the disk is full
-        raise EstateError(f"no temporary copy of it can be made: {error.strerror}", where=version.version_id) from None
+        raise EstateError(
+            f"no temporary copy of it can be made: {error.strerror or type(error).__name__}", where=version.version_id
+        ) from None
     return data, answer
 
 

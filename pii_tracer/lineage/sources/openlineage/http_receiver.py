@@ -77,7 +77,8 @@ class Receiver:
             self._server = _Server((host, port), Handler)
         except OSError as error:
             raise UsageError(
-                f"cannot listen on {host}:{port} ({error.strerror})", todo="name another address with --listen"
+                f"cannot listen on {host}:{port} ({error.strerror or type(error).__name__})",
+                todo="name another address with --listen",
             ) from None
 
     @property

@@ -16,7 +16,7 @@ from executors.formats.plain_files.row_removal import RowRemoval
 from pii_tracer.model.datasets import PLAIN, FieldAccess, Format, KeyPart, Match, MatchTerm
 from pii_tracer.model.key_columns import joined, split
 from pii_tracer.model.number_keys import spelled
-from planners.copies.person_rows import count_rows, theirs
+from planners.copies.person_rows import theirs
 from tests.executors.formats.plain_files.alone import Alone
 from tests.kits.tenant_rows import (
     MATCH,
@@ -34,6 +34,7 @@ from tests.kits.tenant_rows import (
     table,
     written,
 )
+from tests.planners.copies.slow_rows import count_rows
 
 
 def removal(kind: Format, persons: set[Person], match: Match = MATCH) -> RowRemoval:
