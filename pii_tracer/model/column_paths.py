@@ -64,7 +64,7 @@ def find_spot(name: str, columns: Sequence[Column], table: str) -> Spot:
     found = next(_ways(name, fields), None)
     if found is None:
         raise ConfigError(
-            f"{table} has no column {name}{_why(name, fields)}",
+            f"{table} has no column {name}{_why(name, fields) or _unnamed(fields)}",
             where="the estate file, `subjects`",
             todo="correct key, identifiers or record_keys",
         )
@@ -134,6 +134,13 @@ def _why(name: str, fields: Fields) -> str:
                 return f": `{known}` is {_said(kind)}{more}"
             return _why(rest, inner) or f": the struct `{known}` has no field {rest}"
     return ""
+
+
+def _unnamed(fields: Fields) -> str:
+    """Why no column has a name; empty where one has."""
+    if not fields or any(known != f"_c{number}" for number, (known, _) in enumerate(fields)):
+        return ""
+    return ": its files name no columns, as their first line has a name twice or is no header"
 
 
 def _said(kind: str) -> str:

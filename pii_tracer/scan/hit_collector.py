@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from pii_tracer.scan.cells_left_out import NOTHING, Apart, LeftCells, beyond, outside
-from pii_tracer.scan.decode.cells import cell_search
+from pii_tracer.scan.decode.cells import cell_search, variant
 from pii_tracer.scan.decode.cells.json_members import json_leaves, member
 from pii_tracer.scan.forms.pattern_tables import Term
 from pii_tracer.scan.hits import Described, Form, Hit
@@ -333,7 +333,9 @@ class Collector:
 
     def cell(self, value: Any, where: str, column: str | None) -> None:
         """A value of any shape: structs, maps and lists are walked; map keys count as data."""
-        if isinstance(value, dict):
+        if isinstance(value, dict) and column and variant.is_row(value):
+            variant.search_row(value, where, column, self)
+        elif isinstance(value, dict):
             for key, item in value.items():
                 self.leaf(key, where, f"{column}.key" if column else None)
                 self.cell(item, where, f"{column}.{member(key)}" if column else member(key))

@@ -21,6 +21,12 @@ def next_steps(result: Mapping[str, Any], state: str | None = None) -> tuple[str
 
     resume = command("resume")
     told = []
+    lost = result.get("bystander_rows_lost")
+    if lost:
+        told.append(
+            f"{counted(lost, 'row')} of other people lost or changed: compare the tables that the report names with a"
+            f" backup, and put back what belongs to others, then {resume}, which verifies again"
+        )
     foreseen = [item for item in result["residue"] if item.get("foreseen")]
     if foreseen:
         gaps = ", ".join(sorted({gap for item in foreseen for gap in item["foreseen"]}))
@@ -32,14 +38,15 @@ def next_steps(result: Mapping[str, Any], state: str | None = None) -> tuple[str
     still = result.get("open_requests") or ()
     if still:
         told.append(
-            f"something is left of {counted(len(still), 'person', 'persons')} alone: stop what writes there, then plan"
-            " for them again (`pii-tracer plan --carried-over`, with `--source-erased` where the source is done)"
+            f"something is left of {counted(len(still), 'person', 'persons')} alone: stop what writes there, if"
+            " anything does, then plan for them again (`pii-tracer plan --carried-over`, with `--source-erased` where"
+            " the source is done)"
         )
         told.append(f"answer each of the others with {command('attest', 'certificate', '--request', 'REQUEST')}")
     elif rest:
         told.append(
-            f"no waiver expected anything in {counted(rest, 'place')} of the residue: stop what writes there, then"
-            f" {resume}, which verifies again. What is still there then needs a new plan"
+            f"no waiver expected anything in {counted(rest, 'place')} of the residue: stop what writes there, if"
+            f" anything does, then {resume}, which verifies again. What is still there then needs a new plan"
             " (`pii-tracer plan … --source-erased`)"
         )
     if result["unverified"]:

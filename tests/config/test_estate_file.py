@@ -41,3 +41,12 @@ def test_a_missing_file_names_the_command_that_makes_it_and_no_other(
     with pytest.raises(ConfigError, match="file is missing") as error:
         load(tmp_path / "none.yaml")
     assert error.value.todo == "name the right path" + (", or run `pii-tracer init`" if made else "")
+
+
+def test_one_value_where_a_list_belongs_says_to_write_a_list(tmp_path: Path) -> None:
+    """The message is about YAML, and repeats nothing of the file."""
+    file = tmp_path / "pii-tracer.yaml"
+    file.write_text(ESTATE.format(table="shop.users").replace("roots: [tables]", "roots: tables"))
+    with pytest.raises(ConfigError, match=r"roots: write a list, each entry behind `- ` or all in `\[ \]`") as error:
+        load_estate(file)
+    assert "tuple" not in str(error.value)

@@ -16,10 +16,11 @@ from pyarrow import orc
 
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.plain_files.data_file import StoredFile, csv_header
 from pii_tracer.lake.rows.current_rows import read_spots
 from pii_tracer.lake.spark_types import spark_type
 from pii_tracer.model.column_paths import find_spot, struct_fields
-from pii_tracer.model.datasets import Column
+from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import ConfigError, EstateError
 from tests.lake.s3_lakehouse import estate_of
 
@@ -76,6 +77,17 @@ def test_a_name_that_leads_nowhere_is_refused_with_the_place_it_ends_at(name: st
     with pytest.raises(ConfigError, match=why) as caught:
         find_spot(name, COLUMNS, "prod.users")
     assert "prod.users" in caught.value.what
+
+
+def test_a_csv_file_with_a_name_twice_is_said_to_name_no_columns(tmp_path: Path) -> None:
+    """Its columns are called by their numbers, so that a name which the file shows leads nowhere."""
+    file = tmp_path / "a.csv"
+    file.write_text("customer_id,city,customer_id\n1,Pune,2\n")
+    names, _ = csv_header(StoredFile(file, Format.CSV, None))
+    for told, said in ((names, True), ((*names, "x"), False)):
+        with pytest.raises(ConfigError, match=r"lake\.csv_dup has no column customer_id") as caught:
+            find_spot("customer_id", [Column(name=name, type="string") for name in told], "lake.csv_dup")
+        assert ("their first line has a name twice or is no header" in caught.value.what) is said
 
 
 def test_sql_quotes_every_name_on_the_way() -> None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from pii_tracer.model.datasets import WHOLE_NUMBER
 from pii_tracer.scan.decode import streams
-from pii_tracer.scan.decode.cells import cell_search, small_cells
+from pii_tracer.scan.decode.cells import cell_search, small_cells, variant
 from pii_tracer.scan.decode.file_kind import file_kinds
 from pii_tracer.scan.decode.table_metadata import Role, walk
 from pii_tracer.scan.forms import bytes_in_text
@@ -22,9 +22,7 @@ from pii_tracer.scan.hit_collector import Collector
 def search_batch(batch: pa.RecordBatch | pa.Table, collector: Collector, where: str) -> None:
     """Every column of a batch, nested ones down to their leaves."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        for label, leaf in leaf_arrays(column, name, lists_as_bytes=True):
-            if pa.types.is_dictionary(leaf.type):
-                leaf = _seen(leaf, collector, label).dictionary_decode()
+        for label, leaf in leaf_arrays(column, name, as_bytes=True):
             search_leaf(leaf, collector, where, label)
 
 
@@ -66,21 +64,22 @@ def unused_entries(array: Any, label: str) -> Iterator[tuple[str, Any]]:
             yield leaf, values.dictionary.filter(pc.invert(used))
 
 
-def leaf_arrays(array: Any, label: str, *, lists_as_bytes: bool = False) -> Iterator[tuple[str, Any]]:
+def leaf_arrays(array: Any, label: str, *, as_bytes: bool = False) -> Iterator[tuple[str, Any]]:
     """The scalars below a column, nested ones too, with the labels that their hits have.
 
-    lists_as_bytes: lists of numbers come a second time, as bytes. Whoever counts a column's values wants them once.
+    as_bytes: lists of numbers come a second time, as bytes, and a VARIANT comes whole. Whoever counts a column's values
+    wants them once.
     """
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     for chunk in chunks:
-        yield from _leaves(chunk, label, lists_as_bytes)
+        yield from _leaves(chunk, label, as_bytes)
 
 
 def _leaves(array: Any, label: str, as_bytes: bool) -> Iterator[tuple[str, Any]]:
     kind = array.type
     if isinstance(array, pa.ExtensionArray):
         yield from _leaves(array.storage, label, as_bytes)
-    elif pa.types.is_struct(kind):
+    elif pa.types.is_struct(kind) and not (as_bytes and variant.is_variant(kind)):
         for field, child in zip(kind, array.flatten(), strict=True):
             yield from _leaves(child, f"{label}.{field.name}", as_bytes)
     elif pa.types.is_map(kind):
@@ -115,11 +114,15 @@ def _as_bytes(array: Any, values: Any) -> Any:
 
 
 def search_leaf(array: Any, collector: Collector, where: str, label: str) -> None:
-    """One array of scalars."""
+    """One array of scalars, or of VARIANT."""
     kind = array.type
     if is_never_searched(kind) or len(array) == 0:
         return
-    if _is_text(kind):
+    if pa.types.is_dictionary(kind):
+        search_leaf(_seen(array, collector, label).dictionary_decode(), collector, where, label)
+    elif pa.types.is_struct(kind):
+        _search_variant(array, collector, where, label)
+    elif _is_text(kind):
         _search_texts(_large(array), collector, where, label, fixed=pa.types.is_fixed_size_binary(kind))
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         _search_numbers(array, collector, where, label)
@@ -129,6 +132,18 @@ def search_leaf(array: Any, collector: Collector, where: str, label: str) -> Non
     else:
         for value in array.to_pylist():
             collector.cell(value, where, label)
+
+
+def _search_variant(array: Any, collector: Collector, where: str, label: str) -> None:
+    """What it holds, and its columns as they stand. What both show is counted once."""
+    found, plain = collector.inner(), collector.inner()
+    for place, cells in variant.cells(array, label, found.unread):
+        search_leaf(cells, found, where, place)
+    for field, child in zip(array.type, array.flatten(), strict=True):
+        for place, leaf in leaf_arrays(child, f"{label}.{field.name}", as_bytes=True):
+            search_leaf(leaf, plain if variant.is_bytes(leaf.type) else found, where, place)
+    found.merge(plain, unless_seen_in=found)
+    collector.merge(found)
 
 
 def is_never_searched(kind: pa.DataType) -> bool:

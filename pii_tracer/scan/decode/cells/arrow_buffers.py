@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from pii_tracer.scan.decode.arrow import is_never_searched, search_leaf
+from pii_tracer.scan.decode.cells import variant
 from pii_tracer.scan.hit_collector import Collector
 
 _PADDING = 64
@@ -49,6 +50,8 @@ def _below(array: Any, label: str, *, masked: bool) -> Iterator[Hidden]:
     elif pa.types.is_struct(kind):
         for number, field in enumerate(kind):
             yield from _below(array.field(number), f"{label}.{field.name}", masked=masked)
+        if variant.is_variant(kind) and (masked or any(array.field(number).null_count for number in range(len(kind)))):
+            yield label, pa.StructArray.from_arrays(list(_unmasked(array)), fields=list(kind)), None
     elif pa.types.is_union(kind):
         for number in range(kind.num_fields):
             yield from _below(array.field(number), f"{label}.{kind.field(number).name}", masked=True)
@@ -56,6 +59,16 @@ def _below(array: Any, label: str, *, masked: bool) -> Iterator[Hidden]:
         yield from _of_lists(array.values, label)
     elif not is_never_searched(kind):
         yield from _leaf(array, label, masked=masked)
+
+
+def _unmasked(array: Any) -> Iterator[Any]:
+    """The columns of a VARIANT, those of bytes without their masks."""
+    for number, field in enumerate(array.type):
+        column = array.field(number)
+        if variant.is_bytes(field.type):
+            buffers = [None, *column.buffers()[1:]]
+            column = pa.Array.from_buffers(field.type, len(column), buffers, offset=column.offset)
+        yield column
 
 
 def _of_lists(values: Any, label: str) -> Iterator[Hidden]:
