@@ -23,6 +23,7 @@ from tests.gcssupport import Gcs
 from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, parquet
 from tests.icebergstores import Files, catalog_in, iceberg
 from tests.leaks import Person, leaks
+from tests.waivers import MARKS
 
 WAREHOUSE = f"gs://{BUCKET}/wh"
 
@@ -54,7 +55,7 @@ def beside(shop: Lake) -> tuple[Residue, ...]:
     """What verification finds of the person in places that are no copies of the plan."""
     estate, plan = load_estate(shop.base / "pii-tracer.yaml"), load_plan(shop.plan_file).plan
     patterns = build_patterns([KeySet(name="user", origin="users", weak=False, values=(("s1", USER), ("s1", MAIL)))])
-    found = elsewhere(estate, plan, discover(estate, shop.base), patterns)
+    found = elsewhere(estate, plan, discover(estate, shop.base), patterns, MARKS)
     return tuple(residue for verdict in found for residue in verdict.residue)
 
 

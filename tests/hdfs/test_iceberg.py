@@ -21,6 +21,7 @@ from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop, parquet
 from tests.hdfs.tables import files_of
 from tests.hdfssupport import SUPERUSER, Hdfs
 from tests.icebergstores import Files, catalog_in, iceberg
+from tests.waivers import MARKS
 
 
 class Lake(Shop):
@@ -82,7 +83,7 @@ def test_somebody_of_a_like_name_is_not_taken_for_the_person(lake: Lake) -> None
     patterns = build_patterns([KeySet(name="mail", origin="users", weak=False, values=(("s1", MAIL),))])
 
     def beside() -> list[str]:
-        found = elsewhere(estate, loaded, discover(estate, lake.base), patterns)
+        found = elsewhere(estate, loaded, discover(estate, lake.base), patterns, MARKS)
         return [residue.where for verdict in found for residue in verdict.residue]
 
     assert beside() == []

@@ -135,7 +135,7 @@ def test_a_file_that_is_being_written_is_unread(hdfs: Hdfs, tmp_path: Path) -> N
     with hdfs.writing(f"{root}/a.csv", OTHER):
         seen = looked(hdfs, root, tmp_path)[1][f"{hdfs.uri}{root}"]
     assert [why for why in seen.unread if f"{root}/a.csv" in why and "recoverLease" in why]
-    assert not seen.marks.unread, "nobody has its bytes, and it is not the empty file"
+    assert not seen.hashes.unread, "nobody has its bytes, and it is not the empty file"
 
 
 @pytest.mark.parametrize("webhdfs", ["http://127.0.0.1:1", None])
