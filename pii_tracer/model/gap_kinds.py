@@ -177,6 +177,8 @@ HDFS_PLACES = frozenset({GapKind.HDFS_PLACE, GapKind.HDFS_SNAPSHOT, GapKind.HDFS
 """Kinds about a place in HDFS that was found, whose evidence is the place."""
 IN_STORES = frozenset({*HDFS_PLACES, GapKind.OBJECT_PLACE, GapKind.OBJECT_HELD, GapKind.REMOTE_TABLE})
 """Kinds about a place in a store that no step erases."""
+UNREAD_AS_A_WHOLE = frozenset({GapKind.UNREADABLE, GapKind.HDFS_UNREAD, GapKind.OBJECT_PLACE_UNREAD})
+"""Kinds about a place of which planning may have read nothing: who waives one answers for all of it."""
 OF_PLACES = frozenset(
     {
         # folders and files

@@ -11,7 +11,7 @@ from pii_tracer.model.plan import ErasurePlan, Gap
 from pii_tracer.model.waivers import MarkKey, Waiver
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.verify.byte_search import look_past
-from pii_tracer.verify.verdicts import NO_COPY, SINCE, ByteVerdict
+from pii_tracer.verify.verdicts import NO_COPY, SINCE, ByteVerdict, ScannedFile
 from pii_tracer.verify.waived_files import waived_files
 from tests.planners.smalllake import NOW
 
@@ -84,3 +84,16 @@ def test_nobody_answers_for_bytes_that_came_after_the_waiver() -> None:
     found = who_answers([look_past("any", "r", scans, waived=stays).at(BUCKET)], plan(waived))
     assert {one.why.partition(":")[0]: one.who for one in found} == {"old.tiff": "Asha Rao", "new.tiff": None}
     assert {one.until is None for one in found if one.who is None} == {True}
+
+
+@pytest.mark.parametrize(
+    ("read", "marks", "who"), [((), (), "Asha Rao"), (("now.csv",), (), None), ((), (MARK,), None)]
+)
+def test_a_place_that_nobody_could_read_is_answered_for_as_long_as_that_is_so(
+    read: tuple[str, ...], marks: tuple[str, ...], who: str | None
+) -> None:
+    waived = gap(GapKind.HDFS_UNREAD).model_copy(update={"unread": marks})
+    files = tuple(ScannedFile(path=name, size=1, sha256="a" * 64, decoded_as="csv") for name in read)
+    seen = ByteVerdict(copy_id="any", root="r", files=files, unverified=("no right to read the folder",)).at(BUCKET)
+    [found] = who_answers([seen], plan(waived))
+    assert found.who == who

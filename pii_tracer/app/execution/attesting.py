@@ -18,6 +18,7 @@ from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import iso
+from pii_tracer.model.gap_kinds import UNREAD_AS_A_WHOLE
 from pii_tracer.model.locations import object_uri
 from pii_tracer.model.plan import STAYS, ErasurePlan, Step
 from pii_tracer.proof.attestation import (
@@ -162,18 +163,18 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict], sti
 
 def who_answers(elsewhere: Sequence[ByteVerdict], plan: ErasurePlan) -> list[Reserved]:
     """What is no copy of the plan, was looked at all the same, and could not be read; with who answers for it, where
-    planning could not read the same bytes either and a named person waived that. Nobody answers for other bytes."""
-    waivers = {
-        (gap.dataset or gap.evidence, mark): gap.waiver
-        for gap in plan.gaps
-        if gap.waiver and not gap.task
-        for mark in gap.unread
-    }
+    planning could not read the same bytes either and a named person waived that. Nobody answers for other bytes.
+
+    Of a place of which planning could read nothing, the waiver is about the whole, as long as that is still so."""
+    waived = [(gap.dataset or gap.evidence, gap) for gap in plan.gaps if gap.waiver and not gap.task]
+    by_mark = {(place, mark): gap.waiver for place, gap in waived for mark in gap.unread}
+    whole = {place: gap.waiver for place, gap in waived if gap.kind in UNREAD_AS_A_WHOLE and not gap.unread}
     found = []
     for verdict in elsewhere:
         place, seen = verdict.place, zip_longest(verdict.unread_as_waived, verdict.marks_waived)
-        known = [(reason, waivers.get((place, mark)) if place and mark else None) for reason, mark in seen]
-        for reason, waiver in (*((reason, None) for reason in verdict.unverified), *known):
+        known = [(reason, by_mark.get((place, mark)) if place and mark else None) for reason, mark in seen]
+        still = whole.get(place) if place and not verdict.files else None
+        for reason, waiver in (*((reason, still) for reason in verdict.unverified), *known):
             who, until = (waiver.who, iso(waiver.until)) if waiver else (None, None)
             kind = ReservedKind.UNVERIFIED
             found.append(Reserved(kind=kind, what=verdict.copy_id, why=reason, who=who, until=until))
