@@ -35,12 +35,7 @@ from pii_tracer.scan.forms.pattern_tables import Automaton, Search, Term, is_pat
 from pii_tracer.scan.forms.spaced_numbers import Endings, SpacedNumbers
 from pii_tracer.scan.forms.weak_boundaries import stands_alone, whole_segment
 from pii_tracer.scan.hits import Form
-from pii_tracer.scan.key_boundaries import (
-    KeyColumns,
-    Whole,
-    goes_on,
-    may_be_cut,
-)
+from pii_tracer.scan.key_boundaries import KeyColumns, Whole, goes_on, may_be_cut
 from pii_tracer.scan.many_values.search import search_of
 from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.pattern_prefilter import Places
@@ -199,12 +194,14 @@ class Patterns:
 
         parts: what `self.parts(data)` gives, where it is known.
         """
+        shown = set()
         for low, high in self.parts(data) if parts is None else parts:
             for terms, start, end in self._strong(bytes(data[low:high])):
                 if lines or terms[0][1] is not Form.WRAPPED:
+                    shown.add((low + start, low + end))
                     yield terms, low + start, low + end
         if lines:
-            yield from self._parted(data)
+            yield from (match for match in self._parted(data) if match[1:] not in shown)
 
     def _strong(self, data: bytes) -> Iterator[Match]:
         """Strong values and digests, also those that are seen only in a view of the text."""
