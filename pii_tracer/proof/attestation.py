@@ -14,14 +14,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.actions import CONFIRMED, Action
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import Strategy
-from pii_tracer.model.errors import ProofError, ReviewError
+from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import HELD, ErasurePlan, digest_of
 from pii_tracer.proof import merkle_tree
 from pii_tracer.proof.attestation_log import History
@@ -170,23 +170,6 @@ def basis_of(proven: Proven, *, nonce: Callable[[], str], salt: Callable[[str], 
         **{f"confirmations/{i:03}.json": data for i, data in enumerate(taken)},
     }
     return Basis(subjects, predicate, evidence)
-
-
-class MadeOver(NamedTuple):
-    """What an attestation was made over: the journal's last record, and the roots of leaves and requests, in hex."""
-
-    head: str
-    leaves: str
-    requests: str
-
-
-def made_over(attestation: bytes) -> MadeOver | None:
-    """What an attestation was made over, as it says; nothing is checked."""
-    try:
-        said = dsse.unseal(attestation, ()).statement["predicate"]
-        return MadeOver(str(said["journal"]["head"]), str(said["merkle"]["root"]), str(said["requests"]["root"]))
-    except (ReviewError, KeyError, TypeError):
-        return None
 
 
 def confirmed_by(predicate: Mapping[str, Any]) -> dict[str, str]:

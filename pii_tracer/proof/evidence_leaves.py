@@ -12,7 +12,6 @@ from typing import Any
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.datasets import Frozen
-from pii_tracer.proof import merkle_tree
 from pii_tracer.proof.open_requests import OpenRequest, open_leaves
 from pii_tracer.proof.untrusted_json import canonical_object, split_lines
 from pii_tracer.run.journal import Kind, Record
@@ -66,11 +65,6 @@ def evidence_leaves(
     contents += open_leaves(still)
     contents += [{"kind": "erased", **item.model_dump()} for item in erased]
     return tuple(canonical({**content, "nonce": nonce()}) for content in contents)
-
-
-def root_of(leaves: bytes) -> str:
-    """The root over a file of leaves, in hex."""
-    return merkle_tree.root([merkle_tree.leaf_hash(line) for line in split_lines(leaves)]).hex()
 
 
 def bodies_in(leaves: bytes) -> list[dict[str, Any]]:

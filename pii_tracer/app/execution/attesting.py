@@ -26,11 +26,9 @@ from pii_tracer.proof.attestation import (
     LEAVES,
     Attestation,
     Basis,
-    MadeOver,
     Others,
     Proven,
     basis_of,
-    made_over,
 )
 from pii_tracer.proof.attestation_issuing import publish, recover
 from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog, History
@@ -42,7 +40,6 @@ from pii_tracer.proof.evidence_leaves import (
     ScopeFile,
     bodies_in,
     nonces_in,
-    root_of,
 )
 from pii_tracer.proof.open_requests import OpenRequest, open_in
 from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, salts_in
@@ -83,8 +80,7 @@ def attest_run(
     log = AttestationLog(Path(ran.info.state) / LOG_NAME)
     recover(folder.attestation, log, plan_id)
     kept = _kept(ran, still)
-    holds = attestation_findings(folder) == ()
-    if kept is None or not holds or made_over(folder.attestation.read_bytes()) != kept:
+    if not kept or attestation_findings(folder) != ():
         proven = _proven(ran, verdict, elsewhere, still)
         _publish(ran, basis_of(proven, nonce=_nonces(ran, kept), salt=_salts(ran)), log)
     return folder.attestation
@@ -102,18 +98,15 @@ def _publish(ran: Ran, basis: Basis, log: AttestationLog) -> None:
     publish(make, ran.folder.attestation, ran.folder.evidence, log, ran.loaded.plan.plan_id, stamp)
 
 
-def _kept(ran: Ran, still: Sequence[OpenRequest]) -> MadeOver | None:
-    """What this very journal was attested over before, while the same requests stayed open, as its evidence has it: a
-    finished plan that is run again keeps its proof. None where it was not."""
+def _kept(ran: Ran, still: Sequence[OpenRequest]) -> bool:
+    """Whether the evidence is of this very journal, while the same requests stayed open: a finished plan that is run
+    again keeps its proof."""
     try:
         if (ran.folder.evidence / JOURNAL).read_bytes() != ran.folder.journal.read_bytes():
-            return None
-        leaves, requests = _evidence(ran, LEAVES), _evidence(ran, REQUESTS)
-        if open_in(bodies_in(leaves)) != set(still):
-            return None
-        return MadeOver(ran.records[-1].hash, root_of(leaves), root_of(requests))
+            return False
+        return open_in(bodies_in(_evidence(ran, LEAVES))) == set(still)
     except (OSError, ValueError):
-        return None
+        return False
 
 
 def _evidence(ran: Ran, name: str) -> bytes:
@@ -124,7 +117,7 @@ def _evidence(ran: Ran, name: str) -> bytes:
         return b""
 
 
-def _nonces(ran: Ran, known: MadeOver | None) -> Callable[[], str]:
+def _nonces(ran: Ran, known: bool) -> Callable[[], str]:
     """Those of the leaves that are there, so that these come out the same again; then, and without any, new ones."""
     rest = iter(nonces_in(_evidence(ran, LEAVES)) if known else ())
     return lambda: next(rest, None) or secrets.token_hex(16)
