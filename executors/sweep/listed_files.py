@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
+
+from pii_tracer.model.errors import RunError
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,12 @@ class Listed:
     parts: tuple[str, ...]
     size: int
     modified: int
+
+
+def undeleted(refused: Collection[str], asked: str, where: str, todo: str) -> RunError:
+    """The error of a store that deleted some. refused: its code for each of the others. asked: how many of what."""
+    codes = ", ".join(sorted(set(refused)))
+    return RunError(f"{len(refused)} of {asked} could not be deleted: {codes}", where=where, todo=todo)
 
 
 class ListedFolder(NamedTuple):

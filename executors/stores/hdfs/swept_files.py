@@ -7,11 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
-from executors.sweep.listed_files import Listed, ListedFolder
+from executors.sweep.listed_files import Listed, ListedFolder, undeleted
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
-from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import hdfs_location, is_hdfs
 
 _AT_ONCE = 8
@@ -65,14 +64,10 @@ class HdfsFiles:
 
     def _delete(self, paths: Sequence[str], spared: str | None) -> None:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            codes = [code for code in pool.map(self._deleted, paths) if code not in (None, spared)]
+            codes = [code for code in pool.map(self._deleted, paths) if code is not None and code != spared]
         if codes:
-            raise RunError(
-                f"{len(codes)} of {counted(len(paths), 'file')} could not be"
-                f" deleted: {', '.join(sorted(map(str, set(codes))))}",
-                where=str(self.folder),
-                todo="AccessControlException: let the user that `hdfs` names write there; then `pii-tracer resume`",
-            )
+            todo = "AccessControlException: let the user that `hdfs` names write there; then `pii-tracer resume`"
+            raise undeleted(codes, counted(len(paths), "file"), str(self.folder), todo)
 
     def _deleted(self, path: str) -> str | None:
         """The code of a refusal."""

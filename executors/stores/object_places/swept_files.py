@@ -11,11 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
-from executors.sweep.listed_files import Listed, ListedFolder
+from executors.sweep.listed_files import Listed, ListedFolder, undeleted
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath, milliseconds
-from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import is_object_place, object_location
 
 _AT_ONCE = 8
@@ -57,14 +56,10 @@ class ObjectFiles:
             RunError: the store refuses some; the others are gone.
         """
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            codes = [code for code in pool.map(self._deleted, paths) if code]
+            codes = [code for code in pool.map(self._deleted, paths) if code is not None]
         if codes:
-            raise RunError(
-                f"{len(codes)} of {counted(len(paths), 'object')} could not"
-                f" be deleted: {', '.join(sorted(set(codes)))}",
-                where=str(self.folder),
-                todo="grant the right to delete below the table, or have its hold released; then `pii-tracer resume`",
-            )
+            todo = "grant the right to delete below the table, or have its hold released; then `pii-tracer resume`"
+            raise undeleted(codes, counted(len(paths), "object"), str(self.folder), todo)
 
     def remove_folders(self, paths: Sequence[str]) -> None:
         """Delete what stands for folders. Raises as `remove`."""

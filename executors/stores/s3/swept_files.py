@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from executors.stores.s3.batch_delete import CURRENT, Batches
-from executors.sweep.listed_files import Listed, ListedFolder
+from executors.sweep.listed_files import Listed, ListedFolder, undeleted
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import is_s3, s3_location
 
 _MARKER = "_$folder$"
@@ -56,12 +55,8 @@ class S3Files:
         keys = [(path.removeprefix(front), CURRENT) for path in paths]
         refused, _ = Batches(self.folder.client, self.folder.location.bucket).delete(keys)
         if refused:
-            raise RunError(
-                f"{len(refused)} of {counted(len(keys), 'object')} could not be"
-                f" deleted: {', '.join(sorted(set(refused.values())))}",
-                where=str(self.folder),
-                todo="AccessDenied: grant s3:DeleteObject below the table; then `pii-tracer resume`",
-            )
+            todo = "AccessDenied: grant s3:DeleteObject below the table; then `pii-tracer resume`"
+            raise undeleted(refused.values(), counted(len(keys), "object"), str(self.folder), todo)
 
     def remove_folders(self, paths: Sequence[str]) -> None:
         """Delete what stands for folders. Raises as `remove`."""
