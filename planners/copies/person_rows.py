@@ -31,12 +31,12 @@ def _count(rows: Iterable[Mapping[str, Any]], match: Match, wanted: Mapping[Matc
 
 def count_of_table(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> int:
     """Number of rows in which any term matches: values are compared as text, one by one, only where Arrow cannot."""
-    texts = {term: spelled(key_sets[term.key_set]) for term in match.terms}
-    wanted = {term: _wanted(term, key_sets) for term in match.terms}
+    wanted, texts = {term: _wanted(term, key_sets) for term in match.terms}, dict[MatchTerm, Collection[str]]()
     count = 0
     for batch in table.to_batches(max_chunksize=_ROWS):
         looked = _looked(batch, match, wanted)
         if looked is None:
+            texts = texts or {term: spelled(key_sets[term.key_set]) for term in match.terms}
             count += _count(batch.to_pylist(), match, texts)
         else:
             count += _any(batch, [hits for _, hits in looked.values()]).true_count
