@@ -32,6 +32,7 @@ from pii_tracer.model.plan import (
 )
 from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.model.waivers import MarkKey, Waiver
+from planners.chosen_copies_plan import choose
 from planners.copies.backups import with_backups
 from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references
@@ -49,7 +50,6 @@ from planners.holds.hold_rules import idle_holds, keep_held
 from planners.keys.crypto_shredding import with_keys
 from planners.locate.sql.shared_rows import spare_stored
 from planners.locate.subject_survey import Survey, World
-from planners.partial_plan import choose
 from planners.schedule.erasure_requests import in_utc, planned_requests
 from planners.schedule.step_costs import cost
 from planners.schedule.step_dates import Dated, Dates, Retention, date_steps

@@ -23,15 +23,15 @@ from pii_tracer.scan.email_boundaries import of_another
 from pii_tracer.scan.forms import (
     bytes_in_text,
     escape_views,
-    hidden_letters,
+    escaped_letters,
     joints,
     line_wraps,
     sign_escapes,
     unseen_signs,
 )
 from pii_tracer.scan.forms.anchors import Anchors
-from pii_tracer.scan.forms.packed_numbers import PackedNumbers
-from pii_tracer.scan.forms.pattern_tables import Automaton, Search, Term, is_pattern
+from pii_tracer.scan.forms.binary_number_cells import PackedNumbers
+from pii_tracer.scan.forms.pattern_automaton import Automaton, Search, Term, is_pattern
 from pii_tracer.scan.forms.spaced_numbers import Endings, SpacedNumbers
 from pii_tracer.scan.forms.weak_boundaries import stands_alone, whole_segment
 from pii_tracer.scan.hits import Form
@@ -39,7 +39,7 @@ from pii_tracer.scan.key_boundaries import KeyColumns, Whole, goes_on, may_be_cu
 from pii_tracer.scan.many_values.search import search_of
 from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.pattern_prefilter import Places
-from pii_tracer.scan.shapes.sought_values import Sought
+from pii_tracer.scan.shapes.chunk_skipping import Sought
 from pii_tracer.scan.value_encodings import cut_values
 
 PLAIN = frozenset({Form.TEXT, Form.URL, Form.JSON, Form.ESCAPED})
@@ -249,7 +249,7 @@ class Patterns:
     def _hidden(self, text: bytes) -> Iterator[Match]:
         """What stands in a text with letters written as escapes, or with joints in it."""
         done = set()
-        for low, view in (*hidden_letters.views(text, self.overlap), *self._signs.views(text)):
+        for low, view in (*escaped_letters.views(text, self.overlap), *self._signs.views(text)):
             spaced = ((self._spaced_terms[n], begin, stop) for n, begin, stop in self._spaced.matches(view.data))
             for terms, begin, stop in (*self._folded.matches(view.data), *self._looks.matches(view.data), *spaced):
                 start, end = low + view.origins[begin], low + view.origins[stop]

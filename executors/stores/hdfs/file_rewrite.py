@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES, RowRemoval
-from executors.stores.hdfs.files import FileRef, HdfsPart, RewriteParameters, named, refuse_another, status_of
+from executors.stores.hdfs.step_base import FileRef, HdfsPart, RewriteParameters, named, refuse_another, status_of
 from pii_tracer.lake.stores.hdfs.hdfs_path import whole
 from pii_tracer.lake.stores.hdfs.webhdfs import Rights, Status, WebHdfs, joined
 from pii_tracer.model.errors import RunError

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from executors.stores.hdfs.files import FilesParameters, HdfsPart, SnapshotParameters, named, refuse_another, status_of
+from executors.stores.hdfs.step_base import (
+    FilesParameters,
+    HdfsPart,
+    SnapshotParameters,
+    named,
+    refuse_another,
+    status_of,
+)
 from pii_tracer.lake.stores.hdfs.discovery import SNAPSHOTS
 from pii_tracer.lake.stores.hdfs.hdfs_path import hash_of
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES, RowRemoval
-from executors.stores.object_places.versions import (
+from executors.stores.object_places.step_base import (
     ObjectPart,
     RewriteParameters,
     VersionRef,

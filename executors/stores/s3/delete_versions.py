@@ -14,7 +14,8 @@ from executors.formats.plain_files.row_removal import RowRemoval
 from executors.stores.s3.batch_delete import Batches, Place
 from executors.stores.s3.delete_markers import BEHIND, hiding
 from executors.stores.s3.object_locks import Lock, locks
-from executors.stores.s3.objects import (
+from executors.stores.s3.restore import Restoring
+from executors.stores.s3.step_base import (
     PLAN_TAG,
     DeleteParameters,
     RestoreParameters,
@@ -24,7 +25,6 @@ from executors.stores.s3.objects import (
     read,
     server_time,
 )
-from executors.stores.s3.restore import Restoring
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion

@@ -15,7 +15,8 @@ from executors.formats.plain_files.row_removal import Kept, RowRemoval
 from executors.stores.s3.multipart_copy import abort, copy_like
 from executors.stores.s3.multipart_parts import upload_parts
 from executors.stores.s3.object_metadata import Beside
-from executors.stores.s3.objects import (
+from executors.stores.s3.restore import Restoring
+from executors.stores.s3.step_base import (
     PLAN_TAG,
     RestoreParameters,
     RewriteParameters,
@@ -27,7 +28,6 @@ from executors.stores.s3.objects import (
     server_time,
     write_like,
 )
-from executors.stores.s3.restore import Restoring
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.s3.object_versions import ARCHIVED_CLASSES, Readability, readability, sha256_of_head
 from pii_tracer.model.errors import RunError

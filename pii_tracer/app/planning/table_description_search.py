@@ -89,7 +89,7 @@ def _read(document: Any, place: str, patterns: Patterns) -> TellingText:
             search_entry(text.encode("utf-8", "replace"), collector)
     else:
         walk(document, collector, place)
-    # a bound that is cut is somebody else's where its file holds nothing (`pii_tracer.scan.truncated_bounds`)
+    # a bound that is cut is somebody else's where its file holds nothing (`pii_tracer.scan.false_bound_hits`)
     hits = [hit for hit in collector.hits() if hit.form is not Form.PREFIX]
     # rows go by the value of their partition
     digits = {(hit.key_set, hit.column) for hit in hits if hit.weak and hit.where != PARTITION}

@@ -18,7 +18,7 @@ from pyarrow import orc
 
 from executors.context import ExecutionContext
 from executors.stores.glacier.executor import VaultExecutor
-from pii_tracer.app import vault_inventories as verdicts
+from pii_tracer.app import vault_verification as verdicts
 from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format, KeySet, Match

@@ -14,7 +14,6 @@ from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.plain_files.alike_files import alike_but_for_case, kind_of_both, spelled, unreadable
-from pii_tracer.lake.formats.plain_files.column_order import table_order
 from pii_tracer.lake.formats.plain_files.data_file import (
     AnyFile,
     DataFile,
@@ -29,6 +28,7 @@ from pii_tracer.lake.formats.plain_files.data_file import (
     shape_of,
     spark_schema,
 )
+from pii_tracer.lake.formats.plain_files.insert_column_order import table_order
 from pii_tracer.lake.formats.plain_files.json_types import Shape
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.lake.read_result import Found, gap
