@@ -99,6 +99,16 @@ def test_an_hdfs_without_an_active_name_node_is_a_gap_that_says_so(
     assert all("haadmin" in gap["reason"] for gap in gaps)
 
 
+def test_a_table_whose_nameservice_no_engine_knows_is_a_gap(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    delta(shop, "table", [OTHERS[0], PERSON])
+    shop.name_node = {"rpc": []}
+    gaps = [gap for gap in shop.plan()[1]["gaps"] if gap["kind"] == "hdfs_place"]
+    assert ["add `rpc`" in gap["reason"] for gap in gaps] == [True]
+    shop.name_node = {}
+    assert [gap["kind"] for gap in shop.plan()[1]["gaps"] if gap["waiver"] is None] == []
+
+
 @pytest.mark.spark
 @pytest.mark.e2e
 def test_a_killed_run_is_resumed_at_the_other_name_node_with_spark(shop: Shop, service: Nameservice) -> None:

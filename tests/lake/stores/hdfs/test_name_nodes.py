@@ -24,7 +24,8 @@ POOL = "BP-1-127.0.0.1-1"
 class Told:
     """A NameNode as a test wants it. state: as its bean says; refuses: with which exception, as long as it is set.
 
-    hangs_up: it takes a request that changes something, and the connection breaks. asked: operations that came.
+    hangs_up: it takes a request, and the connection breaks. asked: operations that came. looked: how often it was asked
+    who it is.
     """
 
     state: str = "active"
@@ -32,6 +33,7 @@ class Told:
     refuses: str = ""
     hangs_up: bool = False
     asked: list[str] = field(default_factory=list)
+    looked: int = 0
     address: str = ""
 
     def standby(self) -> None:
@@ -45,6 +47,7 @@ def _handler(told: Told) -> type[Json]:
     class Handler(Json):
         def do_GET(self) -> None:
             if self.path.startswith("/jmx"):
+                told.looked += 1
                 name = self.path.rpartition("::")[2]
                 value = {"BlockPoolId": told.pool, "State": told.state}[name]
                 return self.answer(200, json.dumps({"beans": [{name: value}]}).encode())
@@ -98,8 +101,10 @@ def test_the_active_one_is_asked_and_remembered(pair: tuple[Told, Told]) -> None
     active, standby = pair
     hdfs = client(standby, active)
     assert hdfs.home() == "/user/GETHOMEDIRECTORY"
+    looked = active.looked
     hdfs.delete("/a")
     assert (standby.asked, active.asked) == (["GETHOMEDIRECTORY"], ["GETHOMEDIRECTORY", "DELETE"])
+    assert active.looked == looked, "who it is was known"
 
 
 def test_a_change_that_a_standby_refused_goes_to_the_active_one(pair: tuple[Told, Told]) -> None:
@@ -127,9 +132,17 @@ def test_a_change_without_an_answer_is_not_repeated(pair: tuple[Told, Told]) -> 
 
 
 def test_a_change_that_reached_nobody_goes_to_the_other_one(pair: tuple[Told, Told]) -> None:
-    active, _ = pair
-    client(NOBODY, active, block_pool=POOL).delete("/a")
-    assert active.asked == ["DELETE"]
+    _, two = pair
+    dying = Told()
+    with answering(_handler(dying)) as dying.address:
+        hdfs = client(dying, two)
+        hdfs.delete("/a")
+    two.active()
+    hdfs.delete("/b")
+    assert (dying.asked, two.asked) == (["DELETE"], ["DELETE"])
+    never_seen = client(NOBODY, two, block_pool=POOL)
+    never_seen.delete("/c")
+    assert two.asked == ["DELETE", "DELETE"]
 
 
 def test_a_failover_is_waited_for(pair: tuple[Told, Told], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,6 +171,9 @@ def test_two_standbys_are_an_error_that_says_so_and_the_next_request_does_not_wa
     assert refused(hdfs.home).code == "NoActiveNameNode"
     two.active()
     assert hdfs.home()
+    two.standby()
+    monkeypatch.setattr(name_nodes.time, "sleep", lambda seconds: one.active())
+    assert hdfs.home(), "the next failover is waited for"
 
 
 def test_none_that_can_be_reached_is_an_error_without_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,6 +207,13 @@ def test_name_nodes_of_two_clusters_are_never_mixed(pair: tuple[Told, Told], dec
     assert two.asked == []
 
 
+def test_two_clusters_are_noticed_before_a_failover(pair: tuple[Told, Told]) -> None:
+    one, two = pair
+    two.pool = "BP-2-127.0.0.1-2"
+    assert refused(client(one, two).home).code == "OtherBlockPool"
+    assert one.asked == []
+
+
 def test_another_cluster_behind_an_address_that_was_down_is_noticed(pair: tuple[Told, Told]) -> None:
     one, two = pair
     hdfs = client(one, two)
@@ -215,13 +238,15 @@ def test_of_an_unknown_cluster_nothing_is_asked_unless_the_owner_says_which_it_i
 
 def test_an_observer_is_never_asked(pair: tuple[Told, Told]) -> None:
     one, two = pair
+    hdfs = client(two, one)
+    assert hdfs.home(), "it was a standby"
     two.active()
     two.state = "observer"
-    assert client(two, one).home()
-    assert (one.asked, two.asked) == (["GETHOMEDIRECTORY"], [])
     one.standby()
-    assert refused(client(two, one).home).code == "NoActiveNameNode"
-    assert two.asked == []
+    assert refused(hdfs.home).code == "NoActiveNameNode"
+    assert two.asked == ["GETHOMEDIRECTORY"]
+    assert refused(client(two, NOBODY, block_pool=POOL).home).code == "ObserverNameNode"
+    assert two.asked == ["GETHOMEDIRECTORY"]
 
 
 def test_one_address_is_asked_without_more(pair: tuple[Told, Told]) -> None:
