@@ -144,6 +144,12 @@ class EstatePaths:
 
         return object_store(self._estate)
 
+    def hdfs_reader(self, location: str) -> tuple[str, dict[str, str]]:
+        """How delta-rs writes a place in HDFS, and how it reaches it."""
+        from pii_tracer.lake.stores.hdfs.nameservices import reader_address, reader_settings
+
+        return reader_address(self._estate, hdfs_location(location)), reader_settings(self._estate)
+
     def object_options(self, location: str) -> dict[str, str]:
         """How delta-rs reaches an object store beside S3; with the environment's credentials, nothing has to be said.
 

@@ -38,6 +38,27 @@ class Keyring:
         return next(keys for keys in self.key_sets if keys.name == name)
 
 
+def step_on(location: str, action: Action = Action.HDFS_REWRITE, executor: str = "hdfs") -> Step:
+    """A step on a place."""
+    return Step(
+        id="c/01",
+        copy_="c",
+        action=action,
+        executor=executor,
+        parameters={"location": location},
+        depends_on=(),
+        hazards=(),
+        preconditions=(),
+        verification="",
+        irreversible=True,
+        earliest_start=NOW,
+        earliest_finish=NOW,
+        latest_start=NOW,
+        estimate=Estimate(),
+        reason="",
+    )
+
+
 @dataclass
 class Run:
     """One step on a place."""
@@ -76,23 +97,8 @@ class Run:
 
     @property
     def step(self) -> Step:
-        return Step(
-            id="c/01",
-            copy_="c",
-            action=self.action,
-            executor="hdfs",
-            parameters=self.parameters,
-            depends_on=(),
-            hazards=(),
-            preconditions=(),
-            verification="",
-            irreversible=True,
-            earliest_start=NOW,
-            earliest_finish=NOW,
-            latest_start=NOW,
-            estimate=Estimate(),
-            reason="",
-        )
+        step = step_on(self.parameters["location"], self.action)
+        return step.model_copy(update={"parameters": self.parameters})
 
     @property
     def copy(self) -> Copy:

@@ -17,7 +17,7 @@ from pyarrow import orc
 
 from pii_tracer.cli.main import run
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
-from tests.hdfssupport import SUPERUSER, Hdfs
+from tests.hdfssupport import Hdfs
 from tests.sparksession import small_spark
 from tests.waivers import name_what_was_seen
 
@@ -80,6 +80,8 @@ class Shop:
     """The users' table, where it is not the usual one."""
     columns: tuple[str, ...] = ("uid", "mail")
     """Those that a job copied."""
+    name_node: dict[str, Any] = field(default_factory=dict)
+    """What the estate file says of it beside what is usual."""
 
     @property
     def plan_file(self) -> Path:
@@ -151,10 +153,9 @@ class Shop:
 
     def _places(self) -> dict[str, Any]:
         """The part of the estate file that says where the exports lie."""
-        name_node = {"namenode": self.hdfs.uri, "webhdfs": self.hdfs.webhdfs, "user": SUPERUSER}
         return {
             "roots": ["tables", f"{self.hdfs.uri}{self.root}"],
-            "hdfs": [name_node | {"deletable": self.deletable}],
+            "hdfs": [self.hdfs.declared | {"deletable": self.deletable} | self.name_node],
         }
 
     def _dataset(self, folder: str) -> dict[str, str]:

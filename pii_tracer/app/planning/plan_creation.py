@@ -61,6 +61,8 @@ from pii_tracer.config.estate_file import (
     Request,
     file_digest,
 )
+from pii_tracer.config.hdfs import same_hdfs
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -201,8 +203,13 @@ def take_lineage(
         progress=say,
         parser=parser or parser_in(cores()),
     )
-    harvested = harvest_all(estate.lineage, given)
+    harvested = harvest_all(_with_names_of_hdfs(estate), given)
     return replace(harvested, graph=_with_key_tables(harvested.graph, estate, inventory, paths))
+
+
+def _with_names_of_hdfs(estate: Estate) -> LineageSources:
+    """The lineage's sources, with the names that `hdfs` gives to one HDFS."""
+    return estate.lineage.model_copy(update={"same": (*estate.lineage.same, *same_hdfs(estate.hdfs))})
 
 
 def _with_key_tables(graph: LineageGraph, estate: Estate, inventory: Inventory, paths: EstatePaths) -> LineageGraph:

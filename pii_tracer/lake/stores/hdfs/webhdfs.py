@@ -7,7 +7,6 @@ followed here. Whom HDFS takes a request for is said in the address, so that not
 from __future__ import annotations
 
 import json
-import re
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from urllib.parse import quote, urlencode
 from pii_tracer.common.http import NoAnswer, ask
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.base import Absent, Changed, StoreError
+from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes, Unfit, code_of
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation
 
@@ -24,7 +24,6 @@ _API = "/webhdfs/v1"
 _SECONDS = 60.0
 _ANSWER = 1 << 26
 """Bytes of the longest answer without a file's bytes: a page of a listing has a thousand entries."""
-_CODE = re.compile(r"[A-Za-z]{1,80}")
 _PRINTED = string.ascii_letters + string.digits + string.punctuation
 _KINDS: dict[str, type[StoreError]] = {
     "FileNotFoundException": Absent,
@@ -34,7 +33,8 @@ _KINDS: dict[str, type[StoreError]] = {
 _NO_KERBEROS = "it wants Kerberos, which this version does not support: offer a plain WebHDFS instead"
 _TODO = {
     "AccessControlException": "give the user that `hdfs` names the right to list and read there",
-    "StandbyException": "name the active NameNode under `hdfs.webhdfs`",
+    "StandbyException": "name all NameNodes of the nameservice under `hdfs.webhdfs`",
+    "RetriableException": "wait until the NameNode has started and left its safe mode, then run the command again",
     "SafeModeException": "wait until the NameNode has left its safe mode, then run the command again",
     "SecurityException": _NO_KERBEROS,
     "HTTP 401": _NO_KERBEROS,
@@ -85,7 +85,7 @@ def client_at(estate: Estate, place: HdfsLocation) -> WebHdfs:
     """
     for declared in estate.hdfs:
         if declared.root.holds(place):
-            return WebHdfs(place.name_node, declared.webhdfs, declared.user)
+            return WebHdfs(place.name_node, NameNodes(declared.webhdfs, declared.block_pool), declared.user)
     raise EstateError("the estate file does not declare this NameNode", where=place.name_node, todo="add it to `hdfs`")
 
 
@@ -96,13 +96,14 @@ def joined(folder: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class WebHdfs:
-    """A NameNode. Every method raises `StoreError` when it refuses or does not answer in time; paths begin with `/`.
+    """A NameNode, or those of a nameservice. Every method raises `StoreError` when it refuses or does not answer in
+    time; paths begin with `/`.
 
-    name: as `hdfs://host:port`. address: as `http://host:port`.
+    name: as `hdfs://host:port`, or `hdfs://nameservice`.
     """
 
     name: str
-    address: str
+    name_nodes: NameNodes
     user: str
 
     def status(self, path: str) -> Status:
@@ -217,7 +218,8 @@ class WebHdfs:
 
     def _place(self, what: str, method: str, path: str, operation: str, **query: Any) -> str:
         """The address at a DataNode to which a request is to go."""
-        data = self._asked(what, path, method, self._url(path, operation, noredirect="true", **query))
+        url = self._url(path, operation, noredirect="true", **query)
+        data = self._asked(what, path, method, url, changes=False)
         try:
             # the NameNode leaves letters beyond ASCII as they are
             return quote(str(json.loads(data)["Location"]), safe=_PRINTED)
@@ -225,18 +227,39 @@ class WebHdfs:
             raise self._odd(path) from None
 
     def _url(self, path: str, operation: str, **query: Any) -> str:
+        """Below the address of a NameNode."""
         asked = urlencode({"op": operation, "user.name": self.user, **{k: v for k, v in query.items() if v != ""}})
-        return f"{self.address}{_API}{quote(path, safe='/')}?{asked}"
+        return f"{_API}{quote(path, safe='/')}?{asked}"
 
     def _asked(
-        self, what: str, path: str, method: str, url: str, *, limit: int = _ANSWER, body: bytes | None = None
+        self,
+        what: str,
+        path: str,
+        method: str,
+        url: str,
+        *,
+        limit: int = _ANSWER,
+        body: bytes | None = None,
+        changes: bool | None = None,
     ) -> bytes:
+        """url: of a DataNode, or below the address of a NameNode. changes: whether it does, where the method does not
+        say it.
+        """
         headers = {"Content-Type": "application/octet-stream"}
+
+        def send(address: str) -> bytes:
+            return ask(f"{address}{url}", seconds=_SECONDS, limit=limit, method=method, body=body, headers=headers)
+
+        def look(bean: str) -> bytes:
+            return ask(bean, seconds=_SECONDS, limit=_ANSWER)
+
         try:
-            return ask(url, seconds=_SECONDS, limit=limit, method=method, body=body, headers=headers)
+            if not url.startswith("/"):
+                return send("")
+            return self.name_nodes.asked(send, look, changes=method != "GET" if changes is None else changes)
         except NoAnswer as error:
-            code = _code(error)
-            todo = _TODO.get(code, _REACH)
+            code = code_of(error)
+            todo = error.todo if isinstance(error, Unfit) else _TODO.get(code, _REACH)
             raise _KINDS.get(code, StoreError)(what, code, where=self._where(path), todo=todo) from None
 
     def _odd(self, path: str) -> StoreError:
@@ -246,17 +269,6 @@ class WebHdfs:
 
     def _where(self, path: str) -> str:
         return f"{self.name}{path}"
-
-
-def _code(error: NoAnswer) -> str:
-    """The class of the Java exception that a server refused with; its message is never looked at."""
-    try:
-        code = json.loads(error.said)["RemoteException"]["exception"]
-    except (ValueError, KeyError, TypeError):
-        code = None
-    if isinstance(code, str) and _CODE.fullmatch(code):
-        return code
-    return f"HTTP {error.status}" if error.status else str(error)
 
 
 def _status(told: Any) -> Status:

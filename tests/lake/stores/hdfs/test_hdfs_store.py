@@ -63,4 +63,4 @@ class TestLeaseInHdfs(LeaseKit):
 )
 def test_tls_and_kerberos_are_refused_in_the_estate_file(address: str) -> None:
     with pytest.raises(ValidationError, match="not supported by this version"):
-        NameNode(namenode="hdfs://nn:8020", webhdfs=address, user="lake")
+        NameNode(namenode="hdfs://nn:8020", webhdfs=(address,), user="lake")
