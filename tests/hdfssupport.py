@@ -46,6 +46,11 @@ class Hdfs:
     uri: str
     webhdfs: str
 
+    @property
+    def declared(self) -> dict[str, str]:
+        """What the estate file says of it beside its addresses."""
+        return {"user": SUPERUSER}
+
     def client(self, user: str = SUPERUSER) -> WebHdfs:
         return WebHdfs(self.uri, self.webhdfs, user)
 

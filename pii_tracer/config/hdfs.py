@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from pii_tracer.common.kerberos import PRINCIPAL
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
@@ -22,28 +23,37 @@ class Deletable(Frozen):
 
 
 class NameNode(Frozen):
-    """A NameNode. Kerberos and TLS are not supported: HDFS takes the user's name on trust.
+    """A NameNode. Either it takes the user's name on trust, or Kerberos says who the user is.
 
-    namenode: as places in it are written, `hdfs://host:port`. webhdfs: its address, `http://host:port`. user: whom HDFS
-    takes the requests for; only a superuser sees everybody's trash and every snapshot. deletable: what its owners
-    agreed to lose.
+    namenode: as places in it are written, `hdfs://host:port`. webhdfs: its address, `http://host:port` or
+    `https://host:port`. user: whom HDFS takes the requests for; only a superuser sees everybody's trash and every
+    snapshot. kerberos: in its place, the principal (`user@REALM`) whose ticket is shown. ca: a file on this machine
+    with the certificates (PEM) of who may sign those of the servers; the system's store where not given. deletable:
+    what its owners agreed to lose.
     """
 
     namenode: str = Field(pattern=r"(?i)^hdfs://[a-z0-9][a-z0-9._-]*(:[0-9]{1,5})?$")
     webhdfs: str
-    user: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9._-]*$")
+    user: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9._-]*$")
+    kerberos: str | None = Field(default=None, pattern=PRINCIPAL)
+    ca: str | None = Field(default=None, pattern=r"^/[^\x00]+$")
     deletable: tuple[Deletable, ...] = ()
 
     @field_validator("webhdfs")
     @classmethod
     def _plain(cls, address: str) -> str:
-        rest = address.removeprefix("http://").rstrip("/")
-        if rest == address.rstrip("/") or not rest or set(rest) & set("/?#@ "):
-            raise ValueError(
-                "write `http://host:port` of the NameNode; WebHDFS over TLS, or with Kerberos, is not supported by"
-                " this version"
-            )
-        return f"http://{rest}"
+        scheme, _, rest = address.rstrip("/").partition("://")
+        if scheme not in ("http", "https") or not rest or set(rest) & set("/?#@ "):
+            raise ValueError("write `http://host:port` or `https://host:port` of the NameNode")
+        return f"{scheme}://{rest}"
+
+    @model_validator(mode="after")
+    def _known(self) -> NameNode:
+        if (self.user is None) == (self.kerberos is None):
+            raise ValueError("write either `user: NAME`, or `kerberos: NAME@REALM` where the NameNode uses Kerberos")
+        if self.ca and not self.webhdfs.startswith("https:"):
+            raise ValueError("`ca` applies only to `webhdfs: https://…`; write that, or remove `ca`")
+        return self
 
     @property
     def root(self) -> HdfsLocation:

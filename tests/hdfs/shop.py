@@ -17,7 +17,7 @@ from pyarrow import orc
 
 from pii_tracer.cli.main import run
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
-from tests.hdfssupport import SUPERUSER, Hdfs
+from tests.hdfssupport import Hdfs
 from tests.sparksession import small_spark
 from tests.waivers import name_what_was_seen
 
@@ -151,7 +151,7 @@ class Shop:
 
     def _places(self) -> dict[str, Any]:
         """The part of the estate file that says where the exports lie."""
-        name_node = {"namenode": self.hdfs.uri, "webhdfs": self.hdfs.webhdfs, "user": SUPERUSER}
+        name_node = {"namenode": self.hdfs.uri, "webhdfs": self.hdfs.webhdfs, **self.hdfs.declared}
         return {
             "roots": ["tables", f"{self.hdfs.uri}{self.root}"],
             "hdfs": [name_node | {"deletable": self.deletable}],

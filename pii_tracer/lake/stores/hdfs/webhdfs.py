@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from pii_tracer.common.http import NoAnswer, ask
+from pii_tracer.common.http import NoAnswer
+from pii_tracer.common.kerberos import NoTicket
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.base import Absent, Changed, StoreError
+from pii_tracer.lake.stores.hdfs.security import ON_TRUST, Security, is_trusted_target
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation
 
@@ -31,13 +33,17 @@ _KINDS: dict[str, type[StoreError]] = {
     "FileAlreadyExistsException": Changed,
     "AlreadyBeingCreatedException": Changed,
 }
-_NO_KERBEROS = "it wants Kerberos, which this version does not support: offer a plain WebHDFS instead"
+_ASKS_KERBEROS = "it asks for Kerberos: write `kerberos: USER@REALM` in place of `user` under `hdfs`"
 _TODO = {
     "AccessControlException": "give the user that `hdfs` names the right to list and read there",
     "StandbyException": "name the active NameNode under `hdfs.webhdfs`",
     "SafeModeException": "wait until the NameNode has left its safe mode, then run the command again",
-    "SecurityException": _NO_KERBEROS,
-    "HTTP 401": _NO_KERBEROS,
+    **dict.fromkeys(("SecurityException", "HTTP 401"), _ASKS_KERBEROS),
+    "NoTicketTaken": "compare principal, realm and clocks; its `hadoop.http.authentication.type` has to be kerberos",
+    "NotProved": "it does not prove that it is the NameNode: check `hdfs.webhdfs`, and whether it uses Kerberos",
+    "NotTrusted": "the NameNode names no DataNode over HTTP, or one without TLS: set `dfs.http.policy` to HTTPS_ONLY",
+    "NoCertificates": "the file under `hdfs.ca` cannot be read: name a PEM file with certificates",
+    "does not answer: SSLCertVerificationError": "name the file with the CA of its certificate as `hdfs.ca`",
 }
 _REACH = "check the address under `hdfs.webhdfs`, the user and the network"
 
@@ -85,7 +91,8 @@ def client_at(estate: Estate, place: HdfsLocation) -> WebHdfs:
     """
     for declared in estate.hdfs:
         if declared.root.holds(place):
-            return WebHdfs(place.name_node, declared.webhdfs, declared.user)
+            security = Security(declared.kerberos, declared.ca)
+            return WebHdfs(place.name_node, declared.webhdfs, declared.user or "", security)
     raise EstateError("the estate file does not declare this NameNode", where=place.name_node, todo="add it to `hdfs`")
 
 
@@ -98,12 +105,14 @@ def joined(folder: str, name: str) -> str:
 class WebHdfs:
     """A NameNode. Every method raises `StoreError` when it refuses or does not answer in time; paths begin with `/`.
 
-    name: as `hdfs://host:port`. address: as `http://host:port`.
+    name: as `hdfs://host:port`. address: as `http://host:port`. user: whom HDFS takes on trust; of no account with
+    Kerberos.
     """
 
     name: str
     address: str
     user: str
+    security: Security = ON_TRUST
 
     def status(self, path: str) -> Status:
         """Raises Absent: nothing stands there."""
@@ -220,24 +229,33 @@ class WebHdfs:
         data = self._asked(what, path, method, self._url(path, operation, noredirect="true", **query))
         try:
             # the NameNode leaves letters beyond ASCII as they are
-            return quote(str(json.loads(data)["Location"]), safe=_PRINTED)
+            place = quote(str(json.loads(data)["Location"]), safe=_PRINTED)
         except (ValueError, KeyError, TypeError):
             raise self._odd(path) from None
+        if not is_trusted_target(place, self.address):
+            raise self._error("NotTrusted", what, path)
+        return place
 
     def _url(self, path: str, operation: str, **query: Any) -> str:
-        asked = urlencode({"op": operation, "user.name": self.user, **{k: v for k, v in query.items() if v != ""}})
+        asked = urlencode(
+            {"op": operation, **self.security.named(self.user), **{k: v for k, v in query.items() if v != ""}}
+        )
         return f"{self.address}{_API}{quote(path, safe='/')}?{asked}"
 
     def _asked(
         self, what: str, path: str, method: str, url: str, *, limit: int = _ANSWER, body: bytes | None = None
     ) -> bytes:
         headers = {"Content-Type": "application/octet-stream"}
+        more: dict[str, Any] = {"seconds": _SECONDS, "limit": limit, "method": method, "body": body, "headers": headers}
         try:
-            return ask(url, seconds=_SECONDS, limit=limit, method=method, body=body, headers=headers)
+            return self.security.ask(url, f"{self.address}{_API}/", **more)
+        except NoTicket as error:
+            raise StoreError(what, error.code, where=self._where(path), todo=error.todo) from None
         except NoAnswer as error:
-            code = _code(error)
-            todo = _TODO.get(code, _REACH)
-            raise _KINDS.get(code, StoreError)(what, code, where=self._where(path), todo=todo) from None
+            raise self._error(_code(error), what, path) from None
+
+    def _error(self, code: str, what: str, path: str) -> StoreError:
+        return _KINDS.get(code, StoreError)(what, code, where=self._where(path), todo=_TODO.get(code, _REACH))
 
     def _odd(self, path: str) -> StoreError:
         return StoreError(
@@ -256,7 +274,7 @@ def _code(error: NoAnswer) -> str:
         code = None
     if isinstance(code, str) and _CODE.fullmatch(code):
         return code
-    return f"HTTP {error.status}" if error.status else str(error)
+    return f"HTTP {error.status}" if str(error).startswith("refused") else str(error)
 
 
 def _status(told: Any) -> Status:
