@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import pytest
 
@@ -129,6 +130,12 @@ def centre(folder: Path) -> Iterator[Kdc]:
         yield kdc
     finally:
         end(process)
+
+
+def hadoop_xml(settings: Mapping[str, str]) -> str:
+    """A file of Hadoop's settings."""
+    lines = (f"<property><name>{k}</name><value>{escape(v)}</value></property>" for k, v in settings.items())
+    return f"<configuration>{''.join(lines)}</configuration>"
 
 
 def java_options(kdc: Kdc) -> list[str]:

@@ -9,14 +9,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 from pii_tracer.lake.stores.hdfs.security import Security
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from tests.certificates import HOST, PASSWORD, Authority
 from tests.hdfssupport import ANSWERS_WITHIN, Hdfs, hadoop_jars
 from tests.kafkasupport import free_ports
-from tests.kerberossupport import Kdc, java_options, principal
+from tests.kerberossupport import Kdc, hadoop_xml, java_options, principal
 from tests.servers import end, own_java
 
 
@@ -42,8 +41,7 @@ class SecureHdfs(Hdfs):
 
 
 def _xml(path: Path, settings: Mapping[str, str]) -> None:
-    lines = (f"<property><name>{k}</name><value>{escape(v)}</value></property>" for k, v in settings.items())
-    path.write_text(f"<configuration>{''.join(lines)}</configuration>", encoding="utf-8")
+    path.write_text(hadoop_xml(settings), encoding="utf-8")
 
 
 def configured(folder: Path, uri: str, https: int, kdc: Kdc, authority: Authority) -> None:

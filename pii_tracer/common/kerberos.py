@@ -13,6 +13,7 @@ PRINCIPAL = r"^[A-Za-z0-9._$-]+(/[A-Za-z0-9._-]+)?@[A-Za-z0-9._-]+$"
 """A user's or a service's, with its realm."""
 SPNEGO, KERBEROS = "1.3.6.1.5.5.2", "1.2.840.113554.1.2.2"
 """Mechanisms, by their numbers."""
+_FLAGS = ("mutual_authentication", "replay_detection", "out_of_sequence_detection", "confidentiality", "integrity")
 _KINDS = {
     -1765328377: ("NoService", "the realm does not know the service: write the server's name as the realm has it"),
     -1765328347: ("ClockSkew", "set this machine's clock: it differs from the realm's"),
@@ -58,7 +59,7 @@ class Handshake:
             name=gss.Name(f"{service}@{host}", gss.NameType.hostbased_service),
             creds=ticket,
             mech=gss.OID.from_int_seq(mechanism),
-            flags=gss.RequirementFlag.mutual_authentication,
+            flags=[getattr(gss.RequirementFlag, flag) for flag in _FLAGS],
             usage="initiate",
         )
 
@@ -85,9 +86,13 @@ class Handshake:
         except self._gssapi.exceptions.GSSError as error:
             self._raise(error, no_ticket=False)
 
-    def wrap(self, message: bytes) -> bytes:
-        """A message, signed."""
-        return bytes(self._context.wrap(message, False).message)
+    def wrap(self, message: bytes, *, encrypt: bool) -> bytes:
+        """A message, signed, and encrypted where asked for."""
+        return bytes(self._context.wrap(message, encrypt).message)
+
+    def fits(self, most: int, *, encrypt: bool) -> int:
+        """Bytes of the longest message that is no more than so many bytes when it is wrapped."""
+        return max(1, int(self._context.get_wrap_size_limit(most, encrypt)))
 
     def _raise(self, error: Any, *, no_ticket: bool) -> NoReturn:
         """The library's texts name files and realms; its numbers are enough."""

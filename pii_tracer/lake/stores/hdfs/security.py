@@ -7,17 +7,16 @@ request. Neither goes through a proxy.
 from __future__ import annotations
 
 import base64
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.message import Message
-from functools import lru_cache
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import BaseHandler, HTTPSHandler, ProxyHandler
 
 from pii_tracer.common.http import NoAnswer, ask
 from pii_tracer.common.kerberos import Handshake
+from pii_tracer.common.tls import NoCertificates, trusting
 
 _NEGOTIATE = "negotiate"
 _REFUSALS = frozenset({401, 403})
@@ -48,7 +47,10 @@ class Security:
         if self.principal:
             handlers.append(ProxyHandler({}))
         if url.startswith("https:"):
-            handlers.append(HTTPSHandler(context=self._context()))
+            try:
+                handlers.append(HTTPSHandler(context=trusting(self.ca)))
+            except NoCertificates:
+                raise NoAnswer("NoCertificates") from None
         if not self.principal or not url.startswith(name_node):
             return ask(url, handlers=handlers, **more)
         shake = Handshake(self.principal, "HTTP", str(urlsplit(url).hostname))
@@ -56,20 +58,9 @@ class Security:
         headers = {**more.pop("headers", {}), "Authorization": f"Negotiate {shown}"}
         return ask(url, handlers=handlers, headers=headers, believe=lambda *seen: _believe(shake, *seen), **more)
 
-    def _context(self) -> ssl.SSLContext:
-        try:
-            return _context(self.ca)
-        except (OSError, ValueError):
-            raise NoAnswer("NoCertificates") from None
-
 
 ON_TRUST = Security()
 """A user's name, and no file of certificates."""
-
-
-@lru_cache(maxsize=8)
-def _context(ca: str | None) -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=ca)
 
 
 def _believe(shake: Handshake, status: int, headers: Message) -> None:
