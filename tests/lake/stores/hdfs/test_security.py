@@ -35,6 +35,7 @@ from tests.servers import Json, served
 
 NAME = "hdfs://localhost:8020"
 PII = "pii@EXAMPLE.COM"
+POOL = "BP-1-localhost-1"
 TICKET, PROOF, TOKEN = b"a ticket of pii", b"a proof of the NameNode", "a-delegation-token"
 
 
@@ -64,10 +65,16 @@ class Server(Json):
     proof: bytes | None = PROOF
     status = 200
     refusal = "FileNotFoundException"
+    shut = False
 
     def do_GET(self) -> None:
         self.seen.append((self.path, dict(self.headers.items())))
-        if "op=OPEN" in self.path and "noredirect" not in self.path:
+        if "/jmx" in self.path:
+            asked = self.shut and "Authorization" not in self.headers
+            self.answer(
+                401 if asked else 200, json.dumps({"beans": [{"BlockPoolId": POOL, "State": "active"}]}).encode()
+            )
+        elif "op=OPEN" in self.path and "noredirect" not in self.path:
             self.answer(200 if self.status == 200 else 403, b"bytes")
         elif self.status == 401:
             self.send_response(401)
@@ -146,6 +153,16 @@ def test_a_ticket_is_shown_to_the_name_node_and_to_nobody_else(authority: Author
     [(path, headers)] = at_data_node.seen
     assert "Authorization" not in headers
     assert f"delegation={TOKEN}" in path, "the NameNode's token for this one request"
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize("shut", [True, False])
+def test_a_block_pool_is_asked_with_a_ticket_only_where_the_server_wants_one(authority: Authority, shut: bool) -> None:
+    with server(authority, shut=shut) as (address, seen):
+        declared = estate(address, kerberos=PII, ca=str(authority.ca), block_pool=POOL)
+        assert client_at(declared, hdfs_location(f"{NAME}/lake")).home() == "/user/pii"
+    looks = ["Authorization" in headers for path, headers in seen.seen if "/jmx" in path]
+    assert looks == ([False, True] * 2 if shut else [False] * 2)
 
 
 @pytest.mark.usefixtures("scripted")
@@ -258,6 +275,7 @@ def test_without_the_library_the_error_says_what_to_install(monkeypatch: pytest.
         ({"user": "pii", "ca": "/etc/ca.pem"}, "`ca` applies only"),
         ({"user": "pii", "webhdfs": "https://nn:9871", "ca": "ca.pem"}, "pattern"),
         ({"user": "pii", "webhdfs": "nn:9870"}, "write `http://host:port`"),
+        ({"user": "pii", "webhdfs": ["https://nn1:9871", "http://nn2:9870"]}, "for all NameNodes"),
         ({"user": "pii", "webhdfs": "http://user@nn:9870"}, "write `http://host:port`"),
         ({"user": "pii", "webhdfs": "https://nn:9870/x"}, "write `http://host:port`"),
         ({"user": "pii", "webhdfs": "http://"}, "write `http://host:port`"),
