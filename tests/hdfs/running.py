@@ -21,7 +21,9 @@ from pii_tracer.model.datasets import Carries, CopyKind, Format, KeySet, Match, 
 from pii_tracer.model.locations import hdfs_location
 from pii_tracer.model.plan import Copy, Estimate, Step
 from pii_tracer.run.executor_protocol import Progress
+from planners.content_digests import keyed
 from tests.hdfs.shop import MAIL, USER, Shop
+from tests.waivers import MARKS
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 
@@ -71,6 +73,7 @@ class Run:
                 lambda: NOW,
                 told=lambda step: self.notes,
                 note=lambda step, facts: self.notes.append(facts),
+                marks=MARKS,
             )
         )
 
@@ -81,7 +84,7 @@ class Run:
             copy_="c",
             action=self.action,
             executor="hdfs",
-            parameters=self.parameters,
+            parameters=keyed(self.parameters, MARKS),
             depends_on=(),
             hazards=(),
             preconditions=(),
