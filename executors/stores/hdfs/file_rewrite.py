@@ -36,7 +36,7 @@ class Rewriting(HdfsPart):
             found = status_of(client, file.path)
             if found is None or self._ours(written, file, found):
                 continue
-            refuse_another(client, file, found)
+            refuse_another(client, file, found, self.ctx.marks)
             self._rights(client, file)
 
     def run(self) -> Outcome:
@@ -114,7 +114,7 @@ class Rewriting(HdfsPart):
 
     def _one(self, client: WebHdfs, removal: RowRemoval, file: FileRef, found: Status) -> dict[str, Any] | None:
         """What was done with a file; None where it holds nobody and stays."""
-        refuse_another(client, file, found)
+        refuse_another(client, file, found, self.ctx.marks)
         old = self._read(client, file)
         kept = removal.kept(old, file.path)
         if kept.data is None:
@@ -164,7 +164,7 @@ class Rewriting(HdfsPart):
                     where=f"{client.name}{file.path}",
                     todo="let the user that `hdfs` names be a superuser, or look at the folder's default access list",
                 )
-            refuse_another(client, file, client.status(file.path))
+            refuse_another(client, file, client.status(file.path), self.ctx.marks)
             note = {**told, "mark": made.mark}
             self.ctx.note(self.step_id, {_WRITTEN: {file.path: note}})
         except Exception:

@@ -31,14 +31,14 @@ class DeletingFiles(HdfsPart):
         """Raise `RunError` for a file that changed or is written."""
         for file in self.parameters.files:
             if found := status_of(self._client, file.path):
-                refuse_another(self._client, file, found)
+                refuse_another(self._client, file, found, self.ctx.marks)
 
     def run(self) -> Outcome:
         """Exactly the listed files, each looked at right before; one that is gone is gone."""
         client, done = self._client, self.noted(_REMOVED)
         for file in self.parameters.files:
             if found := status_of(client, file.path):
-                refuse_another(client, file, found)
+                refuse_another(client, file, found, self.ctx.marks)
                 note = {"sha256_before": hash_of(client, file.path, file.size)}
                 self.ctx.note(self.step_id, {_REMOVED: {file.path: note}})
                 client.delete(file.path)

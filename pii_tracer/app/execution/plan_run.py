@@ -277,7 +277,7 @@ def _context(
         journal.append(Kind.STEP_NOTED, step=step, facts=facts)
 
     estate, base, sets, stores = settings.estate(), settings.base, keyring.key_sets, stores_of(plan)
-    rest = (sets, note, stores, finds(estate, base), plan.not_keys)
+    rest = (sets, note, stores, finds(estate, base), plan.not_keys, settings.key().marks)
     return ExecutionContext(estate, base, keyring, now, verified_at, told, *rest)
 
 

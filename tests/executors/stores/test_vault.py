@@ -33,6 +33,7 @@ from tests.glaciersupport import REGION, StrictGlacier, glacier, server, tree_ha
 from tests.kits import tenant_rows
 from tests.s3support import MATCH, PERSON, WEAK, estate, keyring, parquet, step, table, user_rows
 from tests.scan.support import avro
+from tests.waivers import MARKS
 
 __all__ = ["glacier", "server"]
 
@@ -98,6 +99,7 @@ class Run:
             everything=self.everything,
             finds=ScanFinder,
             not_keys=self.not_keys,
+            marks=MARKS,
         )
 
     @property
