@@ -9,11 +9,12 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pii_tracer.lake.catalogs.hive.client import Metastore
+from pii_tracer.lake.catalogs.hive.security import OPEN, Security
 from tests.hdfssupport import hadoop_jars
 from tests.kafkasupport import free_ports
 from tests.servers import end, own_java, retrieved, spark_jars
@@ -79,10 +80,11 @@ class Hive:
 
     uri: str
     folder: Path
+    security: Security = OPEN
 
     def client(self) -> Asked:
         """Its generated client, for a block."""
-        return Asked(self.uri)
+        return Asked(self.uri, self.security)
 
     @contextmanager
     def database(self, name: str, **more: Any) -> Iterator[None]:
@@ -142,6 +144,18 @@ class Hive:
                 client.add_partition(Partition([day], database, table, 0, 0, storage(place), {}))
 
 
+@dataclass(frozen=True)
+class Secured:
+    """What a metastore with Kerberos or TLS has beside the rest. files: of its configuration, by name; security: of its
+    clients."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    java: tuple[str, ...] = ()
+    host: str = "127.0.0.1"
+    security: Security = OPEN
+
+
 def _spark_brings() -> str:
     disruptor = retrieved("disruptor", DISRUPTOR, dependency=("com.lmax", "disruptor", DISRUPTOR))
     return f"{disruptor}/*:{spark_jars()}/*"
@@ -153,8 +167,9 @@ def _standalone() -> str:
 
 
 @contextmanager
-def serving(folder: Path, version: str = "2.3.9") -> Iterator[Hive]:
+def serving(folder: Path, version: str = "2.3.9", secured: Secured | None = None) -> Iterator[Hive]:
     """A metastore that keeps its tables in memory, until the block ends; its log goes into the folder."""
+    secured = secured or Secured()
     (port,) = free_ports(1)
     alone = version == STANDALONE
     classes = _standalone() if alone else _spark_brings()
@@ -162,13 +177,16 @@ def serving(folder: Path, version: str = "2.3.9") -> Iterator[Hive]:
     conf.mkdir()
     properties = (
         f"<property><name>{key}</name><value>{value.format(folder=folder)}</value></property>"
-        for key, value in (_SETTINGS | (_WITHOUT_HIVE if alone else {})).items()
+        for key, value in (_SETTINGS | (_WITHOUT_HIVE if alone else {}) | secured.settings).items()
     )
     (conf / "hive-site.xml").write_text(f"<configuration>{''.join(properties)}</configuration>", encoding="utf-8")
+    for name, text in secured.files.items():
+        (conf / name).write_text(text, encoding="utf-8")
     small = ("-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
     command = [
         own_java(),
         *small,
+        *secured.java,
         f"-Djava.io.tmpdir={folder}",
         f"-Dderby.stream.error.file={folder / 'derby.log'}",
         "-cp",
@@ -180,7 +198,7 @@ def serving(folder: Path, version: str = "2.3.9") -> Iterator[Hive]:
     with (folder / "hive.log").open("wb") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder)
     try:
-        server = Hive(f"thrift://127.0.0.1:{port}", folder)
+        server = Hive(f"thrift://{secured.host}:{port}", folder, secured.security)
         _await(server, process)
         yield server
     finally:

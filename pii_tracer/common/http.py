@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from email.message import Message
 from errno import EHOSTUNREACH, ENETUNREACH
 from http.client import HTTPException
 from socket import gaierror
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import BaseHandler, HTTPRedirectHandler, Request, build_opener
 
 
 class NoAnswer(Exception):
@@ -55,10 +56,13 @@ def ask(
     query: Mapping[str, Any] | None = None,
     body: bytes | Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
+    handlers: Sequence[BaseHandler] = (),
+    believe: Callable[[int, Message], None] = lambda status, headers: None,
 ) -> bytes:
     """The whole answer to one request. limit: bytes of it. method: GET, with a body POST, unless said otherwise.
 
-    A body that is no bytes goes as JSON.
+    A body that is no bytes goes as JSON. handlers: of TLS and proxies, where they are not urllib's own. believe: gets
+    status and headers of each answer, refusals among them, and raises `NoAnswer` where it is nobody's who may answer.
 
     Raises:
         NoAnswer: refused, redirected, silent for so many seconds, cut off, too large, or no address of HTTP.
@@ -70,10 +74,12 @@ def ask(
     try:
         whole_url = url + ("?" + urlencode(query) if query else "")
         request = Request(whole_url, data=data, headers=given, method=method)  # noqa: S310 (the scheme was looked at)
-        with build_opener(_Stay).open(request, timeout=seconds) as answer:
+        with build_opener(_Stay, *handlers).open(request, timeout=seconds) as answer:
+            believe(answer.status, answer.headers)
             found: bytes = answer.read(limit + 1)
             whole = answer.length in (None, 0)
     except HTTPError as error:
+        believe(error.code, error.headers)
         after = error.headers.get("Retry-After", "")
         wait = float(after) if after.isdecimal() else None
         raise NoAnswer(f"refused: HTTP {error.code}", error.code, _said(error), wait) from None

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field, model_validator
 
 from pii_tracer.common import plugins
+from pii_tracer.common.kerberos import PRINCIPAL
 from pii_tracer.common.open_vocabulary import OpenVocabulary, word
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.formats import InstalledFormat
@@ -82,7 +83,9 @@ class Catalog(Frozen):
     (`sqlite:///FILE`, relative to the estate file, or `postgresql://HOST/DATABASE`), `warehouse`. glue: `region`,
     `databases` (all where empty). nessie: `uri` of its API v2 (`http://HOST:19120/api/v2`), `warehouse`, `ref` (the
     branch that plain table names mean; the server's default branch where not given). hive: `uri` of the metastore
-    (`thrift://HOST:9083`, several with commas between), `databases` (all where empty), `warehouse`. unity: `uri`
+    (`thrift://HOST:9083`, several with commas between), `databases` (all where empty), `warehouse`; `kerberos`: the
+    principal (`user@REALM`) whose ticket is shown, to the service `kerberos_service` (`hive` where not given); `tls`,
+    and `ca`: the certificates (PEM) that count, the system's store where not given. unity: `uri`
     (`https://HOST/api/2.1/unity-catalog`), `databases`: catalogs (`main`) and schemas (`main.sales`), all where empty.
     declared: `tables`, names in spark_catalog. Credentials come from the environment.
 
@@ -96,6 +99,10 @@ class Catalog(Frozen):
     region: str | None = None
     endpoint_url: str | None = Field(default=None, pattern=r"^https?://[^@\s]+$")
     databases: tuple[str, ...] = ()
+    kerberos: str | None = Field(default=None, pattern=PRINCIPAL)
+    kerberos_service: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]+$")
+    tls: bool = False
+    ca: str | None = Field(default=None, pattern=r"^/[^\x00]+$")
     tables: tuple[DeclaredTable, ...] = ()
     keep_history: tuple[str, ...] = ()
 
@@ -110,6 +117,9 @@ class Catalog(Frozen):
             raise ValueError(f"{article} {self.type} catalog has no `{'`, `'.join(sorted(foreign))}`")
         if self.keep_history and adapter.no_swap is not None:
             raise ValueError(f"`keep_history` is not supported in {article} {self.type} catalog: {adapter.no_swap}")
+        for key, other in (("ca", "tls"), ("kerberos_service", "kerberos")):
+            if key in given and other not in given:
+                raise ValueError(f"`{key}` applies only with `{other}`; add that, or remove `{key}`")
         if adapter.uri and not re.fullmatch(adapter.uri, self.uri or ""):
             raise ValueError(
                 f"the `uri` of {article} {self.type} catalog is of another kind, or holds a user, a password or options"

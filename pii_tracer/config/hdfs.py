@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator, model_validator
 from typing_extensions import Self
 
+from pii_tracer.common.kerberos import PRINCIPAL
 from pii_tracer.config.lineage import SameDataset
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import EstateError
@@ -29,14 +30,16 @@ _RPC = r"^[A-Za-z0-9][A-Za-z0-9._-]*:[0-9]{1,5}$"
 
 
 class NameNode(Frozen):
-    """A NameNode, or a nameservice with several of which one is active (high availability). Kerberos and TLS are not
-    supported: HDFS takes the user's name on trust.
+    """A NameNode, or a nameservice with several of which one is active (high availability). Either it takes the user's
+    name on trust, or Kerberos says who the user is.
 
     namenode: as places in it are written, `hdfs://host:port` or `hdfs://nameservice`. webhdfs: its address,
-    `http://host:port`, or those of all NameNodes of the nameservice. rpc: where engines reach these, `host:port`.
-    also: other names of the same HDFS, as older entries of a metastore write them. block_pool: the id that every
-    NameNode of the nameservice must have. user: whom HDFS takes the requests for; only a superuser sees everybody's
-    trash and every snapshot. deletable: what its owners agreed to lose.
+    `http://host:port` or `https://host:port`, or those of all NameNodes of the nameservice. rpc: where engines reach
+    these, `host:port`. also: other names of the same HDFS, as older entries of a metastore write them. block_pool: the
+    id that every NameNode of the nameservice must have. user: whom HDFS takes the requests for; only a superuser sees
+    everybody's trash and every snapshot. kerberos: in its place, the principal (`user@REALM`) whose ticket is shown.
+    ca: a file on this machine with the certificates (PEM) of who may sign those of the servers; the system's store
+    where not given. deletable: what its owners agreed to lose.
     """
 
     namenode: str = Field(pattern=_NAME_NODE)
@@ -44,7 +47,9 @@ class NameNode(Frozen):
     rpc: tuple[Annotated[str, Field(pattern=_RPC)], ...] = ()
     also: tuple[Annotated[str, Field(pattern=_NAME_NODE)], ...] = ()
     block_pool: str = Field(default="", pattern=r"^(BP-[0-9A-Za-z.:-]+)?$")
-    user: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9._-]*$")
+    user: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9._-]*$")
+    kerberos: str | None = Field(default=None, pattern=PRINCIPAL)
+    ca: str | None = Field(default=None, pattern=r"^/[^\x00]+$")
     deletable: tuple[Deletable, ...] = ()
 
     @field_validator("webhdfs", mode="before")
@@ -58,17 +63,24 @@ class NameNode(Frozen):
         found = tuple(map(cls._plain, addresses))
         if len(set(found)) != len(found):
             raise ValueError("an address is named twice")
+        if len({address.partition(":")[0] for address in found}) > 1:
+            raise ValueError("write `https://` for all NameNodes of a nameservice, or for none")
         return found
 
     @classmethod
     def _plain(cls, address: str) -> str:
-        rest = address.removeprefix("http://").rstrip("/")
-        if rest == address.rstrip("/") or not rest or set(rest) & set("/?#@ "):
-            raise ValueError(
-                "write `http://host:port` of the NameNode; WebHDFS over TLS, or with Kerberos, is not supported by"
-                " this version"
-            )
-        return f"http://{rest}"
+        scheme, _, rest = address.rstrip("/").partition("://")
+        if scheme not in ("http", "https") or not rest or set(rest) & set("/?#@ "):
+            raise ValueError("write `http://host:port` or `https://host:port` of the NameNode")
+        return f"{scheme}://{rest}"
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if (self.user is None) == (self.kerberos is None):
+            raise ValueError("write either `user: NAME`, or `kerberos: NAME@REALM` where the NameNode uses Kerberos")
+        if self.ca and not self.webhdfs[0].startswith("https:"):
+            raise ValueError("`ca` applies only to `webhdfs: https://…`; write that, or remove `ca`")
+        return self
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

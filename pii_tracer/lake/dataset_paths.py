@@ -15,7 +15,7 @@ from pathlib import Path
 from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import Capability
-from pii_tracer.lake.catalogs.catalog_types import TABLES
+from pii_tracer.lake.catalogs.default_table_format import TABLES
 from pii_tracer.lake.catalogs.registered_tables import (
     Registered,
     Registry,

@@ -48,8 +48,8 @@ def test_the_extras_exist_and_leave_out_what_only_developers_need() -> None:
     (extras,) = [re.findall(r"[\w-]+", word) for word in install if word.startswith(".[")]
     known = set(re.findall(r"(?m)^([a-z-]+) = \[", PROJECT.split("[project.optional-dependencies]")[1].split("\n[")[0]))
     assert set(extras) <= known
-    # demo: replaced by Java alone. connect: Spark runs elsewhere. fast: builds from source
-    assert known - set(extras) == {"dev", "demo", "connect", "fast"}
+    # demo: replaced by Java alone. connect: Spark runs elsewhere. fast, kerberos: build from source
+    assert known - set(extras) == {"dev", "demo", "connect", "fast", "kerberos"}
     assert install[install.index("-c") : install.index("-c") + 2] == ("-c", "constraints.txt")
 
 

@@ -21,7 +21,9 @@ from pii_tracer.model.datasets import Carries, CopyKind, Format, KeySet, Match, 
 from pii_tracer.model.locations import hdfs_location
 from pii_tracer.model.plan import Copy, Estimate, Step
 from pii_tracer.run.executor_protocol import Progress
+from planners.content_digests import keyed
 from tests.hdfs.shop import MAIL, USER, Shop
+from tests.waivers import MARKS
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 
@@ -92,13 +94,14 @@ class Run:
                 lambda: NOW,
                 told=lambda step: self.notes,
                 note=lambda step, facts: self.notes.append(facts),
+                marks=MARKS,
             )
         )
 
     @property
     def step(self) -> Step:
         step = step_on(self.parameters["location"], self.action)
-        return step.model_copy(update={"parameters": self.parameters})
+        return step.model_copy(update={"parameters": keyed(self.parameters, MARKS)})
 
     @property
     def copy(self) -> Copy:

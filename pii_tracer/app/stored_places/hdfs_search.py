@@ -8,7 +8,7 @@ from functools import cache, partial
 from itertools import chain
 
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
-from pii_tracer.app.planning.other_numbers import OtherNumbers
+from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.stored_places.bare_folders import declared_names, folder_in_hdfs
 from pii_tracer.app.stored_places.hdfs_reading import fetch
 from pii_tracer.common.parallel_map import several
@@ -22,14 +22,14 @@ from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
+from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.referenced_files import named_files
-from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.stores.stored_files import unread_file
+from planners.copies.composite_key_match import NO_WHOLE_KEYS, WholeKeys
 from planners.copies.scan_evidence import HdfsEvidence, HdfsRead
-from planners.copies.whole_keys import NO_WHOLE_KEYS, WholeKeys
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from pii_tracer.lake.catalogs.base import Capability, CatalogText, Listing, Tabl
 
 
 class HiveCatalogs(TableCatalog):
-    """Tables of every format, asked over Thrift without Kerberos. `uri` may name several servers of one metastore, as
+    """Tables of every format, asked over Thrift. `uri` may name several servers of one metastore, as
     `hive.metastore.uris` does."""
 
     no_swap = "its tables' metadata files are replaced under a lock of the metastore, which was not tried"
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TEXTS})
     needed = frozenset({"uri"})
-    optional = frozenset({"databases", "warehouse"})
+    optional = frozenset({"databases", "warehouse", "kerberos", "kerberos_service", "tls", "ca"})
     uri: ClassVar[str | None] = r"thrift://[^@\s,/?#]+(,thrift://[^@\s,/?#]+)*"
     drafted_name = "hive"
     text_remedy = (

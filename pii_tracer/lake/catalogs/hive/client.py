@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from typing_extensions import Self
 
+from pii_tracer.lake.catalogs.hive.security import OPEN, Security
 from pii_tracer.model.errors import EstateError
 
 CONNECT_SECONDS = 10.0
@@ -26,7 +27,7 @@ class Metastore:
     A server that is silent is asked no second time: every further question fails at once.
     """
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, security: Security = OPEN) -> None:
         """Raises `EstateError`: the client library is not installed."""
         if importlib.util.find_spec("thrift") is None:
             raise EstateError(
@@ -35,6 +36,7 @@ class Metastore:
         # its own words about a refused connection would stand between the lines of ours
         logging.getLogger("thrift").addHandler(logging.NullHandler())
         self._places = [(part.hostname, part.port or _PORT) for part in map(urlsplit, uri.split(","))]
+        self.security = security
         self._transport: Any = None
         self._client: Any = None
         self._silent: Exception | None = None
@@ -79,17 +81,17 @@ class Metastore:
         from hive_metastore.ThriftHiveMetastore import Client
         from thrift.protocol.TBinaryProtocol import TBinaryProtocol
         from thrift.transport.TSocket import TSocket
-        from thrift.transport.TTransport import TBufferedTransport, TTransportException
+        from thrift.transport.TTransport import TTransportException
 
         for place in self._places:
-            socket = TSocket(*place)
+            self._transport = socket = TSocket(*place)
             socket.setTimeout(CONNECT_SECONDS * 1000)
-            self._transport = TBufferedTransport(socket)
             try:
-                self._transport.open()
+                socket.open()
             except TTransportException as error:
                 refused = error
                 continue
+            self._transport = self.security.transport(socket, str(place[0]))
             socket.setTimeout(ANSWER_SECONDS * 1000)
             self._client = Client(TBinaryProtocol(self._transport))
             return

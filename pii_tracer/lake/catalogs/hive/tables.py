@@ -13,6 +13,7 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.base import Listing
 from pii_tracer.lake.catalogs.hive.client import Metastore, is_unknown_method
+from pii_tracer.lake.catalogs.hive.security import Security, way_out
 from pii_tracer.lake.catalogs.hive.storage import Kept, is_view, kept_as, place_of
 from pii_tracer.lake.catalogs.hive.table_walk import TableWalk
 from pii_tracer.model.gap_kinds import GapKind
@@ -28,20 +29,18 @@ def list_hive(name: str, catalog: Catalog) -> Listing:
     Raises:
         EstateError: the client library is not installed.
     """
-    with Metastore(str(catalog.uri)) as store:
+    with Metastore(str(catalog.uri), Security.of(catalog)) as store:
         walk = _Walk(name, store)
         try:
             databases = catalog.databases or databases_of(store)
         except Exception as error:  # the client lets errors of many families through
-            walk.gap(f"the metastore does not answer ({type(error).__name__}): its tables are unknown; {_WAY_OUT}")
+            todo = way_out(error, store.security)
+            walk.gap(f"the metastore does not answer ({type(error).__name__}): its tables are unknown; {todo}")
         else:
             walk.other_catalogs()
             for database in databases:
                 walk.database(database)
     return walk.listing()
-
-
-_WAY_OUT = "correct `uri`, or see that it takes clients without Kerberos or TLS"
 
 
 def databases_of(store: Metastore) -> tuple[str, ...]:

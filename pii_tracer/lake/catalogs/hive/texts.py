@@ -16,6 +16,7 @@ from typing import Any
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.base import CatalogText
 from pii_tracer.lake.catalogs.hive.client import Metastore
+from pii_tracer.lake.catalogs.hive.security import Security
 from pii_tracer.lake.catalogs.hive.storage import parameters_of
 from pii_tracer.lake.catalogs.hive.tables import batches, databases_of, partitions_of, tables_of
 
@@ -37,7 +38,7 @@ def texts_of(catalog: Catalog) -> Iterator[CatalogText]:
     Raises:
         EstateError: the client library is not installed.
     """
-    with Metastore(str(catalog.uri)) as store:
+    with Metastore(str(catalog.uri), Security.of(catalog)) as store:
         try:
             databases = catalog.databases or databases_of(store)
         except Exception as error:  # the client lets errors of many families through

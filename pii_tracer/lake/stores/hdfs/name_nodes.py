@@ -152,7 +152,7 @@ def code_of(error: NoAnswer) -> str:
         code = None
     if isinstance(code, str) and _CODE.fullmatch(code):
         return code
-    return f"HTTP {error.status}" if error.status else str(error)
+    return f"HTTP {error.status}" if str(error).startswith("refused") else str(error)
 
 
 def _elsewhere(error: NoAnswer, *, changes: bool) -> bool:

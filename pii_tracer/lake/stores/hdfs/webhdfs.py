@@ -10,13 +10,16 @@ import json
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from pii_tracer.common.http import NoAnswer, ask
+from pii_tracer.common.http import NoAnswer
+from pii_tracer.common.kerberos import NoTicket
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.base import Absent, Changed, StoreError
 from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes, Unfit, code_of
+from pii_tracer.lake.stores.hdfs.security import ON_TRUST, Security, is_trusted_target
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation
 
@@ -30,14 +33,18 @@ _KINDS: dict[str, type[StoreError]] = {
     "FileAlreadyExistsException": Changed,
     "AlreadyBeingCreatedException": Changed,
 }
-_NO_KERBEROS = "it wants Kerberos, which this version does not support: offer a plain WebHDFS instead"
+_ASKS_KERBEROS = "it asks for Kerberos: write `kerberos: USER@REALM` in place of `user` under `hdfs`"
 _TODO = {
     "AccessControlException": "give the user that `hdfs` names the right to list and read there",
     "StandbyException": "name all NameNodes of the nameservice under `hdfs.webhdfs`",
     "RetriableException": "wait until the NameNode has started and left its safe mode, then run the command again",
     "SafeModeException": "wait until the NameNode has left its safe mode, then run the command again",
-    "SecurityException": _NO_KERBEROS,
-    "HTTP 401": _NO_KERBEROS,
+    **dict.fromkeys(("SecurityException", "HTTP 401"), _ASKS_KERBEROS),
+    "NoTicketTaken": "compare principal, realm and clocks; its `hadoop.http.authentication.type` has to be kerberos",
+    "NotProved": "it does not prove that it is the NameNode: check `hdfs.webhdfs`, and whether it uses Kerberos",
+    "NotTrusted": "the NameNode names no DataNode over HTTP, or one without TLS: set `dfs.http.policy` to HTTPS_ONLY",
+    "NoCertificates": "the file under `hdfs.ca` cannot be read: name a PEM file with certificates",
+    "does not answer: SSLCertVerificationError": "name the file with the CA of its certificate as `hdfs.ca`",
 }
 _REACH = "check the address under `hdfs.webhdfs`, the user and the network"
 
@@ -85,7 +92,9 @@ def client_at(estate: Estate, place: HdfsLocation) -> WebHdfs:
     """
     for declared in estate.hdfs:
         if declared.root.holds(place):
-            return WebHdfs(place.name_node, NameNodes(declared.webhdfs, declared.block_pool), declared.user)
+            security = Security(declared.kerberos, declared.ca)
+            name_nodes = NameNodes(declared.webhdfs, declared.block_pool)
+            return WebHdfs(place.name_node, name_nodes, declared.user or "", security)
     raise EstateError("the estate file does not declare this NameNode", where=place.name_node, todo="add it to `hdfs`")
 
 
@@ -99,12 +108,13 @@ class WebHdfs:
     """A NameNode, or those of a nameservice. Every method raises `StoreError` when it refuses or does not answer in
     time; paths begin with `/`.
 
-    name: as `hdfs://host:port`, or `hdfs://nameservice`.
+    name: as `hdfs://host:port`, or `hdfs://nameservice`. user: whom HDFS takes on trust; of no account with Kerberos.
     """
 
     name: str
     name_nodes: NameNodes
     user: str
+    security: Security = ON_TRUST
 
     def status(self, path: str) -> Status:
         """Raises Absent: nothing stands there."""
@@ -222,13 +232,18 @@ class WebHdfs:
         data = self._asked(what, path, method, url, changes=False)
         try:
             # the NameNode leaves letters beyond ASCII as they are
-            return quote(str(json.loads(data)["Location"]), safe=_PRINTED)
+            place = quote(str(json.loads(data)["Location"]), safe=_PRINTED)
         except (ValueError, KeyError, TypeError):
             raise self._odd(path) from None
+        if not is_trusted_target(place, self.name_nodes.addresses[0]):
+            raise self._error("NotTrusted", what, path)
+        return place
 
     def _url(self, path: str, operation: str, **query: Any) -> str:
         """Below the address of a NameNode."""
-        asked = urlencode({"op": operation, "user.name": self.user, **{k: v for k, v in query.items() if v != ""}})
+        asked = urlencode(
+            {"op": operation, **self.security.named(self.user), **{k: v for k, v in query.items() if v != ""}}
+        )
         return f"{_API}{quote(path, safe='/')}?{asked}"
 
     def _asked(
@@ -246,21 +261,33 @@ class WebHdfs:
         say it.
         """
         headers = {"Content-Type": "application/octet-stream"}
+        more: dict[str, Any] = {"seconds": _SECONDS, "limit": limit, "method": method, "body": body, "headers": headers}
 
         def send(address: str) -> bytes:
-            return ask(f"{address}{url}", seconds=_SECONDS, limit=limit, method=method, body=body, headers=headers)
-
-        def look(bean: str) -> bytes:
-            return ask(bean, seconds=_SECONDS, limit=_ANSWER)
+            return self.security.ask(f"{address}{url}", ticket=True, **more)
 
         try:
             if not url.startswith("/"):
-                return send("")
-            return self.name_nodes.asked(send, look, changes=method != "GET" if changes is None else changes)
+                return self.security.ask(url, ticket=False, **more)
+            changes = method != "GET" if changes is None else changes
+            return self.name_nodes.asked(send, self._look, changes=changes)
+        except NoTicket as error:
+            raise StoreError(what, error.code, where=self._where(path), todo=error.todo) from None
         except NoAnswer as error:
-            code = code_of(error)
-            todo = error.todo if isinstance(error, Unfit) else _TODO.get(code, _REACH)
-            raise _KINDS.get(code, StoreError)(what, code, where=self._where(path), todo=todo) from None
+            todo = error.todo if isinstance(error, Unfit) else None
+            raise self._error(code_of(error), what, path, todo) from None
+
+    def _look(self, url: str) -> bytes:
+        """A page of a NameNode's web server. It needs a ticket where the whole server is behind Kerberos."""
+        try:
+            return self.security.ask(url, ticket=False, seconds=_SECONDS, limit=_ANSWER)
+        except NoAnswer as error:
+            if error.status != HTTPStatus.UNAUTHORIZED:
+                raise
+        return self.security.ask(url, ticket=True, seconds=_SECONDS, limit=_ANSWER)
+
+    def _error(self, code: str, what: str, path: str, todo: str | None = None) -> StoreError:
+        return _KINDS.get(code, StoreError)(what, code, where=self._where(path), todo=todo or _TODO.get(code, _REACH))
 
     def _odd(self, path: str) -> StoreError:
         return StoreError(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import ValidationError
 
-from pii_tracer.config.hdfs import NameNode
 from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.hdfs import store
 from pii_tracer.lake.stores.hdfs.store import HdfsStore
@@ -56,11 +54,3 @@ class TestLeaseInHdfs(LeaseKit):
         assert "delete the lock file" in str(caught.value.todo)
         place.store.client.delete(lock)
         lease.check()
-
-
-@pytest.mark.parametrize(
-    "address", ["https://nn:9871", "nn:9870", "http://user@nn:9870", "http://nn:9870/x", "http://"]
-)
-def test_tls_and_kerberos_are_refused_in_the_estate_file(address: str) -> None:
-    with pytest.raises(ValidationError, match="not supported by this version"):
-        NameNode(namenode="hdfs://nn:8020", webhdfs=(address,), user="lake")
