@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 
 from pii_tracer.common.http import NoAnswer
 from pii_tracer.lake.stores.base import StoreError
-from pii_tracer.lake.stores.hdfs import name_nodes, webhdfs
+from pii_tracer.lake.stores.hdfs import name_nodes, security
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from pii_tracer.model.errors import ExitCode
 from tests.hdfs.killed_run import GONE
@@ -101,7 +101,7 @@ def test_a_rename_without_an_answer_is_not_repeated_and_the_next_run_finds_it_do
     paths = [shop.export("csv", f"{n}.csv", csv(OTHERS[n], PERSON)) for n in range(2)]
     assert shop.plan()[0] == 0
     assert shop.approve() == 0
-    real, renames = webhdfs.ask, list[str]()
+    real, renames = security.ask, list[str]()
 
     def answerless(url: str, **more: Any) -> bytes:
         answer = real(url, **more)
@@ -111,7 +111,7 @@ def test_a_rename_without_an_answer_is_not_repeated_and_the_next_run_finds_it_do
         return answer
 
     with monkeypatch.context() as patched:
-        patched.setattr(webhdfs, "ask", answerless)
+        patched.setattr(security, "ask", answerless)
         assert shop.apply()[0] == ExitCode.PARTIAL
     assert len(renames) == 1, "neither repeated nor asked of the other NameNode"
     assert [MAIL.encode() in shop.read(path) for path in paths] == [False, True]
