@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,11 @@ class Nameservice(Hdfs):
         self.running[self.active].kill()
         self.running[self.active].wait()
 
+    def start(self, name: str) -> None:
+        """A NameNode that was killed is there again, as a standby."""
+        self.running[name] = _started(self.base, name, _NAME_NODE)
+        _await(self.running[name], self.rpc[name], self.base / f"{name}.log")
+
     def _admin(self, *words: str) -> None:
         subprocess.run([*_java(self.base), _ADMIN, *words], check=True, timeout=ANSWERS_WITHIN, capture_output=True)
 
@@ -97,9 +102,9 @@ def nameservice(base: Path) -> Iterator[Nameservice]:
     _configured(base, http, rpc)
     _run(base, _NAME_NODE, "-Ddfs.ha.namenode.id=nn1", "-format", "-nonInteractive")
     shutil.copytree(base / "nn1", base / "nn2")
-    with ExitStack() as stack:
-        running = {name: stack.enter_context(_started(base, name, _NAME_NODE)) for name in BOTH}
-        stack.enter_context(_started(base, "dn", _DATA_NODE))
+    running = {name: _started(base, name, _NAME_NODE) for name in BOTH}
+    data_node = _started(base, "dn", _DATA_NODE)
+    try:
         for name in BOTH:
             _await(running[name], rpc[name], base / f"{name}.log")
         found = Nameservice(f"hdfs://{SERVICE}", "", base, http, rpc, running, dict.fromkeys(BOTH, "standby"))
@@ -115,6 +120,9 @@ def nameservice(base: Path) -> Iterator[Nameservice]:
                     raise
                 time.sleep(0.2)
         yield found
+    finally:
+        for process in (*running.values(), data_node):
+            end(process)
 
 
 def _java(base: Path) -> list[str]:
@@ -125,17 +133,11 @@ def _run(base: Path, *words: str) -> None:
     subprocess.run([*_java(base), *words], check=True, timeout=ANSWERS_WITHIN, capture_output=True)
 
 
-@contextmanager
-def _started(base: Path, name: str, program: str) -> Iterator[subprocess.Popen[bytes]]:
+def _started(base: Path, name: str, program: str) -> subprocess.Popen[bytes]:
     words = [f"-Ddfs.ha.namenode.id={name}"] if name in BOTH else []
-    with (base / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(
-            [*_java(base), program, *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=base
-        )
-    try:
-        yield process
-    finally:
-        end(process)
+    command = [*_java(base), program, *words]
+    with (base / f"{name}.log").open("ab") as log:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=base)
 
 
 def _await(process: subprocess.Popen[bytes], port: int, log: Path) -> None:

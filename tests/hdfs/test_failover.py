@@ -8,14 +8,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
+from pii_tracer.common.http import NoAnswer
 from pii_tracer.lake.stores.base import StoreError
-from pii_tracer.lake.stores.hdfs import name_nodes
+from pii_tracer.lake.stores.hdfs import name_nodes, security
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
+from pii_tracer.model.errors import ExitCode
 from tests.hdfs.killed_run import GONE
 from tests.hdfs.nameservice import Nameservice, nameservice
 from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, Shop, csv
@@ -58,28 +61,63 @@ def test_what_plans_keep_of_files_is_the_same_at_both_name_nodes(shop: Shop, ser
     assert facts(service.client(), *paths) == before[0], "the client finds the active one"
 
 
+@pytest.mark.parametrize("dies", [False, True])
 def test_a_run_goes_on_while_the_other_name_node_becomes_active(
-    shop: Shop, service: Nameservice, monkeypatch: pytest.MonkeyPatch
+    shop: Shop, service: Nameservice, monkeypatch: pytest.MonkeyPatch, dies: bool
 ) -> None:
+    """dies: the active one is killed, and a while passes in which none is active."""
     paths = [shop.export("csv", f"{n}.csv", csv(OTHERS[n], PERSON)) for n in range(3)]
     code, plan = shop.plan()
     assert (code, [gap["id"] for gap in plan["gaps"]]) == (0, [REFILLS])
     assert shop.approve() == 0
     service.fail_over()
-    real, asked = WebHdfs.rename, list[str]()
+    real, asked, old = WebHdfs.rename, list[str](), service.active
+    later = Thread(target=service.fail_over)
 
     def rename(self: WebHdfs, path: str, to: str, *, overwrite: bool) -> None:
         asked.append(to)
-        if len(asked) == 2:
+        if len(asked) == 2 and dies:
+            service.kill_active()
+            later.start()
+        elif len(asked) == 2:
             service.fail_over()
         real(self, path, to, overwrite=overwrite)
 
     monkeypatch.setattr(WebHdfs, "rename", rename)
     code, result = shop.apply()
+    if dies:
+        later.join()
+        service.start(old)
+    assert old != service.active
     assert (code, result["state"], result["residue"], result["unverified"]) == (0, "complete", [], [])
     assert (result["rows_erased"], result["bystander_rows_lost"]) == (3, 0)
     assert [shop.read(path) for path in paths] == [csv(OTHERS[n]) for n in range(3)]
     assert shop.verify() == 0
+
+
+def test_a_rename_without_an_answer_is_not_repeated_and_the_next_run_finds_it_done(
+    shop: Shop, service: Nameservice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [shop.export("csv", f"{n}.csv", csv(OTHERS[n], PERSON)) for n in range(2)]
+    assert shop.plan()[0] == 0
+    assert shop.approve() == 0
+    real, renames = security.ask, list[str]()
+
+    def answerless(url: str, **more: Any) -> bytes:
+        answer = real(url, **more)
+        if "op=RENAME" in url:
+            renames.append(url)
+            raise NoAnswer("does not answer: RemoteDisconnected")
+        return answer
+
+    with monkeypatch.context() as patched:
+        patched.setattr(security, "ask", answerless)
+        assert shop.apply()[0] == ExitCode.PARTIAL
+    assert len(renames) == 1, "neither repeated nor asked of the other NameNode"
+    assert [MAIL.encode() in shop.read(path) for path in paths] == [False, True]
+    code, result = shop.apply()
+    assert (code, result["state"], result["rows_erased"], result["bystander_rows_lost"]) == (0, "complete", 2, 0)
+    assert [shop.read(path) for path in paths] == [csv(OTHERS[n]) for n in range(2)]
 
 
 def test_an_hdfs_without_an_active_name_node_is_a_gap_that_says_so(
