@@ -274,7 +274,8 @@ class Patterns:
                     if places[-1] - places[0] == len(places) - 1:
                         continue
                     parts = start + 1 + np.flatnonzero(np.diff(places) > 1)
-                    if not line_wraps.is_one(line.data, start, end, parts):
+                    folded = line_wraps.is_folded(data, low + places) and not goes_on(line.data, start, end)
+                    if not (folded or line_wraps.is_one(line.data, start, end, parts)):
                         terms = tuple(t for t in terms if t[1] not in _WORDS)
                     if terms:
                         changed = tuple((n, Form.WRAPPED if form in _WORDS else form) for n, form in terms)

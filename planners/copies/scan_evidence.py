@@ -67,7 +67,7 @@ class OthersRows:
 
     column: label as `Hit.column`. more: there may be more rows than were counted. offers: the part of the estate file
     that can say what the column is, by what stands in it; None where its values tell neither. persons: references of
-    those whose values were met.
+    those whose values were met. dropped: the table has the column no more, and files of others keep it.
     """
 
     column: str
@@ -75,6 +75,7 @@ class OthersRows:
     more: bool = False
     offers: Literal["other_keys", "not_keys"] | None = None
     persons: frozenset[str] = frozenset()
+    dropped: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,10 @@ _TODO = (
     " are other people's: nothing here changes them)."
     " Or, if the rows are the persons', name a key of theirs in them, in the estate file or by the jobs' lineage"
 )
+_DROPPED = (
+    "files without rows of the persons still have the column, and no step writes these again: ask the table's owner to"
+    " rewrite all of its data files before the run"
+)
 _OFFERED = {
     "other_keys": ". Or, only if the column names a second person of the same kind, name it under"
     " `other_keys`, which sets it to NULL in these rows. Do not name numbers of another system: that damages its rows",
@@ -148,10 +152,12 @@ def _gap(item: CopyDraft, told: OthersRows) -> Gap:
     rows = f"{told.rows:,}{' or more' if told.more else ''}"
     those = "row that is not the persons' holds" if told.rows == 1 else "rows that are not the persons' hold"
     stays = "this value stays" if told.rows == 1 else "these values stay"
+    column = f"{told.column}, a column that the table dropped" if told.dropped else told.column
+    todo = _DROPPED if told.dropped else _TODO
     return Gap(
         id=f"gap-{GapKind.OTHERS_ROWS}-{slug(item.copy.id.removeprefix('c-'))}-{slug(told.column)}",
         dataset=item.copy.dataset,
         kind=GapKind.OTHERS_ROWS,
-        reason=f"{rows} {those} them in {told.column}: the plan finds rows by {keys}, so {stays}",
-        evidence=_TODO + (_OFFERED[told.offers] if told.offers else "") + _WAIVED,
+        reason=f"{rows} {those} them in {column}: the plan finds rows by {keys}, so {stays}",
+        evidence=todo + (_OFFERED[told.offers] if told.offers else "") + _WAIVED,
     )

@@ -118,6 +118,8 @@ def _look_at(
         if columns and files:
             say(f"finding out whose rows of {title(rows.state)} hold the persons beside the key")
             rows.read(columns, files, paths)
+        for file, labels in _dropped(rows, seen, paths).items():
+            rows.stay(file, labels, paths)
     except LibraryError as error:
         if not (isinstance(error, _OnlySparkError) or left_to_spark(rows.state, whole, paths)):
             raise
@@ -147,18 +149,36 @@ def _wanted(
             if beside := known.beside_the_key(place):
                 columns |= beside
                 names.add((_real(root), place.file))
-    if not names:
-        return columns, frozenset()
+    return columns, frozenset(path for path, name in _named(state, seen, patterns, paths) if name in names)
+
+
+def _named(
+    state: TableState, seen: Mapping[str, Iterable[Place]], patterns: Patterns, paths: EstatePaths
+) -> Iterator[tuple[AnyPlace, tuple[str, str]]]:
+    """The table's data files of now, each with the folder and the name by which the scan knows it."""
     here = _real(state.location)
     roots = [_real(root) for root in seen]
-    files = set()
     for path in data_files(state, paths):
         real = str(path.resolve())
         inside = next((root for root in roots if real.startswith(f"{root}/")), None)
         name = real.removeprefix(f"{inside}/") if inside else path.name  # a file that the table has from elsewhere
-        if (inside or here, patterns.mask(name)) in names:
-            files.add(path)
-    return columns, frozenset(files)
+        yield path, (inside or here, patterns.mask(name))
+
+
+def _dropped(rows: _Rows, seen: Mapping[str, Iterable[Place]], paths: EstatePaths) -> dict[AnyPlace, frozenset[str]]:
+    """By file that has them, the columns with a value that the table dropped: files keep these until they are written
+    again."""
+    if format_of(rows.state.format).purges_dropped or not any(seen.values()):
+        return {}
+    known, labels = _Columns(rows.state, rows.places, paths), dict[tuple[str, str], set[str]]()
+    for root, places_ in seen.items():
+        for place in places_:
+            if place.column and known.is_dropped(place):
+                labels.setdefault((_real(root), place.file), set()).add(place.column)
+    if not labels:
+        return {}
+    files = _named(rows.state, seen, rows.patterns, paths)
+    return {path: frozenset(labels[name]) for path, name in files if name in labels}
 
 
 def _real(location: str) -> str:
@@ -178,6 +198,12 @@ class _Columns:
         self._whole = {t.label().lower() for t in match.terms if t.beside}
         # what a format writes beside the columns is made of them
         self._made = format_of(state.format).added_columns
+
+    def is_dropped(self, place: Place) -> bool:
+        """Whether a place among rows is in a column that the table does not have any more, under any name."""
+        if place.of_path or place.column is None or (self._made and place.column.startswith(self._made)):
+            return False
+        return bool(self._names) and not any(top in self._names for top in _tops(place.column.lower()))
 
     def beside_the_key(self, place: Place) -> frozenset[str]:
         """The columns to look at for a place; none where the match finds whatever stands there."""
@@ -230,18 +256,20 @@ class _Rows:
         self.patterns = patterns
         self._survey = survey
         self._counts: Counter[str] = Counter()
+        self._dropped: set[str] = set()
         self._persons: dict[str, set[str]] = {}
         self._more_than_keys: set[str] = set()
         self._values: dict[str, set[str]] = {}
 
     @property
     def told(self) -> tuple[OthersRows, ...]:
-        """What was found, by column."""
+        """What was found, by column; of dropped ones, of which no reader tells the rows, that it is there."""
         found = sorted(self._counts.items())
-        return tuple(
+        rows = (
             OthersRows(name, min(n, MOST), n >= MOST, self._offers(name), frozenset(self._persons.get(name, ())))
             for name, n in found
         )
+        return (*rows, *(OthersRows(name, 1, more=True, dropped=True) for name in sorted(self._dropped)))
 
     def _offers(self, label: str) -> Literal["other_keys", "not_keys"] | None:
         """What can be said of a column in which nothing but keys was found, by all that stands in it."""
@@ -262,6 +290,19 @@ class _Rows:
         for batch in read_part(self.state, sorted(columns | keys), files, paths):
             self._look(batch, columns)
             take_values(batch.select(sorted(columns)), self._values)
+
+    def stay(self, file: AnyPlace, labels: Collection[str], paths: EstatePaths) -> None:
+        """Count what dropped columns of a file hold, where none of its rows is the persons': no step writes it again.
+
+        Raises: as `read`.
+        """
+        names = {c.name.lower(): c.name for c in self.state.columns}
+        keys = sorted({names.get(name.lower(), name) for name in self._match.columns})
+        if self._match.terms:
+            batches = read_part(self.state, keys, [file], paths)
+            if any(self._found(batch, self._match).true_count for batch in batches):
+                return
+        self._dropped.update(labels)
 
     def _look(self, batch: pa.RecordBatch, columns: Collection[str]) -> None:
         import pyarrow.compute as pc

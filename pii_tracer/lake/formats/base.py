@@ -175,6 +175,9 @@ class TableFormat:
     """How the names of columns begin that the format itself writes beside the table's, made of them; None: there are
     none."""
 
+    purges_dropped: ClassVar[bool] = False
+    """Whether the plan's steps write every file again that has a column which the table dropped."""
+
     def data_files(self, state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
         """Files that the current rows are read from, sorted.
 

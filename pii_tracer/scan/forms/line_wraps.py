@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -13,6 +14,10 @@ _INDENT = 16
 _PIECE = 3
 """Digits parted by a break are one number only where so many stand on each side: short numbers begin many lines."""
 _FOLD = np.uint8(32)
+_FOLDING = re.compile(rb"\bBEGIN:V[A-Z]|(?:^|\")dn::? ", re.MULTILINE | re.IGNORECASE)
+"""In vCard (RFC 6350, 3.2), iCalendar (RFC 5545, 3.1) and LDIF (RFC 2849) a break and one blank behind it part nothing:
+long lines are folded at any character."""
+_AT_FOLD = re.compile(rb"\r?\n[ \t]")
 _LEAST_BITS, _MOST_BITS = 18, 24
 _SPARSE = 256
 """Of so many places of the table at most one is taken, where there is room."""
@@ -195,6 +200,16 @@ def is_one(line: bytes, start: int, end: int, parts: Places) -> bool:
         if numbers and min(at - start, end - at) < _PIECE:
             return False
     return True
+
+
+def is_folded(text: bytes | memoryview, places: Places) -> bool:
+    """Whether all breaks in a value are folds of a format that parts long lines so: it is one word, wherever they are.
+
+    places: where each byte of the value is in the text.
+    """
+    ends = np.flatnonzero(np.diff(places) > 1)
+    gaps = (text[int(places[end]) + 1 : int(places[end + 1])] for end in ends.tolist())
+    return all(_AT_FOLD.fullmatch(gap) for gap in gaps) and _FOLDING.search(text) is not None
 
 
 def _of_word(byte: int) -> bool:

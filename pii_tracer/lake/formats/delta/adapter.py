@@ -71,6 +71,8 @@ class DeltaFormat(TableFormat):
 
     # -- what discovery, readers of rows and witnesses ask ------------------------------------------------------------
 
+    purges_dropped = True  # REORG TABLE … APPLY (PURGE)
+
     erased_in_s3 = NamedBy.ESTATE_FILE
     commit_log = CommitLog((LOG,), COMMIT)
 
