@@ -34,6 +34,30 @@ class NoTicket(Exception):
         self.todo = todo
 
 
+def _library() -> Any:
+    try:
+        return importlib.import_module("gssapi")
+    except (ImportError, OSError):
+        raise NoTicket("NoLibrary", "pip install 'pii-tracer[kerberos]' and the library of Kerberos") from None
+
+
+def _ticket(gss: Any, principal: str) -> Any:
+    return gss.Credentials(name=gss.Name(principal, gss.NameType.kerberos_principal), usage="initiate")
+
+
+def seconds_left(principal: str) -> int:
+    """How long the ticket of a principal holds; one is fetched where there is a keytab.
+
+    Raises:
+        NoTicket: there is none, or it has expired, or the library is missing.
+    """
+    gss = _library()
+    try:
+        return int(_ticket(gss, principal).lifetime)
+    except gss.exceptions.GSSError:
+        raise NoTicket("NoTicket", _KINIT.format(principal)) from None
+
+
 class Handshake:
     """With one server, from its first message on."""
 
@@ -43,10 +67,7 @@ class Handshake:
         Raises:
             NoTicket: the library is missing, or there is no ticket that holds.
         """
-        try:
-            self._gssapi: Any = importlib.import_module("gssapi")
-        except (ImportError, OSError):
-            raise NoTicket("NoLibrary", "pip install 'pii-tracer[kerberos]' and the library of Kerberos") from None
+        self._gssapi = _library()
         self._principal = principal
         self._place = (service, host)
         self._hidden = mechanism == SPNEGO
@@ -57,10 +78,9 @@ class Handshake:
 
     def _new(self, mechanism: str) -> Any:
         gss = self._gssapi
-        ticket = gss.Credentials(name=gss.Name(self._principal, gss.NameType.kerberos_principal), usage="initiate")
         return gss.SecurityContext(
             name=gss.Name("@".join(self._place), gss.NameType.hostbased_service),
-            creds=ticket,
+            creds=_ticket(gss, self._principal),
             mech=gss.OID.from_int_seq(mechanism),
             flags=[getattr(gss.RequirementFlag, flag) for flag in _FLAGS],
             usage="initiate",
