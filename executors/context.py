@@ -18,6 +18,7 @@ from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.non_key_columns import NoKeys, NotKeys, no_keys_at
 from pii_tracer.model.number_keys import spelled
+from pii_tracer.model.waivers import MarkKey
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,7 +44,7 @@ class ExecutionContext:
     before it answers, for what nobody can see any more when it is killed. everything: all key sets of the plan, for
     what is searched and not compared. not_keys: the plan's columns of other systems' numbers. stores: the schemes of
     those that the session reaches; it knows the tables that are declared there. finds: searches for the values of key
-    sets.
+    sets. marks: of the estate's key, makes what the plan says of contents; by another key nothing is what was planned.
     """
 
     estate: Estate
@@ -57,6 +58,7 @@ class ExecutionContext:
     stores: frozenset[str] = frozenset()
     finds: Finds = finds_nothing
     not_keys: tuple[NotKeys, ...] = ()
+    marks: MarkKey = field(default=MarkKey(b""), repr=False)
     _views: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property

@@ -32,6 +32,8 @@ from pii_tracer.model.plan import (
 )
 from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.model.waivers import MarkKey, Waiver
+from planners.chosen_copies_plan import choose
+from planners.content_digests import keyed
 from planners.copies.backups import with_backups
 from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references
@@ -49,7 +51,6 @@ from planners.holds.hold_rules import idle_holds, keep_held
 from planners.keys.crypto_shredding import with_keys
 from planners.locate.sql.shared_rows import spare_stored
 from planners.locate.subject_survey import Survey, World
-from planners.partial_plan import choose
 from planners.schedule.erasure_requests import in_utc, planned_requests
 from planners.schedule.step_costs import cost
 from planners.schedule.step_dates import Dated, Dates, Retention, date_steps
@@ -167,7 +168,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     drafts = order(items, _used_key_sets(items), stopped, _suppressed(inputs, items, plan_id), tasks)
     begins = max((as_of, *(r.not_before for r in requests if r.not_before)))
     dated = {r: _dated(inputs, drafts, items, begins, due, r) for r in Retention}
-    steps = tuple(_step(d, dated[inputs.retention].by_step[d.id], inputs.estate) for d in drafts)
+    steps = tuple(_step(d, dated[inputs.retention].by_step[d.id], inputs.estate, inputs.marks) for d in drafts)
     copies = tuple(item.copy for item in items)
     open_gaps = [g for g in gaps if g.waiver is None]
     strategies = {c.strategy for c in copies}
@@ -307,13 +308,15 @@ def _overrides(inputs: PlanInputs) -> tuple[Override, ...]:
     return (Override(kind="retention_immediate", reason=inputs.override_reason),)
 
 
-def _step(draft: Draft, dates: Dates, estate: Estate) -> Step:
+def _step(draft: Draft, dates: Dates, estate: Estate, marks: MarkKey) -> Step:
     return Step(
         id=draft.id,
         copy_=draft.copy,
         action=draft.action,
         executor=draft.executor,
-        parameters=draft.parameters if draft.action is not Action.SUPPRESS else _with_recheck(draft, dates),
+        parameters=keyed(
+            draft.parameters if draft.action is not Action.SUPPRESS else _with_recheck(draft, dates), marks
+        ),
         depends_on=draft.after,
         hazards=draft.hazards,
         preconditions=draft.preconditions,

@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 
+from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
 from pii_tracer.lake.stores.hdfs.store import HdfsStore
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from tests.kafkasupport import free_ports
@@ -47,12 +49,17 @@ class Hdfs:
     webhdfs: str
 
     @property
-    def declared(self) -> dict[str, str]:
-        """What the estate file says of it beside its addresses."""
-        return {"user": SUPERUSER}
+    def declared(self) -> dict[str, Any]:
+        """As an estate file declares it."""
+        return {"namenode": self.uri, "webhdfs": self.webhdfs, "user": SUPERUSER}
+
+    @property
+    def active_address(self) -> str:
+        """Of the NameNode that answers."""
+        return self.webhdfs
 
     def client(self, user: str = SUPERUSER) -> WebHdfs:
-        return WebHdfs(self.uri, self.webhdfs, user)
+        return WebHdfs(self.uri, NameNodes((self.webhdfs,)), user)
 
     def store(self, folder: str, user: str = SUPERUSER) -> HdfsStore:
         return HdfsStore(self.client(user), folder)
@@ -64,7 +71,7 @@ class Hdfs:
     def ask(self, path: str, operation: str, method: str = "PUT", **query: str) -> dict[str, object]:
         """One operation of the NameNode's, its answer as JSON."""
         asked = urlencode({"op": operation, "user.name": SUPERUSER, **query})
-        request = urllib.request.Request(f"{self.webhdfs}/webhdfs/v1{quote(path)}?{asked}", method=method)
+        request = urllib.request.Request(f"{self.active_address}/webhdfs/v1{quote(path)}?{asked}", method=method)
         with urllib.request.urlopen(request, timeout=60) as answer:
             return dict(json.loads(answer.read() or b"{}"))
 
@@ -107,21 +114,27 @@ def hadoop_jars() -> Path:
     return retrieved("hadoop-minicluster", VERSION, ivy=_IVY, shared=False)
 
 
-@contextmanager
-def running(folder: Path) -> Iterator[Hdfs]:
-    """A cluster with its files in a folder."""
-    jars = hadoop_jars()
-    port, http = free_ports(2)
-    told = folder / "details"
-    command = [
+def java(classes: str, memory: str) -> list[str]:
+    """A command that runs a program of Hadoop's as the superuser, without the program."""
+    return [
         own_java(),
-        "-Xmx384m",
+        f"-Xmx{memory}",
         "-XX:TieredStopAtLevel=1",
         "--add-opens=java.base/java.lang=ALL-UNNAMED",
         f"-Duser.name={SUPERUSER}",
         f"-DHADOOP_USER_NAME={SUPERUSER}",
         "-cp",
-        f"{jars}/*",
+        classes,
+    ]
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Hdfs]:
+    """A cluster with its files in a folder."""
+    port, http = free_ports(2)
+    told = folder / "details"
+    command = [
+        *java(f"{hadoop_jars()}/*", "384m"),
         "org.apache.hadoop.mapreduce.MiniHadoopClusterManager",
         *("-nomr", "-format", "-datanodes", "1"),
         *("-nnport", str(port), "-nnhttpport", str(http), "-writeDetails", str(told)),

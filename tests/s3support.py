@@ -29,8 +29,11 @@ from pii_tracer.lake.stores.s3.archive_versions import S3Client, s3_clients
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import KeySet, Match, MatchTerm
 from pii_tracer.model.plan import Copy, Step
+from pii_tracer.model.waivers import MarkKey
 from pii_tracer.review.sealed_person_values import KeyRing
+from planners.content_digests import keyed
 from sample_lineage import s3_standin
+from tests.waivers import MARKS
 
 REGION = "ap-south-1"
 OTHER_REGION = "eu-central-1"
@@ -176,6 +179,7 @@ class Context:
     told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
     note: Callable[[str, Mapping[str, Any]], None] = lambda step, facts: None
     finds: Finds = ScanFinder
+    marks: MarkKey = MARKS
     others: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
@@ -225,7 +229,7 @@ def step(action: Action, parameters: dict[str, Any]) -> Step:
             "copy": None,
             "action": action,
             "executor": "s3",
-            "parameters": parameters,
+            "parameters": keyed(parameters, MARKS),
             "depends_on": (),
             "hazards": (),
             "preconditions": (),

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
 from pii_tracer.lake.stores.hdfs.security import Security
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from tests.certificates import HOST, PASSWORD, Authority
@@ -28,11 +30,16 @@ class SecureHdfs(Hdfs):
     authority: Authority
 
     @property
-    def declared(self) -> dict[str, str]:
-        return {"kerberos": principal("pii"), "ca": str(self.authority.ca)}
+    def declared(self) -> dict[str, Any]:
+        return {
+            "namenode": self.uri,
+            "webhdfs": self.webhdfs,
+            "kerberos": principal("pii"),
+            "ca": str(self.authority.ca),
+        }
 
     def client(self, user: str = "pii") -> WebHdfs:
-        return WebHdfs(self.uri, self.webhdfs, "", Security(principal(user), str(self.authority.ca)))
+        return WebHdfs(self.uri, NameNodes((self.webhdfs,)), "", Security(principal(user), str(self.authority.ca)))
 
     def ask(self, path: str, operation: str, method: str = "PUT", **query: str) -> dict[str, object]:
         client = self.client()

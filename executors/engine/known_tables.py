@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.catalogs.registry import spark_catalogs
-from executors.engine.local_paths import as_local
+from executors.engine.local_files import as_local
 from executors.engine.sql_names import quote, string_literal
 from executors.engine.version_profiles import installed_profile
 from executors.formats.registry import support_of

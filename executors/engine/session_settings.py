@@ -11,6 +11,7 @@ from executors.engine.version_profiles import Profile, merged, profile_of
 from executors.formats.registry import spark_supports
 from executors.stores.spark_connectors import connectors
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.stores.hdfs.nameservices import spark_settings
 
 _EVERY_FILE = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
 """Whatever else is configured: a statement that reads a broken file as far as it can writes just that again, and who
@@ -38,6 +39,7 @@ def session_conf(estate: Estate, base: Path, stores: Collection[str] = ()) -> di
     profile = profile_of(estate.spark.profile)
     return {
         **{name: value for one in connectors(stores) for name, value in one.conf(estate).items()},
+        **spark_settings(estate),
         **_jars(estate, stores),
         "spark.jars.packages": ",".join(packages(estate, stores)),
         **({"spark.jars.excludes": ",".join(profile.excluded)} if profile.excluded else {}),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import unquote
 
-from executors.engine.local_paths import without_values
-from executors.stores.s3.objects import S3Context
+from executors.engine.local_files import without_values
+from executors.stores.s3.step_base import S3Context
 from executors.value_search import Finder
 from pii_tracer.model.datasets import MatchTerm
 from pii_tracer.model.plan import Copy

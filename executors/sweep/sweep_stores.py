@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
-from executors.engine.local_paths import as_local
+from executors.engine.local_files import as_local
 from executors.engine.s3a_settings import SCHEME
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.lake.stores.s3.s3_path import S3Path

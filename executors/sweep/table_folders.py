@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from executors.engine import local_paths
+from executors.engine import local_files
 from executors.stores.hdfs.swept_files import HdfsFiles
 from executors.stores.object_places.swept_files import ObjectFiles
 from executors.stores.s3.swept_files import S3Files
@@ -53,7 +53,7 @@ class Places:
     def _at(self, location: str) -> AnyPlace:
         if in_place(location):
             return folder_at(self._estate, location)
-        return self._in_s3(location) if is_s3(location) else local_paths.local_path(location)
+        return self._in_s3(location) if is_s3(location) else local_files.local_path(location)
 
     def _in_s3(self, location: str) -> S3Path:
         self._clients = self._clients or s3_clients(self._estate)
@@ -70,7 +70,7 @@ def refusals(location: object) -> Iterator[None]:
         yield
     except OSError as error:
         if not is_remote(str(location)):
-            raise local_paths.refusal(error) or error from None
+            raise local_files.refusal(error) or error from None
         kinds = ((is_hdfs, HdfsFiles), (is_object_place, ObjectFiles))
         store = next((files for mine, files in kinds if mine(str(location))), S3Files)
         code = type(error).__name__ if isinstance(error, FileNotFoundError) else str(error).rpartition(": ")[2]
@@ -86,7 +86,7 @@ def _stored(folder: RemotePath) -> StoredFiles:
 
 def named(folder: AnyPlace, text: str) -> str:
     """An absolute path or URI of a table's metadata, decoded, as listings of its place have it."""
-    return local_paths.as_local(text) if isinstance(folder, Path) else _stored(folder).named(text)
+    return local_files.as_local(text) if isinstance(folder, Path) else _stored(folder).named(text)
 
 
 def place_at(folder: AnyPlace, path: str) -> AnyPlace:
@@ -99,7 +99,7 @@ def files_below(folder: AnyPlace) -> list[Listed]:
     if not isinstance(folder, Path):
         return _stored(folder).listed()[0]
     found = []
-    for path in local_paths.files_below(folder):
+    for path in local_files.files_below(folder):
         try:
             state = path.stat()
         except FileNotFoundError:
@@ -115,7 +115,7 @@ def empty_partitions(folder: AnyPlace, kept: frozenset[str]) -> list[str]:
     kept: names of folders that are looked into no further.
     """
     if isinstance(folder, Path):
-        return [str(p) for p in local_paths.empty_folders(folder) if not kept.intersection(p.relative_to(folder).parts)]
+        return [str(p) for p in local_files.empty_folders(folder) if not kept.intersection(p.relative_to(folder).parts)]
     files, folders = _stored(folder).listed()
     filled = {file.parts[:depth] for file in files for depth in range(1, len(file.parts))}
     return [
@@ -132,7 +132,7 @@ def remove_partitions(folder: AnyPlace, paths: Sequence[str]) -> None:
         RunError: a store refuses some.
     """
     if isinstance(folder, Path):
-        local_paths.remove_empty(map(Path, paths))
+        local_files.remove_empty(map(Path, paths))
     else:
         _stored(folder).remove_folders(paths)
 
@@ -173,7 +173,7 @@ def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed], kind: Format
         RunError: there is one.
     """
     if isinstance(folder, Path):
-        local_paths.refuse_nested(folder, own=lambda place: _is_own(place.relative_to(folder).parts, kind))
+        local_files.refuse_nested(folder, own=lambda place: _is_own(place.relative_to(folder).parts, kind))
         return
     folders = frozenset().union(*(one.sign_folders for one in table_formats()))
     ends = tuple(end for one in table_formats() for end in one.sign_endings)
@@ -185,7 +185,7 @@ def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed], kind: Format
             if not _is_own(parts, kind):
                 raise RunError(
                     "another table lies inside this folder; working on its files would break that table",
-                    where=f"{folder}/{local_paths.without_values('/'.join(parts))}",
+                    where=f"{folder}/{local_files.without_values('/'.join(parts))}",
                     todo="move one of the two tables, then plan again",
                 )
 

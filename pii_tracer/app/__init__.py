@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pii_tracer.app.plan_verification import PlanVerification, verify
     from pii_tracer.app.planning.erasure_plan import WrittenPlan, plan
     from pii_tracer.app.planning.estate_inventory import inventory
-    from pii_tracer.app.proof.run_attestations import attest_verify
+    from pii_tracer.app.proof.attestation_checks import attest_verify
     from pii_tracer.app.review.plan_approval import approve
     from pii_tracer.app.review.plan_check import check
     from pii_tracer.app.settings import Settings
@@ -72,7 +72,7 @@ _PLACES = {
     "add_requests": "intake.request_lists",
     "apply": "execution.whole_run",
     "approve": "review.plan_approval",
-    "attest_verify": "proof.run_attestations",
+    "attest_verify": "proof.attestation_checks",
     "check": "review.plan_check",
     "estimate": "cost_estimate.estate_estimate",
     "harvest": "lineage.lineage_harvest",

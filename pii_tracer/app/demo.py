@@ -162,7 +162,7 @@ def _approve(settings: Settings, plan_file: Path, folder: Path, progress: Progre
 
 def _apply(settings: Settings, plan_file: Path, folder: Path, naive: Path, progress: Progress) -> ExitCode:
     from pii_tracer.app.execution.plan_run import perform, start_run
-    from pii_tracer.app.execution.run_conclusion import conclude, exit_code
+    from pii_tracer.app.execution.run_outputs import conclude, exit_code
     from reports.run.run_result import show_result
     from sample_lineage.s3_standin import running, stop
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from pii_tracer.app.planning.other_numbers import OtherNumbers
+from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.lakefs.client import LakefsClient

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.scan.known_bytes import LedgerSearchers
+from pii_tracer.scan.incremental_search import LedgerSearchers
 from pii_tracer.scan.scan_ledger import ScanLedger
 from pii_tracer.scan.search_workers import Searchers
 

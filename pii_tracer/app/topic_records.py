@@ -7,15 +7,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.app.planning.other_numbers import OtherNumbers
+from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.lake.inventory import Inventory, TopicState
-from pii_tracer.lake.streams.kafka.consumers import admin_client, client_settings, read_topic
 from pii_tracer.lake.streams.kafka.record_scan import scan_topic
 from pii_tracer.lake.streams.kafka.record_schemas import ClusterSchemas
 from pii_tracer.lake.streams.kafka.records import Record, RecordMatcher, Undecodable
+from pii_tracer.lake.streams.kafka.topic_reading import admin_client, client_settings, read_topic
 from pii_tracer.lake.streams.kafka.topics import (
     groups_behind,
     stable_ends,

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from pii_tracer.app.changes_since_plan import SEEN
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.s3_tables_now import look_at
 from pii_tracer.app.settings import Settings
 from pii_tracer.app.stored_places import hdfs_reading as hdfs_places
 from pii_tracer.app.stored_places import object_reading as stored_places
+from pii_tracer.app.unplanned_places import SEEN
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -41,7 +41,7 @@ from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.verdicts import ByteVerdict, Residue
-from planners.copies.match_keys import is_short_number
+from planners.copies.match_key_resolution import is_short_number
 
 Place = Path | S3Location | HdfsLocation | ObjectLocation
 L = TypeVar("L", S3Location, HdfsLocation, ObjectLocation)

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.app import vault_inventories
+from pii_tracer.app import vault_verification
 from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.app.other_people_counts import OBJECTS, counted_by_spark, counting_of
 from pii_tracer.app.persons_apart.values_by_person import PartOfPatterns, each_person, without_persons
@@ -33,9 +33,9 @@ from pii_tracer.model.locations import S3Location, in_place, is_hdfs, object_pre
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.model.waivers import MarkKey
-from pii_tracer.scan.file_fingerprints import fingerprint
+from pii_tracer.scan.folder_content_hashes import fingerprint
 from pii_tracer.scan.hits import Reading
-from pii_tracer.scan.known_bytes import LedgerSearchers
+from pii_tracer.scan.incremental_search import LedgerSearchers
 from pii_tracer.scan.scan_ledger import ScanLedger
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import (
@@ -147,8 +147,8 @@ class Verification:
 
     def _looked(self, copy: Copy) -> CopyVerdict:
         try:
-            if vault_inventories.in_vault(copy):
-                return CopyVerdict(copy_id=copy.id, bytes=vault_inventories.look(self.plan, copy, self.told))
+            if vault_verification.in_vault(copy):
+                return CopyVerdict(copy_id=copy.id, bytes=vault_verification.look(self.plan, copy, self.told))
             if copy.kind in OBJECTS:
                 return CopyVerdict(copy_id=copy.id, bytes=self.objects(copy))
             if copy.kind is CopyKind.TOPIC:
@@ -305,8 +305,8 @@ class Verification:
             return False  # a branch or tag: its bytes lie in the table's folder and belong to the table's verdict
         if copy.kind is CopyKind.TOPIC or in_lakefs(copy.location):
             return True
-        if vault_inventories.in_vault(copy):
-            return vault_inventories.changed(self.plan, copy, verdict.bytes)
+        if vault_verification.in_vault(copy):
+            return vault_verification.changed(self.plan, copy, verdict.bytes)
         if in_place(copy.location):
             return other_files(verdict.bytes, self._place_files(copy, self.patterns).bytes)
         if place := copy.s3_table:

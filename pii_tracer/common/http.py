@@ -9,7 +9,9 @@ import base64
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from email.message import Message
+from errno import EHOSTUNREACH, ENETUNREACH
 from http.client import HTTPException
+from socket import gaierror
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
@@ -21,15 +23,23 @@ class NoAnswer(Exception):
 
     status: of HTTP, None where no whole answer came. said: the beginning of what a server refused with, for who looks
     for its codes; it is never shown. retry_after: seconds that the server wants to be left alone, where it says so.
+    unsent: whether no server can have received the request.
     """
 
     def __init__(
-        self, what: str, status: int | None = None, said: bytes = b"", retry_after: float | None = None
+        self,
+        what: str,
+        status: int | None = None,
+        said: bytes = b"",
+        retry_after: float | None = None,
+        *,
+        unsent: bool = False,
     ) -> None:
         super().__init__(what)
         self.status = status
         self.said = said
         self.retry_after = retry_after
+        self.unsent = unsent
 
 
 class _Stay(HTTPRedirectHandler):
@@ -75,7 +85,7 @@ def ask(
         raise NoAnswer(f"refused: HTTP {error.code}", error.code, _said(error), wait) from None
     except (URLError, HTTPException, OSError, ValueError) as error:
         cause = error.reason if isinstance(error, URLError) else error
-        raise NoAnswer(f"does not answer: {type(cause).__name__}") from None
+        raise NoAnswer(f"does not answer: {type(cause).__name__}", unsent=_is_unsent(cause)) from None
     if len(found) > limit or not whole:
         raise NoAnswer("gave an answer that is cut off, or too large to be read")
     return found
@@ -98,6 +108,13 @@ def patiently(once: Callable[[], bytes], busy: Collection[int], pause: Callable[
                 raise
             pause(min(_LONGEST_WAIT, error.retry_after or 2.0**attempt))
     return once()
+
+
+def _is_unsent(cause: object) -> bool:
+    """Whether there was no connection on which anything could be sent. A timeout may come after the sending."""
+    return isinstance(cause, (ConnectionRefusedError, gaierror)) or (
+        isinstance(cause, OSError) and cause.errno in (EHOSTUNREACH, ENETUNREACH)
+    )
 
 
 def _said(error: HTTPError) -> bytes:

@@ -14,7 +14,7 @@ _OURS = ("pii_tracer", "planners", "executors", "reports")
 
 
 def place_of(error: BaseException) -> str:
-    """The last line of ours that the error came through: `executors/stores/s3/objects.py, line 234`."""
+    """The last line of ours that the error came through: `executors/stores/s3/step_base.py, line 234`."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
         if path.is_relative_to(_HOME) and path.relative_to(_HOME).parts[0] in _OURS:

@@ -1,4 +1,4 @@
-"""The request store: every request of an estate from its receipt to its proof, in a database (`databases/`).
+"""The request store: every request of an estate from its receipt to its proof, in a database (`request_databases/`).
 
 What it holds of a person is a keyed reference, by which the same person is recognised again, and the sealed value of
 the key, which goes when the request ends. Everything is written in transactions: whole or not at all.

@@ -15,7 +15,7 @@ from pathlib import Path
 from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import Capability
-from pii_tracer.lake.catalogs.catalog_types import TABLES
+from pii_tracer.lake.catalogs.default_table_format import TABLES
 from pii_tracer.lake.catalogs.registered_tables import (
     Registered,
     Registry,
@@ -143,6 +143,12 @@ class EstatePaths:
         from pii_tracer.lake.stores.s3.archive_versions import object_store
 
         return object_store(self._estate)
+
+    def hdfs_reader(self, location: str) -> tuple[str, dict[str, str]]:
+        """How delta-rs writes a place in HDFS, and how it reaches it."""
+        from pii_tracer.lake.stores.hdfs.nameservices import reader_address, reader_settings
+
+        return reader_address(self._estate, hdfs_location(location)), reader_settings(self._estate)
 
     def object_options(self, location: str) -> dict[str, str]:
         """How delta-rs reaches an object store beside S3; with the environment's credentials, nothing has to be said.

@@ -125,8 +125,9 @@ class TableState(Frozen):
     loose: nobody knows the order of its columns, which INSERT goes by: a folder of JSON, or one whose files disagree.
     mixed: columns of a folder of JSON in or below which one line has an object or a list and another something else,
     which Spark takes for text as long as there are both.
-    unlike: columns of a bare folder of whose values readers differ: two names differ in case alone, or lines of
-    JSON have text and a number with a fraction or an exponent, which each reader writes in its own way as text.
+    unlike: columns of a bare folder of whose values readers differ: two names differ in case alone, two files have them
+    as different types (a number and text), or lines of JSON have text and a number with a fraction or an exponent,
+    which each reader writes in its own way as text.
     outside: data files beyond its folder that it reads, sorted (Iceberg: `add_files`, `snapshot`; Delta: a clone's).
     kept_history: set where its history is to stay (Iceberg).
     """

@@ -142,7 +142,7 @@ def avro_type(node: Any) -> str:
     """An Avro type as Spark reads it (Spark's Avro guide, "Supported types for Avro -> Spark SQL conversion")."""
     if isinstance(node, list):
         kinds = [kind for kind in node if kind != "null"]
-        return avro_type(kinds[0]) if len(kinds) == 1 else "string"
+        return _of_union([avro_type(kind) for kind in kinds])
     if isinstance(node, str):
         return _AVRO.get(node, node)
     logical = node.get("logicalType")
@@ -158,6 +158,16 @@ def avro_type(node: Any) -> str:
     if kind == "map":
         return f"map<string,{avro_type(node['values'])}>"
     return "binary" if kind == "fixed" else avro_type(kind)
+
+
+def _of_union(kinds: list[str]) -> str:
+    """Spark widens unions of whole numbers and of floats, and reads a struct from any other union of several types."""
+    if len(set(kinds)) == 1:
+        return kinds[0]
+    for wide in ({"int", "bigint"}, {"float", "double"}):
+        if set(kinds) == wide:
+            return "bigint" if "bigint" in wide else "double"
+    return "struct<" + ",".join(f"member{number}:{kind}" for number, kind in enumerate(kinds)) + ">"
 
 
 def partition_type(values: list[str]) -> str:

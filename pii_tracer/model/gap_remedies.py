@@ -25,8 +25,8 @@ REMEDIES: Mapping[str, str] = {
     GapKind.MIXED_COLUMNS: "Put files with different columns into separate folders.",
     GapKind.NOT_SCANNED: "Make its files readable to the scan (rights, keys, format), then plan again.",
     GapKind.UNEXPECTED_COPY: (
-        "Load the lineage of the job that wrote it (SQL or events, under `lineage`), name the table under the "
-        "subject's `tables`, or ask the owner to remove it."
+        "Load the lineage of the job that wrote it (SQL or events, under `lineage`). Or name the table under the "
+        "subject's `tables`. Or ask the owner to remove the data."
     ),
     GapKind.MISSING_TABLE: "Correct the estate file, or drop the catalog's entry.",
     GapKind.FORMAT_MISMATCH: "Correct the declaration, or the catalog's entry.",
@@ -36,14 +36,14 @@ REMEDIES: Mapping[str, str] = {
     GapKind.MOVED_TABLE: "Register the table at its present location, or remove the copy.",
     GapKind.SHARED_FILES: "Rewrite one of the tables, so that it has its own files, or drop it.",
     GapKind.STRANGE_FILES: (
-        "Move files that somebody needs. If nobody needs them, waive the gap. In S3 these files stay, and their "
-        "old versions are deleted. If metadata is younger than what a catalog points at, correct the catalog's "
-        "pointer."
+        "If somebody needs the files, move them. If nobody needs them, waive the gap. (In S3 the run keeps the "
+        "files, and deletes only their old versions.) If a metadata file is newer than the one in the catalog, "
+        "correct the catalog's pointer."
     ),
     GapKind.STAGED_SNAPSHOT: "Publish or drop the staged rows, then plan again.",
     GapKind.UNKNOWN_VERSION: (
-        "Use a version of pii-tracer, or a `spark.profile`, that supports it. Or ask the owner to drop the "
-        "feature. Or check the table for the person, and waive the gap."
+        "Use a version of pii-tracer, or a `spark.profile`, that supports the feature. Or ask the owner to drop "
+        "the feature. Or search the table for the person yourself, and waive the gap."
     ),
     GapKind.REF_SCHEMA: (
         "Drop the branch or tag, or move it to a snapshot with the current schema. If you waive the gap, the copy "
@@ -55,31 +55,30 @@ REMEDIES: Mapping[str, str] = {
     ),
     GapKind.TABLE_TEXT: "Ask the owner to remove the value, with the commands in the gap.",
     GapKind.LEFT_BEHIND: (
-        "Ask the owner to do what the gap proposes, then plan again. If you waive it, the run ends with residue."
+        "Ask the owner to do what the gap proposes, then plan again. If you waive the gap, the run ends with residue."
     ),
-    GapKind.COLUMN_NAMES: "Ask the owner to rewrite the table, with old versions, without these column names.",
+    GapKind.COLUMN_NAMES: "Ask the owner to rename these columns, also in old versions of the table.",
     GapKind.STREAMING_STATE: (
-        "Wait until the watermark drops it. Or start the query with a new checkpoint after the erasure, and "
-        "remove the old checkpoint."
+        "Wait until the watermark drops the person's state. Or start the query with a new checkpoint after the "
+        "erasure, and remove the old checkpoint."
     ),
     GapKind.CATALOG_UNREADABLE: "Correct the address and the rights. `pii-tracer doctor` checks each catalog.",
     GapKind.UNKNOWN_CATALOG: (
-        "Declare that catalog under `catalogs`, or erase the person where its tables are. If the catalog belongs "
-        "to somebody else, waive the gap."
+        "Declare the other catalog under `catalogs`, or erase the person in the other system. If the catalog "
+        "belongs to somebody else, waive the gap."
     ),
     GapKind.UNKNOWN_TABLE: (
-        "Correct the name in the estate file (`of`). Or check the registered table for the person with its own "
-        "engine, and waive the gap."
+        "If the name in the estate file is wrong, correct it (`of`). Otherwise search the table for the person "
+        "with its own engine, and waive the gap."
     ),
     GapKind.REGISTERED_TWICE: "Drop all but one registration.",
     GapKind.UNNAMEABLE_TABLE: "Rename the table, branch or tag.",
     GapKind.REMOTE_TABLE: (
-        "Remove the cause that the gap names, or erase the person there by other means. What is supported: tables "
-        "in S3."
+        "Remove the cause that the gap names, or erase the person with another tool. What is supported: tables in S3."
     ),
-    GapKind.WORK_BRANCH_LEFT: "Resume that run, or delete the branch when no run is under way.",
+    GapKind.WORK_BRANCH_LEFT: "Resume the run, or delete the branch while no run is active.",
     GapKind.DELETES_METADATA: "Set `write.metadata.delete-after-commit.enabled` to false on that reference.",
-    GapKind.UNSEEN_COMMITS: "Let the account see every branch. If you waive the gap, you state that nothing is hidden.",
+    GapKind.UNSEEN_COMMITS: "Let the account see every branch. With a waiver you confirm that no branch is hidden.",
     GapKind.NESSIE_STATE: "Commit to the table once through Nessie, or repair the reference.",
     GapKind.S3_BUCKET: "Correct the bucket's name, or give the right to list its versions.",
     GapKind.S3_SETTING: "Give the right that the evidence names.",
@@ -87,29 +86,33 @@ REMEDIES: Mapping[str, str] = {
     GapKind.MFA_DELETE: (
         "Ask the bucket's owner to switch MFA Delete off for the run, or to delete the versions by hand."
     ),
-    GapKind.S3_NEIGHBOURS: "End the prefix with `/`. If the neighbours belong to the archive, waive the gap.",
+    GapKind.S3_NEIGHBOURS: "End the prefix with `/`. If the other objects belong to the archive, waive the gap.",
     GapKind.S3_OVERLAP: "Declare only one of the two archives.",
     GapKind.S3_REPLICATED_BACK: (
         "Switch the replication rule off until the run is over, or delete the objects at the source, too."
     ),
     GapKind.S3_LEGAL_HOLD: "Ask for the release of the legal hold, or declare a hold in the estate file.",
     GapKind.ARCHIVE_FORMAT: (
-        "Convert the objects, or give a reason for deleting whole objects (`delete_whole`). If you waive the gap, "
-        "the copy stays blocked."
+        "Convert the objects, or allow the deletion of whole objects (`delete_whole`). If you waive the gap, the "
+        "copy stays blocked."
     ),
     GapKind.ARCHIVE_MATCH: (
-        "Give a reason for deleting whole objects (`delete_whole`). If you waive the gap, the copy stays blocked."
+        "Allow the deletion of whole objects (`delete_whole`). If you waive the gap, the copy stays blocked."
     ),
     GapKind.OBJECT_METADATA: (
         "Copy each object onto itself without the value. If you waive the gap, the copy stays blocked."
     ),
-    GapKind.BESIDE_UNREAD: "Give the planner the rights. If only the run has them, waive the gap.",
+    GapKind.BESIDE_UNREAD: (
+        "Give the planning account the right to read them. If only the account of the run has this right, waive "
+        "the gap."
+    ),
     GapKind.OBJECT_NAMES: (
-        "Rename them, and delete every version under the old names (hazard F2). If this is waived for a bare "
-        "folder, the run ends with residue there until they are removed."
+        "Rename them, and delete every version under the old names (hazard F2). If you waive the gap for a bare "
+        "folder, the run ends with residue."
     ),
     GapKind.ARCHIVE_UNMATCHED: (
-        "Name the table as the inventory does. Or check the archive for the person, and waive the gap."
+        "Under `of`, write the table's name as `inventory` prints it. Or search the archive for the person "
+        "yourself, and waive the gap."
     ),
     GapKind.MANIFEST_OF_COPY: "Move the objects to a place with its own declaration, or remove them from the manifest.",
     GapKind.VAULT_INVENTORY: "Request an inventory from Glacier, as the evidence says, and plan again within a day.",
@@ -134,7 +137,7 @@ REMEDIES: Mapping[str, str] = {
     GapKind.LAKEFS_REPOSITORY: "Correct the address and the rights, as the evidence says.",
     GapKind.LAKEFS_DANGLING: "Set garbage collection rules for the repository, and let the run prepare a collection.",
     GapKind.LAKEFS_STORAGE: "Name `local_root`, or the estate's `s3`. If you waive the gap, the run ends unverified.",
-    GapKind.LAKEFS_MESSAGES: "Move the data to a new repository. No commit of the old repository can be changed.",
+    GapKind.LAKEFS_MESSAGES: "Move the data to a new repository, because no commit of the old one can be changed.",
     GapKind.LAKEFS_IMPORTED: "Erase the objects at their source, and import them again.",
     GapKind.LAKEFS_STAGED: "Commit or reset the changes.",
     GapKind.LAKEFS_PROTECTED: (
@@ -142,7 +145,8 @@ REMEDIES: Mapping[str, str] = {
     ),
     GapKind.LAKEFS_TAG: "Move the tag. If the tag may lose the objects, waive the gap.",
     GapKind.BACKUP_UNMATCHED: (
-        "Name the tables as the inventory does. Or check the backup for the person, and waive the gap."
+        "Under `of`, write the tables' names as `inventory` prints them. Or check the backup for the person, and "
+        "waive the gap."
     ),
     GapKind.LINEAGE: "Do what `pii-tracer gaps NAME` proposes for each gap of lineage.",
     GapKind.LINEAGE_TEXT: "Remove the value from the file, or remove the events. Then harvest and plan again.",
@@ -156,25 +160,26 @@ REMEDIES: Mapping[str, str] = {
         "Load its lineage, or name the table under the subject's `tables`. If another system counts this number, "
         "waive the gap."
     ),
-    GapKind.SHARED_IDENTIFIER: (
-        "Find out who owns the rows that only this value finds, and clear them. Then waive the gap."
-    ),
+    GapKind.SHARED_IDENTIFIER: "Find out whose rows contain only this value, and clear them. Then waive the gap.",
     GapKind.FOREIGN_KEYS: (
-        "Name that table under the subject's `tables`, or let the job write which of the two a row belongs to."
+        "Name the source of the other data under the subject's `tables`. Or let the job write, in each row, where "
+        "the row comes from."
     ),
     GapKind.DECLARED_KEY: "Correct the table's `key` under the subject's `tables`, or remove the table there.",
     GapKind.FORMER_VALUE: "Check whose rows contain the value. If you waive the gap, these rows stay (former values).",
     GapKind.FORMER_UNREAD: "Make these versions readable. If no identifier was ever changed, waive the gap.",
-    GapKind.KEY_ONLY: "Check that the earlier run verified each place that it names. Only then waive the gap."
-    " For an open request, put the sealed manifest of that run back, and plan again.",
+    GapKind.KEY_ONLY: (
+        "Check that the earlier run verified each place that it names, then waive the gap. If that run left the "
+        "request open, put its sealed manifest back, and plan again."
+    ),
     GapKind.OTHERS_ROWS: (
         "Ask the owner to clear the value, name a key that identifies the person's rows, or declare in `not_keys` "
         "that the number belongs to another system."
     ),
-    GapKind.NOT_KEYS: "Correct `not_keys`. If only the values speak against it, check them and waive the gap.",
+    GapKind.NOT_KEYS: "Correct `not_keys`. If only the column's values contradict it, check them and waive the gap.",
     GapKind.KEY_OF_SEVERAL: (
         "Name all columns that distinguish persons, as `key: [tenant_id, user_id]`. If the rows belong to one "
-        "person, waive the gap. A place that is not searched: ask the owner to erase the rows, or check them and "
+        "person, waive the gap. If a place is not searched, ask its owner to erase the rows, or check the rows and "
         "waive the gap."
     ),
     GapKind.SEVERAL_PERSONS: (
@@ -182,9 +187,9 @@ REMEDIES: Mapping[str, str] = {
     ),
     GapKind.HOLD_UNMATCHED: "Name the dataset as the inventory does.",
     GapKind.HOLD_KEEPS_REST: (
-        "Accept that the rest stays and waive the gap, or ask the owners of the hold to remove the held columns."
+        "Waive the gap if the other columns may stay, too. Or ask the owners of the hold to release the columns."
     ),
-    GapKind.HOLD_BLOCKS: "Separate the two copies, hold the other one as well, or plan again when the hold ends.",
+    GapKind.HOLD_BLOCKS: "Separate the two copies, hold both, or plan again when the hold ends.",
     GapKind.HOLD_EXPIRES: "Raise the retention, or lock the objects.",
     GapKind.HOLD_REFILLS: "Stop these jobs, or exclude the person in them.",
     GapKind.HOLD_OVERWRITTEN: "Stop the job, or store the held data elsewhere.",
@@ -194,14 +199,14 @@ REMEDIES: Mapping[str, str] = {
         "Name the jobs under `writers` and stop them, or set a log store for several clusters. If nobody writes "
         "to the table, waive the gap."
     ),
-    GapKind.LEFT_OUT: "Erase it by another plan. Nobody can waive it.",
+    GapKind.LEFT_OUT: "Erase the copy by another plan. Nobody can waive this gap.",
     GapKind.KEY_MISSING: "Correct the table's name under `keys`.",
     GapKind.KEY_COLUMNS: "Correct the columns under `keys`.",
     GapKind.KEY_UNREAD: "Give the right to read the table, and the rights on KMS.",
     GapKind.KEY_KMS_STATE: (
         "Cancel the deletion of the key, or enable the key. If its deletion is intended, waive the gap."
     ),
-    GapKind.KEY_SHARED: "Encrypt the cells of each of these persons with a separate key.",
+    GapKind.KEY_SHARED: "Encrypt each person's cells with a key of their own.",
     GapKind.KEY_KMS_SHARED: "Name KMS keys by their ids, with one key for each person.",
     GapKind.KEY_ENCRYPTED_MISSING: "Correct the dataset's name under `encrypts`.",
     GapKind.KEY_ENCRYPTED_COLUMNS: "Correct the columns under `encrypts`.",
@@ -211,7 +216,7 @@ REMEDIES: Mapping[str, str] = {
     GapKind.KEY_REMEMBERED: "Erase these copies: old versions, archives, backups.",
     GapKind.KEY_OPENED: "Declare the dataset under `encrypts`, let its job write the person's key, or drop it.",
     GapKind.PLAIN_CELLS: (
-        "Encrypt or erase the values and let old versions expire. If they are not the person's, waive the gap."
+        "Encrypt or erase the values, and let old versions expire. If the values are not the person's, waive the gap."
     ),
     GapKind.PLAIN_ARCHIVE: "Check every object, erase the person in unencrypted objects, then waive the gap.",
 }

@@ -22,7 +22,7 @@ https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html"""
 
 
 _HDFS = re.compile(r"hdfs://", re.IGNORECASE)
-_HDFS_PORT = ":8020"
+HDFS_PORT = ":8020"
 """The port that a NameNode has where none is written."""
 _OBJECTS = re.compile(r"gs://[^/]+", re.IGNORECASE)
 UNTOLD = "s3://…"
@@ -82,7 +82,7 @@ class HdfsLocation(Frozen):
     @property
     def with_port(self) -> str:
         """As `hdfs://host:port/path`, for readers that know no usual port."""
-        return f"{self.name_node}{'' if ':' in self.authority else _HDFS_PORT}{self.path}"
+        return f"{self.name_node}{'' if ':' in self.authority else HDFS_PORT}{self.path}"
 
     @property
     def prefix(self) -> str:
@@ -179,7 +179,7 @@ def hdfs_location(text: str) -> HdfsLocation:
             where="hdfs://…",
             todo="write hdfs://host:port/path",
         )
-    return HdfsLocation(authority=authority.lower().removesuffix(_HDFS_PORT), path="/" + "/".join(parts))
+    return HdfsLocation(authority=authority.lower().removesuffix(HDFS_PORT), path="/" + "/".join(parts))
 
 
 def is_object_place(text: str) -> bool:

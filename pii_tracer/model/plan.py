@@ -31,7 +31,7 @@ from pii_tracer.model.non_key_columns import NotKeys
 from pii_tracer.model.planned_requests import Requests, packed
 from pii_tracer.model.waivers import OwnerTask, Waiver
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 STAYS = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS, Strategy.DESTROY_KEY, Strategy.CONFIRM})
 """What is kept, wholly or in part, what stays as ciphertext, what nobody looked at: attestations name it as exceptions,
 not as erased."""

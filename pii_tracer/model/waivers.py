@@ -12,8 +12,8 @@ from pii_tracer.model.timestamps import Moment
 
 
 class MarkKey:
-    """Makes the marks by which a plan says what a gap shows. Without the estate's key nobody can check a guess of what
-    is in a file, or use a waiver of another estate. Never printed."""
+    """Makes the marks by which a plan says what a gap shows, and which bytes its steps are for. Without the estate's
+    key nobody can check a guess of what is in a file, or use a waiver of another estate. Never printed."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
@@ -27,6 +27,13 @@ class MarkKey:
         place: dataset, or path as the gap shows it. digest: SHA-256 of the file's bytes, in hex.
         """
         return self._of("file", str(place), digest)[:16]
+
+    def of_content(self, name: str, digest: str) -> str:
+        """What a step of a plan says of the bytes of an object or file: HMAC-SHA256, in hex.
+
+        name: its key, path or id. digest: any digest of its bytes, as text.
+        """
+        return self._of("content", name, digest)
 
     def of_gap(self, facts: str) -> str:
         """What a waiver names: `g` and 11 hex digits of HMAC-SHA256, so that YAML never takes it for a number."""

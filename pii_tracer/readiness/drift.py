@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.readiness.estate_state import FOR_EVER, Coverage, EstateState, PlaceFacts, Setting, TableFacts
+from pii_tracer.readiness.estate_snapshot import FOR_EVER, Coverage, EstateState, PlaceFacts, Setting, TableFacts
 from pii_tracer.readiness.findings import Finding, FindingKind, Level
 
 _KNOWN = (Coverage.FULL, Coverage.PARTIAL)

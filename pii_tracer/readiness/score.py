@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import floor
 
 from pii_tracer.readiness.canaries import Arrival, CanaryAnswer
-from pii_tracer.readiness.estate_state import Coverage, TableFacts
+from pii_tracer.readiness.estate_snapshot import Coverage, TableFacts
 from pii_tracer.readiness.findings import Finding, Level
 from pii_tracer.readiness.provable import LawAnswer
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from pii_tracer.lake.formats.registry import caseless_properties, format_names
-from pii_tracer.lineage.sql.text.literal_masking import literals
+from pii_tracer.lineage.sql.text.literal_redaction import literals
 from pii_tracer.lineage.sql.text.script_splitting import (
     NAME,
     Statement,

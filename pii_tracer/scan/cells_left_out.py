@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from pii_tracer.model.number_keys import without_fraction
-from pii_tracer.scan.forms.pattern_tables import Term
+from pii_tracer.scan.forms.pattern_automaton import Term
 from pii_tracer.scan.hits import Form, Hit
 from pii_tracer.scan.value_forms import PLAIN, Patterns
 

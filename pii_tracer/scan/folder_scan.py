@@ -12,13 +12,13 @@ from pathlib import Path
 
 from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.decode.dispatch import search
+from pii_tracer.scan.false_bound_hits import without_explained
+from pii_tracer.scan.false_cell_hits import WINDOW
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, TreeScan
-from pii_tracer.scan.longer_cells import WINDOW
-from pii_tracer.scan.rows.whole_keys import search_rows
+from pii_tracer.scan.rows.composite_keys import search_rows
 from pii_tracer.scan.search_workers import THREADS, Searchers, Stamp
 from pii_tracer.scan.shapes.file_shapes import ShapeKeeper, ShapingCollector
-from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 
 File = tuple[str, Path]

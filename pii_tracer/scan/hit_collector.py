@@ -13,10 +13,10 @@ from typing import Any
 from pii_tracer.scan.cells_left_out import NOTHING, Apart, LeftCells, beyond, outside
 from pii_tracer.scan.decode.cells import cell_search, variant
 from pii_tracer.scan.decode.cells.json_members import json_leaves, member
-from pii_tracer.scan.forms.pattern_tables import Term
+from pii_tracer.scan.false_cell_hits import WINDOW, between, explained
+from pii_tracer.scan.forms.pattern_automaton import Term
 from pii_tracer.scan.hits import Described, Form, Hit
 from pii_tracer.scan.key_boundaries import Whole
-from pii_tracer.scan.longer_cells import WINDOW, between, explained
 from pii_tracer.scan.value_forms import PLAIN, Parts, Patterns, WeakMatch
 
 _NAMED = re.compile(rb"([\w.`]{1,128}?)`?(?:#\d+L?)?\s*=\s*\"?'?\Z")

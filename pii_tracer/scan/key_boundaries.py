@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.scan.email_boundaries import QUOTED_PRINTABLE
 
 if TYPE_CHECKING:
-    from pii_tracer.scan.rows.whole_keys import RowKeys
+    from pii_tracer.scan.rows.composite_keys import RowKeys
 
 LONGER = 5
 """Up to so many digits beside a value's own digits make it another's key; more are other data joined to it."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pii_tracer.model.datasets import Format, Match
 from pii_tracer.scan.decode.table_traces import Folder, table_traces
 from pii_tracer.scan.key_boundaries import KeyColumns
-from pii_tracer.scan.rows.whole_keys import RowKeys
+from pii_tracer.scan.rows.composite_keys import RowKeys
 
 
 def key_columns(match: Match | None, root: Folder | None = None, kind: Format | None = None) -> KeyColumns:

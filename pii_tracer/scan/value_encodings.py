@@ -169,3 +169,17 @@ def bare_number(value: str) -> str | None:
         return None
     digits = re.sub(r"\D", "", value).lstrip("0")
     return digits if len(digits) >= _TELLING else None
+
+
+def cut_values(cells: dict[str, tuple[str, ...]], weak: frozenset[str]) -> dict[str, tuple[str, ...]]:
+    """Cut forms of long values: 16 characters and their upper bound (Iceberg), 32 marked by a final NUL (Delta)."""
+    cut: dict[str, set[str]] = {}
+    for value, names in cells.items():
+        strong = [name for name in names if name not in weak]
+        if len(value) > 16:
+            cut.setdefault(value[:16], set()).update(strong)
+            raised = chr(min(ord(value[15]) + 1, 0x10FFFF))
+            cut.setdefault(value[:15] + raised, set()).update(strong)
+        if len(value) > 32:
+            cut.setdefault(value[:32] + "\0", set()).update(strong)
+    return {bound: tuple(sorted(names)) for bound, names in cut.items() if names}

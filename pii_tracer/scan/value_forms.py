@@ -23,15 +23,15 @@ from pii_tracer.scan.email_boundaries import of_another
 from pii_tracer.scan.forms import (
     bytes_in_text,
     escape_views,
-    hidden_letters,
+    escaped_letters,
     joints,
     line_wraps,
     sign_escapes,
     unseen_signs,
 )
 from pii_tracer.scan.forms.anchors import Anchors
-from pii_tracer.scan.forms.packed_numbers import PackedNumbers
-from pii_tracer.scan.forms.pattern_tables import Automaton, Search, Term, is_pattern
+from pii_tracer.scan.forms.binary_number_cells import PackedNumbers
+from pii_tracer.scan.forms.pattern_automaton import Automaton, Search, Term, is_pattern
 from pii_tracer.scan.forms.spaced_numbers import Endings, SpacedNumbers
 from pii_tracer.scan.forms.weak_boundaries import stands_alone, whole_segment
 from pii_tracer.scan.hits import Form
@@ -39,7 +39,8 @@ from pii_tracer.scan.key_boundaries import KeyColumns, Whole, goes_on, may_be_cu
 from pii_tracer.scan.many_values.search import search_of
 from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.pattern_prefilter import Places
-from pii_tracer.scan.shapes.sought_values import Sought
+from pii_tracer.scan.shapes.chunk_skipping import Sought
+from pii_tracer.scan.value_encodings import cut_values
 
 PLAIN = frozenset({Form.TEXT, Form.URL, Form.JSON, Form.ESCAPED})
 """Forms in which the end of a value can be seen in the text."""
@@ -53,6 +54,8 @@ SMALL = 4096
 """Fewer bytes are searched as they are: a sieve would take longer."""
 
 _LABELS = 4096
+_CELL, _CELLS = 256, 1 << 17
+"""The longest text whose matches are kept, and how many such texts are: copies of a table have the same cells."""
 
 Parts = list[tuple[int, int]]
 Match = tuple[tuple[Term, ...], int, int]
@@ -81,6 +84,7 @@ class Patterns:
         self._prepared: Patterns | None = None
         """Kept, so that it is in use as long as a copy of it is."""
         self._labels: dict[str, str] = {}
+        self._known: dict[tuple[bytes, bool], tuple[Match, ...]] = {}  # of cells in which something was found
         self.key_columns = KeyColumns()
         given = tuple(key_sets)
         sets = tuple(k for k in given if not k.columns)
@@ -105,7 +109,7 @@ class Patterns:
         self.ints = {value: tuple(names) for value, names in tables.ints.items()}
         self.packed = PackedNumbers(self.ints)
         self.cells = {value: tuple(names) for value, names in tables.cells.items()}
-        self._cut = _cut_values(self.cells, self._weak)
+        self._cut = cut_values(self.cells, self._weak)
         self.sought = Sought(
             search.patterns,
             search.lined,
@@ -194,8 +198,20 @@ class Patterns:
 
         parts: what `self.parts(data)` gives, where it is known.
         """
+        if len(data) > _CELL:
+            yield from self._occurrences(data, lines, self.parts(data) if parts is None else parts)
+            return
+        cell = bytes(data), lines
+        found = self._known.get(cell)
+        if found is None:
+            found = tuple(self._occurrences(cell[0], lines, [(0, len(data))]))
+            if found and len(self._known) < _CELLS:
+                self._known[cell] = found
+        yield from found
+
+    def _occurrences(self, data: bytes | memoryview, lines: bool, parts: Parts) -> Iterator[Match]:
         shown = set()
-        for low, high in self.parts(data) if parts is None else parts:
+        for low, high in parts:
             for terms, start, end in self._strong(bytes(data[low:high])):
                 if lines or terms[0][1] is not Form.WRAPPED:
                     shown.add((low + start, low + end))
@@ -233,7 +249,7 @@ class Patterns:
     def _hidden(self, text: bytes) -> Iterator[Match]:
         """What stands in a text with letters written as escapes, or with joints in it."""
         done = set()
-        for low, view in (*hidden_letters.views(text, self.overlap), *self._signs.views(text)):
+        for low, view in (*escaped_letters.views(text, self.overlap), *self._signs.views(text)):
             spaced = ((self._spaced_terms[n], begin, stop) for n, begin, stop in self._spaced.matches(view.data))
             for terms, begin, stop in (*self._folded.matches(view.data), *self._looks.matches(view.data), *spaced):
                 start, end = low + view.origins[begin], low + view.origins[stop]
@@ -368,20 +384,6 @@ class Patterns:
                 out += data[position:start] + f"[{name}]".encode()
             position = max(position, end)
         return (out + data[position:]).decode("utf-8", "replace")
-
-
-def _cut_values(cells: dict[str, tuple[str, ...]], weak: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """Cut forms of long values: 16 characters and their upper bound (Iceberg), 32 marked by a final NUL (Delta)."""
-    cut: dict[str, set[str]] = {}
-    for value, names in cells.items():
-        strong = [name for name in names if name not in weak]
-        if len(value) > 16:
-            cut.setdefault(value[:16], set()).update(strong)
-            raised = chr(min(ord(value[15]) + 1, 0x10FFFF))
-            cut.setdefault(value[:15] + raised, set()).update(strong)
-        if len(value) > 32:
-            cut.setdefault(value[:32] + "\0", set()).update(strong)
-    return {bound: tuple(sorted(names)) for bound, names in cut.items() if names}
 
 
 _IN_USE: WeakValueDictionary[tuple[KeySet, ...], Patterns] = WeakValueDictionary()

@@ -18,7 +18,7 @@ from pii_tracer.common.unexpected_errors import place_of
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.web.guard import Guard
 from pii_tracer.web.paging import Part, part
-from reports.rendering import environment, render_html
+from reports.html_templates import environment, render_html
 from reports.web.hop_picture import hop_picture
 from reports.web.trend_line import trend_line
 

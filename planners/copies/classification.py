@@ -38,7 +38,7 @@ from planners.copies.dependent_objects import (
     with_history,
 )
 from planners.copies.executor_support import astray, no_rebuild, unsupported
-from planners.copies.row_numbers import numbered_columns
+from planners.copies.row_key_columns import numbered_columns
 from planners.copies.scan_evidence import Evidence
 from planners.copies.shallow_clones import clones_taken_along
 from planners.copies.table_match import carriage_of, match_by, pii_columns
@@ -54,19 +54,19 @@ from planners.gaps.copy_gaps import (
     shared_values,
 )
 from planners.gaps.keys_of_several_columns import unexplained_key
-from planners.gaps.short_number_columns import (
+from planners.gaps.tenant_keys import keys_of_several
+from planners.gaps.unexplained_rows import made_of_unseen, said, unseen
+from planners.gaps.unexplained_short_numbers import (
     called_by_values,
     doubted,
     same_digits,
     telling_columns,
 )
-from planners.gaps.tenant_keys import keys_of_several
-from planners.gaps.unexplained_rows import made_of_unseen, said, unseen
+from planners.locate.columns_without_identifiers import other_key_columns
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
 from planners.locate.lossy_key_types import blanks, misfits, with_blanks
 from planners.locate.mixed_origin_columns import foreign_keys
-from planners.locate.other_columns import other_key_columns
 from planners.locate.sql.rebuild_statement import Recorded, recorded
 from planners.locate.sql.shared_rows import mentions_of, refused
 from planners.locate.subject_survey import Survey, World, title

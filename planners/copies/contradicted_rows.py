@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pii_tracer.model.datasets import Match
 from planners.copies.person_rows import looked_at, theirs
 from planners.copies.scan_evidence import Contradicted
-from planners.gaps.short_number_columns import are_keys, known_keys
+from planners.gaps.unexplained_short_numbers import are_keys, known_keys
 from planners.locate.subject_survey import Survey
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.key_columns import joined, split
-from planners.copies.match_keys import Keys, is_short_number
+from planners.copies.match_key_resolution import Keys, is_short_number
 from planners.locate.keys_of_columns import each_of
 from planners.locate.sql.spark_functions import (
     INPUT,

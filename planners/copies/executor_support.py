@@ -68,8 +68,8 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
         if column.lower() in {name.lower() for name in state.unlike}:
             return (
                 f"lineage says that {column} is a key, and readers differ in what its values are. Another name"
-                " differs in case alone, or one line has text where another has a fraction or an exponent."
-                " Its job writes all rows alike, then plan again"
+                " differs in case alone, files have different types for it, or one line has text where another has"
+                " a fraction or an exponent. Its job writes all rows alike, then plan again"
             )
         for step in access if kind else ():
             if not isinstance(step, FieldAccess):

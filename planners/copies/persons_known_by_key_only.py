@@ -11,7 +11,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Gap
 from planners.copies.declared_origins import stored_places, tables_named
-from planners.copies.match_keys import Keys
+from planners.copies.match_key_resolution import Keys
 from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, World
 from planners.step_drafts import slug, whole_list

@@ -141,32 +141,38 @@ class TellingText:
     """A kind of place in a table's own description that goes on holding the persons.
 
     certain: a value that cannot be mistaken stands there. digits: short numbers that do, by key set and column; None
-    where no column is known.
+    where no column is known. texts: SHA-256 of the texts with a value, as `FileHashes`.
     """
 
     place: str
     certain: bool
     digits: frozenset[tuple[str, str | None]] = frozenset()
+    texts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class CatalogEvidence:
     """What a catalog itself keeps of one table or namespace. title: as it may be shown. places: kinds of text in which
     the persons stand; unread: those that could not be read, with the reason. remedy: how an owner takes a value out.
+    texts: SHA-256 of the texts with a value, as `FileHashes`.
     """
 
     title: str
     places: tuple[str, ...]
     unread: tuple[str, ...]
     remedy: str
+    texts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class JobEvidence:
-    """A job whose recorded statements name the persons. job: as it may be shown. places: where they are recorded."""
+    """A job whose recorded statements name the persons. job: as it may be shown. places: where they are recorded.
+    texts: SHA-256 of these statements, as `FileHashes`.
+    """
 
     job: str
     places: tuple[str, ...]
+    texts: frozenset[str]
 
 
 @dataclass(frozen=True)

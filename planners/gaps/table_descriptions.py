@@ -1,4 +1,7 @@
-"""The persons in what a table, a catalog or a recorded statement says: no step writes that, so that somebody has to."""
+"""The persons in what a table, a catalog or a recorded statement says: no step writes that, so that somebody has to.
+
+A waiver is for the texts that its author saw (`Gap.seen` has their digests, of which a plan keeps a keyed one alone).
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
     gaps = []
     for item in items:
         texts = world.described.get(item.state.location, ()) if item.state else ()
-        told = [
-            text.place for text in texts if text.certain or any(_of_persons(item.copy, *one) for one in text.digits)
-        ]
+        found = [text for text in texts if text.certain or any(_of_persons(item.copy, *one) for one in text.digits)]
+        told = [text.place for text in found]
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
             reason = f"the table names the person in its {', '.join(told)}, which erasing rows does not change"
-            gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _todo(item, told)))
+            shown = (digest for text in found for digest in text.texts)
+            gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _todo(item, told), shown))
     return (*gaps, *_of_catalogs(world), *_of_jobs(world))
 
 
@@ -45,7 +48,7 @@ def _of_jobs(world: World) -> Iterator[Gap]:
             id=f"gap-{GapKind.LINEAGE_TEXT}-{slug(one.job)}",
             dataset=None,
             kind=GapKind.LINEAGE_TEXT,
-            seen=whole_list(one.job, one.places),
+            seen=whole_list(one.job, (*one.places, *one.texts)),
             reason=f"a recorded statement of the job {one.job} names the person, and no step writes it again",
             evidence=f"{places}: remove the value from the SQL file, or remove the events; harvest, and plan again",
         )
@@ -56,11 +59,13 @@ def _of_catalogs(world: World) -> Iterator[Gap]:
     for one in world.catalogs:
         name = slug(one.title)
         if one.places:
+            reason = f"the catalog names the person in {', '.join(one.places)}, which erasing rows does not change"
             yield Gap(
                 id=f"gap-{GapKind.TABLE_TEXT}-{name}",
                 dataset=None,
                 kind=GapKind.TABLE_TEXT,
-                reason=f"the catalog names the person in {', '.join(one.places)}, which erasing rows does not change",
+                reason=reason,
+                seen=whole_list(reason, one.texts),
                 evidence=f"{one.title}: ask its owner to remove the value ({one.remedy}), then plan again",
             )
         if one.unread:

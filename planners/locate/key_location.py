@@ -13,7 +13,7 @@ from pii_tracer.common.gc_pause import lasting_objects
 from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.lineage.sql.text.literal_masking import hidden
+from pii_tracer.lineage.sql.text.literal_redaction import hidden
 from pii_tracer.model.column_paths import Spots
 from pii_tracer.model.datasets import (
     Access,

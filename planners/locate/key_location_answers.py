@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lineage.graph.edges import Edge
-from pii_tracer.lineage.sql.text.literal_masking import hidden
+from pii_tracer.lineage.sql.text.literal_redaction import hidden
 from pii_tracer.model.datasets import (
     Access,
     Carries,

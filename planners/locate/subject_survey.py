@@ -16,7 +16,7 @@ from pii_tracer.model.non_key_columns import NotKeys
 from pii_tracer.model.plan import Gap
 from planners.copies.coinciding_values import may_coincide
 from planners.copies.derived_keys import Derived, derive
-from planners.copies.match_keys import Keys
+from planners.copies.match_key_resolution import Keys
 from planners.copies.scan_evidence import (
     BesideEvidence,
     CatalogEvidence,

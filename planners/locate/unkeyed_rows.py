@@ -17,17 +17,17 @@ from planners.locate.identifier_walk import Walk
 from planners.locate.renamed_columns import ALTER
 from planners.locate.sql.branch_identifiers import UNKNOWN, Relation, Tables
 from planners.locate.sql.column_references import Way, leads_to
-from planners.locate.sql.row_effects import (
-    Target,
-    brought,
-    made_by,
-    overwritten,
-)
 from planners.locate.sql.statement_rows import (
     Statement,
     Told,
     Views,
     parsed,
+)
+from planners.locate.sql.target_row_changes import (
+    Target,
+    brought,
+    made_by,
+    overwritten,
 )
 
 _CHOOSES = re.compile(r"\b(?:case|if)\b", re.IGNORECASE)

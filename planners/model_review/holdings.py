@@ -20,7 +20,7 @@ from planners.locate.match_completeness import usable
 from planners.locate.sql.spark_functions import parse
 from planners.locate.sql.whole_numbers import NotComputable
 from planners.locate.tag_propagation import RECORD_KEY
-from planners.model_review.followed_subjects import Followed
+from planners.model_review.subject_selection import Followed
 
 KEYED = frozenset({Carries.KEY, Carries.COMPUTED_KEY, Carries.BRIDGE})
 _RANDOM = frozenset({"rand", "random", "randn", "uuid", "newid", "gen_random_uuid", "generate_uuid", "uuid_string",

@@ -10,8 +10,8 @@ from pii_tracer.lineage.projects.parts import Part, PartKind
 from pii_tracer.lineage.projects.project_lineage import SideLineage, Written, line_of_column
 from pii_tracer.model.datasets import Carries, DatasetId
 from pii_tracer.model.model_review import FindingKind, ReviewFinding, Severity
-from planners.model_review.followed_subjects import personal_names
 from planners.model_review.holdings import Holding
+from planners.model_review.subject_selection import personal_names
 
 Holdings = Mapping[DatasetId, Holding]
 

@@ -13,9 +13,9 @@ from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.model.model_review import FindingKind, ModelReview, ReviewedSubject, ReviewFinding, Severity
 from planners.locate.edge_effects import Anonymisers, declared_anonymisers
-from planners.model_review.followed_subjects import Followed, declared, guessed
 from planners.model_review.holdings import holdings
 from planners.model_review.retention import ddl_of, retention_findings
+from planners.model_review.subject_selection import Followed, declared, guessed
 from planners.model_review.verdicts import Comparison, seed_findings, statement_findings, table_findings
 from planners.model_review.waivers import accepted, waivers_of
 

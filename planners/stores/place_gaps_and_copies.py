@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS
 from pii_tracer.lake.inventory import InventoryGap
-from pii_tracer.lake.stores.looked_table import TableLocation
+from pii_tracer.lake.stores.table_look_types import TableLocation
 from pii_tracer.model.datasets import Carries, CopyKind, Format, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Copy, Examined, Found, Gap

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pii_tracer.lineage.graph.edges import Edge
 from pii_tracer.lineage.graph.trace import Link, Trace
 from pii_tracer.model.datasets import DatasetId
+from reports.html_templates import render_html
 from reports.lineage import trace_picture
 from reports.lineage.layered_drawing import NODE_WIDTH
-from reports.rendering import render_html
 
 MOST_ROWS = 4000
 """Edges that the page lists; a larger trace says how many are left out."""

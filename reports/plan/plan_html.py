@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from pii_tracer.model.plan import ErasurePlan
 from reports import timeline, wording
+from reports.html_templates import render_html
 from reports.lineage.layered_drawing import NODE_WIDTH
 from reports.lineage.plan_lineage_picture import Edges, picture
 from reports.plan.plan_view import PlanView
-from reports.rendering import render_html
 
 
 def render_plan_html(plan: ErasurePlan, *, plan_file: str, options: Sequence[str] = (), edges: Edges = ()) -> str:

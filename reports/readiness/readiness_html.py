@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pii_tracer.readiness.canaries import Arrival
-from pii_tracer.readiness.estate_state import Coverage, TableFacts
+from pii_tracer.readiness.estate_snapshot import Coverage, TableFacts
 from pii_tracer.readiness.findings import Level
 from pii_tracer.readiness.reading import Readiness, TrendPoint, counted
+from reports.html_templates import render_html
 from reports.readiness.readiness_text import provable_line, verdict
-from reports.rendering import render_html
 
 MOST_FINDINGS = 2000
 """Findings that the page lists; the others are counted, and in the JSON."""

@@ -10,7 +10,7 @@ from typing import Any
 from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import digest_of
-from reports.rendering import render_html
+from reports.html_templates import render_html
 
 _LINES, _LINE = 12, 88
 """Room for names on one page of A4: lines, and characters of a line."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pii_tracer.model.plan import ErasurePlan
 from reports import timeline, wording
+from reports.html_templates import render_html
 from reports.lineage.layered_drawing import NODE_WIDTH
 from reports.lineage.plan_lineage_picture import picture
 from reports.plan.plan_view import PlanView
-from reports.rendering import render_html
 from reports.run.closing_table import (
     MARKS,
     closing_line,

@@ -20,7 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from pii_tracer.app.execution.attesting import attest_run
-from pii_tracer.app.proof.run_attestations import proof_of_request
+from pii_tracer.app.proof.attestation_checks import proof_of_request
 from pii_tracer.proof import merkle_tree
 from pii_tracer.proof.attestation_verifier import Given, verify_attestation
 from pii_tracer.proof.evidence_leaves import Erased, ScopeFile

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from executors.formats.plain_files import parquet_rewrite
 from executors.stores.s3.executor import S3Executor
-from executors.stores.s3.objects import read, write_like
+from executors.stores.s3.step_base import read, write_like
 from pii_tracer.model.actions import Action
 from tests import storeservers
 from tests.s3support import MATCH, PERSON, PLAN, Context, World, estate, keyring, step

@@ -16,7 +16,7 @@ from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.lineage.graph.graph_file import load
 from pii_tracer.model.waivers import MarkKey
 from planners.build import Digests, PlanInputs, build_plan
-from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.locate.key_location import follow
 from planners.locate.subject_survey import World, survey
 from planners.schedule.step_dates import Retention

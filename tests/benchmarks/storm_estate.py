@@ -57,14 +57,14 @@ class StormEstate:
 
         for name in ("users", "orders"):
             for part in self._parts():
-                table = pa.Table.from_batches([part]).select(COLUMNS[name])
+                table = part.select(COLUMNS[name])
                 write_deltalake(self.base / "tables" / name, table, mode="append")
         for name in ("staged", "files/mails"):
             folder = self.base / name
             folder.mkdir(parents=True)
             for number, part in enumerate(self._parts()):
                 columns = COLUMNS.get(folder.name, part.schema.names)
-                pq.write_table(pa.Table.from_batches([part]).select(columns), folder / f"{number}.parquet")
+                pq.write_table(part.select(columns), folder / f"{number}.parquet")
         shutil.copytree(self.base / "files/mails", self.base / "files/handed_over", copy_function=shutil.copyfile)
         self._describe()
         spark = open_session(load_estate(self.base / "pii-tracer.yaml"), self.base)
@@ -76,17 +76,15 @@ class StormEstate:
         lines = (f"R-{number},{key}\n" for number, key in enumerate(ids))
         (self.base / "list.csv").write_text("id,key\n" + "".join(lines))
 
-    def _parts(self) -> Iterator[pa.RecordBatch]:
+    def _parts(self) -> Iterator[pa.Table]:
         size = -(-self.rows // FILES)
         for first in range(0, self.rows, size):
             yield self._rows(np.arange(first, min(first + size, self.rows)))
 
-    def _rows(self, numbers: np.ndarray) -> pa.RecordBatch:
+    def _rows(self, numbers: np.ndarray) -> pa.Table:
         keys = np.char.add(np.char.add("person", numbers.astype(str)), "@example.net")
         cities = np.array(["Pune", "Goa", "Agra", "Kochi"])[numbers % 4]
-        return pa.RecordBatch.from_arrays(
-            [pa.array(numbers + FIRST), pa.array(keys), pa.array(cities)], names=COLUMNS["users"]
-        )
+        return pa.table([pa.array(numbers + FIRST), pa.array(keys), pa.array(cities)], names=COLUMNS["users"])
 
     def _describe(self) -> None:
         (self.base / "jobs.sql").write_text(JOBS.format(base=self.base))
@@ -122,7 +120,7 @@ class StormEstate:
     def lost_or_changed(self) -> dict[str, int]:
         """By table, how many rows of others are not there exactly as they were written, or are there beside these."""
         kept = np.setdiff1d(np.arange(self.rows), self.asked)
-        expected = pa.Table.from_batches([self._rows(kept)])
+        expected = self._rows(kept)
         found = {}
         for name, columns in COLUMNS.items():
             now = self._now(name).select(columns).cast(expected.select(columns).schema)

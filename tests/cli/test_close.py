@@ -12,6 +12,7 @@ import pytest
 
 from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.execution.verify_step import verdict_file
 from pii_tracer.app.persons_apart.requests_left_open import places_of
 from pii_tracer.app.proof.own_attestation import attested_persons
 from pii_tracer.app.settings import Settings
@@ -23,6 +24,7 @@ from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog, log_line
 from pii_tracer.proof.attester_keys import attester, public_file
 from pii_tracer.review.trusted_keys import generate, load_private, public_pem
 from pii_tracer.run.journal import Journal, Kind
+from pii_tracer.verify.verdicts import Bystanders, CopyVerdict
 from tests.app.planning.test_nested_subject import called, estate
 from tests.cli.small import RECEIVED
 from tests.proof.attested import attest
@@ -152,6 +154,15 @@ def _open_requests(folder: RunFolder) -> None:
     folder.result.write_text(json.dumps({"state": "partial", "residue": [{"copy": "c"}], "open_requests": ["zzz"]}))
 
 
+def _a_verdict_of_harm(folder: RunFolder) -> None:
+    """A run whose verdicts say that others lost rows never comes to its end: only an editor can have written this."""
+    _no_attestation(folder)
+    copy = folder.approved().plan.copies[0].id
+    harmed = CopyVerdict(copy_id=copy, bystanders=Bystanders(copy_id=copy, lost=1, equal=False))
+    verdict_file(folder.verdicts, copy).parent.mkdir(exist_ok=True)
+    verdict_file(folder.verdicts, copy).write_text(harmed.model_dump_json())
+
+
 def _a_changed_journal(folder: RunFolder) -> None:
     ended(folder, **OVER)
     folder.journal.write_bytes(folder.journal.read_bytes().replace(b"verified", b"Verified", 1))
@@ -188,6 +199,7 @@ def _a_foreign_signature(folder: RunFolder) -> None:
         _another_result,
         _open_requests,
         _no_attestation,
+        _a_verdict_of_harm,
         _a_changed_journal,
         _changed_evidence,
         _an_attestation_without_its_stamp,

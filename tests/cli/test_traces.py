@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.app.execution.journal_rollback_check import refuse_gone, refuse_unlike
 from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder, folder_of
-from pii_tracer.app.execution.run_traces import refuse_gone, refuse_unlike
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.common.atomic_files import write_atomic

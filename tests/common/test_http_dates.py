@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from executors.stores.s3.objects import server_time
+from executors.stores.s3.step_base import server_time
 from pii_tracer.common.http_dates import http_date
 from pii_tracer.lake.stores.s3.object_versions import Readability, readability
 

@@ -21,8 +21,10 @@ from pii_tracer.model.datasets import Carries, CopyKind, Format, Match, MatchTer
 from pii_tracer.model.locations import object_location
 from pii_tracer.model.plan import Copy, Estimate, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+from planners.content_digests import keyed
 from tests.gcs.shop import BUCKET, Shop
 from tests.hdfs.running import Keyring, Killed
+from tests.waivers import MARKS
 
 PLACE = f"gs://{BUCKET}/a"
 
@@ -65,6 +67,7 @@ class Run:
                 told=lambda step: self.notes,
                 note=lambda step, facts: self.notes.append(facts),
                 finds=ScanFinder,
+                marks=MARKS,
             )
         )
 
@@ -76,7 +79,7 @@ class Run:
             copy_="c",
             action=self.action,
             executor="objects",
-            parameters=self.parameters,
+            parameters=keyed(self.parameters, MARKS),
             depends_on=(),
             hazards=(),
             preconditions=(),

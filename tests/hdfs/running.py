@@ -21,7 +21,9 @@ from pii_tracer.model.datasets import Carries, CopyKind, Format, KeySet, Match, 
 from pii_tracer.model.locations import hdfs_location
 from pii_tracer.model.plan import Copy, Estimate, Step
 from pii_tracer.run.executor_protocol import Progress
+from planners.content_digests import keyed
 from tests.hdfs.shop import MAIL, USER, Shop
+from tests.waivers import MARKS
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 
@@ -36,6 +38,27 @@ class Keyring:
 
     def key_set(self, name: str) -> KeySet:
         return next(keys for keys in self.key_sets if keys.name == name)
+
+
+def step_on(location: str, action: Action = Action.HDFS_REWRITE, executor: str = "hdfs") -> Step:
+    """A step on a place."""
+    return Step(
+        id="c/01",
+        copy_="c",
+        action=action,
+        executor=executor,
+        parameters={"location": location},
+        depends_on=(),
+        hazards=(),
+        preconditions=(),
+        verification="",
+        irreversible=True,
+        earliest_start=NOW,
+        earliest_finish=NOW,
+        latest_start=NOW,
+        estimate=Estimate(),
+        reason="",
+    )
 
 
 @dataclass
@@ -71,28 +94,14 @@ class Run:
                 lambda: NOW,
                 told=lambda step: self.notes,
                 note=lambda step, facts: self.notes.append(facts),
+                marks=MARKS,
             )
         )
 
     @property
     def step(self) -> Step:
-        return Step(
-            id="c/01",
-            copy_="c",
-            action=self.action,
-            executor="hdfs",
-            parameters=self.parameters,
-            depends_on=(),
-            hazards=(),
-            preconditions=(),
-            verification="",
-            irreversible=True,
-            earliest_start=NOW,
-            earliest_finish=NOW,
-            latest_start=NOW,
-            estimate=Estimate(),
-            reason="",
-        )
+        step = step_on(self.parameters["location"], self.action)
+        return step.model_copy(update={"parameters": keyed(self.parameters, MARKS)})
 
     @property
     def copy(self) -> Copy:

@@ -80,6 +80,8 @@ class Shop:
     """The users' table, where it is not the usual one."""
     columns: tuple[str, ...] = ("uid", "mail")
     """Those that a job copied."""
+    name_node: dict[str, Any] = field(default_factory=dict)
+    """What the estate file says of it beside what is usual."""
 
     @property
     def plan_file(self) -> Path:
@@ -151,10 +153,9 @@ class Shop:
 
     def _places(self) -> dict[str, Any]:
         """The part of the estate file that says where the exports lie."""
-        name_node = {"namenode": self.hdfs.uri, "webhdfs": self.hdfs.webhdfs, **self.hdfs.declared}
         return {
             "roots": ["tables", f"{self.hdfs.uri}{self.root}"],
-            "hdfs": [name_node | {"deletable": self.deletable}],
+            "hdfs": [self.hdfs.declared | {"deletable": self.deletable} | self.name_node],
         }
 
     def _dataset(self, folder: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ import pytest
 
 from pii_tracer.common.kerberos import NoTicket, seconds_left
 from pii_tracer.lake.stores.base import Absent, StoreError
+from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
 from pii_tracer.lake.stores.hdfs.security import Security
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from pii_tracer.model.errors import ExitCode
@@ -172,13 +173,12 @@ def test_who_may_look(cluster: SecureHdfs, tmp_path: Path) -> None:
         assert caught.value.code == "AccessControlException"
         assert "kinit nobody@" in str(_refused(nobody).todo), "a ticket of somebody else is not shown"
         assert _refused(cluster.client("pii")).code == "NoTicket"
-    ca = str(cluster.authority.ca)
-    assert "`kerberos: USER@REALM`" in str(_refused(WebHdfs(cluster.uri, cluster.webhdfs, "pii", Security(ca=ca))).todo)
+    ca, name_node = str(cluster.authority.ca), NameNodes((cluster.webhdfs,))
+    assert "`kerberos: USER@REALM`" in str(_refused(WebHdfs(cluster.uri, name_node, "pii", Security(ca=ca))).todo)
     another = Security(principal("pii"), str(Authority.made(tmp_path, "another").ca))
-    assert "SSLCertVerificationError" in _refused(WebHdfs(cluster.uri, cluster.webhdfs, "", another)).code
-    numbered = WebHdfs(
-        cluster.uri, cluster.webhdfs.replace("localhost", "127.0.0.1"), "", Security(principal("pii"), ca)
-    )
+    assert "SSLCertVerificationError" in _refused(WebHdfs(cluster.uri, name_node, "", another)).code
+    by_number = NameNodes((cluster.webhdfs.replace("localhost", "127.0.0.1"),))
+    numbered = WebHdfs(cluster.uri, by_number, "", Security(principal("pii"), ca))
     assert _refused(numbered).code == "NoService"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ def test_the_person_leaves_every_place_and_nobody_else_does(shop: Shop) -> None:
     ]
     code, plan = shop.plan()
     assert (code, [gap["id"] for gap in plan["gaps"]]) == (0, [REFILLS])
+    known = [shop.hdfs.client().checksum(path) for path in files.values()]
+    assert not [checksum for checksum in known if checksum in json.dumps(plan)]
     overrides = [one["reason"] for one in plan["overrides"] if one["kind"] == "hdfs_delete"]
     assert len(overrides) == 3
     assert sum("Ann: nobody needs it" in reason for reason in overrides) == 2

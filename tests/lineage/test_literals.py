@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.lineage.sql.text.literal_masking import hidden, literals
+from pii_tracer.lineage.sql.text.literal_redaction import hidden, literals
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 from pii_tracer.model.plan import Copy, ErasurePlan
 from planners.build import Digests, PlanInputs, build_plan
-from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.copies.scan_evidence import (
     BesideEvidence,
     Evidence,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.execution.plan_run import Ran
-from pii_tracer.app.proof.run_attestations import proof_of_request
+from pii_tracer.app.proof.attestation_checks import proof_of_request
 from pii_tracer.cli.main import run as command
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import ProofError, UsageError

@@ -14,8 +14,8 @@ import pytest
 from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo
+from pii_tracer.app.proof.attestation_checks import proof_of_request
 from pii_tracer.app.proof.own_attestation import attestation_findings
-from pii_tracer.app.proof.run_attestations import proof_of_request
 from pii_tracer.cli.main import run as command
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import ProofError

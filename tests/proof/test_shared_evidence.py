@@ -11,7 +11,7 @@ import pytest
 
 from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.execution.run_folder import RunFolder
-from pii_tracer.app.proof.run_attestations import proof_of_request
+from pii_tracer.app.proof.attestation_checks import proof_of_request
 from pii_tracer.proof.attestation_verifier import verify_attestation
 from pii_tracer.proof.findings import Check
 from pii_tracer.proof.requests_tree.request_proof import RequestProof

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.app.proof.run_attestations import attest_verify
+from pii_tracer.app.proof.attestation_checks import attest_verify
 from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.attestation import NO_AUTHORITY
 from pii_tracer.proof.attestation_issuing import publish, stamp_of

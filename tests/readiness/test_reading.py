@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from pii_tracer.cli.readiness_command import readiness as command
 from pii_tracer.model.errors import ConfigError, ExitCode
 from pii_tracer.readiness.canaries import Arrival
-from pii_tracer.readiness.estate_state import Coverage
+from pii_tracer.readiness.estate_snapshot import Coverage
 from pii_tracer.readiness.findings import FindingKind, Level
 from tests.leaks import Person, leaks
 from tests.readiness.estates import CANARY, JOBS, MAIL, READINESS, Shop, only, shop

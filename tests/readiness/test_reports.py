@@ -11,7 +11,7 @@ import pytest
 from sarif_pydantic import Sarif
 
 from pii_tracer.readiness.canaries import Arrival, CanaryAnswer, CanaryPlace, CanarySearch
-from pii_tracer.readiness.estate_state import Coverage, EstateState, TableFacts
+from pii_tracer.readiness.estate_snapshot import Coverage, EstateState, TableFacts
 from pii_tracer.readiness.findings import SUMMARIES, Finding, FindingKind, Level
 from pii_tracer.readiness.provable import Keeper
 from pii_tracer.readiness.reading import Given, Readiness, assess

@@ -13,7 +13,7 @@ import pytest
 from pii_tracer.app.estate_readiness.trend_file import TREND, alone, append, read
 from pii_tracer.config.laws import laws_of
 from pii_tracer.model.errors import EstateError, UsageError
-from pii_tracer.readiness.estate_state import Coverage, EstateState, PlaceFacts, Setting, TableFacts
+from pii_tracer.readiness.estate_snapshot import Coverage, EstateState, PlaceFacts, Setting, TableFacts
 from pii_tracer.readiness.findings import FindingKind
 from pii_tracer.readiness.provable import Keeper
 from pii_tracer.readiness.reading import Given, Readiness, assess

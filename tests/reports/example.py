@@ -270,7 +270,7 @@ def example_plan(*, gaps: tuple[Gap, ...] = (), late: bool = False, overridden: 
     )  # fmt: skip
     open_gaps = sum(gap.waiver is None for gap in gaps)
     return ErasurePlan(
-        format_version=1,
+        format_version=2,
         plan_id="plan-7f3c21",
         tool_version="0.1.0",
         created_at=NOW,

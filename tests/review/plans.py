@@ -90,7 +90,7 @@ def plan(
     steps = tuple(s for c in copies for s in acts(c)) if steps is None else steps
     waived = sum(1 for gap in gaps if gap.waiver)
     fields: dict[str, Any] = {
-        "format_version": 1,
+        "format_version": 2,
         "plan_id": "plan-1",
         "tool_version": "0.1.0",
         "created_at": NOW,

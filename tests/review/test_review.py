@@ -89,10 +89,10 @@ def test_a_plan_file_is_read_as_the_bytes_it_is(tmp_path: Path) -> None:
         (b"\xff{}", "not JSON"),
         (b'{"format_version": 1, "format_version": 1}', "is there twice"),
         (b'{"format_version": NaN}', "NaN"),
-        (b'{"format_version": 2}', "version 2 is not known"),
+        (b'{"format_version": 1}', "version 1 is not known"),
         (b'{"format_version": true}', "not known"),
         (b"[]", "not known"),
-        (b'{"format_version": 1}', "wrong at"),
+        (b'{"format_version": 2}', "wrong at"),
         (plan().to_bytes().replace(b'"estate": "test"', b'"estate": "test", "extra": 1'), "wrong at extra"),
     ],
 )

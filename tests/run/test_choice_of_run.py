@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.app.execution.run_conclusion import exit_code
 from pii_tracer.app.execution.run_folder import RunInfo, choose_run, folder_of
+from pii_tracer.app.execution.run_outputs import exit_code
 from pii_tracer.model.errors import ExitCode, UsageError
 
 OPEN: dict[str, Any] = {"failed": [], "never_started": [], "waiting_until": None, "residue": [], "unverified": []}

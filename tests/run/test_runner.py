@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from executors.stores.s3.objects import server_time
+from executors.stores.s3.step_base import server_time
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DELETE_ROWS
 from pii_tracer.model.actions import ASKED_AGAIN, Action
 from pii_tracer.model.errors import Refused, RunError

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pii_tracer.app.execution.run_conclusion import step_facts
+from pii_tracer.app.execution.run_outputs import step_facts
 from pii_tracer.model.actions import Action
 from pii_tracer.run.journal import Journal, Kind
 from pii_tracer.run.run_state import RunState, State

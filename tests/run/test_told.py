@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 
 from executors.engine import rebuild_check
+from pii_tracer.app.execution.live_step_output import Teller
 from pii_tracer.app.execution.run_view import foreseen
-from pii_tracer.app.execution.step_status import Teller
 from pii_tracer.app.work_pace import Pace
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_REBUILD
 from pii_tracer.model.datasets import Carries

@@ -24,7 +24,7 @@ from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, DatasetId
 from planners.copies.classification import match_of
-from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.locate.key_location import Carriage, follow
 from planners.locate.subject_survey import survey, title
 from sample_lineage.build import HERE, sample_estate

@@ -17,11 +17,11 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.scan import scan_ledger
 from pii_tracer.scan.folder_scan import FileLook, file_digest, scan_tree
 from pii_tracer.scan.hits import Reading, TreeScan
-from pii_tracer.scan.known_bytes import READ_AGAIN, LedgerSearchers
+from pii_tracer.scan.incremental_search import READ_AGAIN, LedgerSearchers
 from pii_tracer.scan.scan_ledger import KEPT, ScanLedger
 from pii_tracer.scan.search_workers import THREADS
 from pii_tracer.scan.shapes.chunk_shapes import written
-from pii_tracer.scan.shapes.sought_values import Kind, Shape
+from pii_tracer.scan.shapes.chunk_skipping import Kind, Shape
 from pii_tracer.scan.value_forms import Patterns
 from tests.scan import drawn_cells
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pii_tracer.scan import pattern_prefilter
 from pii_tracer.scan.forms import line_wraps
 from pii_tracer.scan.forms.line_wraps import Borders
-from pii_tracer.scan.forms.pattern_tables import Automaton, beginnings
+from pii_tracer.scan.forms.pattern_automaton import Automaton, beginnings
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.pattern_prefilter import Sieve
 

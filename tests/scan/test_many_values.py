@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.model.datasets import KeySet
-from pii_tracer.scan.forms.pattern_tables import Tables
+from pii_tracer.scan.forms.pattern_automaton import Tables
 from pii_tracer.scan.many_values import search
 from pii_tracer.scan.many_values.windows_of_values import DIGESTS, WRITINGS, Value, builder_of
 from pii_tracer.scan.parquet_decryption_keys import FileKeys
@@ -135,3 +135,18 @@ def test_a_digest_that_goes_on_in_the_next_line_is_found_by_both(
         text = b"id: " + written[:19] + end + written[19:] + b" x"
         for patterns in _both([(KEY_SETS[0], value)], monkeypatch):
             assert "one" in {name for name, _ in patterns.raw(text, lines=True)}, written
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(VALUES, min_size=1, max_size=3), st.lists(st.sampled_from((b"", b"\n", b"x", b"--", b"%40")), max_size=4)
+)
+def test_a_text_that_was_met_before_is_answered_as_the_first_time(values: list[str], beside: list[bytes]) -> None:
+    sets = [KeySet(name="one", origin="one", weak=False, values=tuple((str(n), v) for n, v in enumerate(values)))]
+    known = Patterns(sets)
+    half = len(values[0].encode()) // 2
+    texts = [values[0].encode(), b"".join([*beside, values[-1].encode()])]
+    texts += [part + values[0].encode()[:half] + part + values[0].encode()[half:] for part in beside]
+    asked = [(text, lines) for text in texts for lines in (True, False)]
+    for text, lines in (*asked, *reversed(asked)):
+        assert list(known.occurrences(text, lines=lines)) == list(Patterns(sets).occurrences(text, lines=lines))

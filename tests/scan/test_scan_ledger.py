@@ -18,8 +18,8 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.scan import scan_ledger
 from pii_tracer.scan.folder_scan import scan_bytes, scan_tree
 from pii_tracer.scan.hits import FileScan, TreeScan
+from pii_tracer.scan.incremental_search import READ_AGAIN, LedgerSearchers
 from pii_tracer.scan.key_boundaries import KeyColumns
-from pii_tracer.scan.known_bytes import READ_AGAIN, LedgerSearchers
 from pii_tracer.scan.scan_ledger import KEPT, ScanLedger
 from pii_tracer.scan.search_workers import THREADS
 from pii_tracer.scan.value_forms import Patterns

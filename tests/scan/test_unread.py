@@ -14,7 +14,7 @@ import zstandard
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.decode import compression
-from pii_tracer.scan.file_fingerprints import fingerprint
+from pii_tracer.scan.folder_content_hashes import fingerprint
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.decode.test_places import PLACES

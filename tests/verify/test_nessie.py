@@ -16,7 +16,7 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.plan import Copy
-from pii_tracer.verify.catalogs.nessie.nessie_states import nessie_states
+from pii_tracer.verify.catalogs.nessie.readable_references import nessie_states
 from tests.nessiesupport import ROWS, Lake, lake, running
 
 __all__ = ["lake", "running"]

@@ -18,7 +18,7 @@ from pii_tracer.model.datasets import (
     Match,
     MatchTerm,
 )
-from pii_tracer.verify.formats.plain_files.parquet_rows import beyond_spark, rows
+from pii_tracer.verify.formats.plain_files.parquet_beyond_spark import beyond_spark, rows
 from pii_tracer.verify.row_checks import Verifier, compare
 from tests.sparksession import SparkEstate
 from tests.verify.conftest import a_copy

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from executors.engine.local_paths import TEMPORARY, let_in
+from executors.engine.local_files import TEMPORARY, let_in
 from pii_tracer.common.atomic_files import sync_folder, write_atomic
 from pii_tracer.model.errors import EstateError, RunError
 

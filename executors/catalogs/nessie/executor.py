@@ -16,7 +16,7 @@ from executors.catalogs.nessie.references import (
     unreached,
     work_branch,
 )
-from executors.engine.local_paths import local_path
+from executors.engine.local_files import local_path
 from executors.engine.spark_connect import refuse_without_jvm
 from executors.engine.sql_names import quote_table
 from executors.formats.iceberg.executor import IcebergExecutor

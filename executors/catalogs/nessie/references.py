@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from executors.context import ExecutionContext
-from executors.engine.local_paths import local_path
+from executors.engine.local_files import local_path
 from executors.formats.iceberg.referenced_files import list_table, loose, refuse_missing
 from executors.sweep.listed_files import Listed
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import CatalogType
-from pii_tracer.lake.catalogs.catalog_types import NESSIE_TABLE
+from pii_tracer.lake.catalogs.default_table_format import NESSIE_TABLE
 from pii_tracer.lake.catalogs.nessie.client import NessieClient, Reference
 from pii_tracer.lake.catalogs.nessie.tables import KINDS, table_name
 from pii_tracer.lake.formats.iceberg.nessie_references import deletes_metadata

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from executors.engine.local_paths import let_in
+from executors.engine.local_files import let_in
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.lake.catalogs.base import secret
-from pii_tracer.lake.catalogs.catalog_types import SQL_TABLES
+from pii_tracer.lake.catalogs.default_table_format import SQL_TABLES
 from pii_tracer.lake.catalogs.sql.adapter import sqlite_file
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import placed

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
-from executors.engine.local_paths import files_below, let_in, local_path
+from executors.engine.local_files import files_below, let_in, local_path
 from executors.engine.rebuild_from_query import answer, differences, rows_in
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import Format

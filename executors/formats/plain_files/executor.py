@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pyarrow.parquet as pq
 
 from executors.context import ExecutionContext
-from executors.engine.local_paths import (
+from executors.engine.local_files import (
     TEMPORARY,
     files_below,
     local_path,

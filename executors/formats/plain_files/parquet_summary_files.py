@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from executors.engine.local_paths import files_below
+from executors.engine.local_files import files_below
 from executors.formats.plain_files.arrow_match import BY_HAND
 from pii_tracer.common.atomic_files import sync_folder
 from pii_tracer.common.parquet_file_checks import is_encrypted_file, other_files

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from executors.engine.local_paths import TEMPORARY, local_path, swap
+from executors.engine.local_files import TEMPORARY, local_path, swap
 from pii_tracer.lake.streaming_checkpoints import SINK_LOG
 from pii_tracer.model.errors import RunError
 

@@ -19,7 +19,7 @@ from executors.stores.glacier.vault_step_context import (
     as_run_error,
     refused,
 )
-from executors.stores.s3.objects import server_time
+from executors.stores.s3.step_base import server_time
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.glacier.vaults import GONE, VaultInventory

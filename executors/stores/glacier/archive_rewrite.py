@@ -233,7 +233,8 @@ class Rewriting:
             data = client.output(job.job_id)
         except (ClientError, BotoCoreError) as error:
             raise refused("glacier:GetJobOutput", error, archive.id) from None
-        if tree_hash(data) != archive.tree_hash:
+        before = tree_hash(data)
+        if self.work.ctx.marks.of_content(archive.id, before) != archive.tree_hash:
             raise RunError("the bytes received are not the archive's", where=archive.id, todo="`pii-tracer resume`")
         kept = self._removal.kept(data)
         after = data if kept.data is None else kept.data
@@ -254,7 +255,7 @@ class Rewriting:
             "sha256": hashlib.sha256(after).hexdigest(),
         }
         if kept.data is None:
-            return fact | {"new_archive": None, "tree_hash": archive.tree_hash}
+            return fact | {"new_archive": None, "tree_hash": before}
         try:
             answer = client.upload(after, archive.description)
         except (ClientError, BotoCoreError) as error:

@@ -22,7 +22,7 @@ from pii_tracer.model.plan import Copy
 
 
 class ArchiveRef(Frozen):
-    """An archive as the plan names it."""
+    """An archive as the plan names it. tree_hash: keyed (`MarkKey.of_content`)."""
 
     id: str
     description: str

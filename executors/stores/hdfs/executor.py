@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from executors.context import ExecutionContext
 from executors.executor_parts import PartKind, PartsExecutor, as_run_errors
 from executors.stores.hdfs.file_rewrite import Rewriting
-from executors.stores.hdfs.files import FilesParameters, RewriteParameters, SnapshotParameters
 from executors.stores.hdfs.kept_files import DeletingFiles, DeletingSnapshot
+from executors.stores.hdfs.step_base import FilesParameters, RewriteParameters, SnapshotParameters
 from pii_tracer.model.actions import Action
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES, RowRemoval
-from executors.stores.hdfs.files import FileRef, HdfsPart, RewriteParameters, named, refuse_another, status_of
+from executors.stores.hdfs.step_base import FileRef, HdfsPart, RewriteParameters, named, refuse_another, status_of
 from pii_tracer.lake.stores.hdfs.hdfs_path import whole
 from pii_tracer.lake.stores.hdfs.webhdfs import Rights, Status, WebHdfs, joined
 from pii_tracer.model.errors import RunError
@@ -36,7 +36,7 @@ class Rewriting(HdfsPart):
             found = status_of(client, file.path)
             if found is None or self._ours(written, file, found):
                 continue
-            refuse_another(client, file, found)
+            refuse_another(client, file, found, self.ctx.marks)
             self._rights(client, file)
 
     def run(self) -> Outcome:
@@ -114,7 +114,7 @@ class Rewriting(HdfsPart):
 
     def _one(self, client: WebHdfs, removal: RowRemoval, file: FileRef, found: Status) -> dict[str, Any] | None:
         """What was done with a file; None where it holds nobody and stays."""
-        refuse_another(client, file, found)
+        refuse_another(client, file, found, self.ctx.marks)
         old = self._read(client, file)
         kept = removal.kept(old, file.path)
         if kept.data is None:
@@ -164,7 +164,7 @@ class Rewriting(HdfsPart):
                     where=f"{client.name}{file.path}",
                     todo="let the user that `hdfs` names be a superuser, or look at the folder's default access list",
                 )
-            refuse_another(client, file, client.status(file.path))
+            refuse_another(client, file, client.status(file.path), self.ctx.marks)
             note = {**told, "mark": made.mark}
             self.ctx.note(self.step_id, {_WRITTEN: {file.path: note}})
         except Exception:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from executors.stores.hdfs.files import FilesParameters, HdfsPart, SnapshotParameters, named, refuse_another, status_of
+from executors.stores.hdfs.step_base import (
+    FilesParameters,
+    HdfsPart,
+    SnapshotParameters,
+    named,
+    refuse_another,
+    status_of,
+)
 from pii_tracer.lake.stores.hdfs.discovery import SNAPSHOTS
 from pii_tracer.lake.stores.hdfs.hdfs_path import hash_of
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
@@ -24,14 +31,14 @@ class DeletingFiles(HdfsPart):
         """Raise `RunError` for a file that changed or is written."""
         for file in self.parameters.files:
             if found := status_of(self._client, file.path):
-                refuse_another(self._client, file, found)
+                refuse_another(self._client, file, found, self.ctx.marks)
 
     def run(self) -> Outcome:
         """Exactly the listed files, each looked at right before; one that is gone is gone."""
         client, done = self._client, self.noted(_REMOVED)
         for file in self.parameters.files:
             if found := status_of(client, file.path):
-                refuse_another(client, file, found)
+                refuse_another(client, file, found, self.ctx.marks)
                 note = {"sha256_before": hash_of(client, file.path, file.size)}
                 self.ctx.note(self.step_id, {_REMOVED: {file.path: note}})
                 client.delete(file.path)

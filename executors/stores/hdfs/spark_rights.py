@@ -1,17 +1,34 @@
-"""Whether Spark may write a table in HDFS: it comes there as a user of its own, which is not the one of WebHDFS."""
+"""Whether Spark finds and may write a table in HDFS: it comes there as a user of its own, not as the one of WebHDFS."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.stores.hdfs.nameservices import unknown_to_engines
 from pii_tracer.model.datasets import PLAIN
-from pii_tracer.model.errors import RunError
+from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.locations import hdfs_location, is_hdfs
-from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.model.plan import ErasurePlan, Step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def refuse_unknown_nameservices(estate: Estate, steps: Sequence[Step]) -> None:
+    """Asked before the run begins: an engine that does not find a NameNode would stop it in the middle.
+
+    Raises:
+        Refused: a step of an engine works on a place of a nameservice that engines do not know.
+    """
+    for step in steps:
+        location = str(step.parameters.get("location", ""))
+        if step.executor != "hdfs" and is_hdfs(location):
+            why, _, todo = unknown_to_engines(estate, hdfs_location(location)).partition(": ")
+            if why:
+                raise Refused(why, where=f"{step.id} {location}", todo=f"{todo}, then run the command again")
 
 
 def refuse_without_rights(spark: SparkSession, *folders: str) -> None:

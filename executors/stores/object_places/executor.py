@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager
 from executors.context import ExecutionContext
 from executors.executor_parts import PartKind, PartsExecutor, as_run_errors
 from executors.stores.object_places.object_rewrite import Rewriting
-from executors.stores.object_places.version_clearing import ClearingVersions
-from executors.stores.object_places.version_deletion import AwaitingPurge, DeletingVersions
-from executors.stores.object_places.versions import (
+from executors.stores.object_places.step_base import (
     AwaitParameters,
     DeleteParameters,
     PlaceParameters,
     RewriteParameters,
 )
+from executors.stores.object_places.version_clearing import ClearingVersions
+from executors.stores.object_places.version_deletion import AwaitingPurge, DeletingVersions
 from pii_tracer.model.actions import Action
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES, RowRemoval
-from executors.stores.object_places.versions import (
+from executors.stores.object_places.step_base import (
     ObjectPart,
     RewriteParameters,
     VersionRef,
@@ -127,7 +127,7 @@ class Rewriting(ObjectPart):
         self._refuse_another(store, ref, found)
         old = self._read(store, found)
         before = hashlib.sha256(old).hexdigest()
-        if before != ref.sha256:
+        if self.ctx.marks.of_content(ref.key, before) != ref.sha256:
             raise another(store, ref.key)
         kept = removal.kept(old, ref.key)
         if kept.data is None:

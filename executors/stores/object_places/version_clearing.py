@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from executors.stores.masked_object_names import shown_names
-from executors.stores.object_places.versions import ObjectPart, PlaceParameters
+from executors.stores.object_places.step_base import ObjectPart, PlaceParameters
 from executors.sweep.table_folders import files_below, refusals, refuse_tables_inside
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.base import Changed, StoreError

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from executors.stores.object_places.versions import (
+from executors.stores.object_places.step_base import (
     AwaitParameters,
     DeleteParameters,
     ObjectPart,

@@ -12,7 +12,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from executors.stores.s3.objects import (
+from executors.stores.s3.step_base import (
     AbortParameters,
     S3Part,
     UploadRef,

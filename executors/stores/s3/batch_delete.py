@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from executors.stores.s3.objects import request_id
+from executors.stores.s3.step_base import request_id
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.object_versions import S3Client
 

@@ -18,7 +18,7 @@ from executors.stores.masked_object_names import Shown, shown_names
 from executors.stores.s3.batch_delete import Batches, Place
 from executors.stores.s3.delete_markers import BEHIND, hiding
 from executors.stores.s3.object_locks import Lock, locks
-from executors.stores.s3.objects import ClearParameters, S3Part, server_time
+from executors.stores.s3.step_base import ClearParameters, S3Part, server_time
 from executors.sweep.table_folders import files_below, refusals, refuse_tables_inside
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code

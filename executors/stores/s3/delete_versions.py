@@ -14,7 +14,8 @@ from executors.formats.plain_files.row_removal import RowRemoval
 from executors.stores.s3.batch_delete import Batches, Place
 from executors.stores.s3.delete_markers import BEHIND, hiding
 from executors.stores.s3.object_locks import Lock, locks
-from executors.stores.s3.objects import (
+from executors.stores.s3.restore import Restoring
+from executors.stores.s3.step_base import (
     PLAN_TAG,
     DeleteParameters,
     RestoreParameters,
@@ -24,7 +25,6 @@ from executors.stores.s3.objects import (
     read,
     server_time,
 )
-from executors.stores.s3.restore import Restoring
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
@@ -178,14 +178,12 @@ class VersionDeleter(S3Part[DeleteParameters]):
         return Progress.PARTIAL if found.gone or found.replaced else Progress.NOT_STARTED
 
     def _facts(self, found: Review, errors: dict[Place, str], requests: list[str]) -> dict[str, Any]:
-        shas = {(item.key, item.version_id): item.sha256 for item in self.parameters.versions}
         return {
             "deleted": [
                 {
                     "key": version.key,
                     "version_id": version.version_id,
                     "etag": version.etag,
-                    "sha256": shas[version.key, version.version_id],
                     "bytes": version.size,
                     "delete_marker": version.delete_marker,
                 }
@@ -249,8 +247,8 @@ class VersionDeleter(S3Part[DeleteParameters]):
 
     def _as_planned(self, current: ObjectVersion) -> bool:
         """Whether it is the version that was the current one at planning; a `null` one is told by its ETag."""
-        now = (current.key, current.version_id, current.etag)
-        return now in {(v.key, v.version_id, (v.etag or "").strip('"')) for v in self.parameters.current}
+        now = (current.key, current.version_id, self.ctx.marks.of_content(current.key, current.etag))
+        return now in {(v.key, v.version_id, v.etag) for v in self.parameters.current}
 
     def _sleeps(self, now: Mapping[str, Any]) -> bool:
         return readability(now, server_time(now, self.ctx.now())) is not Readability.READABLE

@@ -13,7 +13,9 @@ from executors.stores.s3.clear_old_versions import ClearingVersions, cleared_at
 from executors.stores.s3.delete_versions import VersionDeleter
 from executors.stores.s3.lifecycle_wait import AwaitingExpiry
 from executors.stores.s3.object_rewrite import Rewriting
-from executors.stores.s3.objects import (
+from executors.stores.s3.replica_wait import AwaitingReplica
+from executors.stores.s3.restore import Restoring
+from executors.stores.s3.step_base import (
     AbortParameters,
     AwaitParameters,
     ClearParameters,
@@ -23,8 +25,6 @@ from executors.stores.s3.objects import (
     RewriteParameters,
     S3Context,
 )
-from executors.stores.s3.replica_wait import AwaitingReplica
-from executors.stores.s3.restore import Restoring
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory

@@ -13,7 +13,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.stores.s3.delete_versions import listed_versions
-from executors.stores.s3.objects import ExpiryParameters, S3Part, refused
+from executors.stores.s3.step_base import ExpiryParameters, S3Part, refused
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.archive_versions import expiry_of

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.stores.s3.multipart_parts import UploadPart
-from executors.stores.s3.objects import changed_meanwhile, kept_beside, refused, request_id
+from executors.stores.s3.step_base import changed_meanwhile, kept_beside, refused, request_id
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.object_versions import NULL, S3Client
 from pii_tracer.model.errors import RunError

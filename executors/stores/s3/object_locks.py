@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from executors.stores.s3.objects import head, server_time
+from executors.stores.s3.step_base import head, server_time
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.object_versions import S3Client
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from executors.stores.s3.objects import refused
+from executors.stores.s3.step_base import refused
 from executors.value_search import Finder
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.object_versions import (

@@ -15,7 +15,8 @@ from executors.formats.plain_files.row_removal import Kept, RowRemoval
 from executors.stores.s3.multipart_copy import abort, copy_like
 from executors.stores.s3.multipart_parts import upload_parts
 from executors.stores.s3.object_metadata import Beside
-from executors.stores.s3.objects import (
+from executors.stores.s3.restore import Restoring
+from executors.stores.s3.step_base import (
     PLAN_TAG,
     RestoreParameters,
     RewriteParameters,
@@ -27,10 +28,10 @@ from executors.stores.s3.objects import (
     server_time,
     write_like,
 )
-from executors.stores.s3.restore import Restoring
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.s3.object_versions import ARCHIVED_CLASSES, Readability, readability, sha256_of_head
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.waivers import MarkKey
 from pii_tracer.run.executor_protocol import (
     Check,
     Outcome,
@@ -107,7 +108,7 @@ class Rewriting(S3Part[RewriteParameters]):
             current = head(self.client, bucket, item.key)
             if current is None or self._written(current):
                 continue
-            if not _is_planned(current, item):
+            if not _is_planned(current, item, self.ctx.marks):
                 findings.add("an object was changed by somebody else")
                 continue
             try:
@@ -176,7 +177,7 @@ class Rewriting(S3Part[RewriteParameters]):
             return self._resumed(compared, item, current)
         if current is None:  # its owner, or the bucket's lifecycle, removed it: nothing is left to be written anew
             return _fact(item, "gone", None)
-        if not _is_planned(current, item):
+        if not _is_planned(current, item, self.ctx.marks):
             raise overwritten(bucket, item.key)
         if readability(current, server_time(current, self.ctx.now())) is not Readability.READABLE:
             return None
@@ -245,10 +246,10 @@ class Rewriting(S3Part[RewriteParameters]):
         return current is not None and current.get("Metadata", {}).get(PLAN_TAG) == self.parameters.plan_id
 
 
-def _is_planned(current: Any, item: VersionRef) -> bool:
+def _is_planned(current: Any, item: VersionRef, marks: MarkKey) -> bool:
     """The current version is the one the plan saw; an unversioned `null` is told by its ETag."""
     same = current.get("VersionId", "null") == item.version_id
-    return same and (item.etag is None or current["ETag"].strip('"') == item.etag.strip('"'))
+    return same and (item.etag is None or marks.of_content(item.key, current["ETag"].strip('"')) == item.etag)
 
 
 def _fact(item: VersionRef, state: str, kept: Kept | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from executors.stores.s3.objects import (
+from executors.stores.s3.step_base import (
     PLAN_TAG,
     AwaitParameters,
     S3Part,

@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from executors.stores.s3.objects import (
+from executors.stores.s3.step_base import (
     RestoreParameters,
     S3Part,
     VersionRef,

@@ -23,7 +23,7 @@ from executors.streams.kafka.topic_step_base import (
     away,
     unread,
 )
-from pii_tracer.lake.streams.kafka.consumers import TIMEOUT, result
+from pii_tracer.lake.streams.kafka.topic_reading import TIMEOUT, result
 from pii_tracer.lake.streams.kafka.topics import checked_every
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import RunError

@@ -34,8 +34,8 @@ from executors.streams.kafka.topic_step_base import (
     away,
 )
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.lake.streams.kafka.consumers import TIMEOUT, read_topic, result
 from pii_tracer.lake.streams.kafka.records import Record
+from pii_tracer.lake.streams.kafka.topic_reading import TIMEOUT, read_topic, result
 from pii_tracer.lake.streams.kafka.topics import topic_settings
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress

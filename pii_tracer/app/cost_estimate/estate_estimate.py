@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings, moment
-from pii_tracer.lake.listing.estate_listing import list_estate
+from pii_tracer.lake.listing.estate_file_sizes import list_estate
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.estimate import TOUCHED, Estimate
 from planners.estimate.arithmetic import MIB, Asked

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from pii_tracer.app.estate_readiness.estate_facts import Named
 from pii_tracer.app.planning.folder_search import scan_estate
-from pii_tracer.app.planning.other_numbers import OtherNumbers
+from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.planning.s3_place_search import search_places
 from pii_tracer.app.planning.subject_sources import keys_of
 from pii_tracer.app.settings import Settings
@@ -30,7 +30,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.readiness.canaries import CanaryAnswer, CanarySearch, Searched, places_of
 from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import Patterns, build_patterns
-from planners.copies.match_keys import Wanted, is_short_number
+from planners.copies.match_key_resolution import Wanted, is_short_number
 from planners.copies.scan_evidence import Evidence
 from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, survey

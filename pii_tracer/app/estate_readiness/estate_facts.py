@@ -13,7 +13,7 @@ from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import DatasetId
-from pii_tracer.readiness.estate_state import FOR_EVER, Coverage, PlaceFacts, Setting, TableFacts
+from pii_tracer.readiness.estate_snapshot import FOR_EVER, Coverage, PlaceFacts, Setting, TableFacts
 from pii_tracer.retention.checked_tables import tables_of
 from pii_tracer.retention.settings_check import Table
 

@@ -22,7 +22,7 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lineage.harvest import Harvested
 from pii_tracer.model.datasets import Carries, DatasetId
-from pii_tracer.readiness.estate_state import EstateState
+from pii_tracer.readiness.estate_snapshot import EstateState
 from pii_tracer.readiness.reading import Given, Readiness, assess
 from pii_tracer.scan.search_workers import THREADS
 from planners.locate.edge_effects import declared_anonymisers

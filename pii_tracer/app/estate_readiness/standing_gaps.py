@@ -15,7 +15,7 @@ from pii_tracer.model.datasets import Carries, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from pii_tracer.readiness.findings import Finding, FindingKind, Level
-from planners.copies.match_keys import Keys
+from planners.copies.match_key_resolution import Keys
 from planners.gaps.copy_gaps import inventory_gaps, missing, open_lineage
 from planners.locate.subject_survey import Survey, World
 

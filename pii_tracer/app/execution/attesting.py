@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer import __version__
-from pii_tracer.app import vault_inventories
+from pii_tracer.app import vault_verification
 from pii_tracer.app.execution.plan_run import Ran
-from pii_tracer.app.execution.run_verification import facts_of, now
+from pii_tracer.app.execution.run_journal_facts import facts_of, now
 from pii_tracer.app.proof.own_attestation import attestation_findings
 from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.lake.formats.registry import table_formats
@@ -214,7 +214,7 @@ def erased_by(ran: Ran, verdict: RunVerdict) -> list[Erased]:
         if step.copy_ in tables:
             continue
         found += _objects_gone(step, facts.get(step.id, {}), ran)
-        found += vault_inventories.archives_gone(step, lambda name: facts_of(ran.records, name))
+        found += vault_verification.archives_gone(step, lambda name: facts_of(ran.records, name))
         if step.copy_ not in hashed:
             found += _rewritten(step, facts.get(step.id, {}))
     return found

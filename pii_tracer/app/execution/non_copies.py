@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pii_tracer.app.changes_since_plan import declared_since, lone_files, object_places, unseen
+from pii_tracer.app.unplanned_places import declared_since, lone_files, object_places, unseen
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.datasets import DatasetId

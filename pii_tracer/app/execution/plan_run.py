@@ -1,4 +1,4 @@
-"""A run: the gate in front of it, the lease, the baseline, the steps. What comes of it is in `results`."""
+"""A run: the gate in front of it, the lease, the baseline, the steps. What comes of it is in `run_outputs`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.approvals import approval_files, read_approval
 from pii_tracer.app.execution.executor_value_search import finds
+from pii_tracer.app.execution.journal_rollback_check import refuse_gone, refuse_unlike
+from pii_tracer.app.execution.live_step_output import Teller
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
+from pii_tracer.app.execution.run_journal_facts import facts_of, now, verification_of
 from pii_tracer.app.execution.run_lock import held
 from pii_tracer.app.execution.run_scratch import run_scratch
-from pii_tracer.app.execution.run_traces import refuse_gone, refuse_unlike
-from pii_tracer.app.execution.run_verification import facts_of, now, verification_of
-from pii_tracer.app.execution.step_status import Teller
 from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
@@ -277,7 +277,7 @@ def _context(
         journal.append(Kind.STEP_NOTED, step=step, facts=facts)
 
     estate, base, sets, stores = settings.estate(), settings.base, keyring.key_sets, stores_of(plan)
-    rest = (sets, note, stores, finds(estate, base), plan.not_keys)
+    rest = (sets, note, stores, finds(estate, base), plan.not_keys, settings.key().marks)
     return ExecutionContext(estate, base, keyring, now, verified_at, told, *rest)
 
 
@@ -293,7 +293,7 @@ def _baseline(
     else:
         from executors.engine.rebuild_check import refuse_losses
         from executors.engine.spark_plan_check import refuse_unfit
-        from executors.stores.hdfs.spark_rights import refuse_without_ticket
+        from executors.stores.hdfs.spark_rights import refuse_unknown_nameservices, refuse_without_ticket
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):
             raise Refused(
@@ -302,6 +302,7 @@ def _baseline(
                 todo="put the file back",
             )
         show.stage("before: everybody else's rows")
+        refuse_unknown_nameservices(ctx.estate, verification.plan.steps)
         refuse_unfit(ctx.estate.spark, verification.plan.steps)
         refuse_without_ticket(ctx, verification.plan)
         refuse_losses(ctx, verification.plan.steps, show.step, show.stop)

@@ -8,7 +8,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
-from pii_tracer.app.execution.verify_step import read_verdicts
 from pii_tracer.app.persons_apart.requests_left_open import to_be_closed_before, unanswered
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.proof.own_attestation import attestation_findings
@@ -100,18 +99,12 @@ def _refuse_unproved(folder: RunFolder) -> None:
             where=where,
             todo="`pii-tracer attest verify` shows everything; `pii-tracer resume` looks again, and attests again",
         )
-    if findings is None and loaded.plan.complete and not _harmed(folder, loaded.plan):
+    if findings is None and loaded.plan.complete:
         raise UsageError(
             "the run has no attestation, so nothing shows that it is over: the persons' values stay",
             where=where,
-            todo="`pii-tracer resume` looks again, and attests when nothing is left",
+            todo="`pii-tracer resume` looks again, and attests when nothing is left, and no row of others is lost",
         )
-
-
-def _harmed(folder: RunFolder, plan: ErasurePlan) -> bool:
-    """Whether rows of others were lost or changed: such a run is over, and is never attested."""
-    verdict = read_verdicts(folder.verdicts, plan.copies)
-    return bool(verdict.bystander_rows_lost) or not verdict.checksum_equal
 
 
 def _still_open(folder: RunFolder, plan: ErasurePlan) -> list[str]:

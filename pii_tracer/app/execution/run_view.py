@@ -128,7 +128,7 @@ def how_far(ran: Ran, verdict: RunVerdict) -> State:
 
 def _rows_erased(ran: Ran) -> int:
     """What the steps counted; where a crash took a count along, the baseline from before the run stands in for it."""
-    from pii_tracer.app.execution.run_conclusion import counts_lost, rows_deleted
+    from pii_tracer.app.execution.run_outputs import counts_lost, rows_deleted
 
     counted = rows_deleted(ran.records)
     copies = {copy.id: copy for copy in ran.loaded.plan.copies}

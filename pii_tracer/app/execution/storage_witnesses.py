@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pii_tracer.app.other_people_counts import OBJECTS
-from pii_tracer.app.vault_inventories import in_vault
+from pii_tracer.app.vault_verification import in_vault
 from pii_tracer.app.verification import Verification
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import canonical
@@ -28,7 +28,7 @@ from pii_tracer.proof.storage_witness import (
     read_before,
 )
 from pii_tracer.run.executor_protocol import Executor
-from pii_tracer.scan.file_fingerprints import fingerprint
+from pii_tracer.scan.folder_content_hashes import fingerprint
 from pii_tracer.scan.folder_scan import walk_files
 
 

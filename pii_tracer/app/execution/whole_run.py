@@ -88,7 +88,7 @@ def resume(
 
 def _go(folder: RunFolder, patience: float, show: Shows, take_over: bool = False) -> RunOutcome:
     from pii_tracer.app.execution.plan_run import perform
-    from pii_tracer.app.execution.run_conclusion import conclude, exit_code
+    from pii_tracer.app.execution.run_outputs import conclude, exit_code
 
     if folder.info().demo:
         from pii_tracer.app.demo import use_demo_credentials

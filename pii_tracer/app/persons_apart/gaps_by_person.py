@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pii_tracer.app.persons_apart.values_by_person import ValuesByPerson, whose
 from pii_tracer.app.planning.folder_search import scan_estate
-from pii_tracer.app.planning.other_numbers import OtherNumbers
+from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.planning.value_masking import named_in_plan, refuse_telling_plan
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.model.errors import PersonsApart, PlanError

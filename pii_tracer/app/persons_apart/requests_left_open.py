@@ -26,7 +26,7 @@ from pii_tracer.review.sealed_person_values import EstateKey, KeyRing
 from planners.copies.persons_known_by_key_only import left_open_gap
 
 if TYPE_CHECKING:
-    from planners.copies.match_keys import Keys, Wanted
+    from planners.copies.match_key_resolution import Keys, Wanted
     from planners.locate.subject_survey import Survey
 
 

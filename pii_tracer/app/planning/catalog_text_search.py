@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,17 +31,20 @@ def telling_catalogs(
         adapter = catalog_of(catalog.type)
         places: dict[str, dict[str, None]] = {}
         unread: dict[str, dict[str, None]] = {}
+        texts: dict[str, set[str]] = defaultdict(set)
         for text in adapter.texts(name, catalog, base):
             title = patterns.mask(".".join((f"catalog {name}", *text.parts)))
             if text.unread:
                 unread.setdefault(title, {})[f"{text.place} ({text.unread})"] = None
             if _tells(text, patterns):
                 places.setdefault(title, {})[text.place] = None
+                shown = repr((text.parts, text.place, text.document)).encode("utf-8", "replace")
+                texts[title].add(hashlib.sha256(shown).hexdigest())
         for title in sorted({*places, *unread}):
             if title in places:
                 say(f"{title} holds the persons in what the catalog keeps of it")
             told = tuple(places.get(title, ())), tuple(unread.get(title, ()))
-            found.append(CatalogEvidence(title, *told, adapter.text_remedy))
+            found.append(CatalogEvidence(title, *told, adapter.text_remedy, frozenset(texts[title])))
     return tuple(found)
 
 

@@ -13,7 +13,7 @@ from pii_tracer.proof.deletion_log import FILE, DeletionLog, Entry, EntryState, 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planners.copies.match_keys import Earlier, Keys, Wanted
+    from planners.copies.match_key_resolution import Earlier, Keys, Wanted
 
 _DONE = (EntryState.ERASED, EntryState.PARTIAL)
 
@@ -33,7 +33,7 @@ def erased_earlier(
     tell how far it came: what the table still knows of the person counts as known. known_by: by person (reference) and
     plan, the source columns of which the values of then are known from its sealed manifest.
     """
-    from planners.copies.match_keys import Earlier
+    from planners.copies.match_key_resolution import Earlier
 
     if not (state / FILE).exists():
         return ()

@@ -31,7 +31,7 @@ from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.key_table_facts import key_facts
 from pii_tracer.app.planning.lineage_text_search import telling_jobs
-from pii_tracer.app.planning.other_numbers import other_numbers
+from pii_tracer.app.planning.not_keys_check import other_numbers
 from pii_tracer.app.planning.person_counts import count_persons
 from pii_tracer.app.planning.s3_place_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits, unread_digits
@@ -49,7 +49,7 @@ from pii_tracer.app.planning.value_masking import (
     telling_beside,
     telling_objects,
 )
-from pii_tracer.app.planning.values_in_other_rows import others_rows
+from pii_tracer.app.planning.values_in_unmatched_rows import others_rows
 from pii_tracer.app.scan_ledger_file import searchers_with_ledger
 from pii_tracer.app.settings import Settings
 from pii_tracer.app.stored_places.hdfs_search import search_hdfs
@@ -61,6 +61,8 @@ from pii_tracer.config.estate_file import (
     Request,
     file_digest,
 )
+from pii_tracer.config.hdfs import same_hdfs
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -82,8 +84,8 @@ from pii_tracer.model.waivers import Waiver
 from pii_tracer.review.sealed_person_values import EstateKey
 from pii_tracer.scan.value_forms import build_patterns
 from planners.build import Digests, PlanInputs, build_plan
-from planners.copies.match_keys import Wanted
-from planners.copies.whole_keys import WholeKeys
+from planners.copies.composite_key_match import WholeKeys
+from planners.copies.match_key_resolution import Wanted
 from planners.keys.crypto_shredding import declared_edges
 from planners.locate.edge_effects import declared_anonymisers
 from planners.locate.key_location import follow
@@ -201,8 +203,13 @@ def take_lineage(
         progress=say,
         parser=parser or parser_in(cores()),
     )
-    harvested = harvest_all(estate.lineage, given)
+    harvested = harvest_all(_with_names_of_hdfs(estate), given)
     return replace(harvested, graph=_with_key_tables(harvested.graph, estate, inventory, paths))
+
+
+def _with_names_of_hdfs(estate: Estate) -> LineageSources:
+    """The lineage's sources, with the names that `hdfs` gives to one HDFS."""
+    return estate.lineage.model_copy(update={"same": (*estate.lineage.same, *same_hdfs(estate.hdfs))})
 
 
 def _with_key_tables(graph: LineageGraph, estate: Estate, inventory: Inventory, paths: EstatePaths) -> LineageGraph:

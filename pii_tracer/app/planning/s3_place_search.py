@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pii_tracer.app.planning.folder_search import evidence_of, hashes_of
-from pii_tracer.app.planning.other_numbers import OtherNumbers
+from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
@@ -22,15 +22,15 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, location_of
 from pii_tracer.scan.decode.table_metadata import Role, role_of
+from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.folder_scan import path_hits, scan_bytes
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.referenced_files import named_files
-from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
+from planners.copies.composite_key_match import NO_WHOLE_KEYS, WholeKeys
 from planners.copies.scan_evidence import Evidence, RemoteEvidence, RemoteKind
-from planners.copies.whole_keys import NO_WHOLE_KEYS, WholeKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -35,7 +35,7 @@ from planners.copies.scan_evidence import (
     Why,
 )
 from planners.copies.table_match import carriage_of
-from planners.gaps.short_number_columns import (
+from planners.gaps.unexplained_short_numbers import (
     Names,
     are_keys,
     by_name,

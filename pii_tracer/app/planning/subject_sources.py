@@ -19,7 +19,7 @@ from pii_tracer.model.key_columns import joined
 from pii_tracer.model.locations import is_remote
 
 if TYPE_CHECKING:
-    from planners.copies.match_keys import Keys, SourceRows, Wanted
+    from planners.copies.match_key_resolution import Keys, SourceRows, Wanted
 
 
 def table_of(subject: Subject, name: str, paths: EstatePaths, states: Mapping[DatasetId, TableState]) -> TableState:
@@ -84,7 +84,7 @@ def keys_of(
     """
     from pii_tracer.lake.rows.current_rows import read_spots
     from pii_tracer.lake.rows.historical_rows import Sought, read_former
-    from planners.copies.match_keys import (
+    from planners.copies.match_key_resolution import (
         SourceRows,
         Unread,
         resolve,
@@ -125,7 +125,7 @@ def keys_of(
 
 
 def _nothing(told: Named) -> SourceRows:
-    from planners.copies.match_keys import SourceRows
+    from planners.copies.match_key_resolution import SourceRows
 
     return SourceRows(with_whole_key(told, dict.fromkeys(told.named, ())))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -83,17 +84,36 @@ def _telling(
 
 
 def _read(document: Any, place: str, patterns: Patterns) -> TellingText:
+    collector = _search(document, place, patterns)
+    # a bound that is cut is somebody else's where its file holds nothing (`pii_tracer.scan.false_bound_hits`)
+    hits = [hit for hit in collector.hits() if hit.form is not Form.PREFIX]
+    # rows go by the value of their partition
+    digits = {(hit.key_set, hit.column) for hit in hits if hit.weak and hit.where != PARTITION}
+    texts = frozenset(_telling_texts(document, place, patterns)) if hits and place != NOTES else frozenset[str]()
+    return TellingText(place, any(not hit.weak for hit in hits), frozenset(digits), texts)
+
+
+def _search(document: Any, place: str, patterns: Patterns) -> Collector:
     collector = Collector(patterns)
     if place == FOOTERS:
         for text in document:
             search_entry(text.encode("utf-8", "replace"), collector)
     else:
         walk(document, collector, place)
-    # a bound that is cut is somebody else's where its file holds nothing (`pii_tracer.scan.truncated_bounds`)
-    hits = [hit for hit in collector.hits() if hit.form is not Form.PREFIX]
-    # rows go by the value of their partition
-    digits = {(hit.key_set, hit.column) for hit in hits if hit.weak and hit.where != PARTITION}
-    return TellingText(place, any(not hit.weak for hit in hits), frozenset(digits))
+    return collector
+
+
+def _telling_texts(document: Any, place: str, patterns: Patterns) -> Iterator[str]:
+    """SHA-256 of the single texts of a document that hold a value: the rest of it changes with each commit."""
+    if isinstance(document, dict):
+        for name, value in document.items():
+            yield from _telling_texts(name, place, patterns)
+            yield from _telling_texts(value, place, patterns)
+    elif isinstance(document, (list, tuple)):
+        for value in document:
+            yield from _telling_texts(value, place, patterns)
+    elif isinstance(document, str) and _search([document], place, patterns).hits():
+        yield hashlib.sha256(document.encode("utf-8", "replace")).hexdigest()
 
 
 def _staying(notes: FileNotes, folder: AnyPlace, patterns: Patterns, rewritten: Rewritten) -> TellingText:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.lake.inventory import Inventory, ObjectVersion
-from pii_tracer.lineage.sql.text.literal_masking import hidden, literals
+from pii_tracer.lineage.sql.text.literal_redaction import hidden, literals
 from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.model.waivers import Waiver
 from pii_tracer.scan.folder_scan import name_tells
-from pii_tracer.scan.forms.pattern_tables import TINY_DIGITS
+from pii_tracer.scan.forms.pattern_automaton import TINY_DIGITS
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.value_forms import Patterns

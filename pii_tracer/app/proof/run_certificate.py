@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import RunFolder, choose_run
+from pii_tracer.app.proof.attestation_checks import proof_of_request
 from pii_tracer.app.proof.proof_files import attester_key, authority_certificates, file_bytes, stamped_at
-from pii_tracer.app.proof.run_attestations import proof_of_request
 from pii_tracer.model.errors import ProofError, ResidueFound, RunError, Waiting
 
 

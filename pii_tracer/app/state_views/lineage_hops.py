@@ -14,7 +14,7 @@ from pii_tracer.app.state_views.untrusted_files import Broken, Remembered, key_o
 from pii_tracer.lineage.graph.edges import Edge, EdgeType, LineageGap
 from pii_tracer.lineage.graph.graph_file import load
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.lineage.sql.text.literal_masking import hidden
+from pii_tracer.lineage.sql.text.literal_redaction import hidden
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.errors import LineageError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pii_tracer.app.estate_readiness import trend_file
 from pii_tracer.app.state_views.untrusted_files import Broken, Remembered, key_of
 from pii_tracer.model.errors import EstateError
-from pii_tracer.readiness.estate_state import TableFacts
+from pii_tracer.readiness.estate_snapshot import TableFacts
 from pii_tracer.readiness.reading import TrendPoint
 
 

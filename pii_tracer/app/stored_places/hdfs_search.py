@@ -8,12 +8,13 @@ from functools import cache, partial
 from itertools import chain
 
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
-from pii_tracer.app.planning.other_numbers import OtherNumbers
+from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.stored_places.bare_folders import declared_names, folder_in_hdfs
 from pii_tracer.app.stored_places.hdfs_reading import fetch
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.hdfs import NameNode, as_declared
 from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.hdfs.discovery import places_in_hdfs
@@ -21,14 +22,14 @@ from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
+from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.referenced_files import named_files
-from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.stores.stored_files import unread_file
+from planners.copies.composite_key_match import NO_WHOLE_KEYS, WholeKeys
 from planners.copies.scan_evidence import HdfsEvidence, HdfsRead
-from planners.copies.whole_keys import NO_WHOLE_KEYS, WholeKeys
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def search_hdfs(
         state = tables.get(str(place.location))
         bare = cache(partial(_bare, client, place, names))
         mine = whole.at_folder(mine, bare) if place.kind is HdfsKind.FOLDER else mine
-        looked = list(several(partial(_look, client, mine, wanted, place.kind), place.files))
+        looked = list(several(partial(_look, client, estate.hdfs, mine, wanted, place.kind), place.files))
         if state:
             told = _of_table(state, _explained(looked, place), place, short, mine)
             found[state.location] = replace(told, unseen=whole.match(state) is not None)
@@ -114,7 +115,12 @@ def _below(place: HdfsPlace, looked: Iterable[_Looked]) -> list[FileScan]:
 
 
 def _look(
-    client: WebHdfs, patterns: Patterns, wanted: Sequence[HdfsLocation], kind: HdfsKind, file: HdfsFile
+    client: WebHdfs,
+    name_nodes: Sequence[NameNode],
+    patterns: Patterns,
+    wanted: Sequence[HdfsLocation],
+    kind: HdfsKind,
+    file: HdfsFile,
 ) -> _Looked:
     """One file; nothing in a snapshot is ever written."""
     name = file.path.lstrip("/")
@@ -133,15 +139,17 @@ def _look(
     except Exception as error:  # decoders of many families
         why = f"it is unknown which files it names ({type(error).__name__})"
         return _Looked(scan.model_copy(update={"unread": (*scan.unread, why)}), read)
-    places = {one: _in_estate(client, one, wanted) for one in named}
+    places = {one: _in_estate(client, name_nodes, one, wanted) for one in named}
     return _Looked(scan, read, list(places.values()).count(None), frozenset(p.path for p in places.values() if p))
 
 
-def _in_estate(client: WebHdfs, name: str, wanted: Sequence[HdfsLocation]) -> HdfsLocation | None:
+def _in_estate(
+    client: WebHdfs, name_nodes: Sequence[NameNode], name: str, wanted: Sequence[HdfsLocation]
+) -> HdfsLocation | None:
     """A file that metadata names, where it lies in a place of the estate in HDFS. A path alone is one of its own."""
     text = f"{client.name}{name}" if name.startswith("/") else name
     try:
-        location = hdfs_location(text) if is_hdfs(text) else None
+        location = as_declared(name_nodes, hdfs_location(text)) if is_hdfs(text) else None
     except EstateError:
         return None
     return location if location and any(place.holds(location) for place in wanted) else None

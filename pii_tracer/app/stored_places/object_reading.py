@@ -19,10 +19,10 @@ from pii_tracer.model.locations import ObjectLocation, object_location
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.model.waivers import MarkKey
+from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns
-from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.stores.non_copies import beside_copies

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache, partial
 
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
-from pii_tracer.app.planning.other_numbers import OtherNumbers
+from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.stored_places.bare_folders import folder_of_objects
 from pii_tracer.app.stored_places.object_reading import scan_beside, scanned
 from pii_tracer.common.parallel_map import several
@@ -20,11 +20,11 @@ from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
 from pii_tracer.model.timestamps import instant
+from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
+from planners.copies.composite_key_match import NO_WHOLE_KEYS, WholeKeys
 from planners.copies.scan_evidence import Evidence, StoredEvidence, StoredRead
-from planners.copies.whole_keys import NO_WHOLE_KEYS, WholeKeys
 
 
 @dataclass(frozen=True)

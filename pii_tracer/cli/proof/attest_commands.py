@@ -107,7 +107,7 @@ def verify(
     The proof of one request (`prove --request`) is checked by itself: whether it is one that the attestation signs.
     With a trail or access logs, every deleted object version is also bound to the record of its deletion.
     """
-    from pii_tracer.app.proof.run_attestations import attest_verify
+    from pii_tracer.app.proof.attestation_checks import attest_verify
 
     report = attest_verify(
         attestation,
@@ -144,7 +144,7 @@ def prove(
     out: Path | None,
 ) -> int:
     """Write the proof of one request, object, step or leaf of a RUN: a small file that needs none of the others."""
-    from pii_tracer.app.proof.run_attestations import prove_one
+    from pii_tracer.app.proof.attestation_checks import prove_one
 
     path = prove_one(state, run, uri=uri, step=step, leaf=leaf, request=request, out=out)
     click.echo(str(path))
@@ -158,7 +158,7 @@ def prove(
 @format_option("text", "json")
 def verify_object(proof: Path, attestation: Path, key: tuple[Path, ...], fmt: str) -> int:
     """Check the PROOF of one object, with the attestation and without any other leaf."""
-    from pii_tracer.app.proof.run_attestations import check_object
+    from pii_tracer.app.proof.attestation_checks import check_object
 
     return _tell(check_object(proof, attestation, key), fmt)
 

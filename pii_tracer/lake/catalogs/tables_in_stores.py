@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.hdfs import as_declared
 from pii_tracer.lake.catalogs.base import CatalogEntry
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap
@@ -103,7 +104,7 @@ def in_hdfs(estate: Estate, title: str, texts: tuple[str, ...]) -> tuple[tuple[H
     gaps: list[InventoryGap] = []
     for text in texts:
         try:
-            place = hdfs_location(text)
+            place = as_declared(estate.hdfs, hdfs_location(text))
         except EstateError as error:
             gaps.append(
                 gap(None, GapKind.REMOTE_TABLE, f"the registered table {title} was not read: {error.what}", title)

@@ -14,8 +14,8 @@ from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.any_place import folder_at
 from pii_tracer.lake.stores.hdfs.places import HdfsPlace
-from pii_tracer.lake.stores.looked_table import FolderAsked, Looked, TableLocation
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
+from pii_tracer.lake.stores.table_look_types import FolderAsked, Looked, TableLocation
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import in_place, location_in_place
 

@@ -15,7 +15,7 @@ from pii_tracer.lineage.graph.edges import (
     Membership,
 )
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.lineage.sql.text.literal_masking import hidden
+from pii_tracer.lineage.sql.text.literal_redaction import hidden
 from pii_tracer.model.datasets import ColumnId, DatasetId
 
 Direction = Literal["up", "down"]

@@ -28,8 +28,8 @@ from pii_tracer.scan.decode.parquet_footer import (
 )
 from pii_tracer.scan.decode.parquet_pages import Page, PageError, numbers, pages, plain
 from pii_tracer.scan.decode.table_metadata import Role
+from pii_tracer.scan.false_cell_hits import gaps
 from pii_tracer.scan.hit_collector import Collector
-from pii_tracer.scan.longer_cells import gaps
 from pii_tracer.scan.shapes.chunk_shapes import Place, TextShape
 from pii_tracer.scan.shapes.file_shapes import FileShapes, shapes_in
 

@@ -18,8 +18,8 @@ from pii_tracer.scan.decode.cells import cell_search
 from pii_tracer.scan.decode.cells.opaque_bytes import is_opaque
 from pii_tracer.scan.decode.table_metadata import Role, engine_bound, no_keys_in
 from pii_tracer.scan.decode.table_traces import table_traces
+from pii_tracer.scan.false_cell_hits import gaps
 from pii_tracer.scan.hit_collector import Collector
-from pii_tracer.scan.longer_cells import gaps
 
 _ROW_GROUPS, _COLUMNS, _COLUMN_META, _PATH, _STATISTICS = 4, 1, 3, 3, 12
 _INDEX_OFFSET, _INDEX_LENGTH = 6, 7

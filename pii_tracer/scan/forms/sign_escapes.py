@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
-from pii_tracer.scan.forms import escape_views, hidden_letters
+from pii_tracer.scan.forms import escape_views, escaped_letters
 from pii_tracer.scan.forms.anchors import in_order
 from pii_tracer.scan.forms.escape_views import View, replaced, undone, windows
 
@@ -86,6 +86,6 @@ def _readings(plain: View) -> Iterator[View]:
     if b"=" in plain.data:
         yield undone(escape_views.printable(plain), _LAYERS)
     if b"\\" in plain.data:
-        yield from (undone(view, _LAYERS) for view in hidden_letters.readings(plain))
+        yield from (undone(view, _LAYERS) for view in escaped_letters.readings(plain))
     if b"[" in plain.data:
         yield replaced(_CLASS, lambda sign: sign.group(1), undone(plain, _LAYERS))

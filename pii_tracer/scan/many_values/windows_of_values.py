@@ -10,7 +10,7 @@ import numpy as np
 
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.forms import transcriptions
-from pii_tracer.scan.forms.pattern_tables import Tables, digested_texts, strong_writings
+from pii_tracer.scan.forms.pattern_automaton import Tables, digested_texts, strong_writings
 from pii_tracer.scan.many_values import groups_of_bytes, sign_maps
 from pii_tracer.scan.many_values.windows import Builder, Bytes, Owners, Ragged
 from pii_tracer.scan.value_encodings import ALGORITHMS, SEALED, bare_number, uuid_of

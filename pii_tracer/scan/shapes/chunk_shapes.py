@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from pii_tracer.model.number_keys import EXACT
 from pii_tracer.scan.decode.arrow import day_texts, is_never_searched
-from pii_tracer.scan.forms import bytes_in_text, hidden_letters, joints, line_wraps, spaced_numbers, unseen_signs
-from pii_tracer.scan.shapes.sought_values import FIRST, LAST, WITHIN, Kind, Shape, border, number_hashes
+from pii_tracer.scan.forms import bytes_in_text, escaped_letters, joints, line_wraps, spaced_numbers, unseen_signs
+from pii_tracer.scan.shapes.chunk_skipping import FIRST, LAST, WITHIN, Kind, Shape, border, number_hashes
 from pii_tracer.scan.shapes.word_tables import (
     LONG,
     SHORT,
@@ -55,7 +55,7 @@ class TextShape:
         self._parted = (
             self._parted
             or unseen_signs.stand_in(whole)
-            or hidden_letters.stand_in(whole)
+            or escaped_letters.stand_in(whole)
             or joints.stand_in(whole)
             or bytes_in_text.stand_in(whole)
         )

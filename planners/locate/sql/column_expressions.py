@@ -15,7 +15,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.lineage.sql.text.literal_masking import hidden
+from pii_tracer.lineage.sql.text.literal_redaction import hidden
 from pii_tracer.model.datasets import Access, FieldAccess, JsonAccess
 from planners.locate.sql.column_references import (
     leads_to,

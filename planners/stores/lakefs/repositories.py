@@ -33,8 +33,8 @@ from planners.copies.scan_evidence import LakefsEvidence
 from planners.copies.table_match import pii_columns
 from planners.formats.registry import format_planners
 from planners.gaps.keys_of_several_columns import not_compared_place
+from planners.locate.columns_without_identifiers import other_key_columns
 from planners.locate.key_location import Carriage
-from planners.locate.other_columns import other_key_columns
 from planners.locate.subject_survey import Survey, World
 from planners.schedule.step_dates import Retention
 from planners.step_drafts import CopyDraft, slug, whole_list

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.lake.streams.kafka.consumers import read_topic
+from pii_tracer.lake.streams.kafka.topic_reading import read_topic
 from tests.hdfs import shop
 from tests.kafkasupport import Broker, broker
 from tests.kits.tenants_kit import BY_KEY, ESTATE, OTHERS, Row, erased, opened, waived

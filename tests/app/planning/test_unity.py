@@ -140,6 +140,8 @@ def test_what_the_metastore_keeps_of_the_person_is_a_gap(lake: Lake) -> None:
     lake.unity.tables["main.sales.orders"]["comment"] = f"asked by {MAIL}"
     (gap,) = lake.plan()["gaps"]
     assert (gap["kind"], "COMMENT ON" in gap["evidence"]) == ("table_text", True)
+    lake.unity.tables["main.sales.orders"]["comment"] = f"{MAIL} owes us"
+    assert lake.plan()["gaps"][0]["seen"] != gap["seen"]
 
 
 def test_a_table_that_only_its_statement_could_make_anew_is_blocked(lake: Lake) -> None:

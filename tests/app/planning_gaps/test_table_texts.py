@@ -24,6 +24,7 @@ from tests.app.planning.test_others_rows import (
     planned,
     table,
 )
+from tests.waivers import write_waivers
 
 ROWS = (HERS, NEIGHBOUR, OTHER)
 KIND = "table_text"
@@ -140,3 +141,15 @@ def test_entries_in_the_footers_of_parquet_files(tmp_path: Path) -> None:
     assert "its files' key-value metadata" in reason
     exported("for somebody")
     assert reasons(base) == []
+
+
+def test_another_text_at_the_same_place_is_not_waived_with_the_first(tmp_path: Path) -> None:
+    base = estate(tmp_path)
+    delta(base, description=f"complaints of {MAIL}")
+    words = "--waivers", str(write_waivers(base / "w.yaml", planned(base)["gaps"]))
+    delta(base, description=f"complaints of {MAIL}")
+    (gap,) = planned(base, *words)["gaps"]
+    assert gap["waiver"]
+    delta(base).alter.set_table_description(f"{MAIL} owes the shop")
+    (gap,) = planned(base, *words)["gaps"]
+    assert gap["waiver"] is None

@@ -13,6 +13,7 @@ from deltalake import write_deltalake
 
 from tests.app.planning.test_nested_subject import called
 from tests.cli.small import declared, request
+from tests.waivers import write_waivers
 
 MAIL, KEY = "asha.rao@mail.example", "4417700102"
 PEOPLE = pa.table({"uid": [int(KEY), 4417700103], "mail": [MAIL, "b@x.example"]})
@@ -22,14 +23,18 @@ MAKES = "CREATE TABLE app.out USING parquet AS SELECT uid, mail FROM app.users W
 
 def plan(base: Path, where: str) -> dict[str, Any]:
     (base / "w").mkdir()
-    write_deltalake(base / "w" / "users", PEOPLE)
     (base / "w" / "out").mkdir()
+    write_deltalake(base / "w" / "users", PEOPLE)
     pq.write_table(PEOPLE, base / "w" / "out" / "1.parquet")
     (base / "pii-tracer.yaml").write_text(declared("w", {"app.users": "delta", "app.out": "parquet"}) + SUBJECT)
-    (base / "jobs.sql").write_text(MAKES.format(where))
     (base / "request.yaml").write_text(request("user", KEY))
     (base / "policy.yaml").write_text("version: 1\n")
-    assert called(base, "plan", str(base / "request.yaml"), "--out", str(base / "p.plan.json")) in (0, 3)
+    return planned(base, where)
+
+
+def planned(base: Path, where: str, *words: str) -> dict[str, Any]:
+    (base / "jobs.sql").write_text(MAKES.format(where))
+    assert called(base, "plan", str(base / "request.yaml"), "--out", str(base / "p.plan.json"), *words) in (0, 3)
     text = (base / "p.plan.json").read_text()
     assert MAIL not in text
     assert KEY not in text
@@ -47,3 +52,12 @@ def test_a_statement_that_names_the_person_is_a_gap(tmp_path: Path, where: str) 
 @pytest.mark.parametrize("where", ["mail <> ''", "uid > 10000", "mail = 'somebody@else.example'"])
 def test_other_literals_are_none(tmp_path: Path, where: str) -> None:
     assert plan(tmp_path, where)["gaps"] == []
+
+
+def test_another_statement_at_the_same_place_is_not_waived_with_the_first(tmp_path: Path) -> None:
+    """Who accepts a statement accepts what it says of the person, and not all that is written there later."""
+    words = "--waivers", str(write_waivers(tmp_path / "w.yaml", plan(tmp_path, f"mail = '{MAIL}'")["gaps"]))
+    (gap,) = planned(tmp_path, f"mail = '{MAIL}'", *words)["gaps"]
+    assert gap["waiver"]
+    (gap,) = planned(tmp_path, f"mail = '{MAIL}' AND mail <> 'owes the shop'", *words)["gaps"]
+    assert gap["waiver"] is None

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.config.estate_file import load_estate
-from pii_tracer.lake.streams.kafka.consumers import read_topic
+from pii_tracer.lake.streams.kafka.topic_reading import read_topic
 from pii_tracer.lake.streams.kafka.topics import discover_topics
 from pii_tracer.run.journal import Kind, parse
 from tests.kafkasupport import MAIL, USER, Broker, broker, value

@@ -14,8 +14,8 @@ import pytest
 
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.inventory import TopicState
-from pii_tracer.lake.streams.kafka.consumers import read_topic
 from pii_tracer.lake.streams.kafka.records import Record
+from pii_tracer.lake.streams.kafka.topic_reading import read_topic
 from pii_tracer.lake.streams.kafka.topics import discover_topics, topic_offsets
 from tests.e2e.processes import Ended, run_until
 from tests.e2e.shop import NAMED, OTHERS, PEOPLE, plan_and_approve, settings_of, write

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from executors.engine.local_paths import empty_folders, remove_empty
+from executors.engine.local_files import empty_folders, remove_empty
 
 
 def test_folders_of_partitions_go_with_their_last_file(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pyarrow import orc
 
 from executors.context import ExecutionContext
 from executors.stores.glacier.executor import VaultExecutor
-from pii_tracer.app import vault_inventories as verdicts
+from pii_tracer.app import vault_verification as verdicts
 from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format, KeySet, Match
@@ -33,6 +33,7 @@ from tests.glaciersupport import REGION, StrictGlacier, glacier, server, tree_ha
 from tests.kits import tenant_rows
 from tests.s3support import MATCH, PERSON, WEAK, estate, keyring, parquet, step, table, user_rows
 from tests.scan.support import avro
+from tests.waivers import MARKS
 
 __all__ = ["glacier", "server"]
 
@@ -98,6 +99,7 @@ class Run:
             everything=self.everything,
             finds=ScanFinder,
             not_keys=self.not_keys,
+            marks=MARKS,
         )
 
     @property

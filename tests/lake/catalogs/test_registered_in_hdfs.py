@@ -18,7 +18,7 @@ from pii_tracer.model.datasets import Format
 from pii_tracer.model.locations import hdfs_location
 from tests.lake.catalogs.test_catalogs import estate
 
-NODE = NameNode(namenode="hdfs://nn:8020", webhdfs="http://nn:9870", user="hdfs")
+NODE = NameNode(namenode="hdfs://nn:8020", webhdfs=("http://nn:9870",), user="hdfs")
 
 
 def registry_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, listing: Listing) -> Registry:
@@ -65,6 +65,25 @@ def test_tables_and_their_partitions_are_places_and_other_name_nodes_are_gaps(
         ("remote_table", "a.odd"),
         ("external_files", "hdfs://nn/h"),
     ]
+
+
+def test_a_table_by_an_older_name_of_the_name_node_is_at_the_one_of_now(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    node = NODE.model_copy(update={"namenode": "hdfs://bank", "also": ("hdfs://nn:8020",)})
+    monkeypatch.setattr("tests.lake.catalogs.test_registered_in_hdfs.NODE", node)
+    entries = (
+        entry("a.old", "hdfs://nn:8020/t", "hdfs://bank/p", "hdfs://NN/q"),
+        entry("hms.a.ice", "hdfs://nn/i", metadata="hdfs://nn/i/metadata/1.json"),
+    )
+    listing = Listing(entries, (), opaque=(Opaque("hms.a.acid", ("hdfs://nn/acid",)),))
+    found = registry_of(monkeypatch, tmp_path, listing)
+    assert [str(place) for one in found.hdfs for place in one.places] == [
+        *("hdfs://bank/t", "hdfs://bank/p", "hdfs://bank/q"),
+        "hdfs://bank/i",
+    ]
+    assert found.hdfs[1].file == "hdfs://bank/i/metadata/1.json"
+    assert (list(map(str, found.opaque_hdfs)), found.gaps) == (["hdfs://bank/acid"], ())
 
 
 def test_each_place_is_told_what_the_catalogs_know_of_it() -> None:

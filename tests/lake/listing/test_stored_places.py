@@ -9,7 +9,7 @@ import pytest
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.listing.estate_listing import list_estate
+from pii_tracer.lake.listing.estate_file_sizes import list_estate
 from pii_tracer.lake.listing.listed_place import ListedFile, ListedPlace, NotListed, PlaceKind
 from pii_tracer.model.datasets import Format
 from tests.gcssupport import Gcs, strict_gcs

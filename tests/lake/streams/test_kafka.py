@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.lake.streams.kafka.consumers import client_settings, read_topic, result
+from pii_tracer.lake.streams.kafka.topic_reading import client_settings, read_topic, result
 from pii_tracer.lake.streams.kafka.topics import discover_topics
 from pii_tracer.model.errors import EstateError
 from tests.kafkasupport import USERS, Broker, broker, estate, free_ports
@@ -62,7 +62,7 @@ def test_a_topic_is_read_whole_or_not_at_all(broker: Broker, monkeypatch: pytest
     broker.send(name, (None, "last"), partition=1)
     settings = {"bootstrap.servers": broker.bootstrap, "log_level": 0}
     assert [r.value for r in read_topic(settings, name, [0, 1])] == [*(str(n).encode() for n in range(50)), b"last"]
-    monkeypatch.setattr("pii_tracer.lake.streams.kafka.consumers.TIMEOUT", 1.0)
+    monkeypatch.setattr("pii_tracer.lake.streams.kafka.topic_reading.TIMEOUT", 1.0)
     with pytest.raises(EstateError):
         list(read_topic(settings, name, [0, 1, 2]))
 

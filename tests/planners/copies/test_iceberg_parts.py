@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.gaps.unexplained_rows import unseen
 from planners.locate.key_location import follow
 from planners.locate.subject_survey import survey

@@ -26,7 +26,7 @@ from pii_tracer.model.datasets import (
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.drift import compare
 from planners.build import Digests, PlanInputs, build_plan
-from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.copies.scan_evidence import Evidence, TopicEvidence
 from planners.locate.key_location import follow
 from planners.locate.subject_survey import World, survey

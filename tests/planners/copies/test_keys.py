@@ -15,7 +15,7 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import PlanError
 from pii_tracer.review.sealed_person_values import EstateKey
 from planners.copies.derived_keys import derive
-from planners.copies.match_keys import SourceRows, Wanted, resolve, with_table
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve, with_table
 
 CUSTOMER = Subject(
     name="customer",

@@ -31,7 +31,7 @@ from pii_tracer.model.plan import ErasurePlan
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.classification import recognise
 from planners.copies.executor_support import no_rebuild
-from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.copies.scan_evidence import Evidence
 from planners.locate.key_location import follow
 from planners.locate.sql.rebuild_statement import recorded

@@ -14,7 +14,7 @@ import pytest
 
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import Match, MatchTerm
-from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.locate.key_location import Carriage
 from planners.locate.sql.leaf_types import leaf_type
 from planners.locate.subject_survey import Survey, survey

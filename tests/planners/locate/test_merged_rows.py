@@ -6,7 +6,7 @@ import pytest
 import sqlglot
 
 from planners.locate.sql.branch_identifiers import UNKNOWN
-from planners.locate.sql.row_effects import Target, brought
+from planners.locate.sql.target_row_changes import Target, brought
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ from pii_tracer.model.datasets import (
     ColumnId,
     DatasetId,
 )
-from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.keys.crypto_shredding import declared_edges
+from planners.locate.columns_without_identifiers import other_key_columns
 from planners.locate.key_location import Carriage, follow
-from planners.locate.other_columns import other_key_columns
 from planners.locate.subject_survey import survey
 from planners.locate.tag_propagation import Witnesses
 from planners.streams.kafka.topics import topic_match

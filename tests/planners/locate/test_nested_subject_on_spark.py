@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
-from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.locate.subject_survey import survey
 from tests.planners.estates import Case, dataset
 from tests.planners.locate.test_linkage_on_spark import (

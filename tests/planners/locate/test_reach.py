@@ -21,7 +21,7 @@ from pii_tracer.lineage.graph.graph_file import load
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, ColumnId, DatasetId
 from planners.copies.derived_keys import derive
-from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.locate.edge_effects import value_edges
 from planners.locate.key_location import follow
 from planners.locate.reachable_columns import Reach

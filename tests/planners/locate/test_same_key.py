@@ -17,7 +17,7 @@ from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Column, DatasetId
 from pii_tracer.model.plan import Gap
-from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.gaps.tenant_keys import keys_of_several
 from planners.locate.key_uniqueness import SameKey, same_key
 from planners.locate.subject_survey import Survey, World

@@ -14,7 +14,7 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Column, Strategy
 from planners.copies.classification import Recognised, recognise
 from planners.copies.derived_keys import derive
-from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.copies.scan_evidence import Evidence
 from planners.locate.key_location import follow
 from planners.locate.subject_survey import World, survey

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.app.proof.run_attestations import attest_verify
+from pii_tracer.app.proof.attestation_checks import attest_verify
 from pii_tracer.cli.main import run as command
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import ProofError

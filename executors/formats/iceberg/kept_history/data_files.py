@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from executors.engine.local_paths import refusal, without_values
+from executors.engine.local_files import refusal, without_values
 from executors.formats.plain_files import parquet_rewrite
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, Nobodys, RowsError
 from executors.formats.plain_files.parquet_dictionaries import Holds

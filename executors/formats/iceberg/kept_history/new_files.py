@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 from uuid import UUID, uuid5
 
-from executors.engine.local_paths import TEMPORARY, let_in
+from executors.engine.local_files import TEMPORARY, let_in
 from pii_tracer.common.atomic_files import sync_folder
 
 PREFIX = "pii-tracer-"

@@ -19,7 +19,7 @@ from uuid import UUID
 from executors.catalogs.metadata_pointer import MetadataPointer
 from executors.catalogs.registry import spark_catalog_of
 from executors.context import ExecutionContext
-from executors.engine.local_paths import files_below, without_values
+from executors.engine.local_files import files_below, without_values
 from executors.engine.match_sql import match_of
 from executors.formats.iceberg.kept_history.data_files import Persons, metrics_of
 from executors.formats.iceberg.kept_history.manifests import (

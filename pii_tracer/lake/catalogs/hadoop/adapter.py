@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pii_tracer.lake.catalogs.base import Capability, TableCatalog
-from pii_tracer.lake.catalogs.catalog_types import TABLES
+from pii_tracer.lake.catalogs.default_table_format import TABLES
 
 
 class FolderCatalog(TableCatalog):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+from pii_tracer.lake.catalogs.glue.table_format_marks import GlueMarks
 from pii_tracer.lake.formats.base import TableFormat
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.datasets import Format

@@ -16,7 +16,7 @@ from pii_tracer.lake.catalogs.base import (
     catalog_gap,
     sql_name,
 )
-from pii_tracer.lake.catalogs.catalog_types import NESSIE_TABLE, NESSIE_VIEW, TABLES
+from pii_tracer.lake.catalogs.default_table_format import NESSIE_TABLE, NESSIE_VIEW, TABLES
 from pii_tracer.lake.catalogs.nessie.client import (
     Content,
     NessieClient,

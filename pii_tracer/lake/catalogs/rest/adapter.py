@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.base import Capability, Listing, TableCatalog
-from pii_tracer.lake.catalogs.catalog_types import TABLES
+from pii_tracer.lake.catalogs.default_table_format import TABLES
 
 
 class RestCatalogs(TableCatalog):

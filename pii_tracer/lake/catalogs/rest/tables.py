@@ -16,7 +16,7 @@ from pii_tracer.lake.catalogs.base import (
     secret,
     sql_name,
 )
-from pii_tracer.lake.catalogs.catalog_types import TABLES
+from pii_tracer.lake.catalogs.default_table_format import TABLES
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.gap_kinds import GapKind
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, catalog_gap, secret, sql_name
-from pii_tracer.lake.catalogs.catalog_types import SQL_KIND, SQL_TABLES, TABLES
+from pii_tracer.lake.catalogs.default_table_format import SQL_KIND, SQL_TABLES, TABLES
 from pii_tracer.lake.catalogs.sql.adapter import sqlite_file
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+    from pii_tracer.lake.catalogs.glue.table_format_marks import GlueMarks
     from pii_tracer.lake.catalogs.registered_tables import RemoteTable
     from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
     from pii_tracer.lake.stores.any_place import AnyPlace
-    from pii_tracer.lake.stores.looked_table import FolderAsked
-    from pii_tracer.lake.stores.looked_table import Looked as LookedByFolder
     from pii_tracer.lake.stores.s3.object_versions import ClientFactory
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+    from pii_tracer.lake.stores.table_look_types import FolderAsked
+    from pii_tracer.lake.stores.table_look_types import Looked as LookedByFolder
     from pii_tracer.lake.table_descriptions import FileNotes
 
 
@@ -78,7 +78,7 @@ class DeltaFormat(TableFormat):
         return "delta" in marks.words
 
     def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
-        from pii_tracer.lake.formats.delta.s3_table import look_at_delta
+        from pii_tracer.lake.formats.delta.erasable_s3_table import look_at_delta
 
         return look_at_delta(asked.by_place, asked.folders)
 

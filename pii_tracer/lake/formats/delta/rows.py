@@ -99,7 +99,8 @@ def open_delta(state: TableState, version: int, paths: EstatePaths) -> DeltaTabl
     if is_s3(state.location):
         return DeltaTable(state.location, version=version, storage_options=paths.s3_options)
     if is_hdfs(state.location):  # as the user that HADOOP_USER_NAME names, or who runs this
-        return DeltaTable(hdfs_location(state.location).with_port, version=version)
+        address, options = paths.hdfs_reader(state.location)
+        return DeltaTable(address, version=version, storage_options=options)
     if is_object_place(state.location):
         return DeltaTable(state.location, version=version, storage_options=paths.object_options(state.location))
     return DeltaTable(Path(state.location), version=version)

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+    from pii_tracer.lake.catalogs.glue.table_format_marks import GlueMarks
     from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
     from pii_tracer.lake.inventory import TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.stores.any_place import AnyPlace
-    from pii_tracer.lake.stores.looked_table import FolderAsked
-    from pii_tracer.lake.stores.looked_table import Looked as LookedByFolder
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+    from pii_tracer.lake.stores.table_look_types import FolderAsked
+    from pii_tracer.lake.stores.table_look_types import Looked as LookedByFolder
 
 
 class HudiFormat(TableFormat):
@@ -75,7 +75,7 @@ class HudiFormat(TableFormat):
         return "hudi" in marks.words or "org.apache.hudi" in marks.reader
 
     def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
-        from pii_tracer.lake.formats.hudi.s3_table import look_at_hudi
+        from pii_tracer.lake.formats.hudi.erasable_s3_table import look_at_hudi
 
         return look_at_hudi(asked.by_place, asked.folders, asked.options)
 

@@ -7,7 +7,7 @@ from pii_tracer.lake.formats.hudi.properties import HUDI_BOOTSTRAPPED
 from pii_tracer.lake.formats.hudi.store_copy import copied
 from pii_tracer.lake.formats.hudi.table_state import hudi_properties, load_hudi, state_of
 from pii_tracer.lake.stores.any_place import FolderPath
-from pii_tracer.lake.stores.looked_table import FolderAsked, Looked, TableLocation
+from pii_tracer.lake.stores.table_look_types import FolderAsked, Looked, TableLocation
 from pii_tracer.model.errors import EstateError
 
 BOOTSTRAPPED = (

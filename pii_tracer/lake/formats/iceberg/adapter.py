@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+    from pii_tracer.lake.catalogs.glue.table_format_marks import GlueMarks
     from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
     from pii_tracer.lake.inventory import TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
     from pii_tracer.lake.stores.any_place import AnyPlace
-    from pii_tracer.lake.stores.looked_table import FolderAsked
-    from pii_tracer.lake.stores.looked_table import Looked as LookedByFolder
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+    from pii_tracer.lake.stores.table_look_types import FolderAsked
+    from pii_tracer.lake.stores.table_look_types import Looked as LookedByFolder
     from pii_tracer.lake.table_descriptions import FileNotes
     from pii_tracer.model.locations import S3Location
 
@@ -103,7 +103,7 @@ class IcebergFormat(TableFormat):
         return iceberg_folders(metadata_json(metadata), file)
 
     def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
-        from pii_tracer.lake.formats.iceberg.s3_table import look_at_iceberg
+        from pii_tracer.lake.formats.iceberg.erasable_s3_table import look_at_iceberg
 
         return look_at_iceberg(asked.registered, asked.names, asked.folders)
 

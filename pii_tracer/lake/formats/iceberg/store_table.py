@@ -20,7 +20,7 @@ from pii_tracer.lake.formats.iceberg.table_state import (
 from pii_tracer.lake.formats.iceberg.vocabulary import LEADING
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.any_place import RemotePath
-from pii_tracer.lake.stores.looked_table import FolderAsked, Looked
+from pii_tracer.lake.stores.table_look_types import FolderAsked, Looked
 from pii_tracer.model.locations import engines_read
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ class PlainFiles(TableFormat):
     erased_in_s3 = NamedBy.ESTATE_FILE
 
     def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
-        from pii_tracer.lake.formats.plain_files.s3_table import look_at_bare
+        from pii_tracer.lake.formats.plain_files.erasable_s3_table import look_at_bare
 
         return look_at_bare(self.name, asked.by_place, asked.sources, asked.folders)
 

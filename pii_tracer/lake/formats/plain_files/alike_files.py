@@ -6,6 +6,7 @@ has it as string, large string, dictionary (a category of pandas) or bytes.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pii_tracer.lake.formats.plain_files.data_file import StoredFile
 from pii_tracer.lake.formats.plain_files.json_types import TwiceError
 from pii_tracer.lake.spark_types import without_views
-from pii_tracer.model.column_paths import leaves
+from pii_tracer.model.column_paths import leaves, struct_fields
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
 
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     Cells = TypeVar("Cells", pa.Array, pa.ChunkedArray)
 
 TEXT, BYTES = "string", "binary"
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+"""Whole numbers, the narrowest first: every reader sees the same number in each."""
+_NOTHING = frozenset({"null", "void"})
+"""What Arrow and Spark call a column that holds NULL alone."""
+_LIST = re.compile(r"array<(.*)>", re.DOTALL)
 
 
 def spelled(names: Sequence[str], first: dict[str, str]) -> tuple[str, ...]:
@@ -79,8 +85,28 @@ def as_table_has(cells: Cells, kind: str) -> Cells:
 
 
 def kind_of_both(one: str, other: str) -> str:
-    """The type of a column that two files have: text where one has it as bytes."""
+    """The type of a column that two files have: text where one has it as bytes, and the wider of whole numbers."""
+    if one in _WHOLE and other in _WHOLE:
+        return max(one, other, key=_WHOLE.index)
+    if one in _NOTHING:
+        return other
     return TEXT if {one, other} == {TEXT, BYTES} else one
+
+
+def read_apart(one: str, other: str) -> bool:
+    """Whether readers differ in what the values of a column are that two files have as these types: some take the type
+    of the one for both, others that of the other, a wider one, or text, and some fail. Structs are compared by the
+    fields that both have."""
+    if one == other or not _NOTHING.isdisjoint((one, other)):
+        return False
+    mine, others = struct_fields(one), struct_fields(other)
+    if mine is not None and others is not None:
+        there = {name.lower(): kind for name, kind in others}
+        return any(read_apart(kind, there.get(name.lower(), kind)) for name, kind in mine)
+    lists = _LIST.fullmatch(one), _LIST.fullmatch(other)
+    if lists[0] and lists[1]:
+        return read_apart(lists[0][1], lists[1][1])
+    return not ({one, other} <= {*_WHOLE} or {one, other} == {TEXT, BYTES})
 
 
 def refuse_unlike(tables: Mapping[StoredFile, pa.Table]) -> None:

@@ -27,7 +27,8 @@ class TwiceError(ValueError):
 class Shape:
     """Types by column, and the columns in which an object or a list takes turns with something else.
 
-    unlike: columns with text and a number with a fraction or an exponent, which readers write differently as text.
+    unlike: columns with text and a number with a fraction or an exponent, which readers write differently as text; of
+    other formats, those that two files have as types between which readers differ.
     """
 
     def __init__(self) -> None:

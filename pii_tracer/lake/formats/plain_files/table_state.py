@@ -13,8 +13,13 @@ from typing import Any
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.plain_files.alike_files import alike_but_for_case, kind_of_both, spelled, unreadable
-from pii_tracer.lake.formats.plain_files.column_order import table_order
+from pii_tracer.lake.formats.plain_files.alike_files import (
+    alike_but_for_case,
+    kind_of_both,
+    read_apart,
+    spelled,
+    unreadable,
+)
 from pii_tracer.lake.formats.plain_files.data_file import (
     AnyFile,
     DataFile,
@@ -29,6 +34,7 @@ from pii_tracer.lake.formats.plain_files.data_file import (
     shape_of,
     spark_schema,
 )
+from pii_tracer.lake.formats.plain_files.insert_column_order import table_order
 from pii_tracer.lake.formats.plain_files.json_types import Shape
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.lake.read_result import Found, gap
@@ -172,7 +178,7 @@ def _columns_and_rows(
     files: Sequence[StoredFile],
 ) -> tuple[tuple[Column, ...], int | None, dict[StoredFile, frozenset[str]], bool, Shape]:
     """Columns of all files, their rows where the format counts them, the columns of each, whether the files tell
-    the table's order (where they do not, columns stand as they appear), and what lines of JSON are like.
+    the table's order (where they do not, columns stand as they appear), and in what files, or lines of JSON, differ.
 
     Files without any column (empty ones) say nothing of the order.
     """
@@ -192,6 +198,8 @@ def _columns_and_rows(
         found = read if files[0].format is Format.JSON else _spelled(read, first)
         for column in found:
             known = columns.setdefault(column.name, column)
+            if files[0].format is not Format.JSON and read_apart(known.type, column.type):
+                shape.unlike.add(column.name)
             columns[column.name] = known.model_copy(update={"type": kind_of_both(known.type, column.type)})
         if found:
             orders.append((file, tuple(column.name for column in found)))

@@ -20,6 +20,7 @@ from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import gap
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.listed_folder import ListedFolder
+from pii_tracer.lake.stores.hdfs.nameservices import unknown_to_engines
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.registered_places import with_registered
 from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, client_at, joined
@@ -67,7 +68,11 @@ def discover_hdfs(estate: Estate, registry: Registry) -> tuple[tuple[HdfsPlace, 
             walk.root(place.path)
         walk.trash()
         agreed = _agreed(estate, mine[0])
-        places += (place.model_copy(update={"agreed": agreed.get(place.location.path)}) for place in walk.places())
+        unreached = unknown_to_engines(estate, mine[0])
+        places += (
+            place.model_copy(update={"agreed": agreed.get(place.location.path), "unreached": unreached})
+            for place in walk.places()
+        )
         gaps += walk.gaps
     known = with_registered(places, registry)
     return known, (*gaps, *map(gap_of, known))

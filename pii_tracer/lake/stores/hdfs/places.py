@@ -39,7 +39,7 @@ class HdfsPlace(Frozen):
     table: its name in Spark SQL, and registered: its format, as a catalog has them; named: what else
     catalogs tell of it. partition_of: the table whose
     partitions lie in it, outside that table's own folder. opaque: a catalog's title of a table whose files here are not
-    its rows, though they may look so.
+    its rows, though they may look so. unreached: why engines do not reach tables there; empty: they do.
     """
 
     location: HdfsLocation
@@ -56,6 +56,7 @@ class HdfsPlace(Frozen):
     named: NamedTable = NamedTable()
     partition_of: HdfsLocation | None = None
     opaque: str | None = None
+    unreached: str = ""
 
     @property
     def is_table(self) -> bool:
@@ -66,11 +67,6 @@ class HdfsPlace(Frozen):
     def sql_name(self) -> str | None:
         """Its name in Spark SQL, as a catalog has it."""
         return self.table
-
-    @property
-    def unreached(self) -> str:
-        """Why engines do not reach tables there; empty: they do."""
-        return ""
 
     @property
     def blocks_table(self) -> bool:

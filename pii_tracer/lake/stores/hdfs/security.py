@@ -36,8 +36,8 @@ class Security:
         """What an address says of the user: with Kerberos nothing."""
         return {} if self.principal else {"user.name": user}
 
-    def ask(self, url: str, name_node: str, **more: Any) -> bytes:
-        """As `http.ask`. name_node: the beginning of every address that may be shown a ticket.
+    def ask(self, url: str, *, ticket: bool, **more: Any) -> bytes:
+        """As `http.ask`. ticket: whether the address is a NameNode's own, which may be shown one.
 
         Raises:
             NoAnswer: also where a server does not prove that it is the NameNode.
@@ -51,7 +51,7 @@ class Security:
                 handlers.append(HTTPSHandler(context=trusting(self.ca)))
             except NoCertificates:
                 raise NoAnswer("NoCertificates") from None
-        if not self.principal or not url.startswith(name_node):
+        if not self.principal or not ticket:
             return ask(url, handlers=handlers, **more)
         shake = Handshake(self.principal, "HTTP", str(urlsplit(url).hostname))
         shown = base64.b64encode(shake.step()).decode()

@@ -7,10 +7,10 @@ followed here. Whom HDFS takes a request for is said in the address, so that not
 from __future__ import annotations
 
 import json
-import re
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -18,6 +18,7 @@ from pii_tracer.common.http import NoAnswer
 from pii_tracer.common.kerberos import NoTicket
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.base import Absent, Changed, StoreError
+from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes, Unfit, code_of
 from pii_tracer.lake.stores.hdfs.security import ON_TRUST, Security, is_trusted_target
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation
@@ -26,7 +27,6 @@ _API = "/webhdfs/v1"
 _SECONDS = 60.0
 _ANSWER = 1 << 26
 """Bytes of the longest answer without a file's bytes: a page of a listing has a thousand entries."""
-_CODE = re.compile(r"[A-Za-z]{1,80}")
 _PRINTED = string.ascii_letters + string.digits + string.punctuation
 _KINDS: dict[str, type[StoreError]] = {
     "FileNotFoundException": Absent,
@@ -36,7 +36,8 @@ _KINDS: dict[str, type[StoreError]] = {
 _ASKS_KERBEROS = "it asks for Kerberos: write `kerberos: USER@REALM` in place of `user` under `hdfs`"
 _TODO = {
     "AccessControlException": "give the user that `hdfs` names the right to list and read there",
-    "StandbyException": "name the active NameNode under `hdfs.webhdfs`",
+    "StandbyException": "name all NameNodes of the nameservice under `hdfs.webhdfs`",
+    "RetriableException": "wait until the NameNode has started and left its safe mode, then run the command again",
     "SafeModeException": "wait until the NameNode has left its safe mode, then run the command again",
     **dict.fromkeys(("SecurityException", "HTTP 401"), _ASKS_KERBEROS),
     "NoTicketTaken": "compare principal, realm and clocks; its `hadoop.http.authentication.type` has to be kerberos",
@@ -92,7 +93,8 @@ def client_at(estate: Estate, place: HdfsLocation) -> WebHdfs:
     for declared in estate.hdfs:
         if declared.root.holds(place):
             security = Security(declared.kerberos, declared.ca)
-            return WebHdfs(place.name_node, declared.webhdfs, declared.user or "", security)
+            name_nodes = NameNodes(declared.webhdfs, declared.block_pool)
+            return WebHdfs(place.name_node, name_nodes, declared.user or "", security)
     raise EstateError("the estate file does not declare this NameNode", where=place.name_node, todo="add it to `hdfs`")
 
 
@@ -103,14 +105,14 @@ def joined(folder: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class WebHdfs:
-    """A NameNode. Every method raises `StoreError` when it refuses or does not answer in time; paths begin with `/`.
+    """A NameNode, or those of a nameservice. Every method raises `StoreError` when it refuses or does not answer in
+    time; paths begin with `/`.
 
-    name: as `hdfs://host:port`. address: as `http://host:port`. user: whom HDFS takes on trust; of no account with
-    Kerberos.
+    name: as `hdfs://host:port`, or `hdfs://nameservice`. user: whom HDFS takes on trust; of no account with Kerberos.
     """
 
     name: str
-    address: str
+    name_nodes: NameNodes
     user: str
     security: Security = ON_TRUST
 
@@ -226,36 +228,66 @@ class WebHdfs:
 
     def _place(self, what: str, method: str, path: str, operation: str, **query: Any) -> str:
         """The address at a DataNode to which a request is to go."""
-        data = self._asked(what, path, method, self._url(path, operation, noredirect="true", **query))
+        url = self._url(path, operation, noredirect="true", **query)
+        data = self._asked(what, path, method, url, changes=False)
         try:
             # the NameNode leaves letters beyond ASCII as they are
             place = quote(str(json.loads(data)["Location"]), safe=_PRINTED)
         except (ValueError, KeyError, TypeError):
             raise self._odd(path) from None
-        if not is_trusted_target(place, self.address):
+        if not is_trusted_target(place, self.name_nodes.addresses[0]):
             raise self._error("NotTrusted", what, path)
         return place
 
     def _url(self, path: str, operation: str, **query: Any) -> str:
+        """Below the address of a NameNode."""
         asked = urlencode(
             {"op": operation, **self.security.named(self.user), **{k: v for k, v in query.items() if v != ""}}
         )
-        return f"{self.address}{_API}{quote(path, safe='/')}?{asked}"
+        return f"{_API}{quote(path, safe='/')}?{asked}"
 
     def _asked(
-        self, what: str, path: str, method: str, url: str, *, limit: int = _ANSWER, body: bytes | None = None
+        self,
+        what: str,
+        path: str,
+        method: str,
+        url: str,
+        *,
+        limit: int = _ANSWER,
+        body: bytes | None = None,
+        changes: bool | None = None,
     ) -> bytes:
+        """url: of a DataNode, or below the address of a NameNode. changes: whether it does, where the method does not
+        say it.
+        """
         headers = {"Content-Type": "application/octet-stream"}
         more: dict[str, Any] = {"seconds": _SECONDS, "limit": limit, "method": method, "body": body, "headers": headers}
+
+        def send(address: str) -> bytes:
+            return self.security.ask(f"{address}{url}", ticket=True, **more)
+
         try:
-            return self.security.ask(url, f"{self.address}{_API}/", **more)
+            if not url.startswith("/"):
+                return self.security.ask(url, ticket=False, **more)
+            changes = method != "GET" if changes is None else changes
+            return self.name_nodes.asked(send, self._look, changes=changes)
         except NoTicket as error:
             raise StoreError(what, error.code, where=self._where(path), todo=error.todo) from None
         except NoAnswer as error:
-            raise self._error(_code(error), what, path) from None
+            todo = error.todo if isinstance(error, Unfit) else None
+            raise self._error(code_of(error), what, path, todo) from None
 
-    def _error(self, code: str, what: str, path: str) -> StoreError:
-        return _KINDS.get(code, StoreError)(what, code, where=self._where(path), todo=_TODO.get(code, _REACH))
+    def _look(self, url: str) -> bytes:
+        """A page of a NameNode's web server. It needs a ticket where the whole server is behind Kerberos."""
+        try:
+            return self.security.ask(url, ticket=False, seconds=_SECONDS, limit=_ANSWER)
+        except NoAnswer as error:
+            if error.status != HTTPStatus.UNAUTHORIZED:
+                raise
+        return self.security.ask(url, ticket=True, seconds=_SECONDS, limit=_ANSWER)
+
+    def _error(self, code: str, what: str, path: str, todo: str | None = None) -> StoreError:
+        return _KINDS.get(code, StoreError)(what, code, where=self._where(path), todo=todo or _TODO.get(code, _REACH))
 
     def _odd(self, path: str) -> StoreError:
         return StoreError(
@@ -264,17 +296,6 @@ class WebHdfs:
 
     def _where(self, path: str) -> str:
         return f"{self.name}{path}"
-
-
-def _code(error: NoAnswer) -> str:
-    """The class of the Java exception that a server refused with; its message is never looked at."""
-    try:
-        code = json.loads(error.said)["RemoteException"]["exception"]
-    except (ValueError, KeyError, TypeError):
-        code = None
-    if isinstance(code, str) and _CODE.fullmatch(code):
-        return code
-    return f"HTTP {error.status}" if str(error).startswith("refused") else str(error)
 
 
 def _status(told: Any) -> Status:

@@ -18,7 +18,7 @@ from pii_tracer.lake.streams.kafka.records import (
 )
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, Form, Hit
-from pii_tracer.scan.rows.whole_keys import UnknownRowsError
+from pii_tracer.scan.rows.composite_keys import UnknownRowsError
 from pii_tracer.scan.value_forms import Patterns
 
 OnRecord = Callable[[Record, tuple[Hit, ...]], None]

@@ -29,7 +29,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.lake.inventory import InventoryGap, TopicState
-from pii_tracer.lake.streams.kafka.consumers import (
+from pii_tracer.lake.streams.kafka.topic_reading import (
     TIMEOUT,
     admin_client,
     client_settings,

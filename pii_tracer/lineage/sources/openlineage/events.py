@@ -15,7 +15,7 @@ from typing import Any
 from pii_tracer.lineage.dataset_names import Identities, is_place
 from pii_tracer.lineage.graph.edges import LineageGap, Subtype
 from pii_tracer.lineage.naming_schemes import sql_name
-from pii_tracer.lineage.sources.dataset_notes import (
+from pii_tracer.lineage.sources.dataset_facets import (
     Change,
     Described,
     Notes,

@@ -11,7 +11,7 @@ from typing import Any
 
 from pii_tracer.config.kafka import KafkaCluster
 from pii_tracer.config.lineage import EventTopic
-from pii_tracer.lake.streams.kafka.consumers import (
+from pii_tracer.lake.streams.kafka.topic_reading import (
     TIMEOUT,
     admin_client,
     client_settings,

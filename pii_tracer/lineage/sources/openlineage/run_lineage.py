@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import RENAME, Subtype
-from pii_tracer.lineage.sources.dataset_notes import Change
+from pii_tracer.lineage.sources.dataset_facets import Change
 from pii_tracer.lineage.sources.evidence import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.events import Events, Run

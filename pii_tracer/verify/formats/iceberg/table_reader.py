@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import KEEPS_HISTORY, Copy
-from pii_tracer.verify.catalogs.nessie.nessie_states import NESSIE, nessie_states
+from pii_tracer.verify.catalogs.nessie.readable_references import NESSIE, nessie_states
 from pii_tracer.verify.formats.base import State, TableReader, quoted_name
 from pii_tracer.verify.formats.iceberg.kept_snapshots import SnapshotNames
 

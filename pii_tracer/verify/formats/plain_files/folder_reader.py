@@ -13,7 +13,7 @@ from pii_tracer.scan.folder_scan import walk_files
 from pii_tracer.verify.formats.base import State, TableReader
 from pii_tracer.verify.formats.plain_files.avro_rows import avro_frame
 from pii_tracer.verify.formats.plain_files.csv_rows import csv_frame
-from pii_tracer.verify.formats.plain_files.parquet_rows import beyond_spark, parquet_frame
+from pii_tracer.verify.formats.plain_files.parquet_beyond_spark import beyond_spark, parquet_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -26,12 +26,12 @@ from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy, Mask
+from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns, makes_columns, with_columns_made
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.search_workers import THREADS, Searchers, Stamp
-from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import (
     judge,

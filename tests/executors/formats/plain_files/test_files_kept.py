@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow.parquet import encryption
 
-from executors.engine import local_paths
+from executors.engine import local_files
 from executors.formats.plain_files import parquet_rewrite
 from executors.formats.plain_files.arrow_match import RowsError
 from pii_tracer.model.datasets import Format, Match, MatchTerm
@@ -51,13 +51,13 @@ def test_the_same_people_may_read_it(
         os.chown(path, NOBODY, NOBODY)
     path.chmod(0o640)
     before, meanwhile = path.stat(), []
-    let_in = local_paths.let_in
+    let_in = local_files.let_in
 
     def watched(old: Path, new: Path) -> None:
         meanwhile.append(stat.S_IMODE(new.stat().st_mode))
         let_in(old, new)
 
-    monkeypatch.setattr(local_paths, "let_in", watched)
+    monkeypatch.setattr(local_files, "let_in", watched)
     steps = steps_for(here, path.parent, kind)
     steps.all(rewrite(steps))
     assert residue(path.parent) == []
@@ -84,7 +84,7 @@ def test_a_file_whose_group_cannot_be_given_is_left_alone(tmp_path: Path, monkey
     monkeypatch.setattr(os, "chown", refused)
     monkeypatch.setattr(Path, "stat", another_group)
     with pytest.raises(RunError, match="cannot be given the old one's group"):
-        local_paths.swap(old, new)
+        local_files.swap(old, new)
     assert old.read_text() == "old"
 
 

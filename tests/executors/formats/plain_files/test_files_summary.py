@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from executors.engine.local_paths import swap
+from executors.engine.local_files import swap
 from executors.formats.plain_files import executor, parquet_summary_files
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.actions import Action

@@ -24,6 +24,7 @@ from pii_tracer.lake.stores.s3.archive_versions import (
 )
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import Copy, ErasurePlan
+from pii_tracer.model.waivers import MarkKey
 from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.run.journal import Journal
 from pii_tracer.run.run_state import RunState
@@ -34,6 +35,7 @@ from pii_tracer.verify.verdicts import ByteVerdict
 from tests.planners.smalllake import Lake
 from tests.run.fakes import FakeLease, Killed
 from tests.s3support import estate
+from tests.waivers import MARKS
 
 PERSON = "1234567890"
 OTHERS = ("2", "77", "1234567891")
@@ -165,6 +167,7 @@ class Context:
     now: Callable[[], datetime]
     told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
     finds: Finds = ScanFinder
+    marks: MarkKey = MARKS
 
     @property
     def everything(self) -> tuple[KeySet, ...]:

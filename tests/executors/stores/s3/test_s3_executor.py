@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from botocore.exceptions import ClientError
 
-from executors.stores.s3.objects import PLAN_TAG
+from executors.stores.s3.step_base import PLAN_TAG
 from pii_tracer.lake.stores.s3.archive_versions import Evidence, iter_version_bytes
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Match, MatchTerm

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from executors.stores.s3.objects import read
-from pii_tracer.app.execution.run_conclusion import rows_deleted, step_facts
+from executors.stores.s3.step_base import read
+from pii_tracer.app.execution.run_outputs import rows_deleted, step_facts
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from executors.formats.plain_files.parquet_surgery.recipe import File, Piece, Recipe, Span
 from executors.stores.s3.executor import S3Executor
 from executors.stores.s3.multipart_parts import LEAST, MOST, upload_parts
-from executors.stores.s3.objects import PLAN_TAG
 from executors.stores.s3.replica_wait import _same_content
+from executors.stores.s3.step_base import PLAN_TAG
 from pii_tracer.run.executor_protocol import PartlyDone, Progress
 from tests.executors.stores.s3.test_s3_executor import rewrite
 from tests.s3support import PERSON, PLAN, Context, World, estate, keyring, standin, user_rows, world

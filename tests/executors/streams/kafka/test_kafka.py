@@ -382,7 +382,7 @@ def test_a_topic_that_was_made_again_is_refused(broker: Broker) -> None:
 
 
 def test_a_broker_that_is_down_is_an_error_and_never_done(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pii_tracer.lake.streams.kafka.consumers.TIMEOUT", 1.0)
+    monkeypatch.setattr("pii_tracer.lake.streams.kafka.topic_reading.TIMEOUT", 1.0)
     monkeypatch.setattr("pii_tracer.lake.streams.kafka.topics.TIMEOUT", 1.0)
     world = planned(broker, compacted(broker), USERS, Strategy.TOMBSTONE, BY_KEY)
     (port,) = ks.free_ports(1)

@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient
 
 from executors.streams.kafka.prefix_delete import PrefixCutter
 from executors.streams.kafka.topic_step_base import TopicWork
-from pii_tracer.lake.streams.kafka.consumers import read_topic
 from pii_tracer.lake.streams.kafka.records import Record
+from pii_tracer.lake.streams.kafka.topic_reading import read_topic
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Progress

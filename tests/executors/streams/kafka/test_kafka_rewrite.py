@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from executors.streams.kafka.topic_rewrite import Rewriter
-from pii_tracer.lake.streams.kafka.consumers import read_topic
 from pii_tracer.lake.streams.kafka.records import Record
+from pii_tracer.lake.streams.kafka.topic_reading import read_topic
 from pii_tracer.lake.streams.kafka.topics import committed_offsets
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import RunError

@@ -42,7 +42,7 @@ def estate(hdfs: Hdfs, *roots: str, user: str = SUPERUSER, webhdfs: str | None =
         roots=tuple(f"{hdfs.uri}{root}" for root in roots),
         lineage=LineageSources(),
         subjects=(Subject(name="customer", source="s", key="id"),),
-        hdfs=(NameNode(namenode=hdfs.uri, webhdfs=webhdfs or hdfs.webhdfs, user=user),),
+        hdfs=(NameNode(namenode=hdfs.uri, webhdfs=(webhdfs or hdfs.webhdfs,), user=user),),
     )
 
 

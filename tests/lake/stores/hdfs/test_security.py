@@ -23,6 +23,7 @@ from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs import security
+from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
 from pii_tracer.lake.stores.hdfs.security import Security, is_trusted_target
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.gap_kinds import GapKind
@@ -32,6 +33,7 @@ from tests.servers import Json, served
 
 NAME = "hdfs://localhost:8020"
 PII = "pii@EXAMPLE.COM"
+POOL = "BP-1-localhost-1"
 TICKET, PROOF, TOKEN = b"a ticket of pii", b"a proof of the NameNode", "a-delegation-token"
 
 
@@ -61,10 +63,16 @@ class Server(Json):
     proof: bytes | None = PROOF
     status = 200
     refusal = "FileNotFoundException"
+    shut = False
 
     def do_GET(self) -> None:
         self.seen.append((self.path, dict(self.headers.items())))
-        if "op=OPEN" in self.path and "noredirect" not in self.path:
+        if "/jmx" in self.path:
+            asked = self.shut and "Authorization" not in self.headers
+            self.answer(
+                401 if asked else 200, json.dumps({"beans": [{"BlockPoolId": POOL, "State": "active"}]}).encode()
+            )
+        elif "op=OPEN" in self.path and "noredirect" not in self.path:
             self.answer(200 if self.status == 200 else 403, b"bytes")
         elif self.status == 401:
             self.send_response(401)
@@ -146,6 +154,16 @@ def test_a_ticket_is_shown_to_the_name_node_and_to_nobody_else(authority: Author
 
 
 @pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize("shut", [True, False])
+def test_a_block_pool_is_asked_with_a_ticket_only_where_the_server_wants_one(authority: Authority, shut: bool) -> None:
+    with server(authority, shut=shut) as (address, seen):
+        declared = estate(address, kerberos=PII, ca=str(authority.ca), block_pool=POOL)
+        assert client_at(declared, hdfs_location(f"{NAME}/lake")).home() == "/user/pii"
+    looks = ["Authorization" in headers for path, headers in seen.seen if "/jmx" in path]
+    assert looks == ([False, True] * 2 if shut else [False] * 2)
+
+
+@pytest.mark.usefixtures("scripted")
 def test_a_name_node_with_tls_may_name_no_address_without(authority: Authority) -> None:
     with server() as (data_node, at_data_node), server(authority) as (name_node, at_name_node):
         at_name_node.location = f"{data_node}/webhdfs/v1/lake/a?op=OPEN&delegation={TOKEN}"
@@ -207,15 +225,18 @@ def test_a_proxy_of_the_environment_sees_no_ticket(monkeypatch: pytest.MonkeyPat
 def test_a_certificate_counts_if_the_authority_signed_it(authority: Authority, tmp_path: Path) -> None:
     another = Authority.made(tmp_path, "another")
     with server(authority) as (address, seen):
-        own = WebHdfs(NAME, address, "pii", Security(ca=str(authority.ca)))
+        own = WebHdfs(NAME, NameNodes((address,)), "pii", Security(ca=str(authority.ca)))
         assert own.home() == "/user/pii"
         for wrong in (str(another.ca), None):
-            error = refusal(WebHdfs(NAME, address, "pii", Security(ca=wrong)))
+            error = refusal(WebHdfs(NAME, NameNodes((address,)), "pii", Security(ca=wrong)))
             assert "SSLCertVerificationError" in error.code
             assert "hdfs.ca" in str(error.todo)
         elsewhere = address.replace("localhost", "127.1")
-        assert "SSL" in refusal(WebHdfs(NAME, elsewhere, "pii", Security(ca=str(authority.ca)))).code
-        assert refusal(WebHdfs(NAME, address, "pii", Security(ca=str(tmp_path / "none.pem")))).code == "NoCertificates"
+        assert "SSL" in refusal(WebHdfs(NAME, NameNodes((elsewhere,)), "pii", Security(ca=str(authority.ca)))).code
+        assert (
+            refusal(WebHdfs(NAME, NameNodes((address,)), "pii", Security(ca=str(tmp_path / "none.pem")))).code
+            == "NoCertificates"
+        )
     assert len(seen.seen) == 1, "nobody else was asked anything"
 
 
@@ -245,6 +266,7 @@ def test_without_a_ticket_a_place_is_a_gap_that_says_kinit(tmp_path: Path, monke
         ({"user": "pii", "ca": "/etc/ca.pem"}, "`ca` applies only"),
         ({"user": "pii", "webhdfs": "https://nn:9871", "ca": "ca.pem"}, "pattern"),
         ({"user": "pii", "webhdfs": "nn:9870"}, "write `http://host:port`"),
+        ({"user": "pii", "webhdfs": ["https://nn1:9871", "http://nn2:9870"]}, "for all NameNodes"),
         ({"user": "pii", "webhdfs": "http://user@nn:9870"}, "write `http://host:port`"),
         ({"user": "pii", "webhdfs": "https://nn:9870/x"}, "write `http://host:port`"),
         ({"user": "pii", "webhdfs": "http://"}, "write `http://host:port`"),

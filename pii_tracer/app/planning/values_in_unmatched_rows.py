@@ -38,7 +38,7 @@ from planners.copies.scan_evidence import (
     OthersRows,
     Place,
 )
-from planners.gaps.short_number_columns import are_keys, known_keys
+from planners.gaps.unexplained_short_numbers import are_keys, known_keys
 from planners.locate.not_keys import plain_key_sets
 from planners.locate.subject_survey import Survey, title
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.lake.formats.plain_files.column_order import table_order
+from pii_tracer.lake.formats.plain_files.insert_column_order import table_order
 from tests.lake.formats.test_folders import (
     look,
     only,

@@ -23,7 +23,7 @@ class VersionName(Frozen):
 
 
 class VersionRef(VersionName):
-    """A version as the plan read it. sha256: of its bytes."""
+    """A version as the plan read it. sha256: of its bytes, keyed (`MarkKey.of_content`)."""
 
     mark: str
     size: int

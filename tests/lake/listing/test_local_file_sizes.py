@@ -7,7 +7,7 @@ from typing import Any
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.discovery import discover
-from pii_tracer.lake.listing.estate_listing import list_estate
+from pii_tracer.lake.listing.estate_file_sizes import list_estate
 from pii_tracer.lake.listing.listed_place import ListedFile
 
 

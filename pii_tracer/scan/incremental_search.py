@@ -18,8 +18,8 @@ from pii_tracer.scan.hits import FileScan, Reading
 from pii_tracer.scan.scan_ledger import Entry, ScanLedger
 from pii_tracer.scan.search_workers import THREADS, Look, Searchers, Threads
 from pii_tracer.scan.shapes.chunk_shapes import Place, read, written
+from pii_tracer.scan.shapes.chunk_skipping import Shape
 from pii_tracer.scan.shapes.file_shapes import FileShapes
-from pii_tracer.scan.shapes.sought_values import Shape
 from pii_tracer.scan.value_forms import Patterns
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Size and SHA-256 of files, to recognise copies of them elsewhere."""
+"""Size and SHA-256 of each file of a folder, to compare the folder before and after a run."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.listing.listed_place import ListedPlace, Listing, NotListed
-from pii_tracer.lake.listing.local_places import LocalPlaces
+from pii_tracer.lake.listing.local_file_sizes import LocalPlaces
 from pii_tracer.lake.listing.stored_places import StoredPlaces
 
 _SAY_EVERY = 1_000

@@ -1,6 +1,6 @@
 """What else knows of a run: a journal that lacks what they tell was cut off, lost or put back from an old copy.
 
-The end file beside the journal (`journal_end`) notices a cut by itself; this is for where both were put back.
+The end file beside the journal (`journal_truncation`) notices a cut by itself; this is for where both were put back.
 Everything that is compared is written after the record it tells of, so a crash never makes one of them know more.
 """
 

@@ -12,6 +12,7 @@ from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, client_at
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location
+from pii_tracer.model.waivers import MarkKey
 
 
 class PlaceParameters(Frozen):
@@ -26,7 +27,8 @@ class PlaceParameters(Frozen):
 
 
 class FileRef(Frozen):
-    """A file as the plan saw it. modified: milliseconds since 1970. checksum: HDFS's own."""
+    """A file as the plan saw it. modified: milliseconds since 1970. checksum: HDFS's own, keyed
+    (`MarkKey.of_content`)."""
 
     path: str
     size: int
@@ -74,10 +76,11 @@ def status_of(client: WebHdfs, path: str) -> Status | None:
         return None
 
 
-def refuse_another(client: WebHdfs, file: FileRef, found: Status) -> None:
+def refuse_another(client: WebHdfs, file: FileRef, found: Status, marks: MarkKey) -> None:
     """Raises `RunError` where another file stands there than the plan saw, or somebody writes it."""
     written = client.is_open(file.path)  # DataNodes tell no checksum of what is written
-    if not file.is_at(found) or (not written and client.checksum(file.path) != file.checksum):
+    same = file.is_at(found) and (written or _has_checksum(client, file, marks))
+    if not same:
         raise RunError(
             "somebody changed a file after the plan was made; it was left as it is",
             where=f"{client.name}{file.path}",
@@ -89,6 +92,10 @@ def refuse_another(client: WebHdfs, file: FileRef, found: Status) -> None:
             where=f"{client.name}{file.path}",
             todo="end the writer (`hdfs debug recoverLease -path …` where it is gone), then make a new plan",
         )
+
+
+def _has_checksum(client: WebHdfs, file: FileRef, marks: MarkKey) -> bool:
+    return marks.of_content(file.path, client.checksum(file.path)) == file.checksum
 
 
 def named(location: str, treated: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.config.catalogs import Catalog, CatalogType
-from pii_tracer.lake.catalogs.catalog_types import NESSIE_TABLE
+from pii_tracer.lake.catalogs.default_table_format import NESSIE_TABLE
 from pii_tracer.lake.catalogs.nessie.client import Content, NessieClient, Reference
 from pii_tracer.lake.catalogs.nessie.tables import KINDS, table_name
 from pii_tracer.model.errors import ScanError

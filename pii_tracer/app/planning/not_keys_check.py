@@ -20,7 +20,7 @@ from pii_tracer.model.plan import Gap
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.declared_origins import tables_named
 from planners.copies.declared_table_places import Carrier, carriers
-from planners.gaps.short_number_columns import are_keys, known_keys
+from planners.gaps.unexplained_short_numbers import are_keys, known_keys
 from planners.locate.not_keys import Word, contradicted, named, not_taken, plain_key_sets, spread
 from planners.locate.subject_survey import Survey, title
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
-from pii_tracer.lake.formats.delta.own_files import astray, found_in_store
 from pii_tracer.lake.formats.delta.s3_log import source_of
+from pii_tracer.lake.formats.delta.stored_table_look import astray, found_in_store
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, read_log
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.stray_files import STAY_IN_S3

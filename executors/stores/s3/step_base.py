@@ -35,6 +35,7 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy
+from pii_tracer.model.waivers import MarkKey
 from pii_tracer.run.executor_protocol import Check, Progress
 
 PLAN_TAG = "pii-tracer-plan"
@@ -45,7 +46,11 @@ class S3Context(Protocol):
     """What the S3 executor needs of the execution context. everything: all key sets of the plan. told: the facts that a
     step has given so far. note: puts some into the journal at once. finds: searches for the values of key sets.
     nobodys: by column of a copy, values that are another system's numbers there. holds: whether a text has any value.
+    marks: make what the plan says of contents.
     """
+
+    @property
+    def marks(self) -> MarkKey: ...
 
     @property
     def estate(self) -> Estate: ...
@@ -103,14 +108,14 @@ class S3Part(ABC, Generic[P]):
 
 
 class VersionRef(Frozen):
-    """A version as the plan names it. etag, size, sha256 and modified as known at planning."""
+    """A version as the plan names it. etag, size and modified as known at planning; etag keyed
+    (`MarkKey.of_content`)."""
 
     key: str
     version_id: str
     storage_class: str = "STANDARD"
     etag: str | None = None
     size: int | None = None
-    sha256: str | None = None
     modified: str | None = None
 
 

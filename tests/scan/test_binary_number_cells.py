@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.scan.folder_scan import scan_bytes
-from pii_tracer.scan.forms.packed_numbers import PackedNumbers
+from pii_tracer.scan.forms.binary_number_cells import PackedNumbers
 from pii_tracer.scan.hits import FileScan, Form
 from pii_tracer.scan.value_forms import Patterns
 from tests.scan import drawn_cells
