@@ -50,7 +50,7 @@ instance=Tests
 transport=TCP
 debug=false
 max.ticket.lifetime=86400000
-min.ticket.lifetime=10000
+min.ticket.lifetime=1000
 """
 _CONF = """\
 [libdefaults]
@@ -84,11 +84,11 @@ class Kdc:
         found = {"KRB5_CONFIG": str(self.conf), "KRB5CCNAME": f"FILE:{self.folder / cache}"}
         return found | {"KRB5_CLIENT_KTNAME": str(self.keytab if keytab else self.folder / "none.keytab")}
 
-    def kinit(self, cache: str, name: str) -> None:
+    def kinit(self, cache: str, name: str, conf: Path | None = None) -> None:
         """A ticket of a user into a cache, as `kinit` puts it there."""
         import gssapi
 
-        with environment({"KRB5_CONFIG": str(self.conf)}):
+        with environment({"KRB5_CONFIG": str(conf or self.conf)}):
             found = gssapi.Credentials(
                 name=gssapi.Name(principal(name), gssapi.NameType.kerberos_principal),
                 usage="initiate",

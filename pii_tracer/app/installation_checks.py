@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.common.atomic_files import real_path
+from pii_tracer.common.kerberos import NoTicket, seconds_left
+from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lake.catalogs.base import Capability
 from pii_tracer.lake.catalogs.registry import catalogs_that, list_catalogs
@@ -263,6 +265,7 @@ def _estate(path: Path) -> Iterator[Finding]:
     yield from _catalogs(estate, real_path(path).parent)
     if estate.s3:
         yield _credentials()
+    yield from _tickets(estate)
 
 
 def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
@@ -275,6 +278,17 @@ def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
                     yield Finding(Level.MISSING, gap.evidence, gap.reason, advice)
     except PiiTracerError as error:
         yield Finding(Level.MISSING, "catalogs", error.what, error.todo or "")
+
+
+def _tickets(estate: Estate) -> Iterator[Finding]:
+    """Of the principals of Kerberos that the estate file names."""
+    named = {*(one.kerberos for one in estate.hdfs), *(one.kerberos for one in estate.catalogs.values())}
+    for principal in sorted(name for name in named if name):
+        try:
+            left = seconds_left(principal) // 60
+            yield Finding(Level.OK, "Kerberos", f"{principal}: a ticket for {counted(left, 'more minute')}")
+        except NoTicket as error:
+            yield Finding(Level.MISSING, "Kerberos", f"{principal}: {error.code}", error.todo)
 
 
 def _credentials() -> Finding:

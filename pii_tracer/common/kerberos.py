@@ -18,6 +18,7 @@ _KINDS = {
     -1765328377: ("NoService", "the realm does not know the service: write the server's name as the realm has it"),
     -1765328347: ("ClockSkew", "set this machine's clock: it differs from the realm's"),
     -1765328228: ("NoKdc", "the realm's KDC does not answer: check krb5.conf and the network"),
+    -1765328230: ("NoKdc", "krb5.conf and the DNS name no KDC of the realm"),
 }
 _KINIT = "run `kinit {}`, or name its keytab in KRB5_CLIENT_KTNAME; then run the command again"
 _EXPIRED = frozenset({-1765328352, -1765328189, -1765328243})
@@ -33,6 +34,30 @@ class NoTicket(Exception):
         self.todo = todo
 
 
+def _library() -> Any:
+    try:
+        return importlib.import_module("gssapi")
+    except (ImportError, OSError):
+        raise NoTicket("NoLibrary", "pip install 'pii-tracer[kerberos]' and the library of Kerberos") from None
+
+
+def _ticket(gss: Any, principal: str) -> Any:
+    return gss.Credentials(name=gss.Name(principal, gss.NameType.kerberos_principal), usage="initiate")
+
+
+def seconds_left(principal: str) -> int:
+    """How long the ticket of a principal holds; one is fetched where there is a keytab.
+
+    Raises:
+        NoTicket: there is none, or it has expired, or the library is missing.
+    """
+    gss = _library()
+    try:
+        return int(_ticket(gss, principal).lifetime)
+    except gss.exceptions.GSSError:
+        raise NoTicket("NoTicket", _KINIT.format(principal)) from None
+
+
 class Handshake:
     """With one server, from its first message on."""
 
@@ -42,22 +67,20 @@ class Handshake:
         Raises:
             NoTicket: the library is missing, or there is no ticket that holds.
         """
-        try:
-            self._gssapi: Any = importlib.import_module("gssapi")
-        except (ImportError, OSError):
-            raise NoTicket("NoLibrary", "pip install 'pii-tracer[kerberos]' and the library of Kerberos") from None
+        self._gssapi = _library()
         self._principal = principal
+        self._place = (service, host)
+        self._hidden = mechanism == SPNEGO
         try:
-            self._context = self._new(service, host, mechanism)
+            self._context = self._new(mechanism)
         except self._gssapi.exceptions.GSSError as error:
             self._raise(error, no_ticket=True)
 
-    def _new(self, service: str, host: str, mechanism: str) -> Any:
+    def _new(self, mechanism: str) -> Any:
         gss = self._gssapi
-        ticket = gss.Credentials(name=gss.Name(self._principal, gss.NameType.kerberos_principal), usage="initiate")
         return gss.SecurityContext(
-            name=gss.Name(f"{service}@{host}", gss.NameType.hostbased_service),
-            creds=ticket,
+            name=gss.Name("@".join(self._place), gss.NameType.hostbased_service),
+            creds=_ticket(gss, self._principal),
             mech=gss.OID.from_int_seq(mechanism),
             flags=[getattr(gss.RequirementFlag, flag) for flag in _FLAGS],
             usage="initiate",
@@ -72,7 +95,16 @@ class Handshake:
         try:
             return bytes(self._context.step(said) or b"")
         except self._gssapi.exceptions.GSSError as error:
-            self._raise(error, no_ticket=False)
+            self._raise(error if said else self._bare(error), no_ticket=False)
+
+    def _bare(self, error: Any) -> Any:
+        """The error of Kerberos itself: SPNEGO has a number of its own in its place."""
+        if self._hidden:
+            try:
+                self._new(KERBEROS).step()
+            except self._gssapi.exceptions.GSSError as bare:
+                return bare
+        return error
 
     @property
     def proved(self) -> bool:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pii_tracer.common.kerberos import NoTicket, seconds_left
 from pii_tracer.lake.stores.base import Absent, StoreError
+from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
 from pii_tracer.lake.stores.hdfs.security import Security
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from pii_tracer.model.errors import ExitCode
 from tests.certificates import Authority
 from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop, csv, parquet
-from tests.kerberossupport import centre, environment, needs_kerberos, principal
+from tests.hdfs.tables import deleted, delta, files_of, put_all
+from tests.kerberossupport import centre, environment, java_options, needs_kerberos, principal
 from tests.leaks import Person, leaks
 from tests.securehdfs import SecureHdfs, secure_cluster
 
@@ -105,6 +112,47 @@ def test_a_ticket_that_ends_in_the_middle_stops_a_run_that_is_then_resumed(
     assert [shop.read(path) for path in paths] == [csv(OTHERS[n]) for n in range(3)]
 
 
+class Lake(Shop):
+    """A shop whose commands run in processes of their own, with a ticket and no keytab. hadoop: what tells Spark and
+    delta-rs of the cluster."""
+
+    hadoop: Mapping[str, str] = {}
+
+    def cli(self, *words: str) -> int:
+        where = ["--estate", str(self.base / "pii-tracer.yaml"), "--state", str(self.base / "state")]
+        with (self.base / "apart.log").open("ab") as log:
+            command = [sys.executable, "-m", "pii_tracer.cli.main", *words, *where]
+            return subprocess.run(
+                command, stdout=log, stderr=log, env={**os.environ, **self.hadoop}, check=False
+            ).returncode
+
+
+def test_the_person_leaves_a_delta_table_and_nobody_else_does(cluster: SecureHdfs, tmp_path: Path) -> None:
+    lake = Lake(cluster, tmp_path, cluster.folder())
+    lake.no_trash()
+    table = delta(lake, "t", [OTHERS[0], PERSON], OTHERS[1:], put=False)
+    deleted(lake, "t", USER)
+    put_all(lake, lake.base / "made" / "t", "t")
+    cluster.kdc.kinit("lake", "pii")
+    with environment(cluster.kdc.client("lake", keytab=False)):
+        lake.hadoop = {"HADOOP_CONF_DIR": str(cluster.conf), "JAVA_TOOL_OPTIONS": " ".join(java_options(cluster.kdc))}
+        assert lake.plan()[0] == 0
+        assert lake.approve() == 0
+        before, lake.hadoop = files_of(lake, table), {}
+        code, result = lake.apply()
+        assert code == ExitCode.PARTIAL
+        said = (lake.base / "apart.log").read_text()
+        assert "Spark does not get into HDFS: AccessControlException" in said
+        assert "HADOOP_CONF_DIR" in said
+        assert files_of(lake, table) == before
+        lake.hadoop = {"HADOOP_CONF_DIR": str(cluster.conf), "JAVA_TOOL_OPTIONS": " ".join(java_options(cluster.kdc))}
+        code, result = lake.apply()
+        assert (code, result["state"], result["residue"], result["unverified"]) == (0, "complete", [], [])
+        assert result["bystander_rows_lost"] == 0
+        assert lake.verify() == 0
+    assert [path for path in files_of(lake, table) if MAIL.encode() in lake.read(path)] == []
+
+
 def _refused(client: WebHdfs, path: str = "/") -> StoreError:
     with pytest.raises(StoreError) as caught:
         client.status(path)
@@ -125,18 +173,39 @@ def test_who_may_look(cluster: SecureHdfs, tmp_path: Path) -> None:
         assert caught.value.code == "AccessControlException"
         assert "kinit nobody@" in str(_refused(nobody).todo), "a ticket of somebody else is not shown"
         assert _refused(cluster.client("pii")).code == "NoTicket"
-    ca = str(cluster.authority.ca)
-    assert "`kerberos: USER@REALM`" in str(_refused(WebHdfs(cluster.uri, cluster.webhdfs, "pii", Security(ca=ca))).todo)
+    ca, name_node = str(cluster.authority.ca), NameNodes((cluster.webhdfs,))
+    assert "`kerberos: USER@REALM`" in str(_refused(WebHdfs(cluster.uri, name_node, "pii", Security(ca=ca))).todo)
     another = Security(principal("pii"), str(Authority.made(tmp_path, "another").ca))
-    assert "SSLCertVerificationError" in _refused(WebHdfs(cluster.uri, cluster.webhdfs, "", another)).code
-    numbered = WebHdfs(
-        cluster.uri, cluster.webhdfs.replace("localhost", "127.0.0.1"), "", Security(principal("pii"), ca)
-    )
-    assert _refused(numbered).code in ("NoService", "NoHandshake")
+    assert "SSLCertVerificationError" in _refused(WebHdfs(cluster.uri, name_node, "", another)).code
+    by_number = NameNodes((cluster.webhdfs.replace("localhost", "127.0.0.1"),))
+    numbered = WebHdfs(cluster.uri, by_number, "", Security(principal("pii"), ca))
+    assert _refused(numbered).code == "NoService"
 
 
 def test_without_its_kdc_no_answer_is_clean(cluster: SecureHdfs, tmp_path: Path) -> None:
     conf = tmp_path / "krb5.conf"
     conf.write_text(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:1", cluster.kdc.conf.read_text()))
-    with environment({**cluster.kdc.client("fresh"), "KRB5_CONFIG": str(conf)}):
-        assert _refused(cluster.client()).code in ("NoKdc", "NoTicket")
+    cluster.kdc.kinit("fresh", "pii")
+    with environment({**cluster.kdc.client("fresh", keytab=False), "KRB5_CONFIG": str(conf)}):
+        assert _refused(cluster.client()).code == "NoKdc"
+
+
+def test_a_ticket_that_has_expired_is_none(cluster: SecureHdfs, tmp_path: Path) -> None:
+    conf = tmp_path / "krb5.conf"
+    conf.write_text(cluster.kdc.conf.read_text().replace("[libdefaults]", "[libdefaults]\n ticket_lifetime = 3s"))
+    cluster.kdc.kinit("short", "pii", conf)
+    with environment(cluster.kdc.client("short", keytab=False)):
+        until = time.monotonic() + 60
+        while _holds(principal("pii")):
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        error = _refused(cluster.client())
+    assert error.code == "NoTicket"
+    assert f"kinit {principal('pii')}" in str(error.todo)
+
+
+def _holds(name: str) -> bool:
+    try:
+        return seconds_left(name) > 0
+    except NoTicket:
+        return False

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from executors.context import ExecutionContext
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.hdfs.nameservices import unknown_to_engines
+from pii_tracer.model.datasets import PLAIN
 from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.locations import hdfs_location, is_hdfs
-from pii_tracer.model.plan import Step
+from pii_tracer.model.plan import ErasurePlan, Step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,14 +42,48 @@ def refuse_without_rights(spark: SparkSession, *folders: str) -> None:
 
     if not isinstance(spark, Classic):
         return
-    hadoop, conf = spark._jvm.org.apache.hadoop.fs, spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
     for folder in folders:
-        path = hadoop.Path(folder)
         try:
-            path.getFileSystem(conf).access(path, hadoop.permission.FsAction.ALL)
+            files, path, hadoop = _opened(spark, folder)
+            files.access(path, hadoop.permission.FsAction.ALL)
         except Py4JJavaError as error:
             raise RunError(
                 f"Spark may not write the table: {error.java_exception.getClass().getSimpleName()}",
                 where=folder,
-                todo="run as a user who may write there (set HADOOP_USER_NAME), then `pii-tracer resume`",
+                todo="run as a user who may write there (HADOOP_USER_NAME, or a ticket), then `pii-tracer resume`",
             ) from None
+
+
+def refuse_without_ticket(ctx: ExecutionContext, plan: ErasurePlan) -> None:
+    """Before a run begins: Spark gets its ticket by itself, for NameNodes with Kerberos that have tables of the plan.
+
+    Raises:
+        RunError: Spark does not get into one.
+    """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.sql import SparkSession as Classic
+
+    secured = [name_node.root for name_node in ctx.estate.hdfs if name_node.kerberos]
+    erased = {step.copy_ for step in plan.steps}
+    tables = [c.location for c in plan.copies if c.id in erased and c.format not in PLAIN and is_hdfs(c.location)]
+    for root in secured:
+        first = next((table for table in tables if root.holds(hdfs_location(table))), None)
+        if first is None or not isinstance(ctx.spark, Classic):
+            continue
+        try:
+            files, path, _ = _opened(ctx.spark, first)
+            files.getFileStatus(path)
+        except Py4JJavaError as error:
+            raise RunError(
+                f"Spark does not get into HDFS: {error.java_exception.getClass().getSimpleName()}",
+                where=first,
+                todo="get Spark a ticket (`kinit`, or `spark.kerberos.keytab`), and set HADOOP_CONF_DIR to the folder"
+                " with the cluster's core-site.xml; then run the command again",
+            ) from None
+
+
+def _opened(spark: SparkSession, place: str) -> tuple[Any, Any, Any]:
+    """The file system of a place as Spark's user sees it, the place, and Hadoop's package of both."""
+    hadoop, conf = spark._jvm.org.apache.hadoop.fs, spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+    path = hadoop.Path(place)
+    return path.getFileSystem(conf), path, hadoop

@@ -7,7 +7,6 @@ from __future__ import annotations
 import base64
 import json
 import ssl
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
@@ -16,7 +15,6 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.common import kerberos
 from pii_tracer.common.kerberos import NoTicket
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.hdfs import NameNode
@@ -257,13 +255,6 @@ def test_without_a_ticket_a_place_is_a_gap_that_says_kinit(tmp_path: Path, monke
     with server() as (name_node, asked):
         assert f"kinit {PII}" in _gaps(estate(name_node, kerberos=PII), tmp_path)
     assert not asked.seen
-
-
-def test_without_the_library_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gssapi", None)
-    with pytest.raises(NoTicket) as caught:
-        kerberos.Handshake(PII, "HTTP", "localhost")
-    assert "pip install 'pii-tracer[kerberos]'" in caught.value.todo
 
 
 @pytest.mark.parametrize(
