@@ -205,6 +205,8 @@ def _in_quotes(words: list[str]) -> bool:
         "DEFINE DYNAMIC TABLE d.t TARGET_LAG = '1 DAY' AS SELECT a FROM t",
         "DEFINE PIPE p AS COPY INTO t FROM @s",
         "SPOOL people.txt",
+        "ALTER FULLTEXT SELECT a INTO u FROM t INDEX ON dbo.t START FULL POPULATION",
+        "DESC SELECT a INTO u FROM t",
         "EXECUTE TASK t",
         "EXEC sp_rename 't.a', 'b', 'COLUMN'",
         "EXEC sp_executesql N'SELECT 1'",

@@ -237,6 +237,13 @@ class Script:
         return draft
 
     def _resolved(self, query: Query, node: exp.Expression) -> Draft | None:
+        if (
+            isinstance(node, exp.Create)
+            and node.kind == "VIEW"
+            and node.expression is None
+            and node.find(exp.OnProperty)
+        ):
+            return None  # Oracle's MATERIALIZED VIEW LOG ON a table, which the parser takes for a view
         for kind, handler in _HANDLERS:
             if isinstance(node, kind):
                 draft = handler(query, node)

@@ -9,14 +9,16 @@ _SKIPPED = re.compile(r"'(?:[^'\\]|''|\\.)*'|\$\$.*?\$\$|--[^\n]*|/\*.*?\*/", re
 _ONE = r"(?:[^\W\d][\w$]*|\"[^\W\d][\w$]*\"|`[^\W\d][\w$]*`|\[[^\W\d][\w$]*\])"
 _NAME = rf"{_ONE}(?:\.{_ONE})*"
 _BEHIND = re.compile(
-    rf"\b(?:(?:INSERT|MERGE|COPY|REPLACE|OVERWRITE)\s+INTO|INSERT\s+OVERWRITE|FROM|JOIN|UPDATE|USING|TABLE|VIEW)\s+"
-    rf"(?:(?:TABLE|ONLY|IF\s+(?:NOT\s+)?EXISTS)\s+)*(?P<names>{_NAME}(?:\s+(?:AS\s+)?\w+)?(?:\s*,\s*{_NAME}(?:\s+(?:AS\s+)?\w+)?)*)(?!\s*\()",
+    rf"\b(?P<word>(?:INSERT|MERGE|COPY|REPLACE|OVERWRITE)\s+INTO|INSERT\s+OVERWRITE|FROM|JOIN|UPDATE|USING|TABLE|VIEW)\s+"
+    rf"(?:(?:TABLE|ONLY|IF\s+(?:NOT\s+)?EXISTS)\s+)*(?P<names>{_NAME}(?:\s+(?:AS\s+)?\w+)?(?:\s*,\s*{_NAME}(?:\s+(?:AS\s+)?\w+)?)*)"
+    r"(?![\w$.])(?P<called>\s*\()?",
     re.IGNORECASE,
 )
 _WORDS = frozenset(
     {"select", "set", "where", "values", "on", "as", "if", "not", "exists", "only", "table", "lateral", "unnest",
      "dual", "from", "into", "group", "order", "index", "or", "of", "system", "stdin", "stdout", "function", "external"}
 )  # fmt: skip
+_BEFORE_FUNCTIONS = frozenset({"FROM", "JOIN", "USING"})
 _MOST = 8
 """How many names a reason shows."""
 
@@ -28,6 +30,8 @@ def tables_in(text: str) -> list[str]:
 
 def _found(text: str) -> Iterator[str]:
     for clause in _BEHIND.finditer(text):
+        if clause["called"] and clause["word"].upper() in _BEFORE_FUNCTIONS:
+            continue
         for item in clause["names"].split(","):
             name = re.sub(r"[\"`\[\]]", "", item.split()[0])
             if name.lower() not in _WORDS:

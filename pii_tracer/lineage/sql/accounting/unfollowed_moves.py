@@ -26,12 +26,14 @@ _MOVES: Mapping[str, str] = {
     "files go between a stage and other places": r"(?:PUT|GET) (?!DIAGNOSTICS)|COPY FILES\b",
     "rows are on another system": rf"(?:{_MADE}|ALTER )(?:FOREIGN TABLE|EXTERNAL (?:SCHEMA|TABLE|DATA SOURCE)"
     rf"|(?:SHARED |PUBLIC )*DATABASE LINK)\b|IMPORT FOREIGN SCHEMA\b",
+    "a log keeps columns of the rows that change": rf"{_MADE}MATERIALIZED VIEW LOG\b",
     "a model is made of rows": rf"{_MADE}(?:TEMP )?MODEL\b|EXPORT MODEL\b",
     "an index service keeps copies of rows": rf"{_MADE}(?:CORTEX SEARCH SERVICE|SEARCH INDEX|VECTOR INDEX)\b",
     "what the task runs is not known": r"EXECUTE TASK\b",
     "values go through a variable or cursor of a procedure": r"(?:DECLARE .*\bCURSOR\b|FETCH\b|SET (?:@?\w+"
     r"|VARIABLE .*) = .*\b(?:SELECT|CURSOR)\b|SET .*\( SELECT\b"
     r"|(?:SELECT|WITH) .*\b(?:BULK COLLECT INTO|INTO @\w+|INTO : ?\w+)|LET \w+ (?:CURSOR|RESULTSET)\b)",
+    "a statement is put together at run time": r"EXEC(?:UTE)? (?:\(|@)",
     "a statement is prepared, and run at another place": r"PREPARE\b",
     "the rows of a dictionary come from its source": rf"{_MADE}DICTIONARY\b|EXCHANGE DICTIONARIES\b",
     "the query of a view is replaced": r"ALTER (?:\w+ )?(?:VIEW|TABLE) .*\bMODIFY QUERY\b",
@@ -40,7 +42,7 @@ _MOVES: Mapping[str, str] = {
 _KNOWN = {what: re.compile(form) for what, form in _MOVES.items()}
 _RUN = re.compile(
     r"\s*EXEC(?:UTE)?\s+(?:FUNCTION\s+|PROCEDURE\s+)?(?:@\w+\s*=\s*)?(?!IMMEDIATE\b|AS\b"
-    r"|TASK\b)(?P<name>[^\W\d][\w$]*(?:\.{1,2}[^\W\d][\w$]*)*)",
+    r"|TASK\b)(?P<name>\[?[^\W\d][\w$]*\]?(?:\.{1,2}\[?[^\W\d][\w$]*\]?)*)",
     re.IGNORECASE,
 )
 
