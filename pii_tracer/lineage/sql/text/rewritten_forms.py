@@ -25,6 +25,18 @@ _SEGMENTS = re.compile(
     r"|(?:NO)?CACHE|(?:NO)?MONITORING|(?:NO)?ROWDEPENDENCIES|(?:NO)?PARALLEL|ROW\s+MOVEMENT|ENABLE|DISABLE|\d+)\b))*\s*",
     re.IGNORECASE,
 )
+_CHECKED = re.compile(
+    r"(?<=[\w)\x00])\s+(?:"
+    r"(?:NOT\s+)?DEFERRABLE|INITIALLY\s+(?:DEFERRED|IMMEDIATE)|(?:ENABLE|DISABLE)(?:\s+(?:NO)?VALIDATE)?|(?:NO)?RELY"
+    r"|(?:NO)?VALIDATE|(?:NOT\s+)?ENFORCED|ON\s+(?:DELETE|UPDATE)\s+NO\s+ACTION|MATCH\s+(?:FULL|PARTIAL|SIMPLE)"
+    r")(?=\s|[,)]|$)",
+    re.IGNORECASE,
+)
+"""How the constraints of a table are checked."""
+_CONSTRAINED = frozenset(
+    {"oracle", "hive", "spark", "databricks", "snowflake", "tsql", "postgres", "mysql", "redshift"}
+)
+_DEFINES_TABLE = re.compile(r"\s*(?:CREATE|ALTER)\b(?:(?!\b(?:AS|SELECT)\b).)*\bTABLE\b(?!.*\bSELECT\b)", re.I | re.S)
 _CHANGED = re.compile(r"\b(?:FINAL|NEW|OLD)\s+TABLE\s*\((?=\s*(?:INSERT|UPDATE|DELETE|MERGE)\b)", re.IGNORECASE)
 _NAME = r"[\w.$#\x00]+"
 _THROUGH = re.compile(
@@ -52,6 +64,8 @@ _WINDOW_OF = re.compile(
 def rewritten(text: str, dialect: str) -> str:
     """The statement in a form that the parser reads; the same text where nothing of this kind is in it."""
     text = _piped(text, dialect)
+    if dialect in _CONSTRAINED and _DEFINES_TABLE.match(text):
+        text = _CHECKED.sub(" ", text)
     if dialect == "duckdb":
         text = as_operators(text)
     if dialect == "":

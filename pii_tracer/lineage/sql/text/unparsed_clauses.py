@@ -47,16 +47,9 @@ _PHYSICAL = (
     r"TABLESPACE\s+\w+|(?:PCTFREE|PCTUSED|INITRANS|MAXTRANS)\s+\d+|STORAGE\s*\([^()]*\)|(?:NO)?LOGGING|(?:NO)?COMPRESS"
     r"|REVERSE|NOSORT|SORT|(?:NO)?PARALLEL(?:\s+\d+)?|COMPUTE\s+STATISTICS|ONLINE|LOCAL|(?:IN)?VISIBLE"
 )
-_CHECKED = (
-    r"(?:NOT\s+)?DEFERRABLE|INITIALLY\s+(?:DEFERRED|IMMEDIATE)|(?:ENABLE|DISABLE)(?:\s+(?:NO)?VALIDATE)?|(?:NO)?RELY"
-    r"|(?:NO)?VALIDATE|(?:NOT\s+)?ENFORCED|ON\s+(?:DELETE|UPDATE)\s+NO\s+ACTION|MATCH\s+(?:FULL|PARTIAL|SIMPLE)"
-)
 _POLICIES = (
     rf"WITH\s+(?:(?:AGGREGATION|JOIN|STORAGE\s+LIFECYCLE|ROW\s+ACCESS|MASKING|PROJECTION)\s+POLICY\s+{_NAME}"
     r"(?:\s+(?:ON|USING|ENTITY\s+KEY|ALLOWED\s+JOIN\s+KEYS)\s*\((?:[^()]|\([^()]*\))*\))*|CONTACT\s*\([^()]*\))"
-)
-_CONSTRAINED = frozenset(
-    {"oracle", "hive", "spark", "databricks", "snowflake", "tsql", "postgres", "mysql", "redshift"}
 )
 _FILE = (
     rf"^\s*LOAD\s+DATA\s+(?:LOW_PRIORITY\s+|CONCURRENT\s+)?(?:LOCAL\s+)?INFILE\s+({_T})\s+(?:REPLACE\s+|IGNORE\s+)?INTO\s+TABLE"
@@ -84,13 +77,13 @@ _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
      frozenset({"oracle"})),
     (rf"\bUSING\s+INDEX\b\s*(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|(?:(?:{_PHYSICAL})\s*)+|(?!ENABLE\b|DISABLE\b){_NAME})?",
      " ", frozenset({"oracle"})),
-    (rf"(?<=[\w)\x00])\s+(?:{_CHECKED})(?=\s|[,)]|$)", " ", _CONSTRAINED),
     (_POLICIES, " ", frozenset({"snowflake"})),
     (r"\b(ANTI|SEMI|ANY|ASOF)\s+OUTER\s+JOIN\b", r"\1 JOIN", frozenset({"clickhouse"})),
     (r"\b(LEFT|RIGHT|FULL|INNER)\s+ALL\s+(?:OUTER\s+)?JOIN\b|\bALL\s+(LEFT|RIGHT|FULL|INNER)\s+(?:OUTER\s+)?JOIN\b",
      r"\1\2 JOIN", frozenset({"clickhouse"})),
-    (r"\b(JOIN\s+(?:(?!\bJOIN\b|\bON\b).)*?\bUSING)\s+(\w+(?:\s*,\s*\w+)*)(?!\s*[(.\w])", r"\1 (\2)",
-     frozenset({"clickhouse"})),
+    (r"\b(JOIN\s+(?:(?!\bJOIN\b|\bON\b).)*?\bUSING)\s+(\w+(?:\s*,\s*\w+)*)\b"
+     r"(?=\s*(?:$|\)|(?:WHERE|GROUP|ORDER|LIMIT|SETTINGS|FORMAT|UNION|GLOBAL|LEFT|RIGHT|INNER|FULL|JOIN)\b))",
+     r"\1 (\2)", frozenset({"clickhouse"})),
     (r"\bWITH\s*\(\s*INDEX\s*=(?:[^()]|\([^()]*\))*\)", " ", frozenset({"tsql", "fabric"})),
     (r"\bWHERE\s+CURRENT\s+OF\s+(?:GLOBAL\s+)?@?\w+\s*$", " ", None),
     (rf"{_FILE}$", r"COPY \2 FROM \1", frozenset({"mysql"})),
