@@ -96,6 +96,7 @@ def moved(query: Query, move: Move) -> Draft:
 def called(query: Query, call: Call) -> Draft:
     """CALL: procedures that take over files are copies; maintenance brings nothing; any other is opaque."""
     procedure = call.procedure.rsplit(".", 1)[-1].lower()
+    call = _of_trino(call, procedure)
     if procedure == "register_table":
         call = _registered(call)
     if procedure in _KEEP_DATA:
@@ -119,6 +120,21 @@ def called(query: Query, call: Call) -> Draft:
     if catalog and target.count(".") == 1 and "`" not in target:
         target = f"{catalog}.{target}"
     return whole(query, Effect.CLONE, _table(query, source), _table(query, target))
+
+
+def _of_trino(call: Call, procedure: str) -> Call:
+    """Trino's procedures name schema, table and folder apart
+    (https://trino.io/docs/current/connector/iceberg.html#procedures).
+    """
+    named = dict(call.named)
+    if procedure == "register_table" and len(call.positional) > 2:
+        named |= dict(zip(("schema_name", "table_name", "table_location"), call.positional, strict=False))
+    if not {"schema_name", "table_name"} <= set(named):
+        return call
+    given = {"table": f"{named['schema_name']}.{named['table_name']}"}
+    if "table_location" in named:
+        given["metadata_file"] = named["table_location"]
+    return Call(call.procedure, given, ())
 
 
 def _registered(call: Call) -> Call:

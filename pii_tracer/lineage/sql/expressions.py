@@ -247,7 +247,7 @@ def _given_on(
     node: exp.Expression, resolve: Resolve, deps: Sequence[Dep], text: exp.Expression | None
 ) -> Mapping[str, Field]:
     """The fields of a struct that goes through a function which leaves it whole."""
-    if isinstance(node, exp.Array):
+    if isinstance(node, exp.Array | exp.Distinct):
         values = node.expressions
     elif isinstance(node, _LEAVE_STRUCTS_WHOLE) or (isinstance(node, exp.Bracket) and _counts(node)):
         values = [node.this]

@@ -14,6 +14,7 @@ from sqlglot.errors import SqlglotError
 from pii_tracer.lineage.sql import writes
 from pii_tracer.lineage.sql.accounting.administration import administration, kind_of
 from pii_tracer.lineage.sql.accounting.harmless_statements import without_data
+from pii_tracer.lineage.sql.accounting.unfollowed_moves import reason_of
 from pii_tracer.lineage.sql.clone_call_alter import (
     altered,
     called,
@@ -26,6 +27,7 @@ from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Relation, table_relation
 from pii_tracer.lineage.sql.statement_audit import audit
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage, through_view
+from pii_tracer.lineage.sql.statements import file_statements
 from pii_tracer.lineage.sql.statements.create_statements import created, learn_variables
 from pii_tracer.lineage.sql.statements.merge_statements import merged
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
@@ -125,7 +127,8 @@ class Script:
             return [self._failed(statement, f"the statement could not be resolved ({type(error).__name__})")]
 
     def _failed(self, statement: Statement, reason: str) -> StatementLineage:
-        return StatementLineage(statement.text, statement.line, Effect.NONE, reasons=(reason,), opaque=True)
+        why = reason_of(statement.text, reason)
+        return StatementLineage(statement.text, statement.line, Effect.NONE, reasons=(why,), opaque=True)
 
     def _query(self) -> Query:
         query = Query(self.names, self._base, self.dialect)
@@ -227,11 +230,20 @@ class Script:
         if draft is None:
             query.findings.opaque = True
             kind = node.name if isinstance(node, exp.Command) else node.key
-            query.findings.doubt(f"a statement of kind {kind_of(text) or kind.upper()} is not supported")
+            query.findings.doubt(
+                reason_of(text, f"a statement of kind {kind_of(text) or kind.upper()} is not supported")
+            )
             return Draft(Effect.NONE, None)
         return draft
 
     def _resolved(self, query: Query, node: exp.Expression) -> Draft | None:
+        if (
+            isinstance(node, exp.Create)
+            and node.kind == "VIEW"
+            and node.expression is None
+            and node.find(exp.OnProperty)
+        ):
+            return None  # Oracle's MATERIALIZED VIEW LOG ON a table, which the parser takes for a view
         for kind, handler in _HANDLERS:
             if isinstance(node, kind):
                 draft = handler(query, node)
@@ -326,9 +338,9 @@ _HANDLERS: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]
     (exp.Merge, merged),
     (exp.Update, updated),
     (exp.Delete, writes.deleted),
-    (exp.Copy, writes.copied),
-    (exp.LoadData, writes.loaded),
-    (exp.Export, writes.exported),
+    (exp.Copy, file_statements.copied),
+    (exp.LoadData, file_statements.loaded),
+    (exp.Export, file_statements.exported),
     (exp.Alter, altered),
     (exp.Cache, writes.cached),
     ((exp.Query, exp.Values), writes.selected),

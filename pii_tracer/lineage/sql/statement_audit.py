@@ -52,7 +52,9 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
             yield from [stored] if stored else []
         elif type(part) in FOLLOWED:
             for name, known in clauses_of(part):
-                if known is None:
+                if known is None and (kind := _KINDS.get((type(part), name))) is not None:
+                    yield kind
+                elif known is None:
                     yield f"the clause {name.strip('_').upper()} of {_called(part)} is not understood"
                 elif known:
                     waiting += _children(part, name)
@@ -62,6 +64,13 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
             waiting += part.iter_expressions()
         else:
             yield f"a part of kind {_called(part)} is not understood"
+
+
+_KINDS = {
+    (exp.Select, "match"): "MATCH_RECOGNIZE is not followed",
+    (exp.Into, "bulk_collect"): "values go through a variable or cursor of a procedure: not followed",
+}
+"""Clauses that have a name of their own."""
 
 
 def _mistaken(table: exp.Table) -> Iterator[str]:

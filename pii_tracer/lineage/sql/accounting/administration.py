@@ -39,6 +39,8 @@ def _any(*words: str) -> str:
     return f"(?:{'|'.join(words)})"
 
 
+_WORD = rf"(?!{_any(*_MOVES.split())}\b)\w+"
+"""A word that moves no data."""
 _ONE = r"(?:@|[^\W\d][\w$]*)"
 _NAME = rf"{_ONE}(?: \. {_ONE})*"
 _PLACES: Mapping[str, str] = {
@@ -71,12 +73,14 @@ _ENGINE = _any(
     "(?:STORAGE |API |NOTIFICATION |SECURITY |CATALOG |EXTERNAL ACCESS )?INTEGRATION",
     *("EXTERNAL VOLUME", "CONNECTION", "(?:EXTERNAL )?FILE FORMAT", "TAG", "TABLESPACE", "FILEGROUP", "COLLATION"),
     *("PARTITION (?:FUNCTION|SCHEME)", "CONVERSION", "OPERATOR(?: CLASS| FAMILY)?", "EXTENSION", "STATISTICS"),
-    *(r"(?:TRUSTED )?(?:PROCEDURAL )?LANGUAGE", r"TEXT SEARCH \w+", r"FULLTEXT \w+", r"WORKLOAD \w+", "ENDPOINT"),
+    *("(?:TRUSTED )?(?:PROCEDURAL )?LANGUAGE", f"TEXT SEARCH {_WORD}", f"FULLTEXT {_WORD}", f"WORKLOAD {_WORD}"),
+    "ENDPOINT",
     *("ASSEMBLY", "SEQUENCE", "TYPE", "DOMAIN", "INDEX", "NAMED COLLECTION"),
-    r"(?:SEARCH|VECTOR|BITMAP|UNIQUE|CLUSTERED|NONCLUSTERED|SPATIAL|COLUMNSTORE)(?: \w+)? INDEX",
+    rf"(?:SEARCH|VECTOR|BITMAP|UNIQUE|CLUSTERED|NONCLUSTERED|SPATIAL|COLUMNSTORE)(?: {_WORD})? INDEX",
     "WIDGET (?:TEXT|DROPDOWN|COMBOBOX|MULTISELECT)",
 )
-_TABLE = r"(?:\w+ )?(?:VIEW|TABLE) <exists><n>"
+_CLUSTER = r"(?: ON CLUSTER (?:<n>|'|\{ <n> \}))?"
+_TABLE = rf"(?:{_WORD} )?(?:VIEW|TABLE) <exists>(?:ONLY )?<n>{_CLUSTER}"
 _POLICY = "(?:ROW ACCESS|MASKING|AGGREGATION|PROJECTION|JOIN|STORAGE LIFECYCLE) POLIC(?:Y|IES)"
 _SWITCHED = _any("TASK", "ALERT", "PIPE", "EVENT", "TRIGGER", "STREAM", "SERVICE", "NOTEBOOK", "STREAMLIT")
 _LAID_OUT = _any(
@@ -107,7 +111,13 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "CREATE POLICY <n> ON <n>(?: AS (?:PERMISSIVE|RESTRICTIVE))? FOR (?:SELECT|INSERT|UPDATE|DELETE)<rules>",
         f"ALTER {_TABLE} (?:(?:ADD|DROP|SET|UNSET) (?:ALL )?{_POLICY}|(?:SET|DROP) ROW FILTER)<tail>",
         f"ALTER {_TABLE} (?:ENABLE|DISABLE|FORCE|NO FORCE) ROW LEVEL SECURITY",
-        f"ALTER {_TABLE} (?:ALTER|MODIFY) COLUMN <n> (?:SET|UNSET|DROP) (?:MASK|MASKING POLICY)<tail>",
+        f"ALTER {_TABLE} (?:ALTER|MODIFY) (?:COLUMN )?<n> (?:SET|UNSET|DROP) (?:MASK|{_POLICY})<tail>",
+        "SECURITY LABEL<tail>",
+        "(?:SET|UNSET) TAGS? ON <n> <n><tail>",
+        "ALTER SCHEMA <exists><n> (?:ENABLE|DISABLE) MANAGED ACCESS",
+        "DROP (?:RLS|MASKING|ROW|ROW ACCESS) POLICY<rules>",
+        "CREATE SECURITY POLICY <n>(?:(?: ,)? ADD (?:FILTER|BLOCK) PREDICATE <n> \\(<tail> \\) ON <n>"
+        "(?: (?:AFTER|BEFORE) (?:INSERT|UPDATE|DELETE))?)+(?: WITH \\(<tail> \\))?(?: NOT FOR REPLICATION)?",
         r"ALTER (?:\w+ ){1,3}<exists><n> (?:SET )?OWNER TO <n>",
         "(?:SET|RESET) (?:SESSION AUTHORIZATION|ROLE)<tail>",
         "(?:REASSIGN|DROP) OWNED BY<tail>",
@@ -120,6 +130,8 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "(?:NO)?AUDIT<rights>",
         "(?:OPEN|CLOSE) (?:A?SYMMETRIC|MASTER) KEY<rules>",
         "CREATE RECIPIENT<tail>",
+        "DROP (?:PUBLICATION|SUBSCRIPTION|SHARE|DATASHARE) <exists><n><tail>",
+        "ALTER SHARE <exists><n> (?:(?:SET|UNSET) (?:COMMENT|TAG)<tail>|REMOVE ACCOUNTS<tail>)",
     ),
     "what the engine uses": (
         f"CREATE (?:OR REPLACE )?(?:TEMP(?:ORARY)? |GLOBAL |LOCAL )?{_ENGINE}<tail>",
@@ -144,15 +156,65 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "ALTER SESSION (?:ENABLE|DISABLE|FORCE|ADVISE|CLOSE DATABASE LINK)<tail>",
         r"CALL (?:\S+ \. )*(?:KILL_QUERY|FLUSH_METADATA_CACHE) \(<tail> \)",
         "EXEC SP_UPDATESTATS",
+        "EXEC(?:UTE)? (?:SYS \\. )?SP_(?:HELP\\w*|WHO2?|CONFIGURE|LOCK|SPACEUSED|DEPENDS|COLUMNS|TABLES"
+        "|STORED_PROCEDURES)(?:<tail>)",
+        "(?:FORCE )?INSTALL <n>(?: FROM (?:<n>|'))?|FORCE CHECKPOINT|UPDATE EXTENSIONS",
+        "ALTER EXTENSION <n> UPDATE(?: TO (?:'|<n>))?",
+        "DROP CAST <exists>\\( <n>(?: \\(<tail> \\))? AS <n>(?: \\(<tail> \\))? \\)(?: CASCADE| RESTRICT)?",
+        "DROP (?:MODEL|PACKAGE(?: BODY)?|XML SCHEMA COLLECTION|LIBRARY|PREPARE|EXTERNAL (?:DATA SOURCE|LIBRARY))"
+        " <exists><n><tail>",
+        "DROP (?:STAGE|STREAMLIT|NOTEBOOK|DBT PROJECT|DCM PROJECT|CORTEX SEARCH SERVICE|(?:PUBLIC )?DATABASE"
+        " LINK) <exists><n><tail>",
+        "ALTER (?:PUBLIC )?(?:FUNCTION|PROCEDURE|PACKAGE|TRIGGER|VIEW|MATERIALIZED VIEW|SYNONYM|TYPE|JAVA CLASS)"
+        " <exists><n> COMPILE<tail>",
+        "ALTER (?:FUNCTION|PROCEDURE|ROUTINE|AGGREGATE) <exists><n>(?: \\(<tail> \\))? RENAME TO <n>",
+        "ALTER (?:STAGE(?! <exists><n> SET (?:.* )?URL\\b)|VOLUME|EXTERNAL VOLUME|CORTEX SEARCH SERVICE|DBT"
+        " PROJECT|DCM PROJECT) <exists><n> (?:SET|UNSET|SUSPEND|RESUME|OWNER TO)<tail>",
+        "ALTER (?:PROJECT|ORGANIZATION)(?: <n>)? SET OPTIONS<tail>",
+        "ALTER (?:CATALOG|SCHEMA|DATABASE|TABLE) <exists><n> (?:ENABLE|DISABLE|INHERIT) PREDICTIVE OPTIMIZATION",
+        "ALTER (?:CATALOG|SCHEMA|DATABASE|VOLUME) <exists><n> (?:DEFAULT COLLATION|OPTIONS \\()<tail>",
+        "CREATE (?:DATABASE|SCHEMA|NAMESPACE) <exists><n>(?: COMMENT '| (?:MANAGED )?LOCATION '| WITH"
+        " (?:DB)?PROPERTIES \\(<tail> \\))+",
+        "ALTER DATABASE <n>(?: WITH)?(?: (?:ALLOW_CONNECTIONS|IS_TEMPLATE|CONNECTION LIMIT)(?: =)? [^ ]+)+",
+        "ALTER DATABASE <n> (?:REFRESH COLLATION VERSION|SET TABLESPACE <n>)",
+        "ALTER (?:DATABASE|SCHEMA)(?: <n>)?(?: DEFAULT)? (?:CHARACTER SET|CHARSET|COLLATE|ENCRYPTION|READ ONLY)<tail>",
+        "ALTER DATABASE <n> MODIFY (?:\\((?: (?:EDITION|SERVICE_OBJECTIVE|MAXSIZE)\\b)"
+        "|(?:BACKUP_STORAGE_REDUNDANCY|FILEGROUP) )<tail>",
+        "ALTER DATABASE <n> (?:ADD|REMOVE) (?:LOG )?FILE(?:GROUP)?\\b<tail>",
+        "ALTER FULLTEXT INDEX ON <n> (?:ENABLE|DISABLE|(?:START|STOP|PAUSE|RESUME)(?: (?:FULL|INCREMENTAL"
+        "|UPDATE))? POPULATION|SET<tail>)",
+        r"CREATE FULLTEXT (?:CATALOG|STOPLIST) <n>(?: FROM (?:SYSTEM STOPLIST|<n>))?(?: WITH ACCENT_SENSITIVITY"
+        r" = \w+)?(?: AS DEFAULT)?(?: AUTHORIZATION <n>)?",
+        r"ALTER PARTITION FUNCTION <n> \( \) (?:MERGE|SPLIT) RANGE \(<tail> \)",
+        r"CREATE PARTITION SCHEME <n> AS PARTITION <n>(?: ALL)? TO \(<tail> \)",
+        r"CREATE TYPE <exists><n> FROM \w+(?: \( 0(?: , 0)? \))?(?: NOT)?(?: NULL)?",
+        r"CREATE (?:OR REPLACE )?(?:(?:NON)?EDITIONABLE )?TYPE <exists><n>(?: FORCE)?(?: (?:OID|AUTHID)<tail>)?"
+        r" (?:AS|IS) (?:OBJECT|RANGE|ENUM|(?:TABLE|VARRAY \( 0 \)) OF)<rules>",
+        r"CREATE (?:OR REPLACE )?TYPE <n> UNDER <n>(?: \(<rules> \))?<tail>",
+        r"CREATE TYPE <n>(?: AS (?:<n>(?: \( 0 \))?|\(<rules> \)|'))?",
+        "CREATE XML SCHEMA COLLECTION <n> AS (?:'|N '|@\\w+)|ALTER XML SCHEMA COLLECTION <n> ADD (?:'|N '|@\\w+)",
+        r"CREATE (?:OR REPLACE )?(?:DBT PROJECT|DCM PROJECT|LIBRARY|EVENT TABLE) <exists><n>(?! FROM )<tail>",
+        r"CREATE (?:OR REPLACE )?LIBRARY <n> LANGUAGE \w+ FROM '(?: (?:REGION|CREDENTIALS|IAM_ROLE|WITH)\b<tail>)?",
+        "(?:DEFINE|UNSET|UNDEFINE|PROMPT|ACCEPT|REMARK|REM|PAUSE) (?!\\w+ TABLE\\b|TABLE\\b|VIEW\\b|PIPE\\b"
+        "|TASK\\b|DYNAMIC\\b)<tail>",
+        "SYSTEM (?:STOP|START) REPLICATION QUEUES(?: <n>)?|SYSTEM DROP<tail>(?: FROM (?:TABLE|DATABASE|ZKPATH"
+        "|SHARD) (?:<n>|'))?",
+        r"ALTER SESSION SYNC WITH PRIMARY|PURGE<tail>",
+        "OPEN (?:GLOBAL )?(?:<n>|@\\w+)(?: USING<tail>)?",
+        "GET (?:CURRENT |STACKED )?DIAGNOSTICS<tail>|(?:SIGNAL|RESIGNAL)<tail>",
+        "ASSERT<tail>|(?:DEFINE|CREATE) TAG<tail>",
     ),
     "the same rows are laid out again, or counted": (
         rf"ALTER {_TABLE} (?:PARTITION \(<tail> \) )?{_LAID_OUT}<tail>",
-        "(?:OPTIMIZE|FSCK REPAIR TABLE|(?:CHECK|REPAIR) TABLE|CLUSTER|RUNSTATS|COLLECT STATISTICS|REORG)<tail>",
+        "(?:OPTIMIZE|FSCK REPAIR TABLE|(?:CHECK|REPAIR|CHECKSUM)(?: LOCAL| NO_WRITE_TO_BINLOG)? TABLES?|CLUSTER"
+        "|RUNSTATS|COLLECT STATISTICS|REORG)<tail>",
         r"GENERATE SYMLINK_FORMAT_MANIFEST FOR TABLE <n>(?: \. @)?",
         r"UPDATE STATISTICS <n>(?: WITH \w+)?",
         r"CREATE STATISTICS <exists><n>(?: \(<tail> \))? ON<tail> FROM <n>",
         "ANALYZE COMPRESSION <n>|DESCRIBE DETAIL <n>",
         "ALTER MATERIALIZED VIEW <n> REBUILD",
+        "MSCK (?:REPAIR )?TABLE <n>(?: (?:ADD|DROP|SYNC) PARTITIONS)?",
+        "ANALYZE (?:\\(<tail> \\) )?<n><tail>",
         f"ALTER {_TABLE} (?:(?:UN)?ARCHIVE PARTITION|SHRINK SPACE|REBUILD|MOVE TABLESPACE)<tail>",
         f"ALTER {_TABLE} (?:MATERIALIZE|CLEAR) (?:COLUMN|INDEX|PROJECTION|TTL)<tail>",
         f"ALTER {_TABLE} REORGANIZE PARTITION<tail> INTO(?: (?!SELECT )\\S+)*",
@@ -173,7 +235,8 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         f"ALTER {_TABLE} (?:ALTER|MODIFY)(?: COLUMN)? <n> (?:SET|UNSET) (?:TAGS?|OPTIONS)<tail>",
         f"ALTER {_TABLE} ALTER COLUMN <n> ENCODE <n>",
         f"ALTER {_TABLE} ALTER COLUMN <n> ADD GENERATED (?:ALWAYS|BY DEFAULT) AS IDENTITY<tail>",
-        rf"ALTER {_TABLE} (?:SET|RESET) \( (?:AUTOVACUUM|TOAST|FILLFACTOR|PARALLEL)\w*<tail> \)",
+        rf"ALTER {_TABLE} (?:SET|RESET) \( (?:AUTOVACUUM|TOAST|FILLFACTOR|PARALLEL|USER_CATALOG_TABLE"
+        rf"|LOG_AUTOVACUUM)\w*<tail> \)",
         f"ALTER {_TABLE} CONVERT TO CHARACTER SET<tail>",
         f"ALTER {_TABLE} DROP PARTITION <n><tail>",
         rf"ALTER {_TABLE} ADD PARTITION \( PARTITION <n> VALUES (?:LESS THAN|IN) \(<tail> \) \)",
@@ -188,10 +251,32 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "ALTER (?:DYNAMIC TABLE|MATERIALIZED VIEW) <exists><n> (?:SUSPEND|RESUME|REFRESH)<tail>",
         "DETACH (?:TABLE|VIEW|DICTIONARY|DATABASE)?<tail>",
         "(?:LOCK|UNLOCK) TABLES?<tail>",
+        rf"TRUNCATE (?:TEMPORARY )?(?:TABLE )?<exists><n>{_CLUSTER}(?: SYNC)?(?: SETTINGS \w+ = \w+(?: , \w+ = \w+)*)?",
+        f"ALTER {_TABLE} (?:MODIFY )?COMMENT (?:COLUMN <exists><n> )?'",
+        rf"ALTER {_TABLE} MODIFY COLUMN <exists><n> REMOVE \w+",
+        rf"ALTER {_TABLE} (?:REMOVE (?:TTL|SAMPLE BY)|MODIFY (?:SETTING|(?:TTL|ORDER BY|SAMPLE BY)(?!.* SET ))"
+        rf"|RESET SETTING|UNFREEZE)<tail>",
+        rf"ALTER {_TABLE} (?:ADD|DROP|CLEAR|MATERIALIZE) (?:INDEX|PROJECTION|CONSTRAINT|STATISTICS)\b<rules>",
+        rf"ALTER {_TABLE} DROP DETACHED PART(?:ITION)?<tail>",
+        rf"ALTER {_TABLE} RENAME CONSTRAINT <n> TO <n>",
+        rf"ALTER {_TABLE} (?:ALTER|MODIFY|VALIDATE) (?:CONSTRAINT|UNIQUE|PRIMARY KEY|FOREIGN KEY)<tail>",
+        rf"ALTER {_TABLE} (?:SET|UNSET) (?:CONTACT|EXECUTE|SCHEDULE)<rights>",
+        rf"ALTER {_TABLE} (?:ADD|DROP|ALTER) SCHEDULE<tail>",
+        rf"ALTER {_TABLE} (?:ALTER|MODIFY)(?: COLUMN)? <n> UNSET COMMENT",
+        rf"ALTER {_TABLE} ALTER(?: COLUMN)? <n> (?:SET|RESET) \(<tail> \)",
+        r"ALTER (?:MATERIALIZED )?VIEW <exists><n> (?:SET|RESET) \(<tail> \)",
+        rf"ALTER {_TABLE} SET (?:TABLESPACE|ACCESS METHOD) <n>(?: NOWAIT)?",
+        r"ALTER (?:TABLE|INDEX|MATERIALIZED VIEW) ALL IN TABLESPACE <n>(?: OWNED BY <n>(?: , <n>)*)? SET"
+        r" TABLESPACE <n>(?: NOWAIT)?",
+        rf"ALTER {_TABLE} (?:CLUSTER ON <n>|SET WITHOUT CLUSTER|(?:NO )?DEPENDS ON EXTENSION <n>|OWNER TO <n>)",
+        rf"ALTER {_TABLE} WITH SCHEMA (?:BINDING|COMPENSATION|(?:TYPE )?EVOLUTION)",
+        rf"ALTER {_TABLE} DROP PERIOD FOR SYSTEM_TIME",
+        "ALTER DYNAMIC TABLE <exists><n> REFRESH COPY SESSION",
     ),
     "a setting of the session, or a message to the client": (
         "ALTER SESSION (?:UN)?SET<tail>",
-        "(?:PRINT|RAISERROR|THROW|RAISE|WAITFOR|DELIMITER|HELP|LISTEN|UNLISTEN|NOTIFY|DEALLOCATE|CLOSE|ABORT|RELOAD)<tail>",
+        "(?:PRINT|RAISERROR|THROW|RAISE|WAITFOR|DELIMITER|HELP|LISTEN|UNLISTEN|NOTIFY|DEALLOCATE|CLOSE|ABORT"
+        "|RELOAD)<tail>",
         "GO(?: 0)?",
         r"DBMS_OUTPUT \. \w+(?: \(<rules> \))?",
         "DATABASE <n>",
@@ -204,9 +289,18 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "END|BEGIN STATEMENT SET|BT|ET",
         "END (?:IF|LOOP|CASE|REPEAT|WHILE)(?: <n>)?",
     ),
-    "a description": ("COMMENT (?:IF EXISTS )?ON<rights>",),
+    "a description": (
+        "COMMENT (?:IF EXISTS )?ON<rights>",
+        "DESC(?:RIBE)? (?:RESULT|SHARE|DATASHARE|USER|ROLE|WAREHOUSE|DATABASE|SCHEMA|PIPE|STREAM|TASK|STAGE"
+        "|SEQUENCE|FUNCTION"
+        r"|PROCEDURE|VOLUME|CATALOG|EXTERNAL LOCATION|CREDENTIAL|STORAGE CREDENTIAL|CONNECTION|RECIPIENT|PROVIDER"
+        rf"|TRANSACTION|(?:{_WORD} ){{1,2}}(?:INTEGRATION|POLICY|TABLE|SERVICE|PROJECT|VOLUME|FORMAT|RULE|MONITOR"
+        r"|VIEW))\b<tail>",
+    ),
     "a job is switched or removed, and no rows are added": (
         f"ALTER {_SWITCHED} <exists><n> (?:SUSPEND|RESUME|ENABLE|DISABLE|REFRESH|SET|UNSET)<tail>",
+        "ALTER TASK <exists><n> (?:ADD|REMOVE) AFTER <n>(?: , <n>)*|ALTER TASK <exists><n> (?:REMOVE WHEN|MODIFY"
+        " WHEN<tail>)",
         f"DROP {_SWITCHED}<tail>(?: ON <n>)?",
         "DROP (?:(?:TEMP|TEMPORARY|AGGREGATE) )?(?:FUNCTION|PROCEDURE|MACRO|RULE|CAST|SERVER|CATALOG|LOCATION)<tail>",
         r"ALTER (?:FUNCTION|PROCEDURE|AGGREGATE) <n>(?: \(<tail> \))? (?:OWNER|SET|UNSET|RESET|DEPENDS|COMMENT)<tail>",
@@ -235,13 +329,13 @@ def administration(text: str) -> str | None:
     """Why a statement moves no data, if it is one of administration from its first word to its last; None otherwise."""
     if _NOT_HERE.match(text):
         return None
-    words = _words(text)
+    words = words_of(text)
     return next((reason for reason, known in _KNOWN.items() if known.fullmatch(words)), None)
 
 
 def kind_of(text: str) -> str:
     """What a statement is called in front of people, by its first words: `ALTER WAREHOUSE`. No name is among them."""
-    words = _words(text).split()
+    words = words_of(text).split()
     first = [word for word in words[:2] if word.isalpha() and word.isupper()]
     return " ".join(first[: 1 if len(first) == 2 and first[0] not in _TAKE_A_KIND else 2])
 
@@ -250,7 +344,7 @@ _TAKE_A_KIND = frozenset({"ALTER", "CREATE", "DROP", "UNDROP"})
 
 
 @lru_cache(maxsize=4096)
-def _words(text: str) -> str:
+def words_of(text: str) -> str:
     """Its words in capitals, one blank between any two: `'` for texts, `0` for numbers, `@` for names in quotes."""
     found: list[str] = []
     for token in _TOKEN.finditer(text):

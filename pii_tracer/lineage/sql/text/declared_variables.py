@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 _TEXT = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _DECLARED = re.compile(
-    r"\b(?:DECLARE\s+(?:OR\s+REPLACE\s+)?(?:VARIABLE\s+)?|LET\s+|SET\s+VAR(?:IABLE)?\s+|FOR\s+)"
+    r"\b(?:DECLARE\s+(?:OR\s+REPLACE\s+)?(?:VARIABLE\s+)?|LET\s+|SET\s+VAR(?:IABLE)?\s+|FOR(?:ALL)?\s+)"
     r"(?P<names>@?\w+(?:\s*,\s*@?\w+)*)",
     re.IGNORECASE,
 )
@@ -29,7 +29,7 @@ def declared_in(sql: str) -> frozenset[str]:
     return frozenset(name.lower() for name in _names(_TEXT.sub("''", sql)))
 
 
-_MAY_DECLARE = re.compile(r"\b(?:DECLARE|LET|VAR|VARIABLE|FOR|PROC|PROCEDURE|FUNCTION|MACRO)\b", re.IGNORECASE)
+_MAY_DECLARE = re.compile(r"\b(?:DECLARE|LET|VAR|VARIABLE|FOR(?:ALL)?|PROC|PROCEDURE|FUNCTION|MACRO)\b", re.IGNORECASE)
 
 
 def tables_declared_in(sql: str) -> frozenset[str]:

@@ -97,6 +97,9 @@ def _put_out(write: exp.Expression) -> list[exp.Expression]:
     into = _place(clause.args.get("into")) if clause is not None else None
     if clause is None or into is None:
         return [write]
+    if isinstance(write, exp.Delete) and not write.this and len(write.args.get("tables") or ()) == 1:
+        write.set("this", write.args["tables"][0])  # `DELETE t OUTPUT … WHERE`, without FROM
+        write.set("tables", None)
     items = [exp.Literal.string("") if e.name == "$action" else e.copy() for e in clause.expressions]
     rows = exp.Select(expressions=items)
     table = write.this.this if isinstance(write.this, exp.Schema) else write.this

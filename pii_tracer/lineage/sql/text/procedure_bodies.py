@@ -10,7 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pii_tracer.lineage.sql.accounting.named_tables import naming
 from pii_tracer.lineage.sql.statements.trigger_rows import Rows, assigned
+from pii_tracer.lineage.sql.text import plsql_units
 
 Token = Any
 """A token of the parser's tokenizer: `text`, `start` and `end` (inclusive) in the text, `line`."""
@@ -46,11 +48,13 @@ _CONDITION = r"(?:NOT\s+FOUND\b|SQLSTATE\s+(?:VALUE\s+)?(?:'[^']*'|\"[^\"]*\")|`
 _CONTROL = re.compile(
     r"^\s*(?:(?:ELSE?IF|ELSIF|IF|WHEN)\b(?:(?!\bTHEN\b).)*\bTHEN\b|(?:WHILE|FOR)\b(?:(?!\b(?:DO|LOOP)\b).)*\b(?:DO|LOOP)\b"
     rf"|DECLARE\s+\w+\s+HANDLER\s+FOR\s+{_CONDITION}(?:\s*,\s*{_CONDITION})*"
-    r"|\w+\s*:\s*(?=(?:BEGIN|LOOP|WHILE|REPEAT|FOR)\b)"
+    r"|\w+\s*:\s*(?=(?:BEGIN|LOOP|WHILE|REPEAT|FOR)\b)|<<\s*\w+\s*>>"
     r"|CASE\b(?:(?!\bTHEN\b).)*\bTHEN\b|BEGIN\b(?!\s+(?:TRAN|WORK))(?:\s+(?:TRY|CATCH|ATOMIC)\b)?|ELSE|LOOP|REPEAT|EXCEPTION|RETURN\s+QUERY"
     r"|END\s+(?:LOOP|WHILE|REPEAT|FOR)\s+\w+\s*$|END(?:\s+(?:TRY|CATCH|IF|LOOP|WHILE|REPEAT|FOR|CASE)\b)?)",
     re.IGNORECASE | re.DOTALL,
 )
+_COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*(?![!+]).*?\*/)+", re.DOTALL)
+"""Before a statement, at the place where `match` looks."""
 _QUIET = re.compile(
     r"^\s*(?:DECLARE|SET|RETURN|RAISE|RAISERROR|SIGNAL|RESIGNAL|PRINT|THROW|OPEN|CLOSE|FETCH|LEAVE|ITERATE|EXIT|CONTINUE"
     r"|BREAK|NULL|GOTO|IF|WHILE|UNTIL|BEGIN\s+TRAN\w*|COMMIT|ROLLBACK|SAVE\s+TRAN\w*|LET|\w+\s*:=)(?:\b|\s|$)",
@@ -83,7 +87,7 @@ _TRIED = frozenset({"TRY", "CATCH"})
 """What follows BEGIN and END: https://learn.microsoft.com/sql/t-sql/language-elements/try-catch-transact-sql."""
 _RUNS = re.compile(r"^\s*PERFORM\b", re.IGNORECASE)
 _UNTOLD_ROW = "a trigger changes rows of a table that is not named with it"
-_VARIABLE = "values go through a variable or cursor of a procedure: not followed"
+VARIABLE = "values go through a variable or cursor of a procedure: not followed"
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,8 @@ def control_pieces(sql: str, part: Sequence[Token], dialect: str) -> list[Piece]
     found: list[Piece] = []
     for one in cut(part) if dialect in T_SQL else [part]:
         if dialect in T_SQL and _HEAD.match(sql[one[0].start : one[-1].end + 1]):
-            found.append(Piece("", one[0].line, "the body of a routine or trigger is not followed"))
+            text = sql[one[0].start : one[-1].end + 1]
+            found.append(Piece("", one[0].line, naming("the body of a routine or trigger is not followed", text)))
         else:
             found += _cleaned(sql, one, dialect, None)
     return found
@@ -217,6 +222,16 @@ def pieces(sql: str, tokens: Sequence[Token], dialect: str, rows: Rows | None = 
         chunk = []
 
 
+def unit_pieces(sql: str, unit: plsql_units.Unit, dialect: str, rows: Rows | None = None) -> Iterator[Piece]:
+    """The statements in the declarations and bodies of a unit. What a cursor reads goes through variables."""
+    for chunk in unit.chunks:
+        text = sql[chunk.tokens[0].start : chunk.tokens[-1].end + 1]
+        if not chunk.declared:
+            yield from _cleaned(sql, chunk.tokens, dialect, rows)
+        elif _SELECTS.search(text):
+            yield Piece("", chunk.tokens[0].line, naming(VARIABLE, text))
+
+
 def _after_as(tokens: Sequence[Token]) -> int:
     return next((n + 1 for n, t in enumerate(tokens) if t.text.upper() in ("AS", "IS")), len(tokens))
 
@@ -224,6 +239,11 @@ def _after_as(tokens: Sequence[Token]) -> int:
 def _after_head(tokens: Sequence[Token]) -> int:
     """Behind a trigger's FOR EACH ROW, or its last AS."""
     words = [t.text.upper() for t in tokens]
+    runs = (
+        n for n in range(len(words)) if words[n] == "EXECUTE" and words[n + 1 : n + 2] in (["FUNCTION"], ["PROCEDURE"])
+    )
+    if (run := next(runs, None)) is not None:
+        return run
     each = next((n + 3 for n in range(len(words)) if words[n : n + 2] == ["FOR", "EACH"]), None)
     return _after_as(tokens) if each is None else each
 
@@ -234,8 +254,13 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
         return
     start = part[0].start
     text = sql[start : part[-1].end + 1]
+    looped = None
     while (found := _CONTROL.match(text)) is not None and found.end():
+        looped = looped or (found[0] if dialect == "oracle" and _SELECTS.search(found[0]) else None)
         text, start = text[found.end() :], start + found.end()
+    if looped is not None:
+        yield Piece("", part[0].line, naming(VARIABLE, looped))
+    text = _COMMENTS.sub("", text, count=1) if _COMMENTS.match(text) else text
     text = text.strip()
     if dialect in T_SQL and (branch := _branch([t for t in part if t.start >= start])):
         yield from _cleaned(sql, branch, dialect, rows)
@@ -243,7 +268,12 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
     if not text or _HEAD.match(text):
         return
     change = assigned(text, rows)
-    if change is not None:
+    meant = plsql_units.meaning(text) if dialect in plsql_units.DIALECTS and change is None else None
+    if meant is not None:
+        doubt = naming(VARIABLE, text) if meant.variable else meant.doubt
+        if meant.text or doubt:
+            yield Piece(meant.text, part[0].line, doubt)
+    elif change is not None:
         yield Piece(change, part[0].line, None if change else _UNTOLD_ROW)
     elif _RUNS.match(text):
         yield Piece("", part[0].line, "a routine that is called is not followed")
@@ -252,11 +282,12 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
             yield from _cleaned(sql, later, dialect, rows)
             text = sql[start : later[0].start]
         if _SELECTS.search(text) and not text.upper().startswith(("IF", "WHILE", "UNTIL")):
-            yield Piece("", part[0].line, _VARIABLE)
+            yield Piece("", part[0].line, naming(VARIABLE, text))
     elif dialect not in T_SQL and _INTO_VARIABLE.match(text):
-        yield Piece("", part[0].line, _VARIABLE)
+        yield Piece("", part[0].line, naming(VARIABLE, text))
     else:
-        yield Piece(text, part[0].line)
+        called = plsql_units.call(text) if dialect == "oracle" else None
+        yield Piece(called or text, part[0].line)
 
 
 def _branch(part: Sequence[Token]) -> Sequence[Token]:

@@ -13,6 +13,30 @@ from pii_tracer.lineage.sql.text.pivot_statements import as_operators
 _PIPE = re.compile(r"\|>\s*(?P<operator>SET|DROP|RENAME)\s", re.IGNORECASE)
 _SET = re.compile(r"\s*(?P<column>[\w\x00]+)\s*=\s*(?P<value>.+?)\s*", re.DOTALL)
 _RENAMED = re.compile(r"\s*(?P<old>[\w\x00]+)\s+(?:AS\s+)?(?P<new>[\w\x00]+)\s*", re.IGNORECASE)
+_TABLE_OF = re.compile(
+    r"\s*CREATE\s+(?:(?:GLOBAL|PRIVATE)\s+TEMPORARY\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[\w.$#\x00]+\s*\(",
+    re.IGNORECASE,
+)
+_SEGMENTS = re.compile(
+    r"(?:\s*(?:(?:TABLESPACE|FLASHBACK\s+ARCHIVE|FOR\s+SERVICE)\s+[\w\x00]+|STORAGE\s*\([^()]*\)|RESULT_CACHE\s*\([^()]*\)"
+    r"|ON\s+COMMIT\s+(?:(?:DELETE|PRESERVE)\s+ROWS|(?:DROP|PRESERVE)\s+DEFINITION)|(?:MEMCOMPRESS|DUPLICATE|PRIORITY|DISTRIBUTE|SEGMENT|CREATION|IMMEDIATE|DEFERRED"
+    r"|PCTFREE|PCTUSED|INITRANS|MAXTRANS|(?:NO)?LOGGING|FILESYSTEM_LIKE_LOGGING|(?:NO)?COMPRESS|(?:NO\s+)?INMEMORY|NO|FOR|QUERY|ARCHIVE|DML|CAPACITY|LOW|MEDIUM"
+    r"|HIGH|CRITICAL|NONE|ALL|BY|AUTO|ROWID|RANGE|PARTITION|SUBPARTITION|DEFAULT|BASIC|ADVANCED|OLTP|(?:ROW|COLUMN)\s+STORE|ROW\s+LEVEL\s+LOCKING"
+    r"|(?:NO)?CACHE|(?:NO)?MONITORING|(?:NO)?ROWDEPENDENCIES|(?:NO)?PARALLEL|ROW\s+MOVEMENT|ENABLE|DISABLE|\d+)\b))*\s*",
+    re.IGNORECASE,
+)
+_CHECKED = re.compile(
+    r"(?<=[\w)\x00])\s+(?:"
+    r"(?:NOT\s+)?DEFERRABLE|INITIALLY\s+(?:DEFERRED|IMMEDIATE)|(?:ENABLE|DISABLE)(?:\s+(?:NO)?VALIDATE)?|(?:NO)?RELY"
+    r"|(?:NO)?VALIDATE|(?:NOT\s+)?ENFORCED|ON\s+(?:DELETE|UPDATE)\s+NO\s+ACTION|MATCH\s+(?:FULL|PARTIAL|SIMPLE)"
+    r")(?=\s|[,)]|$)",
+    re.IGNORECASE,
+)
+"""How the constraints of a table are checked."""
+_CONSTRAINED = frozenset(
+    {"oracle", "hive", "spark", "databricks", "snowflake", "tsql", "postgres", "mysql", "redshift"}
+)
+_DEFINES_TABLE = re.compile(r"\s*(?:CREATE|ALTER)\b(?:(?!\b(?:AS|SELECT)\b).)*\bTABLE\b(?!.*\bSELECT\b)", re.I | re.S)
 _CHANGED = re.compile(r"\b(?:FINAL|NEW|OLD)\s+TABLE\s*\((?=\s*(?:INSERT|UPDATE|DELETE|MERGE)\b)", re.IGNORECASE)
 _NAME = r"[\w.$#\x00]+"
 _THROUGH = re.compile(
@@ -40,6 +64,8 @@ _WINDOW_OF = re.compile(
 def rewritten(text: str, dialect: str) -> str:
     """The statement in a form that the parser reads; the same text where nothing of this kind is in it."""
     text = _piped(text, dialect)
+    if dialect in _CONSTRAINED and _DEFINES_TABLE.match(text):
+        text = _CHECKED.sub(" ", text)
     if dialect == "duckdb":
         text = as_operators(text)
     if dialect == "":
@@ -47,7 +73,7 @@ def rewritten(text: str, dialect: str) -> str:
     if dialect == "databricks":
         text = _expected(text)
     if dialect == "oracle":
-        text = _logged(_THROUGH.sub(r"\1 \3 (\2)", text))
+        text = _stored(_logged(_THROUGH.sub(r"\1 \3 (\2)", text)))
     return text
 
 
@@ -117,6 +143,17 @@ def _windows(text: str) -> str:
     """
     made = r"(SELECT *, \g<time> AS window_start, \g<time> AS window_end, \g<time> AS window_time FROM \g<table>)"
     return _WINDOW_OF.sub(made, text)
+
+
+def _stored(text: str) -> str:
+    """Oracle's CREATE TABLE without what says how its segments are stored, behind its columns, if all of it is known
+    (https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/CREATE-TABLE.html).
+    """
+    found = _TABLE_OF.match(text)
+    if found is None:
+        return text
+    end = end_of(text, found.end()) + 1
+    return text[:end] if _SEGMENTS.fullmatch(text, end) else text
 
 
 def _changed(text: str) -> str:

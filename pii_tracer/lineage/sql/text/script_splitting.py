@@ -10,10 +10,11 @@ from typing import Any
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
+from pii_tracer.lineage.sql.accounting.named_tables import naming
 from pii_tracer.lineage.sql.statements.trigger_rows import Rows, rows_of
-from pii_tracer.lineage.sql.text import procedure_bodies
+from pii_tracer.lineage.sql.text import plsql_units, procedure_bodies
 from pii_tracer.lineage.sql.text.table_name_pattern import TABLE
 
 NAME = TABLE
@@ -41,7 +42,7 @@ _DIRECTORY = re.compile(
 _PATH_OPTION = re.compile(r"['\"]?path['\"]?\s*=?\s*(?P<path>'[^']*')", re.IGNORECASE)
 _QUOTED = (TokenType.HEREDOC_STRING, TokenType.RAW_STRING, TokenType.STRING, TokenType.NATIONAL_STRING)
 _SEVERAL = re.compile(
-    r";|^\s*(?:--|/\*|#|IF\b|WHILE\b)|\bBEGIN\b|\b(?:CREATE|ALTER)\b.*\b(?:PROC|PROCEDURE|TRIGGER|FUNCTION)\b",
+    r";|\n\s*/\s*(?:\n|$)|^\s*(?:--|/\*|#|IF\b|WHILE\b)|\bBEGIN\b|\b(?:CREATE|ALTER)\b.*\b(?:PROC|PROCEDURE|TRIGGER|FUNCTION)\b",
     re.I | re.S,
 )
 """What a text must hold to be more than one statement, or to begin with a comment."""
@@ -145,6 +146,8 @@ def split(sql: str, dialect: str) -> list[Statement]:
         before = len(sql) - len(sql.lstrip())
         return [Statement(sql.strip(), 1 + sql.count("\n", 0, before))] if sql.strip() else []
     tokens = _tokens(sql, dialect)
+    if dialect == "oracle":
+        tokens = _without_slashes(tokens)
     result: list[Statement] = []
     position = 0
     while position < len(tokens):
@@ -152,17 +155,33 @@ def split(sql: str, dialect: str) -> list[Statement]:
         if tokens[first].token_type is TokenType.SEMICOLON:
             position += 1
             continue
-        block = procedure_bodies.is_block(sql, tokens, first)
-        position = procedure_bodies.block_end(tokens, first, dialect) if block else _semicolon(tokens, first)
+        unit = plsql_units.unit_of(sql, tokens, first) if dialect in plsql_units.DIALECTS else None
+        block = unit is not None or procedure_bodies.is_block(sql, tokens, first)
+        if unit is not None:
+            position = unit.end
+        else:
+            position = procedure_bodies.block_end(tokens, first, dialect) if block else _semicolon(tokens, first)
         part = tokens[first:position]
         statement = Statement(sql[part[0].start : part[-1].end + 1].strip(), part[0].line)
         if block:
-            result += _body(sql, part, statement, dialect)
+            result += _body(sql, part, statement, dialect, unit)
         elif procedure_bodies.is_control(part, dialect):
             result += [Statement(p.text, p.line, p.doubt) for p in procedure_bodies.control_pieces(sql, part, dialect)]
         else:
             result.append(statement)
     return [replace(one, branch=True) for one in result] if procedure_bodies.branches(tokens) else result
+
+
+def _without_slashes(tokens: list[Any]) -> list[Any]:
+    """SQL*Plus runs what it has read at a line that holds a slash alone: the slash ends a statement
+    (https://docs.oracle.com/en/database/oracle/oracle-database/19/sqpug/SLASH.html).
+    """
+    lines = [0, *(t.line for t in tokens), 0]
+    alone = (t.token_type is TokenType.SLASH and lines[n] < t.line != lines[n + 2] for n, t in enumerate(tokens))
+    return [
+        Token(TokenType.SEMICOLON, ";", t.line, t.col, t.start, t.end) if ends else t
+        for t, ends in zip(tokens, alone, strict=True)
+    ]
 
 
 def _shown_code(found: re.Match[str]) -> str:
@@ -194,7 +213,9 @@ def _semicolon(tokens: Sequence[Any], first: int) -> int:
     return next(found, len(tokens))
 
 
-def _body(sql: str, part: Sequence[Any], whole: Statement, dialect: str) -> list[Statement]:
+def _body(
+    sql: str, part: Sequence[Any], whole: Statement, dialect: str, unit: plsql_units.Unit | None
+) -> list[Statement]:
     language = procedure_bodies.foreign(whole.text)
     if language is not None:
         return [Statement("", whole.line, f"a routine in {language} is not followed")]
@@ -204,12 +225,15 @@ def _body(sql: str, part: Sequence[Any], whole: Statement, dialect: str) -> list
     if quoted:  # $$ … $$
         text, offset = quoted[0].text, quoted[0].line - 1
         part = _tokens(text, dialect)
+        unit = plsql_units.unit_of(text, part, 0) if part and dialect in plsql_units.DIALECTS else None
     rows = rows_of(whole.text) if procedure_bodies.is_trigger(whole.text) else None
-    made = [
-        Statement(p.text, p.line + offset, p.doubt, rows) for p in procedure_bodies.pieces(text, part, dialect, rows)
-    ]
+    if unit is not None:
+        pieces = procedure_bodies.unit_pieces(text, unit, dialect, rows)
+    else:
+        pieces = procedure_bodies.pieces(text, part, dialect, rows)
+    made = [Statement(p.text, p.line + offset, p.doubt, rows) for p in pieces]
     if not made and _VERB.search(text if quoted else whole.text):
-        made.append(Statement("", whole.line, "the body of a routine or trigger is not followed"))
+        made.append(Statement("", whole.line, naming("the body of a routine or trigger is not followed", whole.text)))
     if procedure_bodies.is_function(whole.text) and _VERB.search(whole.text):
         made.append(Statement("", whole.line, "what a function reads is not followed into the statements that call it"))
     return made

@@ -51,4 +51,9 @@ def _is_unread(node: exp.Expression) -> bool:
     """Whether the parser left a statement as text, or in a form that only one dialect has."""
     if isinstance(node, exp.Command):
         return True
+    if any(isinstance(r.args.get("into"), _BUILT_IN) for r in node.find_all(exp.Returning)):
+        return True  # OUTPUT … INTO log (id): a table that is called like a function
     return any(pivot.args.get("this") is not None for pivot in node.find_all(exp.Pivot))
+
+
+_BUILT_IN = tuple(kind for kind in exp.FUNCTION_BY_NAME.values() if kind is not exp.Anonymous)

@@ -60,7 +60,7 @@ _FORMS = (
     # https://docs.databricks.com/aws/en/ldp/developer/ldp-sql-ref-apply-changes-into
     _form(
         rf"(?:APPLY\s+CHANGES|(?:CREATE\s+FLOW\s+{TABLE}\s+AS\s+)?AUTO\s+CDC(?:\s+ONCE)?)\s+INTO\s+{_A}\s+"
-        rf"FROM\s+(?:STREAM\s*\(\s*)?{_B}",
+        rf"FROM\s+(?:STREAM(?:\s*\(\s*|\s+(?!KEYS\b)))?{_B}",
         Effect.CHANGE,
         ("b", "a"),
     ),
@@ -89,7 +89,12 @@ _FORMS = (
         Effect.VIEW,
         ("b", "a"),
     ),
-    _form(rf"CREATE\s+(?:OR\s+REPLACE\s+)?STREAM\s+{_A}\s+ON\s+(?:TABLE|VIEW)\s+{_B}", Effect.VIEW, ("b", "a")),
+    _form(
+        rf"CREATE\s+(?:OR\s+(?:REPLACE|ALTER)\s+)?STREAM\s+(?:IF\s+NOT\s+EXISTS\s+)?{_A}\s+(?:COPY\s+GRANTS\s+)?"
+        rf"ON\s+(?:(?:DYNAMIC\s+|EVENT\s+|EXTERNAL\s+)?TABLE|VIEW)\s+{_B}",
+        Effect.VIEW,
+        ("b", "a"),
+    ),
 )
 _NOTHING_NEW = re.compile(
     rf"^\s*(?:RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO|UNDROP|REFRESH\s+MATERIALIZED\s+VIEW)\b",

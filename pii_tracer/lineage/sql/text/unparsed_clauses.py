@@ -41,7 +41,22 @@ _DECLARED = (
 )
 _MORE = r"\b(?:SELECT|FROM|UNION|JOIN|INTO)\b"
 _OUTPUT = r"\bOUTPUT\s+(?:(?!\b(?:SELECT|FROM|WHERE|VALUES|INTO|OUTPUT)\b).)*\bINTO\s+"
+_RETURNED = r"(?:(?!\b(?:SELECT|FROM|WHERE|VALUES|INTO|OUTPUT|EXEC|EXECUTE|DEFAULT|OPTION|WITH)\b)[^;])*"
 _COLUMN_OF = r"(?:(?!\bWHEN\b|\bSELECT\b|\bDELETE\s+WHERE\b|\bLOG\s+ERRORS\b).)*"
+_PHYSICAL = (
+    r"TABLESPACE\s+\w+|(?:PCTFREE|PCTUSED|INITRANS|MAXTRANS)\s+\d+|STORAGE\s*\([^()]*\)|(?:NO)?LOGGING|(?:NO)?COMPRESS"
+    r"|REVERSE|NOSORT|SORT|(?:NO)?PARALLEL(?:\s+\d+)?|COMPUTE\s+STATISTICS|ONLINE|LOCAL|(?:IN)?VISIBLE"
+)
+_POLICIES = (
+    rf"WITH\s+(?:(?:AGGREGATION|JOIN|STORAGE\s+LIFECYCLE|ROW\s+ACCESS|MASKING|PROJECTION)\s+POLICY\s+{_NAME}"
+    r"(?:\s+(?:ON|USING|ENTITY\s+KEY|ALLOWED\s+JOIN\s+KEYS)\s*\((?:[^()]|\([^()]*\))*\))*|CONTACT\s*\([^()]*\))"
+)
+_FILE = (
+    rf"^\s*LOAD\s+DATA\s+(?:LOW_PRIORITY\s+|CONCURRENT\s+)?(?:LOCAL\s+)?INFILE\s+({_T})\s+(?:REPLACE\s+|IGNORE\s+)?INTO\s+TABLE"
+    rf"\s+({_NAME})(?:\s+CHARACTER\s+SET\s+\w+|\s+(?:FIELDS|COLUMNS|LINES)(?:\s+(?:OPTIONALLY\s+)?(?:TERMINATED|ENCLOSED|ESCAPED"
+    rf"|STARTING)\s+BY\s+{_T})+|\s+IGNORE\s+\d+\s+(?:LINES|ROWS))*\s*"
+)
+"""MySQL's LOAD DATA up to its columns (https://dev.mysql.com/doc/refman/8.4/en/load-data.html)."""
 _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
     (rf"^{_VIEW}(?:(?:{_REFRESHED})\s+)+AS\b", r"\1 AS", None),
     (rf"^{_FLINK}(?:(?:{_REFRESHED})\s+)*AS\b", r"\1 AS", None),
@@ -53,6 +68,28 @@ _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
      r"TABLE\b", r"\1TEMPORARY TABLE", None),
     (rf"^\s*DECLARE\s+GLOBAL\s+TEMPORARY\s+TABLE\b(?P<rest>.*?)(?:\s+(?:{_DECLARED}))*\s*$",
      r"CREATE TEMPORARY TABLE\g<rest>", None),
+    (rf"^\s*ALTER\s+(?:TABLE|(?:MATERIALIZED\s+)?VIEW)\s+(?:IF\s+EXISTS\s+)?((?:{_NAME}\.)?(\w+|{_T}))\s+SET\s+SCHEMA\s+(\w+|{_T})"
+     r"\s*$", r"ALTER TABLE \1 RENAME TO \3.\2", frozenset({"postgres", "redshift", "duckdb"})),
+    (r"^(\s*ALTER)\s+(?:MATERIALIZED\s+VIEW|(?:DYNAMIC|FOREIGN|EXTERNAL|HYBRID)\s+TABLE)\s+(?=(?:IF\s+EXISTS\s+)?"
+     rf"{_NAME}\s+RENAME\b)", r"\1 TABLE ", None),
+    (r"^(\s*DROP)\s+(?:DYNAMIC|FOREIGN|EXTERNAL|EVENT|HYBRID)\s+TABLE\b", r"\1 TABLE", None),
+    (r"^(\s*CREATE\s+(?:OR\s+REPLACE\s+)?)(?:(?:NO\s+FORCE|FORCE|(?:NON)?EDITIONABLE|EDITIONING)\s+)+(?=VIEW\b)", r"\1",
+     frozenset({"oracle"})),
+    (rf"\bUSING\s+INDEX\b\s*(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|(?:(?:{_PHYSICAL})\s*)+|(?!ENABLE\b|DISABLE\b){_NAME})?",
+     " ", frozenset({"oracle"})),
+    (_POLICIES, " ", frozenset({"snowflake"})),
+    (r"\b(ANTI|SEMI|ANY|ASOF)\s+OUTER\s+JOIN\b", r"\1 JOIN", frozenset({"clickhouse"})),
+    (r"\b(LEFT|RIGHT|FULL|INNER)\s+ALL\s+(?:OUTER\s+)?JOIN\b|\bALL\s+(LEFT|RIGHT|FULL|INNER)\s+(?:OUTER\s+)?JOIN\b",
+     r"\1\2 JOIN", frozenset({"clickhouse"})),
+    (r"\b(JOIN\s+(?:(?!\bJOIN\b|\bON\b).)*?\bUSING)\s+(\w+(?:\s*,\s*\w+)*)\b"
+     r"(?=\s*(?:$|\)|(?:WHERE|GROUP|ORDER|LIMIT|SETTINGS|FORMAT|UNION|GLOBAL|LEFT|RIGHT|INNER|FULL|JOIN)\b))",
+     r"\1 (\2)", frozenset({"clickhouse"})),
+    (r"\bWITH\s*\(\s*INDEX\s*=(?:[^()]|\([^()]*\))*\)", " ", frozenset({"tsql", "fabric"})),
+    (r"\bWHERE\s+CURRENT\s+OF\s+(?:GLOBAL\s+)?@?\w+\s*$", " ", None),
+    (rf"{_FILE}$", r"COPY \2 FROM \1", frozenset({"mysql"})),
+    (rf"{_FILE}(\(\s*\w+(?:\s*,\s*\w+)*\s*\))\s*$", r"COPY \2 \3 FROM \1", frozenset({"mysql"})),
+    (r"^(\s*DELETE)\s+(?:(?:LOW_PRIORITY|QUICK|IGNORE)\s+)+", r"\1 ", frozenset({"mysql"})),
+    (r"^(\s*)REPLACE\s+(?:LOW_PRIORITY|DELAYED)\s+INTO\b", r"\1INSERT INTO", frozenset({"mysql"})),
     (r"\bWITH\s+(?:(?:CASCADED\s+|LOCAL\s+)?CHECK\s+OPTION|READ\s+ONLY)\b", " ", None),
     (r"\bOVERRIDING\s+(?:SYSTEM|USER)\s+VALUE\b", " ", None),
     (rf"^(\s*INSERT\s+INTO\s+{_NAME})\s+BY\s+POSITION\b", r"\1", frozenset({"duckdb"})),
@@ -65,8 +102,11 @@ _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
     (r"\)\s*VIRTUAL\b", ")", None),
     (rf"^(\s*INSERT\s+(?:INTO\s+)?{_NAME})\s+WITH\s*\(\s*\w+(?:\s*,\s*\w+)*\s*\)", r"\1 ",
      frozenset({"tsql", "fabric"})),
-    # T-SQL's OUTPUT INTO: a name of several parts as one, which `multi_target_writes` takes apart, and behind WHERE
+    # T-SQL's OUTPUT INTO: a name as one quoted name, which `multi_target_writes` takes apart, and behind WHERE. A
+    # second OUTPUT returns rows.
+    (rf"({_OUTPUT}{_NAME}(?:\s*\([^()]*\))?)\s+OUTPUT\s+{_RETURNED}", r"\1 ", frozenset({"tsql", "fabric"})),
     (rf"({_OUTPUT})(?=[^\s(]*[.@#\[])({_NAME})", r'\1"\2"', frozenset({"tsql", "fabric"})),
+    (rf"({_OUTPUT})(\w+)(?=\s*\()", r'\1"[\2]"', frozenset({"tsql", "fabric"})),
     (rf"^(\s*DELETE\s+(?:FROM\s+)?{_NAME})\s+({_OUTPUT}(?:{_NAME}|\"[^\"]*\")(?:\s*\([^()]*\))?)(\s+WHERE\b.*)$",
      r"\1\3 \2", frozenset({"tsql", "fabric"})),
     (r"^(\s*(?:UPDATE|DELETE))\s+TOP\s*\(\s*\d+\s*\)(?:\s+PERCENT)?", r"\1 ", frozenset({"tsql", "fabric"})),

@@ -1,0 +1,105 @@
+"""Statements that bring rows from files into tables, and from tables into files: COPY, EXPORT DATA, LOAD DATA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from pii_tracer.lineage.sql.column_placement import placed
+from pii_tracer.lineage.sql.queries import Query
+from pii_tracer.lineage.sql.statement_effects import Draft, Effect
+from pii_tracer.lineage.sql.text.table_names import path_table
+from pii_tracer.lineage.sql.writes import BARE, drafted
+
+
+def copied(query: Query, node: exp.Copy) -> Draft:
+    """COPY INTO a table from a folder or a query over one; or from a table or query into a folder."""
+    source = node.args["files"][0] if node.args.get("files") else None
+    if source is None or (isinstance(source, exp.Identifier) and not source.args.get("quoted")):
+        return _with_a_client(query, node)
+    if not node.args.get("kind"):  # COPY … TO
+        relation = query.relation(_named_columns(node.this))
+        return drafted(query, Effect.REPLACE, path_table(source.name.rstrip("/")), relation, list(relation.fields))
+    if any(p.name.upper() == "INCLUDE_METADATA" for p in node.args.get("params") or ()):
+        query.findings.doubt("columns that COPY fills from facts about the files are not followed")
+    if any(p.name.upper() in ("MANIFEST", "SSH") for p in node.args.get("params") or ()):
+        query.findings.doubt("the files that COPY loads are listed in another file")
+    columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
+    table = node.this.this if isinstance(node.this, exp.Schema) else node.this
+    if isinstance(table, exp.Table) and isinstance(table.this, exp.Literal):  # a folder
+        query.findings.followed.add(id(table))
+        target = path_table(table.name.rstrip("/"))
+    else:
+        target = query.target(table)
+    loose = not columns and query.names.loose(target)
+    columns = columns or [c for c, _ in query.names.columns(target)]
+    if isinstance(source, exp.Subquery):
+        relation = query.relation(source)
+        fields = placed(query, target, relation, columns, loose=loose)
+        return drafted(query, Effect.APPEND, target, relation, fields)
+    if isinstance(source, exp.Table):
+        query.findings.followed.add(id(source))
+        return _loaded(query, target, query.names.of(source), columns)
+    return _loaded(query, target, path_table(source.name.rstrip("/")), columns)
+
+
+def _with_a_client(query: Query, node: exp.Copy) -> Draft:
+    """COPY between a table and a client or a program, which no statement shows
+    (https://www.postgresql.org/docs/current/sql-copy.html).
+    """
+    query.findings.opaque = True
+    if not node.args.get("kind"):
+        query.relation(_named_columns(node.this))
+        tables = ", ".join(query.findings.tables)
+        query.findings.doubt(f"COPY gives rows of {tables} to a client, a program or a place that is not named")
+        return Draft(Effect.NONE, None)
+    target = query.target(node.this.this if isinstance(node.this, exp.Schema) else node.this)
+    query.findings.doubt(f"COPY fills {target} with rows of a client, a program or a place that is not named")
+    return Draft(Effect.APPEND, target)
+
+
+def _named_columns(source: exp.Expression) -> exp.Expression:
+    """The columns of a table that COPY names: `s (id, mail)`."""
+    if not isinstance(source, exp.Schema):
+        return source
+    columns = [
+        exp.column(column.this.copy() if isinstance(column, exp.Column) else column.copy())
+        for column in source.expressions
+    ]
+    return exp.Select(expressions=columns, from_=exp.From(this=source.this))
+
+
+def exported(query: Query, node: exp.Export) -> Draft:
+    """BigQuery's EXPORT DATA: a query's rows go to the folder of its `uri` option."""
+    options = node.args.get("options")
+    named = {o.name.lower(): o for o in options.expressions} if options is not None else {}
+    uri = named.get("uri")
+    value = uri.args.get("value") if uri is not None else None
+    relation = query.relation(node.this)
+    if not isinstance(value, exp.Expression):
+        query.findings.doubt("EXPORT DATA does not say where it writes to")
+        return drafted(query, Effect.REPLACE, BARE, relation, list(relation.fields))
+    folder = value.name.rsplit("/", 1)[0] if "*" in value.name else value.name
+    return drafted(query, Effect.REPLACE, path_table(folder.rstrip("/")), relation, list(relation.fields))
+
+
+def loaded(query: Query, node: exp.LoadData) -> Draft:
+    """LOAD DATA INPATH: files come into the table as they are."""
+    target = query.target(node.this.this if isinstance(node.this, exp.Schema) else node.this)
+    inpath = node.args.get("inpath")
+    if not isinstance(inpath, exp.Expression):
+        query.findings.opaque = True
+        query.findings.doubt("the files that LOAD DATA takes are not named in a form that is followed")
+        return Draft(Effect.APPEND, target)
+    source = path_table(inpath.name.rstrip("/"))
+    return _loaded(query, target, source, [c for c, _ in query.names.columns(target)])
+
+
+def _loaded(query: Query, target: str, source: str, columns: Sequence[str]) -> Draft:
+    """Files hold the columns by name."""
+    query.findings.tables[source] = None
+    relation = query.lookup(source)
+    if columns:
+        return Draft(Effect.APPEND, target, [f.named(c) for c in columns if (f := relation.get(c)) is not None])
+    return drafted(query, Effect.APPEND, target, relation, list(relation.fields))
