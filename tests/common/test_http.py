@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from errno import EHOSTUNREACH
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +149,17 @@ def test_a_refusal_is_not_asked_again_and_a_busy_server_not_for_ever(status: int
     with pytest.raises(NoAnswer):
         patiently(once, {429}, lambda seconds: None)
     assert len(asked) == tries
+
+
+@pytest.mark.parametrize(("where", "unsent"), [("connect", True), ("getresponse", False)])
+def test_an_error_while_the_answer_is_waited_for_says_nothing_of_what_was_sent(
+    monkeypatch: pytest.MonkeyPatch, where: str, unsent: bool
+) -> None:
+    def unreachable(*_: object, **__: object) -> None:
+        raise OSError(EHOSTUNREACH, "no route to host")
+
+    with answering(Json) as address:
+        monkeypatch.setattr(HTTPConnection, where, unreachable)
+        with pytest.raises(NoAnswer) as caught:
+            ask(address, seconds=5, limit=100)
+    assert caught.value.unsent is unsent

@@ -54,7 +54,11 @@ def test_old_generations_go_and_the_wait_ends_with_the_last_byte(shop: Shop, gcs
     assert gcs.buckets[BUCKET].objects[-1]["storageClass"] == "NEARLINE"
     delete = Run.deleting(shop, replaced)
     delete.check()
-    assert delete.run()["versions_deleted"] == 2
+    done = delete.run()
+    assert done["versions_deleted"] == 2
+    assert {file["sha256_before"] for file in done["files"]} == {None}, (
+        "the plan's digests are keyed: they are no SHA-256"
+    )
     assert delete.seen().ok
     wait = Run.waiting(shop, [*replaced, *delete.parameters["versions"]])
     waits = wait.outcome()

@@ -56,7 +56,7 @@ class DeletingVersions(ObjectPart):
             if not was_live:
                 self._refuse_another(store, ref, found)
             live = self._refuse_last(store, ref)
-            note = {"sha256_before": ref.sha256}
+            note = {"sha256_before": None}  # the plan has a keyed one, and its mark says which version it is
             self.ctx.note(self.step_id, {_REMOVED: {_name(ref): note}})
             try:
                 store.delete_exactly(found)

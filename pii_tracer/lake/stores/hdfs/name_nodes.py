@@ -25,6 +25,8 @@ Send = Callable[[str], bytes]
 """Sends a request to the NameNode at an address. Raises `NoAnswer`."""
 _PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Seconds between rounds in which no NameNode was active: a failover may take a minute."""
+_FRESH = 10.0
+"""Seconds for which a NameNode is taken to be what its web server said: an administrator can make it an observer."""
 _NOT_ACTIVE = frozenset({"StandbyException", "ObserverRetryOnActiveException", "RetriableException"})
 """With what a NameNode refuses that another one may do: it is a standby, or it has just been started."""
 _BEANS = "/jmx?get=Hadoop:service=NameNode,name="
@@ -48,14 +50,15 @@ class _OfAll(Unfit):
 
 @dataclass
 class _Memory:
-    """What this process knows of some NameNodes. last: which one answered last. fit: those that may be asked now.
+    """What this process knows of some NameNodes. last: which one answered last. fit: those that may be asked, and since
+    when that is known.
 
     pool: their block pool. patient: whether it is worth waiting until one is active.
     """
 
     last: str
     pool: str
-    fit: set[str] = field(default_factory=set)
+    fit: dict[str, float] = field(default_factory=dict)
     patient: bool = True
     lock: Lock = field(default_factory=Lock)
 
@@ -104,7 +107,7 @@ class NameNodes:
                     raise
                 if sent and not _elsewhere(error, changes=changes):
                     raise _in_doubt() if changes and error.status is None else error from None
-                memory.fit.discard(address)
+                memory.fit.pop(address, None)
                 refused.append(error)
             else:
                 memory.last, memory.patient = address, True
@@ -113,7 +116,8 @@ class NameNodes:
 
     def _refuse_unfit(self, memory: _Memory, address: str, look: Send) -> None:
         """Raises NoAnswer: this NameNode may not be asked; `_OfAll`: none of them may."""
-        if address in memory.fit:
+        now = time.monotonic()
+        if now - memory.fit.get(address, -_FRESH) < _FRESH:
             return
         with memory.lock:
             if not memory.pool:
@@ -122,13 +126,15 @@ class NameNodes:
                 raise _of_two_clusters()
             if _told(look(f"{address}{_BEANS}{_STATE}"), "State") == "observer":
                 raise Unfit("ObserverNameNode", "an observer lags behind: name the active NameNode instead")
-            memory.fit.add(address)
+            memory.fit[address] = now
 
     def _common_pool(self, look: Send) -> str:
-        """The block pool of them all. Raises `_OfAll`: one does not tell it, or has another."""
+        """The block pool of them all. Raises NoAnswer: one refuses; `_OfAll`: one does not tell it, or has another."""
         try:
             pools = {_told(look(f"{address}{_BEANS}{_BLOCK_POOL}"), "BlockPoolId") for address in self.addresses}
-        except NoAnswer:
+        except NoAnswer as error:
+            if error.status is not None or not str(error).startswith("does not") or "SSL" in str(error):
+                raise  # it answers, or would: what it refuses says more
             raise _OfAll(
                 "UnknownBlockPool",
                 "one of the NameNodes under `hdfs[].webhdfs` does not say to which cluster it belongs: start it, or"

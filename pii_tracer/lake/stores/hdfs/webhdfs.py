@@ -278,7 +278,11 @@ class WebHdfs:
             raise self._error(code_of(error), what, path, todo) from None
 
     def _look(self, url: str) -> bytes:
-        """A page of a NameNode's web server. It needs a ticket where the whole server is behind Kerberos."""
+        """A page of a NameNode's web server. It needs a ticket where the whole server is behind Kerberos, and may need
+        a name without.
+        """
+        if named := urlencode(self.security.named(self.user)):
+            url = f"{url}&{named}"
         try:
             return self.security.ask(url, ticket=False, seconds=_SECONDS, limit=_ANSWER)
         except NoAnswer as error:

@@ -24,14 +24,15 @@ POOL = "BP-1-127.0.0.1-1"
 class Told:
     """A NameNode as a test wants it. state: as its bean says; refuses: with which exception, as long as it is set.
 
-    hangs_up: it takes a request, and the connection breaks. asked: operations that came. looked: how often it was asked
-    who it is.
+    hangs_up: it takes a request, and the connection breaks. wants_name: who does not say a name learns nothing of it.
+    asked: operations that came. looked: how often it was asked who it is.
     """
 
     state: str = "active"
     pool: str | None = POOL
     refuses: str = ""
     hangs_up: bool = False
+    wants_name: bool = False
     asked: list[str] = field(default_factory=list)
     looked: int = 0
     address: str = ""
@@ -48,7 +49,9 @@ def _handler(told: Told) -> type[Json]:
         def do_GET(self) -> None:
             if self.path.startswith("/jmx"):
                 told.looked += 1
-                name = self.path.rpartition("::")[2]
+                name, _, more = self.path.rpartition("::")[2].partition("&")
+                if told.wants_name and more != "user.name=lake":
+                    return self.answer(401, b"")
                 value = {"BlockPoolId": told.pool, "State": told.state}[name]
                 return self.answer(200, json.dumps({"beans": [{name: value}]}).encode())
             return self._operation()
@@ -247,6 +250,33 @@ def test_an_observer_is_never_asked(pair: tuple[Told, Told]) -> None:
     assert two.asked == ["GETHOMEDIRECTORY"]
     assert refused(client(two, NOBODY, block_pool=POOL).home).code == "ObserverNameNode"
     assert two.asked == ["GETHOMEDIRECTORY"]
+
+
+def test_a_name_node_that_became_an_observer_is_asked_no_more(
+    pair: tuple[Told, Told], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = pair
+    hdfs = client(one, two)
+    assert hdfs.home()
+    one.state = "observer"  # it answers reads, with what was there a while ago
+    two.active()
+    monkeypatch.setattr(name_nodes, "_FRESH", 0.0)
+    assert hdfs.home()
+    assert (len(one.asked), len(two.asked)) == (1, 1)
+
+
+def test_a_web_server_that_wants_a_name_gets_it(pair: tuple[Told, Told]) -> None:
+    one, two = pair
+    one.wants_name = two.wants_name = True
+    assert client(one, two).home()
+
+
+def test_a_refusal_to_say_who_it_is_is_named_as_such(pair: tuple[Told, Told]) -> None:
+    one, two = pair
+    one.wants_name = two.wants_name = True
+    hdfs = WebHdfs("hdfs://ns", NameNodes((one.address, two.address)), "ann")
+    assert refused(hdfs.home).code == "HTTP 401"
+    assert one.asked == two.asked == []
 
 
 def test_one_address_is_asked_without_more(pair: tuple[Told, Told]) -> None:
