@@ -258,7 +258,7 @@ SEEDED = (
     ),
     Seeded(
         4,
-        "the fencing token is not compared",
+        "a process does not notice that another one took over its plan",
         put(Lease, "check", lambda _: None),
         lease.test_a_frozen_runner_finds_out_that_it_was_overtaken,
     ),
