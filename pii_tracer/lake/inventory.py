@@ -121,13 +121,14 @@ class TableState(Frozen):
     padded: columns of CHAR(n), whose values end in blanks, as far as that is told (Delta, bare folders).
     nessie: set where a Nessie catalog keeps the table; its other references are among `refs`.
     staged: ids of snapshots that write-audit-publish has staged and nobody published (Iceberg).
-    uneven: columns of a bare folder that not every file has (JSON apart, where a row may always lack a field), sorted.
+    uneven: ways to columns of a bare folder, and to fields of its structs, that not every file has (JSON apart, where a
+    row may always lack a field), sorted.
     loose: nobody knows the order of its columns, which INSERT goes by: a folder of JSON, or one whose files disagree.
     mixed: columns of a folder of JSON in or below which one line has an object or a list and another something else,
     which Spark takes for text as long as there are both.
-    unlike: columns of a bare folder of whose values readers differ: two names differ in case alone, two files have them
-    as different types (a number and text), or lines of JSON have text and a number with a fraction or an exponent,
-    which each reader writes in its own way as text.
+    unlike: ways to columns of a bare folder, and to fields of its structs, of whose values readers differ: two names
+    differ in case alone, two files have them as different types (a number and text), or lines of JSON have text and a
+    number with a fraction or an exponent, which each reader writes in its own way as text.
     outside: data files beyond its folder that it reads, sorted (Iceberg: `add_files`, `snapshot`; Delta: a clone's).
     kept_history: set where its history is to stay (Iceberg).
     """
@@ -163,10 +164,10 @@ class TableState(Frozen):
     row_key: tuple[str, ...] = ()
     fixed: dict[str, str] = {}
     padded: tuple[str, ...] = ()
-    uneven: tuple[str, ...] = ()
+    uneven: tuple[tuple[str, ...], ...] = ()
     loose: bool = False
     mixed: tuple[str, ...] = ()
-    unlike: tuple[str, ...] = ()
+    unlike: tuple[tuple[str, ...], ...] = ()
     kept_history: KeptHistory | None = None
 
     @property

@@ -161,7 +161,12 @@ def avro_type(node: Any) -> str:
 
 
 def _of_union(kinds: list[str]) -> str:
-    """Spark widens unions of whole numbers and of floats, and reads a struct from any other union of several types."""
+    """Spark widens unions of whole numbers and of floats, and reads a struct from any other union of several types.
+
+    A union of null alone has no kinds.
+    """
+    if not kinds:
+        return "null"
     if len(set(kinds)) == 1:
         return kinds[0]
     for wide in ({"int", "bigint"}, {"float", "double"}):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.column_paths import struct_fields
@@ -50,9 +50,10 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
                 f"by its place the column {column} is a key, and {unnamed}: no step can distinguish the first line from"
                 " a row; its job writes a header, then plan again"
             )
-        if column.lower() in {name.lower() for name in state.uneven}:
+        way = _way(column, access)
+        if any(_on(way, other) for other in state.uneven):
             return (
-                f"lineage says that {column} is a key, and not every file of the folder has this column."
+                f"lineage says that {'.'.join(way)} is a key, and not every file of the folder has this column."
                 " It is unknown whose the rows of the others are: write these files again with it"
             )
         if column.lower() in {name.lower() for name in state.padded}:
@@ -65,9 +66,9 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
                 f"lineage says that {column} has a key in it, and there one line has an object or a list where another"
                 " has something else. No reader finds the key in both: its job writes the lines alike, then plan again"
             )
-        if column.lower() in {name.lower() for name in state.unlike}:
+        if any(_on(way, other) for other in state.unlike):
             return (
-                f"lineage says that {column} is a key, and readers differ in what its values are. Another name"
+                f"lineage says that {'.'.join(way)} is a key, and readers differ in what its values are. Another name"
                 " differs in case alone, files have different types for it, or one line has text where another has"
                 " a fraction or an exponent. Its job writes all rows alike, then plan again"
             )
@@ -89,3 +90,13 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
                     " Its job writes the key as text or a number, then plan again"
                 )
     return None
+
+
+def _way(column: str, access: tuple[Access, ...]) -> tuple[str, ...]:
+    """The names down to a key, or to the text with JSON in which it is."""
+    return (column, *(step.name for step in access if isinstance(step, FieldAccess)))
+
+
+def _on(way: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether one of two ways leads on from the other; their case does not matter."""
+    return all(here.lower() == there.lower() for here, there in zip(way, other, strict=False))

@@ -78,7 +78,7 @@ def test_a_field_that_lines_name_in_two_ways_is_no_key(tmp_path: Path) -> None:
     jobs = "INSERT INTO s.visits (who) SELECT named_struct('uid', uid) AS who FROM s.people;"
     base = estate(tmp_path, f'{{"who": {{"uid": {KEY}}}}}\n{{"who": {{"UID": {KEY}}}}}\n', jobs=jobs)
     (gap,) = [g for g in planned_with(base)["gaps"] if g["kind"] != "others_rows"]
-    assert gap["reason"].startswith("lineage says that who is a key, and readers differ in what its values are")
+    assert gap["reason"].startswith("lineage says that who.uid is a key, and readers differ in what its values are")
 
 
 def test_what_takes_turns_with_an_object_is_read_as_text(tmp_path: Path) -> None:

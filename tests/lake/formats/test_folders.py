@@ -154,7 +154,7 @@ def test_subfolders_that_are_no_partitions_are_places_of_their_own(warehouse: Pa
 def test_columns_that_not_every_file_has_are_told(warehouse: Path) -> None:
     write(warehouse / "t" / "2024.parquet", PEOPLE.rename_columns(["customer", "name"]))
     write(warehouse / "t" / "2025.parquet")
-    assert only(look(warehouse)).uneven == ("customer", "uid")
+    assert only(look(warehouse)).uneven == (("customer",), ("uid",))
     (warehouse / "t" / "2024.parquet").unlink()
     assert only(look(warehouse)).uneven == ()
 

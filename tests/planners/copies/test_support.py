@@ -243,10 +243,10 @@ def test_a_key_in_csv_without_a_header_is_no_column_that_a_step_could_find(tmp_p
 
 def test_a_bare_folder_in_which_some_files_lack_the_key_column_is_blocked() -> None:
     folder = {"format": Format.PARQUET, "table": None, "columns": (Column(name="uid", type="string"),)}
-    made = Lake(states={"a": folder | {"uneven": ("UID", "customer")}}).plan()
+    made = Lake(states={"a": folder | {"uneven": (("UID",), ("customer",))}}).plan()
     assert not made.applyable
     assert "not every file of the folder has this column" in made.gaps[0].reason
-    assert Lake(states={"a": folder | {"uneven": ("note",)}}).plan().applyable
+    assert Lake(states={"a": folder | {"uneven": (("note",),)}}).plan().applyable
 
 
 @pytest.mark.parametrize("kind", ["time64[us]", "time32[ms]", "duration[ns]", "timestamp", "timestamp_ntz"])

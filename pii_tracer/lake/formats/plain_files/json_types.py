@@ -27,14 +27,14 @@ class TwiceError(ValueError):
 class Shape:
     """Types by column, and the columns in which an object or a list takes turns with something else.
 
-    unlike: columns with text and a number with a fraction or an exponent, which readers write differently as text; of
+    unlike: ways to text and to a number with a fraction or an exponent, which readers write differently as text; of
     other formats, those that two files have as types between which readers differ.
     """
 
     def __init__(self) -> None:
         self.types: dict[str, pa.DataType] = {}
         self.mixed: set[str] = set()
-        self.unlike: set[str] = set()
+        self.unlike: set[tuple[str, ...]] = set()
 
     def add(self, types: Iterable[tuple[str, pa.DataType]]) -> None:
         """Types of further rows."""
@@ -43,7 +43,7 @@ class Shape:
         for name, kind in types:
             known = self.types.get(name, pa.null())
             if kind != known or name not in self.types:
-                self.types[name] = self._both(known, kind, name)
+                self.types[name] = self._both(known, kind, (name,))
 
     def read(self, stream: IO[bytes]) -> None:
         """All rows of a file.
@@ -57,17 +57,17 @@ class Shape:
                 sign = (name, _sign(value))
                 if sign not in seen:
                     seen.add(sign)
-                    self.add([(name, self._kind(value, name))])
+                    self.add([(name, self._kind(value, (name,)))])
 
-    def _kind(self, value: Any, column: str) -> pa.DataType:
+    def _kind(self, value: Any, way: tuple[str, ...]) -> pa.DataType:
         import pyarrow as pa
 
         if isinstance(value, dict):
-            return pa.struct([(name, self._kind(member, column)) for name, member in value.items()])
+            return pa.struct([(name, self._kind(member, (*way, name))) for name, member in value.items()])
         if isinstance(value, list):
             inner = pa.null()
             for item in value:
-                inner = self._both(inner, self._kind(item, column), column)
+                inner = self._both(inner, self._kind(item, way), way)
             return pa.list_(inner)
         if value is None:
             return pa.null()
@@ -77,7 +77,7 @@ class Shape:
             return pa.int64()
         return pa.float64() if isinstance(value, float) else pa.string()
 
-    def _both(self, one: pa.DataType, other: pa.DataType, column: str) -> pa.DataType:
+    def _both(self, one: pa.DataType, other: pa.DataType, way: tuple[str, ...]) -> pa.DataType:
         import pyarrow as pa
 
         if one == other or pa.types.is_null(other):
@@ -87,16 +87,16 @@ class Shape:
         if pa.types.is_struct(one) and pa.types.is_struct(other):
             fields = {field.name: field.type for field in one}
             for field in other:
-                fields[field.name] = self._both(fields.get(field.name, pa.null()), field.type, column)
+                fields[field.name] = self._both(fields.get(field.name, pa.null()), field.type, (*way, field.name))
             return pa.struct(list(fields.items()))
         if pa.types.is_list(one) and pa.types.is_list(other):
-            return pa.list_(self._both(one.value_type, other.value_type, column))
+            return pa.list_(self._both(one.value_type, other.value_type, way))
         if {one, other} == {pa.int64(), pa.float64()}:
             return pa.float64()
         if pa.types.is_nested(one) or pa.types.is_nested(other):
-            self.mixed.add(column)
+            self.mixed.add(way[0])
         if pa.types.is_floating(one) or pa.types.is_floating(other):
-            self.unlike.add(column)
+            self.unlike.add(way)
         return pa.string()
 
 

@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.plain_files.alike_files import as_table_has, named_here, refuse_unlike, unreadable
+from pii_tracer.lake.formats.plain_files.alike_files import (
+    as_table_has,
+    fields_as_text,
+    named_here,
+    refuse_unlike,
+    unreadable,
+)
 from pii_tracer.lake.formats.plain_files.data_file import (
     DataFile,
     StoredFile,
@@ -123,11 +129,12 @@ def _tables(
     import pyarrow as pa
 
     kinds = {column.name: column.type for column in state.columns}
+    inside = {} if state.format is Format.JSON else kinds  # lines of JSON are text as they are written
     tables = {}
     for file in files:
         partition = partition_values(folder_of(state, file), file.path)
         stored = [c for c in columns if c not in partition]
-        table = _read(file, partial(_read_as_table, partial(read, file, stored), stored, kinds))
+        table = _read(file, partial(_read_as_table, partial(read, file, stored), stored, kinds, inside))
         for name in columns:
             if name not in table.schema.names:  # a partition column, or one that came with later files
                 value = partition.get(name)
@@ -140,8 +147,13 @@ def _tables(
     return pa.concat_tables(tables.values(), promote_options="permissive")
 
 
-def _read_as_table(read: Callable[[], pa.Table], columns: Sequence[str], kinds: Mapping[str, str]) -> pa.Table:
-    return _as_table(read(), columns, kinds)
+def _read_as_table(
+    read: Callable[[], pa.Table], columns: Sequence[str], kinds: Mapping[str, str], inside: Mapping[str, str]
+) -> pa.Table:
+    table = _as_table(read(), columns, kinds)
+    for place, name in enumerate(table.schema.names):
+        table = table.set_column(place, name, fields_as_text(table.column(place), inside.get(name, "")))
+    return table
 
 
 def _as_table(rows: _Rows, columns: Sequence[str], kinds: Mapping[str, str]) -> _Rows:

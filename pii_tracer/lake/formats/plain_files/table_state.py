@@ -16,9 +16,10 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.plain_files.alike_files import (
     alike_but_for_case,
     kind_of_both,
-    read_apart,
     spelled,
     unreadable,
+    ways_apart,
+    ways_lacking,
 )
 from pii_tracer.lake.formats.plain_files.data_file import (
     AnyFile,
@@ -127,7 +128,8 @@ def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
     """
     partitions = _partition_columns(folder, files)
     names = {c.name for c in partitions}
-    columns, rows, named, ordered, shape = _columns_and_rows(files)
+    columns, rows, found, ordered, shape = _columns_and_rows(files)
+    named = {file: frozenset(column.name for column in mine) for file, mine in found.items()}
     common, strays = _in_common(named)
     codecs = set(several(codec_of, files))
     mine = {c.name.lower(): c.name for c in columns}
@@ -138,7 +140,11 @@ def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
         "codec": codecs.pop() if len(codecs) == 1 else None,
         "rows": rows,
         "files": len(files),
-        "uneven": () if even else tuple(sorted({c.name for c in columns} - common)),
+        "uneven": ()
+        if even
+        else tuple(
+            sorted({(c.name,) for c in columns if c.name not in common} | ways_lacking(columns, found.values()))
+        ),
         "loose": not ordered,
         "mixed": tuple(sorted(shape.mixed)),
         "unlike": tuple(sorted({*shape.unlike, *alike_but_for_case((*columns, *partitions))})),
@@ -176,7 +182,7 @@ def _in_common(named: Mapping[StoredFile, frozenset[str]]) -> tuple[frozenset[st
 
 def _columns_and_rows(
     files: Sequence[StoredFile],
-) -> tuple[tuple[Column, ...], int | None, dict[StoredFile, frozenset[str]], bool, Shape]:
+) -> tuple[tuple[Column, ...], int | None, dict[StoredFile, tuple[Column, ...]], bool, Shape]:
     """Columns of all files, their rows where the format counts them, the columns of each, whether the files tell
     the table's order (where they do not, columns stand as they appear), and in what files, or lines of JSON, differ.
 
@@ -185,7 +191,7 @@ def _columns_and_rows(
     columns: dict[str, Column] = {}
     orders: list[tuple[StoredFile, tuple[str, ...]]] = []
     rows: int | None = 0
-    named: dict[StoredFile, frozenset[str]] = {}
+    mine: dict[StoredFile, tuple[Column, ...]] = {}
     shape = Shape()
     # of what lines of JSON are alike, all files tell together
     told: Iterable[_Columns] = (
@@ -198,12 +204,12 @@ def _columns_and_rows(
         found = read if files[0].format is Format.JSON else _spelled(read, first)
         for column in found:
             known = columns.setdefault(column.name, column)
-            if files[0].format is not Format.JSON and read_apart(known.type, column.type):
-                shape.unlike.add(column.name)
+            if files[0].format is not Format.JSON:
+                shape.unlike |= {*ways_apart((column.name,), known.type, column.type)}
             columns[column.name] = known.model_copy(update={"type": kind_of_both(known.type, column.type)})
         if found:
             orders.append((file, tuple(column.name for column in found)))
-        named[file] = frozenset(column.name for column in found)
+        mine[file] = found
         rows = None if rows is None or count is None else rows + count
     # a record of JSON lacks what is NULL, and readers sort what they infer
     order = None if files[0].format is Format.JSON else _order(orders)
@@ -211,7 +217,7 @@ def _columns_and_rows(
         found_all = tuple(columns[name] for name in order)
     else:
         found_all = columns_of(shape) or tuple(columns.values())
-    return found_all, rows, named, order is not None, shape
+    return found_all, rows, mine, order is not None, shape
 
 
 def _spelled(columns: tuple[Column, ...], first: dict[str, str]) -> tuple[Column, ...]:
