@@ -142,7 +142,7 @@ class TellingText:
     """A kind of place in a table's own description that goes on holding the persons.
 
     certain: a value that cannot be mistaken stands there. digits: short numbers that do, by key set and column; None
-    where no column is known. texts: SHA-256 of the texts with a value, as `FileHashes`.
+    where no column is known. texts: SHA-256 of the single texts or bounds with a value, as `FileHashes`.
     """
 
     place: str
@@ -155,7 +155,7 @@ class TellingText:
 class CatalogEvidence:
     """What a catalog itself keeps of one table or namespace. title: as it may be shown. places: kinds of text in which
     the persons stand; unread: those that could not be read, with the reason. remedy: how an owner takes a value out.
-    texts: SHA-256 of the texts with a value, as `FileHashes`.
+    texts: SHA-256 of the single texts or bounds with a value, as `FileHashes`.
     """
 
     title: str

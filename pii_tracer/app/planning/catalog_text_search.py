@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.catalogs.base import Capability, CatalogText
+from pii_tracer.lake.catalogs.base import Capability
 from pii_tracer.lake.catalogs.registry import catalog_of, catalogs_that
-from pii_tracer.scan.decode.table_metadata import walk
+from pii_tracer.scan.decode.table_metadata import digests_of_parts, walk
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import CatalogEvidence
@@ -25,7 +27,7 @@ def telling_catalogs(
     Raises:
         EstateError: a catalog's client library is not installed.
     """
-    found = []
+    found, tells = [], partial(_tells, patterns)
     for name, catalog in catalogs_that(estate, Capability.TEXTS).items():
         say(f"searching what the catalog {name} keeps of its tables")
         adapter = catalog_of(catalog.type)
@@ -36,10 +38,11 @@ def telling_catalogs(
             title = patterns.mask(".".join((f"catalog {name}", *text.parts)))
             if text.unread:
                 unread.setdefault(title, {})[f"{text.place} ({text.unread})"] = None
-            if _tells(text, patterns):
+            if tells(text.document):
                 places.setdefault(title, {})[text.place] = None
-                shown = repr((text.parts, text.place, text.document)).encode("utf-8", "replace")
-                texts[title].add(hashlib.sha256(shown).hexdigest())
+                for part in digests_of_parts(text.document, tells):
+                    shown = repr((text.parts, text.place, part)).encode("utf-8", "replace")
+                    texts[title].add(hashlib.sha256(shown).hexdigest())
         for title in sorted({*places, *unread}):
             if title in places:
                 say(f"{title} holds the persons in what the catalog keeps of it")
@@ -48,8 +51,8 @@ def telling_catalogs(
     return tuple(found)
 
 
-def _tells(text: CatalogText, patterns: Patterns) -> bool:
+def _tells(patterns: Patterns, document: Any) -> bool:
     keys = {key_set.name: key_set.origin.rpartition(".")[2].lower() for key_set in patterns.key_sets}
     collector = Collector(patterns)
-    walk(text.document, collector, text.place)
+    walk(document, collector, "catalog")
     return any(not hit.weak or (hit.column or "").lower() == keys[hit.key_set] for hit in collector.hits())

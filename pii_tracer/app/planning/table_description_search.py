@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,10 +14,10 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.any_place import AnyPlace, file_of
 from pii_tracer.lake.table_descriptions import FOOTERS, NOTES, FileNotes, description, notes_of_files
 from pii_tracer.scan.decode.parquet_footer import search_entry
-from pii_tracer.scan.decode.table_metadata import PARTITION, walk
+from pii_tracer.scan.decode.table_metadata import PARTITION, digests_of_parts, walk
 from pii_tracer.scan.folder_scan import name_tells
 from pii_tracer.scan.hit_collector import Collector
-from pii_tracer.scan.hits import Form
+from pii_tracer.scan.hits import Form, Hit
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import Evidence, TellingText
 
@@ -84,36 +83,25 @@ def _telling(
 
 
 def _read(document: Any, place: str, patterns: Patterns) -> TellingText:
-    collector = _search(document, place, patterns)
-    # a bound that is cut is somebody else's where its file holds nothing (`pii_tracer.scan.false_bound_hits`)
-    hits = [hit for hit in collector.hits() if hit.form is not Form.PREFIX]
+    hits = _hits(document, place, patterns)
     # rows go by the value of their partition
     digits = {(hit.key_set, hit.column) for hit in hits if hit.weak and hit.where != PARTITION}
-    texts = frozenset(_telling_texts(document, place, patterns)) if hits and place != NOTES else frozenset[str]()
-    return TellingText(place, any(not hit.weak for hit in hits), frozenset(digits), texts)
+    parts = (
+        digests_of_parts(document, lambda part: bool(_hits(part, place, patterns))) if hits and place != NOTES else ()
+    )
+    return TellingText(place, any(not hit.weak for hit in hits), frozenset(digits), frozenset(parts))
 
 
-def _search(document: Any, place: str, patterns: Patterns) -> Collector:
+def _hits(document: Any, place: str, patterns: Patterns) -> list[Hit]:
+    """Without bounds that are cut: they are somebody else's where their file holds nothing
+    (`pii_tracer.scan.false_bound_hits`)."""
     collector = Collector(patterns)
     if place == FOOTERS:
         for text in document:
             search_entry(text.encode("utf-8", "replace"), collector)
     else:
         walk(document, collector, place)
-    return collector
-
-
-def _telling_texts(document: Any, place: str, patterns: Patterns) -> Iterator[str]:
-    """SHA-256 of the single texts of a document that hold a value: the rest of it changes with each commit."""
-    if isinstance(document, dict):
-        for name, value in document.items():
-            yield from _telling_texts(name, place, patterns)
-            yield from _telling_texts(value, place, patterns)
-    elif isinstance(document, (list, tuple)):
-        for value in document:
-            yield from _telling_texts(value, place, patterns)
-    elif isinstance(document, str) and _search([document], place, patterns).hits():
-        yield hashlib.sha256(document.encode("utf-8", "replace")).hexdigest()
+    return [hit for hit in collector.hits() if hit.form is not Form.PREFIX]
 
 
 def _staying(notes: FileNotes, folder: AnyPlace, patterns: Patterns, rewritten: Rewritten) -> TellingText:

@@ -6,17 +6,22 @@ data: minima and maxima, partition values, and free text such as a recorded pred
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from pii_tracer.scan.decode.cells.json_members import member
 from pii_tracer.scan.decode.table_traces import table_traces
 from pii_tracer.scan.hit_collector import Collector
 
+_COLUMN = "columnName"
+"""Whose the bounds beside it are."""
 _BOUNDS = frozenset({"minValues", "maxValues", "minValue", "maxValue"})
 _PARTITIONS = frozenset({"partitionValues", "partitionValues_parsed", "partition"})
 PARTITION = "partition value"
@@ -60,7 +65,7 @@ def walk(value: Any, collector: Collector, where: str, column: str | None = None
 
 
 def _members(value: dict[str, Any], collector: Collector, where: str, column: str | None, *, free: bool) -> None:
-    owner = value.get("columnName") if isinstance(value.get("columnName"), str) else None
+    owner = value[_COLUMN] if isinstance(value.get(_COLUMN), str) else None
     for key, item in value.items():
         collector.text(str(key), where)
         if key in _BOUNDS:
@@ -69,6 +74,67 @@ def _members(value: dict[str, Any], collector: Collector, where: str, column: st
             collector.cell(_pairs(item), PARTITION, None)
         else:
             walk(item, collector, where, column, free=free or key in _FREE_TEXT)
+
+
+def digests_of_parts(document: Any, holds: Callable[[Any], bool]) -> Iterator[str]:
+    """SHA-256 of each smallest part of a parsed document that holds a value, with the names above it.
+
+    The rest of a document changes with each commit, and so does its order. holds: searches a document as `walk` does,
+    to which the names above a part say what a number is. What holds a value only together is one part.
+    """
+    left: list[tuple[Any, _Names]] = [(document, ())]
+    while left:
+        part, above = left.pop()
+        inner = _inner(part)
+        holding = {key for key, (item, name) in inner.items() if holds(_alone(item, (*above, name)))}
+        for key in holding:
+            item, name = inner[key]
+            if isinstance(part, dict) and holds(_alone(None, (*above, name))):
+                yield _digest(_alone(item, (*above, name)))
+            else:
+                left.append((item, (*above, name)))
+        rest = _alone(_without(part, holding), above)
+        if holds(rest):
+            yield _digest(rest)
+
+
+_Name = Callable[[Any], Any]
+"""Makes of a part the dict or list that has nothing else in it."""
+_Names = tuple[_Name, ...]
+
+
+def _inner(part: Any) -> dict[Any, tuple[Any, _Name]]:
+    """By key or position: what is directly in a part."""
+    if isinstance(part, dict):
+        column = {_COLUMN: part[_COLUMN]} if _COLUMN in part else {}
+        return {key: (item, partial(_named, column, key)) for key, item in part.items()}
+    return {at: (item, _listed) for at, item in enumerate(part)} if isinstance(part, (list, tuple)) else {}
+
+
+def _named(column: dict[str, Any], key: Any, item: Any) -> dict[Any, Any]:
+    return {**column, key: item}
+
+
+def _listed(item: Any) -> list[Any]:
+    return [item]
+
+
+def _alone(part: Any, above: _Names) -> Any:
+    for name in reversed(above):
+        part = name(part)
+    return part
+
+
+def _without(part: Any, gone: Collection[Any]) -> Any:
+    if isinstance(part, dict):
+        return {key: item for key, item in part.items() if key not in gone}
+    if isinstance(part, (list, tuple)) and gone:
+        return [item for at, item in enumerate(part) if at not in gone]
+    return part
+
+
+def _digest(document: Any) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _text(value: str, collector: Collector, where: str, free: bool) -> None:

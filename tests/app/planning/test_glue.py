@@ -133,6 +133,22 @@ def test_what_glue_keeps_of_a_table_is_searched(store: Store, tmp_path: Path, wr
     assert "aws glue" in gap["evidence"]
 
 
+def test_a_waiver_of_a_text_stays_when_glue_keeps_one_more_old_version(store: Store, tmp_path: Path) -> None:
+    with lake(store, tmp_path) as (shop, client):
+        orders(shop, client)
+        told = client.get_table(DatabaseName="prod", Name="orders")["Table"]
+        told = {key: told[key] for key in ("Name", "TableType", "StorageDescriptor", "Parameters")}
+
+        def shown(**parameters: str) -> list[str]:
+            client.update_table(DatabaseName="prod", TableInput={**told, "Parameters": told["Parameters"] | parameters})
+            return [gap["seen"] for gap in shop.plan()["gaps"] if gap["kind"] == "table_text"]
+
+        shown(steward=MAIL)
+        waived = shown(steward=MAIL, transient_lastDdlTime="1")
+        assert shown(steward=MAIL, transient_lastDdlTime="2") == waived
+        assert shown(steward=f"{MAIL}, she left") != waived
+
+
 def _columns() -> list[dict[str, str]]:
     return [{"Name": name, "Type": kind} for name, kind in COLUMNS.items()]
 

@@ -153,3 +153,16 @@ def test_another_text_at_the_same_place_is_not_waived_with_the_first(tmp_path: P
     delta(base).alter.set_table_description(f"{MAIL} owes the shop")
     (gap,) = planned(base, *words)["gaps"]
     assert gap["waiver"] is None
+
+
+def test_a_further_property_with_the_same_text_is_not_waived_with_the_first(tmp_path: Path) -> None:
+    base = estate(tmp_path)
+    made = delta(base)
+    made.alter.set_table_properties({"owner": MAIL}, raise_if_not_exists=False)
+    words = "--waivers", str(write_waivers(base / "w.yaml", planned(base)["gaps"]))
+    made.alter.set_table_properties({"loaded": "today"}, raise_if_not_exists=False)
+    (gap,) = planned(base, *words)["gaps"]
+    assert gap["waiver"]
+    made.alter.set_table_properties({"exported-for": MAIL}, raise_if_not_exists=False)
+    (gap,) = planned(base, *words)["gaps"]
+    assert gap["waiver"] is None

@@ -408,6 +408,36 @@ def test_what_the_metastore_keeps_beside_rows_is_searched(hive: Hive, tmp_path: 
     assert EMAIL not in str(gaps)
 
 
+def test_a_waiver_of_a_text_stays_while_writers_change_the_rest_of_the_entry(hive: Hive, tmp_path: Path) -> None:
+    """Each insert and each ANALYZE sets `transient_lastDdlTime` and `numRows`."""
+    hive.table("prod.noted", tmp_path, parameters={"steward": EMAIL, "transient_lastDdlTime": "1", "numRows": "2"})
+    hive.table("prod.bound", tmp_path)
+    statistics(hive, "prod.bound", "uid", 12, 4711)
+
+    def shown() -> list[str]:
+        found = telling_catalogs(lake(hive, databases=("prod",)), tmp_path, PATTERNS, lambda _: None)
+        world = World(None, None, {}, lambda _: False, catalogs=found)  # type: ignore[arg-type]
+        return sorted(gap.seen for gap in table_texts((), world))
+
+    def change(**parameters: str) -> None:
+        with hive.client() as asked:
+            noted = asked.get_table("prod", "noted")
+            noted.parameters = {**parameters, "note": "loaded"}
+            asked.alter_table("prod", "noted", noted)
+
+    waived = shown()
+    change(numRows="3", transient_lastDdlTime="9", metadata_location="file:///m/2.json", steward=EMAIL)
+    statistics(hive, "prod.bound", "uid", 11, 4711)
+    assert shown() == waived
+    for another in ({"steward": f"{EMAIL}, she left"}, {"steward": EMAIL, "owner": EMAIL}, {"owner": EMAIL}):
+        change(**another)
+        assert shown() != waived
+    change(steward=EMAIL)
+    assert shown() == waived
+    statistics(hive, "prod.bound", "uid", 4711, 4711)
+    assert shown() != waived
+
+
 def test_texts_of_a_metastore_that_does_not_answer_are_unread(tmp_path: Path) -> None:
     nobody = estate(lake=Catalog(type=CatalogType.HIVE, uri=NOBODY))
     (one,) = telling_catalogs(nobody, tmp_path, PATTERNS, lambda _: None)

@@ -21,6 +21,9 @@ from pii_tracer.lake.catalogs.base import CatalogText
 from pii_tracer.lake.catalogs.glue.tables import databases_of, glue_client, grant, pages
 from pii_tracer.lake.catalogs.hive.texts import PARTITIONS, PROPERTIES, STATISTICS, VIEW, split_parameters
 
+_OLD = "old versions"
+"""Without their numbers: each update of a table makes one more, with the same texts."""
+
 _REFUSED = (BotoCoreError, ClientError)
 _AT_ONCE = 100
 """Columns whose statistics one request may ask for."""
@@ -74,7 +77,7 @@ def _named(parts: tuple[str, str]) -> dict[str, str]:
 
 
 def _told(parts: tuple[str, str], table: Mapping[str, Any], which: str) -> Iterator[CatalogText]:
-    """One state of a table. which: of which version, to be put before what it is."""
+    """One state of a table. which: of which versions, to be put before what it is."""
     given = {str(key).lower(): str(value) for key, value in (table.get("Parameters") or {}).items()}
     properties, bounds, unread = split_parameters(given)
     rest = {key: value for key, value in _own(table).items() if key not in (*_VIEW, "Parameters")}
@@ -89,11 +92,10 @@ def _told(parts: tuple[str, str], table: Mapping[str, Any], which: str) -> Itera
 def _versions(client: Any, parts: tuple[str, str], current: str) -> Iterator[CatalogText]:
     try:
         for version in pages(client, "get_table_versions", **_named(parts)):
-            number = str(version.get("VersionId"))
-            if number != current:
-                yield from _told(parts, version.get("Table") or {}, f"old version {number}: ")
+            if str(version.get("VersionId")) != current:
+                yield from _told(parts, version.get("Table") or {}, f"{_OLD}: ")
     except _REFUSED as error:
-        yield CatalogText(parts, "old versions", unread=_why(error))
+        yield CatalogText(parts, _OLD, unread=_why(error))
 
 
 def _partitions(client: Any, parts: tuple[str, str], keys: list[str], columns: list[str]) -> Iterator[CatalogText]:
