@@ -222,6 +222,8 @@ def altered(query: Query, node: exp.Alter) -> Draft:
     if node.this is None and actions and all(isinstance(a, exp.AlterSession) for a in actions):
         return Draft(Effect.NONE, None)  # a setting of the session
     target = query.target(node.this)
+    if node.find(exp.ToTableProperty, exp.Command) is not None:
+        query.findings.doubt("a part of the ALTER statement is not understood")
     if str(node.args.get("kind") or "").upper() not in ("TABLE", "VIEW", "MATERIALIZED VIEW"):
         query.findings.doubt(f"what ALTER {node.args.get('kind')} does is not known")
     known = list(query.names.columns(target))
