@@ -47,9 +47,11 @@ _KEEP_DATA = frozenset(
         "delete_savepoint",
         "show_savepoints",
         "compute_table_stats",
+        "kill_query",
+        "flush_metadata_cache",
     ]
 )
-"""Procedures of Iceberg and Hudi that bring no other table's data in."""
+"""Procedures of Iceberg, Hudi and Trino that bring no other table's data in."""
 
 
 def _table(query: Query, written: str) -> str:
@@ -96,6 +98,8 @@ def moved(query: Query, move: Move) -> Draft:
 def called(query: Query, call: Call) -> Draft:
     """CALL: procedures that take over files are copies; maintenance brings nothing; any other is opaque."""
     procedure = call.procedure.rsplit(".", 1)[-1].lower()
+    if query.dialect == "oracle":  # a procedure of the user, whatever its name
+        procedure = ""
     call = _of_trino(call, procedure)
     if procedure == "register_table":
         call = _registered(call)
