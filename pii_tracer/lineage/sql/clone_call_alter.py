@@ -47,9 +47,11 @@ _KEEP_DATA = frozenset(
         "delete_savepoint",
         "show_savepoints",
         "compute_table_stats",
+        "kill_query",
+        "flush_metadata_cache",
     ]
 )
-"""Procedures of Iceberg and Hudi that bring no other table's data in."""
+"""Procedures of Iceberg, Hudi and Trino that bring no other table's data in."""
 
 
 def _table(query: Query, written: str) -> str:
@@ -96,6 +98,8 @@ def moved(query: Query, move: Move) -> Draft:
 def called(query: Query, call: Call) -> Draft:
     """CALL: procedures that take over files are copies; maintenance brings nothing; any other is opaque."""
     procedure = call.procedure.rsplit(".", 1)[-1].lower()
+    if query.dialect == "oracle":  # a procedure of the user, whatever its name
+        procedure = ""
     call = _of_trino(call, procedure)
     if procedure == "register_table":
         call = _registered(call)
@@ -222,6 +226,8 @@ def altered(query: Query, node: exp.Alter) -> Draft:
     if node.this is None and actions and all(isinstance(a, exp.AlterSession) for a in actions):
         return Draft(Effect.NONE, None)  # a setting of the session
     target = query.target(node.this)
+    if node.find(exp.ToTableProperty, exp.Command) is not None:
+        query.findings.doubt("a part of the ALTER statement is not understood")
     if str(node.args.get("kind") or "").upper() not in ("TABLE", "VIEW", "MATERIALIZED VIEW"):
         query.findings.doubt(f"what ALTER {node.args.get('kind')} does is not known")
     known = list(query.names.columns(target))

@@ -30,7 +30,7 @@ _TOKEN = re.compile(
 _QUERIES = "SELECT INSERT UPDATE DELETE MERGE COPY UNLOAD EXPORT IMPORT LOAD CALL EXEC EXECUTE"
 _MOVES = (
     f"{_QUERIES} AS FROM INTO VALUES CLONE SWAP EXCHANGE ATTACH APPEND RENAME LOCATION UNDROP RESTORE REPLICATION"
-    " CREATE ALTER DROP TRUNCATE"
+    " CREATE ALTER DROP TRUNCATE BACKUP SWITCH TRANSFER FETCH MOVE INHERIT BULK"
 )
 """Words of statements and clauses that bring data from one place to another, and with which statements begin."""
 
@@ -39,6 +39,12 @@ def _any(*words: str) -> str:
     return f"(?:{'|'.join(words)})"
 
 
+_STARTS = _any(
+    "BACKUP|RESTORE|UNDROP|SWITCH|TRANSFER|FETCH|BULK|EXCHANGE|SWAP|ATTACH|CLONE|APPEND",
+    *("CREATE", "TRUNCATE", "ALTER (?!ATTRIBUTE\\b)", "RENAME (?!TO\\b|VALUE\\b|ATTRIBUTE\\b)"),
+)
+ANOTHER = rf"(?<!\. ){_STARTS}\b(?! \.)"
+"""How another statement begins, which needs no semicolon before it, or a clause that brings data."""
 _WORD = rf"(?!{_any(*_MOVES.split())}\b)\w+"
 """A word that moves no data."""
 _ONE = r"(?:@|[^\W\d][\w$]*)"
@@ -46,7 +52,7 @@ _NAME = rf"{_ONE}(?: \. {_ONE})*"
 _PLACES: Mapping[str, str] = {
     "<n>": _NAME,
     "<tail>": rf"(?: (?!{_any(*_MOVES.split())}\b)\S+)*",
-    "<rules>": rf"(?: (?!{_any(*_QUERIES.split())}\b)\S+)*",
+    "<rules>": rf"(?: (?!{_any(*_QUERIES.split())}\b|{ANOTHER})\S+)*",
     "<rights>": r"(?: (?!(?:AS|FROM|INTO|VALUES|WHERE|JOIN|=|TO (?:SHARE|DATASHARE))(?: |$))\S+)*",
     "<exists>": r"(?:IF (?:NOT )?EXISTS )?",
 }
@@ -97,6 +103,11 @@ _SETTINGS = _any(
 )
 _ELSEWHERE = r"(?:.* )?(?:TEMPLATE|ENGINE|SHARE|DATASHARE|CATALOG|ARN|LINK|PROVIDER)(?: |$)"
 """Words by which a database has the rows of another one."""
+_HELPS = (
+    "(?:TEXT|INDEX|DB|CONSTRAINT|USER|ROLE|ROLEMEMBER|FILE|FILEGROUP|LOGINS|TRIGGER|SERVER|SORT|STATS|SRVROLE|SRVROLEMEMBER"
+    "|DBFIXEDROLE|LANGUAGE|DEVICE|EXTENDEDPROC|LINKEDSRVLOGIN|NTGROUP|REMOTELOGIN|ROTECT)?"
+)
+"""SQL Server's procedures that describe: https://learn.microsoft.com/sql/relational-databases/system-stored-procedures."""
 _DECLARED = _any(
     *("IMMUTABLE", "STABLE", "VOLATILE", "STRICT", "CALLED ON NULL INPUT", "RETURNS NULL ON NULL INPUT"),
     *("(?:NOT )?LEAKPROOF", "(?:EXTERNAL )?SECURITY", "PARALLEL", "COST", "ROWS", "SUPPORT", "NO DEPENDS"),
@@ -131,7 +142,8 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "(?:OPEN|CLOSE) (?:A?SYMMETRIC|MASTER) KEY<rules>",
         "CREATE RECIPIENT<tail>",
         "DROP (?:PUBLICATION|SUBSCRIPTION|SHARE|DATASHARE) <exists><n><tail>",
-        "ALTER SHARE <exists><n> (?:(?:SET|UNSET) (?:COMMENT|TAG)<tail>|REMOVE ACCOUNTS<tail>)",
+        "ALTER SHARE <exists><n> (?:(?:SET|UNSET) (?:COMMENT|TAG)(?!.* (?:ACCOUNTS|SECURE_OBJECTS_ONLY"
+        r"|SHARE_RESTRICTIONS)\b)<tail>|REMOVE ACCOUNTS<tail>)",
     ),
     "what the engine uses": (
         f"CREATE (?:OR REPLACE )?(?:TEMP(?:ORARY)? |GLOBAL |LOCAL )?{_ENGINE}<tail>",
@@ -154,9 +166,8 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "ALTER (?:DATABASE|SCHEMA) <exists><n> (?:RESET|UNSET|COLLATE|QUOTA|(?:WITH )?CONNECTION LIMIT)<tail>",
         "ALTER DATABASE SCOPED CONFIGURATION<tail>",
         "ALTER SESSION (?:ENABLE|DISABLE|FORCE|ADVISE|CLOSE DATABASE LINK)<tail>",
-        r"CALL (?:\S+ \. )*(?:KILL_QUERY|FLUSH_METADATA_CACHE) \(<tail> \)",
         "EXEC SP_UPDATESTATS",
-        "EXEC(?:UTE)? (?:SYS \\. )?SP_(?:HELP\\w*|WHO2?|CONFIGURE|LOCK|SPACEUSED|DEPENDS|COLUMNS|TABLES"
+        f"EXEC(?:UTE)? (?:SYS \\. )?SP_(?:HELP{_HELPS}|WHO2?|CONFIGURE|LOCK|SPACEUSED|DEPENDS|COLUMNS|TABLES"
         "|STORED_PROCEDURES)(?:<tail>)",
         "(?:FORCE )?INSTALL <n>(?: FROM (?:<n>|'))?|FORCE CHECKPOINT|UPDATE EXTENSIONS",
         "ALTER EXTENSION <n> UPDATE(?: TO (?:'|<n>))?",
@@ -189,7 +200,8 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         r"CREATE PARTITION SCHEME <n> AS PARTITION <n>(?: ALL)? TO \(<tail> \)",
         r"CREATE TYPE <exists><n> FROM \w+(?: \( 0(?: , 0)? \))?(?: NOT)?(?: NULL)?",
         r"CREATE (?:OR REPLACE )?(?:(?:NON)?EDITIONABLE )?TYPE <exists><n>(?: FORCE)?(?: (?:OID|AUTHID)<tail>)?"
-        r" (?:AS|IS) (?:OBJECT|RANGE|ENUM|(?:TABLE|VARRAY \( 0 \)) OF)<rules>",
+        r" (?:AS|IS) (?:(?:OBJECT|RANGE|ENUM) \(<rules> \)|(?:TABLE|VARRAY \( 0 \)) OF (?:REF )?<n>"
+        r"(?: \( 0(?: , 0| BYTE| CHAR)? \))?(?: NOT NULL)?)(?: (?:NOT )?(?:FINAL|INSTANTIABLE|PERSISTABLE))*",
         r"CREATE (?:OR REPLACE )?TYPE <n> UNDER <n>(?: \(<rules> \))?<tail>",
         r"CREATE TYPE <n>(?: AS (?:<n>(?: \( 0 \))?|\(<rules> \)|'))?",
         "CREATE XML SCHEMA COLLECTION <n> AS (?:'|N '|@\\w+)|ALTER XML SCHEMA COLLECTION <n> ADD (?:'|N '|@\\w+)",
@@ -214,7 +226,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         "ANALYZE COMPRESSION <n>|DESCRIBE DETAIL <n>",
         "ALTER MATERIALIZED VIEW <n> REBUILD",
         "MSCK (?:REPAIR )?TABLE <n>(?: (?:ADD|DROP|SYNC) PARTITIONS)?",
-        "ANALYZE (?:\\(<tail> \\) )?<n><tail>",
+        r"ANALYZE (?:\(<tail> \) )?(?!(?:UPDATE|DELETE|INSERT|REPLACE|FORMAT)\b)<n><tail>",
         f"ALTER {_TABLE} (?:(?:UN)?ARCHIVE PARTITION|SHRINK SPACE|REBUILD|MOVE TABLESPACE)<tail>",
         f"ALTER {_TABLE} (?:MATERIALIZE|CLEAR) (?:COLUMN|INDEX|PROJECTION|TTL)<tail>",
         f"ALTER {_TABLE} REORGANIZE PARTITION<tail> INTO(?: (?!SELECT )\\S+)*",
@@ -256,11 +268,11 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         rf"ALTER {_TABLE} MODIFY COLUMN <exists><n> REMOVE \w+",
         rf"ALTER {_TABLE} (?:REMOVE (?:TTL|SAMPLE BY)|MODIFY (?:SETTING|(?:TTL|ORDER BY|SAMPLE BY)(?!.* SET ))"
         rf"|RESET SETTING|UNFREEZE)<tail>",
-        rf"ALTER {_TABLE} (?:ADD|DROP|CLEAR|MATERIALIZE) (?:INDEX|PROJECTION|CONSTRAINT|STATISTICS)\b<rules>",
+        rf"ALTER {_TABLE} (?:ADD|DROP|CLEAR|MATERIALIZE) (?:INDEX|PROJECTION|CONSTRAINT|STATISTICS)\b<tail>",
         rf"ALTER {_TABLE} DROP DETACHED PART(?:ITION)?<tail>",
         rf"ALTER {_TABLE} RENAME CONSTRAINT <n> TO <n>",
         rf"ALTER {_TABLE} (?:ALTER|MODIFY|VALIDATE) (?:CONSTRAINT|UNIQUE|PRIMARY KEY|FOREIGN KEY)<tail>",
-        rf"ALTER {_TABLE} (?:SET|UNSET) (?:CONTACT|EXECUTE|SCHEDULE)<rights>",
+        rf"ALTER {_TABLE} (?:SET|UNSET) (?:CONTACT|EXECUTE|SCHEDULE)<tail>",
         rf"ALTER {_TABLE} (?:ADD|DROP|ALTER) SCHEDULE<tail>",
         rf"ALTER {_TABLE} (?:ALTER|MODIFY)(?: COLUMN)? <n> UNSET COMMENT",
         rf"ALTER {_TABLE} ALTER(?: COLUMN)? <n> (?:SET|RESET) \(<tail> \)",
@@ -325,11 +337,25 @@ _NOT_HERE = re.compile(
 """Most texts: they need not be cut into words."""
 
 
+_MORE_CLAUSES = re.compile(
+    r"ALTER (?:\w+ )*(?:TABLE|VIEW)\b.*, (?:ADD|ALTER|ATTACH|CHANGE|CLEAR|DELETE|DISCARD|DROP|EXCHANGE|FETCH|FREEZE"
+    r"|IMPORT|INHERIT|MATERIALIZE|MODIFY|MOVE|RENAME|REPLACE|SET|SWITCH|UNION|UPDATE)\b"
+)
+"""A table may be altered in several ways at once: a form says what the first one is."""
+_BEHIND_RIGHTS = re.compile(
+    r"(?:GRANT|DENY|REVOKE|ALTER DEFAULT PRIVILEGES|ALTER AUTHORIZATION|COMMENT|(?:NO)?AUDIT) .*\b"
+    rf"(?:TO|FROM|IS|BY|ON) .*\b(?:{_QUERIES.replace(' ', '|').replace('COPY', 'COPY (?!CURRENT)')}|{ANOTHER})\b"
+)
+"""Verbs that are no rights: they stand behind the names of those who have them."""
+
+
 def administration(text: str) -> str | None:
     """Why a statement moves no data, if it is one of administration from its first word to its last; None otherwise."""
     if _NOT_HERE.match(text):
         return None
     words = words_of(text)
+    if _MORE_CLAUSES.match(words) or _BEHIND_RIGHTS.match(words):
+        return None
     return next((reason for reason, known in _KNOWN.items() if known.fullmatch(words)), None)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from pii_tracer.lineage.sql.accounting.administration import ANOTHER, words_of
+
 _MOVES = re.compile(
     r"\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE|COPY|UNLOAD|EXPORT|IMPORT|CALL|EXEC(?:UTE)?)\b", re.IGNORECASE
 )
@@ -22,13 +24,16 @@ _COMMANDS: Mapping[str, frozenset[str]] = {
     "the borders of a transaction": frozenset({"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT"}),
 }
 """First words of statements that the parser does not read further."""
-_SPEAKS_OF_VERBS = frozenset({"GRANT", "REVOKE", "DENY", "COMMENT", "SHOW", "DESCRIBE", "DESC"})
+_SPEAKS_OF_VERBS = frozenset({"GRANT", "REVOKE", "DENY", "COMMENT", "DESCRIBE", "DESC"})
 """Those that name kinds of statements, or quote them, and run none."""
 
-_ANOTHER = re.compile(
-    r"\b(?:TO|FROM)\b.*\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE|COPY|UNLOAD|EXEC(?:UTE)?)\b", re.IGNORECASE | re.DOTALL
-)
-"""Verbs behind those whose rights they are."""
+_VERBS = rf"(?:SELECT|INSERT|UPDATE|DELETE|MERGE|COPY|UNLOAD|CALL|EXEC(?:UTE)?)\b|{ANOTHER}"
+_RIGHTS = frozenset({"GRANT", "REVOKE", "DENY"})
+_BEHIND_RIGHTS = re.compile(rf"\b(?:TO|FROM)\b.*\b(?:{_VERBS})")
+_SHOWN = re.compile(r"(?:CREATE|GRANTS)\b")
+"""What SHOW shows: a verb that begins nothing."""
+_ANOTHER = re.compile(rf"\b(?:{_VERBS})")
+"""How a statement begins that has no semicolon before it."""
 
 _NODES: Mapping[str, tuple[type[exp.Expression], ...]] = {
     "a setting of the session": (exp.Use, exp.Set, exp.Pragma, exp.Uncache),
@@ -64,15 +69,16 @@ def without_data(node: exp.Expression) -> bool:
     if isinstance(node, exp.Command):
         words = node.name.split()
         word = words[0].upper() if words else ""
-        rest = str(node.args.get("expression") or "") + " ".join(words[1:])
+        given = node.args.get("expression") or ""
+        rest = " ".join((given.name if isinstance(given, exp.Literal) else str(given), *words[1:]))
         if word == "EXPLAIN" and not re.search(r"\bANALY[ZS]E\b", rest, re.IGNORECASE):
             return True  # it shows how a statement would run
         if word == "VACUUM" and re.search(r"\bINTO\b", rest, re.IGNORECASE):
             return False  # SQLite: a copy of the database
         if word == "GRANT" and re.search(r"\bTO\s+(?:DATA)?SHARE\b", rest, re.IGNORECASE):
             return False  # it gives others the rows
-        if word in ("GRANT", "REVOKE", "DENY") and _ANOTHER.search(rest):
-            return False  # a statement without a semicolon before it
+        if _another(word, words_of(rest)):
+            return False
         return word in _QUIET_COMMANDS and (word in _SPEAKS_OF_VERBS or not _MOVES.search(rest))
     if isinstance(node, exp.Describe):
         return str(node.args.get("style") or "").upper() not in ("ANALYZE", "ANALYSE")
@@ -82,6 +88,15 @@ def without_data(node: exp.Expression) -> bool:
     if isinstance(node, exp.Declare):
         return node.find(exp.Table, exp.Query) is None
     return isinstance(node, _QUIET_NODES) and node.find(exp.Query) is None
+
+
+def _another(word: str, rest: str) -> bool:
+    """Whether words that are no rights and no names begin a statement, which has no semicolon before it."""
+    if word in _RIGHTS:
+        return _BEHIND_RIGHTS.search(rest) is not None
+    if word == "SHOW" and (its := _SHOWN.match(rest)) is not None:
+        rest = rest[its.end() :]
+    return _ANOTHER.search(rest) is not None
 
 
 def defines_only(node: exp.Create) -> bool:

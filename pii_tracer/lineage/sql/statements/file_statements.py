@@ -25,6 +25,8 @@ def copied(query: Query, node: exp.Copy) -> Draft:
         query.findings.doubt("columns that COPY fills from facts about the files are not followed")
     if any(p.name.upper() in ("MANIFEST", "SSH") for p in node.args.get("params") or ()):
         query.findings.doubt("the files that COPY loads are listed in another file")
+    if any(p.name.upper() == "BY_POSITION" for p in node.args.get("params") or ()):  # MySQL's LOAD DATA
+        query.findings.doubt("the columns of files that are loaded by position are not followed")
     columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
     if isinstance(table, exp.Table) and isinstance(table.this, exp.Literal):  # a folder

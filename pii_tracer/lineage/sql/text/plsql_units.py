@@ -143,11 +143,14 @@ class _Reader:
         """
         first = self.position
         while self.word() not in (";", ""):
+            if self.tokens[self.position].line != self.tokens[first - 1].line or not _OF_NAME.fullmatch(self.word()):
+                raise _NoUnit
             self.position += 1
         if self.position - first > _NAMES:
             raise _NoUnit
 
 
+_OF_NAME = re.compile(r"[\w$#]+|[.']")
 _NAMES = 4
 """How many words may stand between END and its semicolon: `END BEFORE EACH ROW`, `END schema.name`."""
 

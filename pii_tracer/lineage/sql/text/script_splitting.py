@@ -160,7 +160,7 @@ def split(sql: str, dialect: str) -> list[Statement]:
         if unit is not None:
             position = unit.end
         else:
-            position = procedure_bodies.block_end(tokens, first, dialect) if block else _semicolon(tokens, first)
+            position = procedure_bodies.block_end(tokens, first, dialect) if block else _end(tokens, first, dialect)
         part = tokens[first:position]
         statement = Statement(sql[part[0].start : part[-1].end + 1].strip(), part[0].line)
         if block:
@@ -208,9 +208,14 @@ def _tokens(sql: str, dialect: str) -> list[Any]:
         raise SqlglotError(f"the text cannot be cut into tokens ({type(error).__name__})") from None
 
 
-def _semicolon(tokens: Sequence[Any], first: int) -> int:
-    found = (n for n in range(first, len(tokens)) if tokens[n].token_type is TokenType.SEMICOLON)
-    return next(found, len(tokens))
+def _end(tokens: Sequence[Any], first: int, dialect: str) -> int:
+    """The semicolon behind a statement. SHOW is a command of SQL*Plus, and ends with its line
+    (https://docs.oracle.com/en/database/oracle/oracle-database/19/sqpug/SHOW.html).
+    """
+    line = tokens[first].line if dialect == "oracle" and tokens[first].text.upper() == "SHOW" else None
+    rest = enumerate(tokens[first:], first)
+    ends = (n for n, t in rest if t.token_type is TokenType.SEMICOLON or (line is not None and t.line > line))
+    return next(ends, len(tokens))
 
 
 def _body(

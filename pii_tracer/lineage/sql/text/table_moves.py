@@ -60,7 +60,8 @@ _FORMS = (
     # https://docs.databricks.com/aws/en/ldp/developer/ldp-sql-ref-apply-changes-into
     _form(
         rf"(?:APPLY\s+CHANGES|(?:CREATE\s+FLOW\s+{TABLE}\s+AS\s+)?AUTO\s+CDC(?:\s+ONCE)?)\s+INTO\s+{_A}\s+"
-        rf"FROM\s+(?:STREAM(?:\s*\(\s*|\s+(?!KEYS\b)))?{_B}",
+        rf"FROM\s+(?:STREAM(?:\s*\(\s*|\s+(?!KEYS\b)))?(?!(?:SELECT|WITH|STREAM(?!\s+KEYS))\b){_B}"
+        r"(?![^\s`();,\"\[]|\s*\()",
         Effect.CHANGE,
         ("b", "a"),
     ),
