@@ -84,9 +84,9 @@ def ask(
         wait = float(after) if after.isdecimal() else None
         raise NoAnswer(f"refused: HTTP {error.code}", error.code, _said(error), wait) from None
     except (URLError, HTTPException, OSError, ValueError) as error:
-        begun = not isinstance(error, URLError)  # of which errors while the answer is waited for are none
-        cause = error if begun else error.reason
-        raise NoAnswer(f"does not answer: {type(cause).__name__}", unsent=not begun and _is_unsent(cause)) from None
+        cause = error.reason if isinstance(error, URLError) else error
+        unsent = isinstance(error, URLError) and _is_unsent(cause)  # errors while an answer is awaited are none
+        raise NoAnswer(f"does not answer: {type(cause).__name__}", unsent=unsent) from None
     if len(found) > limit or not whole:
         raise NoAnswer("gave an answer that is cut off, or too large to be read")
     return found
