@@ -115,6 +115,7 @@ databricks: ALTER VIEW v WITH SCHEMA TYPE EVOLUTION
 databricks: ALTER MATERIALIZED VIEW v ADD SCHEDULE CRON '0 0 0 * * ? *' AT TIME ZONE 'UTC'
 snowflake: ALTER TASK a REMOVE AFTER b, c
 snowflake: DESC RESULT LAST_QUERY_ID()
+postgres: ALTER INDEX i ALTER COLUMN 1 SET STATISTICS 5
 """
 ALL = [("spark", line) for line in SPARK.strip().splitlines()]
 ALL += [(line.partition(": ")[0], line.partition(": ")[2]) for line in OTHERS.strip().splitlines()]

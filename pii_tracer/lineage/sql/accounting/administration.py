@@ -41,7 +41,7 @@ def _any(*words: str) -> str:
 
 _STARTS = _any(
     "BACKUP|RESTORE|UNDROP|SWITCH|TRANSFER|FETCH|BULK|EXCHANGE|SWAP|ATTACH|CLONE|APPEND",
-    *("CREATE", "TRUNCATE", "ALTER (?!ATTRIBUTE\\b)", "RENAME (?!TO\\b|VALUE\\b|ATTRIBUTE\\b)"),
+    *("CREATE", "TRUNCATE", "ALTER (?!(?:ATTRIBUTE|COLUMN)\\b)", "RENAME (?!TO\\b|VALUE\\b|ATTRIBUTE\\b)"),
 )
 ANOTHER = rf"(?<!\. ){_STARTS}\b(?! \.)"
 """How another statement begins, which needs no semicolon before it, or a clause that brings data."""
