@@ -150,7 +150,7 @@ def test_an_unexpected_error_tells_its_type_and_line_and_never_its_message(
     state = go(tmp_path, plan([step("a")]), Leaky(World()))
     failed = state.failed[0]
     assert re.fullmatch(
-        r"unexpected AttributeError in the executor \(executors/stores/s3/objects\.py, line \d+\)", failed.reason
+        r"unexpected AttributeError in the executor \(executors/stores/s3/step_base\.py, line \d+\)", failed.reason
     )
     assert failed.todo == (
         "`pii-tracer doctor`; `PII_TRACER_DEBUG=1 pii-tracer resume` shows the engine's words (they can hold data)"
