@@ -132,9 +132,6 @@ class Handshake:
         minor -= (1 << 32) if minor >= 1 << 31 else 0
         expired = isinstance(error, self._gssapi.exceptions.ExpiredCredentialsError)
         if no_ticket or expired or minor in _EXPIRED:
-            todo = (
-                f"run `kinit {self._principal}`, or name its keytab in KRB5_CLIENT_KTNAME; then run the command again"
-            )
-            raise NoTicket("NoTicket", todo) from None
+            raise NoTicket("NoTicket", _KINIT.format(self._principal)) from None
         code, todo = _KINDS.get(minor, ("NoHandshake", "see whether `kvno` gets a ticket for this server"))
         raise NoTicket(code, todo) from None

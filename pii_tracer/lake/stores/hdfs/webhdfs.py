@@ -1,7 +1,7 @@
 """WebHDFS, as far as it is needed: https://hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-hdfs/WebHDFS.html.
 
 A NameNode sends who reads or writes to a DataNode: it is asked for that address (`noredirect`), since no redirection is
-followed here. Whom HDFS takes a request for is said in the address, so that nothing secret is sent anywhere.
+followed here. Whom HDFS takes a request for is said in the address; with Kerberos a ticket says it (`security`).
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ class WebHdfs:
         try:
             return self.security.ask(url, ticket=False, seconds=_SECONDS, limit=_ANSWER)
         except NoAnswer as error:
-            if error.status != HTTPStatus.UNAUTHORIZED:
+            if error.status != HTTPStatus.UNAUTHORIZED or not self.security.principal:
                 raise
         return self.security.ask(url, ticket=True, seconds=_SECONDS, limit=_ANSWER)
 
