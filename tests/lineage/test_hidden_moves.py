@@ -50,6 +50,11 @@ HIDDEN = [
     ("tsql", "GRANT SELECT ON t TO b\nEXEC p"),
     ("tsql", "GRANT SELECT ON t TO b\nALTER TABLE s SWITCH TO t"),
     ("tsql", "CREATE USER x FOR LOGIN y\nALTER TABLE s SWITCH TO t"),
+    ("tsql", "DBCC CLONEDATABASE (d, e)"),
+    ("tsql", "CREATE TABLE z (id INT, mail VARCHAR(9)) WITH (LEDGER = ON)"),
+    ("postgres", "SELECT pg_create_logical_replication_slot('a', 'b')"),
+    ("postgres", "SELECT pg_copy_logical_replication_slot('a', 'b')"),
+    ("spark", "SELECT java_method('x.Mover', 'move')"),
 ]  # fmt: skip
 
 

@@ -13,14 +13,10 @@ from sqlglot.errors import SqlglotError
 
 from pii_tracer.lineage.sql import writes
 from pii_tracer.lineage.sql.accounting.administration import administration, kind_of
+from pii_tracer.lineage.sql.accounting.called_routines import called_for_effect
 from pii_tracer.lineage.sql.accounting.harmless_statements import without_data
 from pii_tracer.lineage.sql.accounting.unfollowed_moves import reason_of
-from pii_tracer.lineage.sql.clone_call_alter import (
-    altered,
-    called,
-    cloned,
-    moved,
-)
+from pii_tracer.lineage.sql.clone_call_alter import altered, called, cloned, moved
 from pii_tracer.lineage.sql.intermediate_tables import Before, Intermediate, after, replaces_partitions
 from pii_tracer.lineage.sql.multi_inserts import inserts
 from pii_tracer.lineage.sql.queries import Query
@@ -227,6 +223,8 @@ class Script:
     def _draft(self, query: Query, node: exp.Expression, text: str) -> Draft:
         """What a statement writes; whatever is in it and no rule followed makes it partial."""
         draft = self._resolved(query, node)
+        for unknown in called_for_effect(node, self.dialect):
+            query.findings.doubt(unknown)
         if draft is None:
             query.findings.opaque = True
             kind = node.name if isinstance(node, exp.Command) else node.key

@@ -12,7 +12,8 @@ from pii_tracer.lineage.sql.text.table_names import Names
 
 _PREFIXES = (
     "dictget", "dicthas", "dictionary_get",
-    "joinget", "dblink", "lo_", "pg_read_", "pg_ls_", "utl_", "dbms_", "xp_", "sp_", "system$",
+    "joinget", "dblink", "lo_", "pg_read_", "pg_ls_", "pg_logical_", "pg_create_",
+    "pg_copy_", "pg_backup_", "utl_", "dbms_", "xp_", "sp_", "system$",
     "openquery", "openrowset", "opendatasource", "load_file", "read_", "external_query", "remote", "azureblob",
     "http_get", "http_post", "http_put", "http_patch", "query_table", "aws_s3.", "aws_lambda.",
 )  # fmt: skip
@@ -139,6 +140,8 @@ def _option(part: exp.Expression) -> str:
     )
     if part.name.lower() in PLACES and isinstance(value, exp.Literal):
         return ""  # `created` tells of it
+    if part.name.upper() == "LEDGER" and part.text("value").upper() == "ON":
+        return "a ledger table keeps every old version of its rows in another table: not followed"
     if place or _ELSEWHERE_KEYS.fullmatch(part.name):
         return f"the option {part.name} says where rows are: not followed"
     return ""

@@ -20,6 +20,7 @@ _MOVES: Mapping[str, str] = {
     r"|CATALOG)\b.* (?:CLONE|TEMPLATE|ENGINE|SHARE|DATASHARE"
     r"|REPLICA|SNAPSHOT|ATTACH\w*|ARN|LINK|COPY)\b|ALTER (?:DATABASE|SCHEMA) .*\b(?:SWAP|REPLICA|SECONDARY"
     r"|REPLICATION|FAILOVER)\b",
+    "another database has the statistics of this one, with values": r"DBCC CLONEDATABASE\b",
     "a database or schema gets another name": r"ALTER (?:DATABASE|SCHEMA|CATALOG) .*\b(?:RENAME TO|MODIFY"
     r" NAME)\b|RENAME DATABASE\b",
     "the rows of a backup": r"(?:BACKUP|RESTORE|UNDROP|FLASHBACK)\b",

@@ -157,10 +157,14 @@ _NAMES = 4
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit's chunks in the order in which they are written, and the token behind it."""
+    """A unit's chunks in the order in which they are written, and the token behind it.
+
+    names: in lower case, what it declares: variables, parameters, collections, and routines whose bodies are in it.
+    """
 
     chunks: Sequence[Chunk]
     end: int
+    names: frozenset[str] = frozenset()
 
 
 def unit_of(sql: str, tokens: Sequence[Token], first: int) -> Unit | None:
@@ -183,10 +187,22 @@ def unit_of(sql: str, tokens: Sequence[Token], first: int) -> Unit | None:
         reader.finished()
     except _NoUnit:
         return None
-    return Unit(reader.chunks, reader.position)
+    last = tokens[min(reader.position, len(tokens)) - 1]
+    plain = _TEXTS.sub(" ", sql[tokens[first].start : last.end + 1])
+    return Unit(reader.chunks, reader.position, _names(plain))
 
 
+_DECLARED = re.compile(
+    r"\b(?:FUNCTION|PROCEDURE|TYPE|SUBTYPE|CURSOR)\s+(?P<routine>[^\W\d][\w$#]*)"
+    r"|(?:[(,;]|\b(?:IS|AS|DECLARE|FOR|LET)\b)\s*(?P<variable>(?!(?:FUNCTION|PROCEDURE|(?:SUB)?TYPE|CURSOR)\b)"
+    r"[^\W\d][\w$#]*)\s+(?=[^\W\d])",
+    re.IGNORECASE,
+)
 _TRANSACTION = frozenset({";", "", "TRAN", "TRANSACTION", "WORK", "NAME"})
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset((found["routine"] or found["variable"]).lower() for found in _DECLARED.finditer(text))
 
 
 def _created(reader: _Reader, kind: str) -> None:

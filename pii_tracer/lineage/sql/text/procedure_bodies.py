@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
+from pii_tracer.lineage.sql.accounting.called_routines import calls_of
 from pii_tracer.lineage.sql.accounting.named_tables import naming
 from pii_tracer.lineage.sql.statements.trigger_rows import Rows, assigned
 from pii_tracer.lineage.sql.text import plsql_units
@@ -39,7 +41,6 @@ _BLOCK_OF_JOB = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TASK|EVENT|ALERT)\b[^;]*?\b(?:AS|DO|THEN)\s+BEGIN\b(?!\s+TRAN)", re.IGNORECASE
 )
 """PostgreSQL's DO and Snowflake's EXECUTE IMMEDIATE of a block."""
-_FOREIGN = re.compile(r"\bLANGUAGE\s+'?(?!SQL\b|PLPGSQL\b)(?P<name>\w+)", re.IGNORECASE)
 _NOT_A_BLOCK = frozenset({"TRAN", "TRANSACTION", "WORK", "STATEMENT", ";", ""})
 _CLOSED_APART = frozenset({"IF", "LOOP", "WHILE", "REPEAT", "FOR"})
 """What END closes without a BEGIN before it: `END IF`."""
@@ -60,6 +61,7 @@ _QUIET = re.compile(
     r"|BREAK|NULL|GOTO|IF|WHILE|UNTIL|BEGIN\s+TRAN\w*|COMMIT|ROLLBACK|SAVE\s+TRAN\w*|LET|\w+\s*:=)(?:\b|\s|$)",
     re.IGNORECASE,
 )
+_PRINTS = re.compile(r"^\s*DBMS_OUTPUT\b", re.IGNORECASE)
 _TABLE_VARIABLE = re.compile(r"^\s*DECLARE\s+@\w+\s+(?:AS\s+)?TABLE\s*\([^;]*\)\s*$", re.IGNORECASE)
 _SELECTS = re.compile(r"\bSELECT\b", re.IGNORECASE)
 _INTO_VARIABLE = re.compile(r"^\s*(?:WITH\b.*)?SELECT\b.*\bINTO\b", re.IGNORECASE | re.DOTALL)
@@ -212,14 +214,18 @@ def pieces(sql: str, tokens: Sequence[Token], dialect: str, rows: Rows | None = 
     start = begin + 1 if begin is not None else _after_as(tokens) if rows is None else _after_head(tokens)
     if start == len(tokens) and rows is None:  # MySQL: one statement, with nothing before it
         start = next((n for n, t in enumerate(tokens) if t.text.upper() in _WRITES), start)
-    chunk: list[Token] = []
-    for token in [*tokens[start:], None]:
-        if token is not None and token.text != ";":
-            chunk.append(token)
-            continue
+    for part in _parts(tokens[:begin]) if begin is not None and tokens[0].text.upper() == "DECLARE" else ():
+        yield from _declared(sql[part[0].start : part[-1].end + 1], part[0].line, dialect)
+    for chunk in _parts(tokens[start:]):
         for part in cut(chunk) if dialect in T_SQL else [chunk]:
             yield from _cleaned(sql, part, dialect, rows)
-        chunk = []
+
+
+def _parts(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """What is between semicolons."""
+    for is_end, part in groupby(tokens, lambda token: token.text == ";"):
+        if not is_end:
+            yield list(part)
 
 
 def unit_pieces(sql: str, unit: plsql_units.Unit, dialect: str, rows: Rows | None = None) -> Iterator[Piece]:
@@ -227,9 +233,16 @@ def unit_pieces(sql: str, unit: plsql_units.Unit, dialect: str, rows: Rows | Non
     for chunk in unit.chunks:
         text = sql[chunk.tokens[0].start : chunk.tokens[-1].end + 1]
         if not chunk.declared:
-            yield from _cleaned(sql, chunk.tokens, dialect, rows)
-        elif _SELECTS.search(text):
-            yield Piece("", chunk.tokens[0].line, naming(VARIABLE, text))
+            yield from _cleaned(sql, chunk.tokens, dialect, rows, unit.names)
+        else:
+            yield from _declared(text, chunk.tokens[0].line, dialect, unit.names)
+
+
+def _declared(text: str, line: int, dialect: str, own: Collection[str] = ()) -> Iterator[Piece]:
+    """Why a declaration is not followed."""
+    unknown = naming(VARIABLE, text) if _SELECTS.search(text) else calls_of(text, dialect, own, declared=True)
+    if unknown is not None:
+        yield Piece("", line, unknown)
 
 
 def _after_as(tokens: Sequence[Token]) -> int:
@@ -248,7 +261,10 @@ def _after_head(tokens: Sequence[Token]) -> int:
     return _after_as(tokens) if each is None else each
 
 
-def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -> Iterator[Piece]:
+def _cleaned(
+    sql: str, part: Sequence[Token], dialect: str, rows: Rows | None, own: Collection[str] = ()
+) -> Iterator[Piece]:
+    """own: names of the unit that it is in (`calls_of`)."""
     part = _without_end(part)
     if not part:
         return
@@ -257,6 +273,8 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
     looped = None
     while (found := _CONTROL.match(text)) is not None and found.end():
         looped = looped or (found[0] if dialect == "oracle" and _SELECTS.search(found[0]) else None)
+        if (unknown := calls_of(found[0], dialect, own)) is not None:
+            yield Piece("", part[0].line, unknown)
         text, start = text[found.end() :], start + found.end()
     if looped is not None:
         yield Piece("", part[0].line, naming(VARIABLE, looped))
@@ -271,6 +289,7 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
     meant = plsql_units.meaning(text) if dialect in plsql_units.DIALECTS and change is None else None
     if meant is not None:
         doubt = naming(VARIABLE, text) if meant.variable else meant.doubt
+        doubt = doubt or (None if meant.text else calls_of(text, dialect, own))
         if meant.text or doubt:
             yield Piece(meant.text, part[0].line, doubt)
     elif change is not None:
@@ -283,11 +302,14 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -
             text = sql[start : later[0].start]
         if _SELECTS.search(text) and not text.upper().startswith(("IF", "WHILE", "UNTIL")):
             yield Piece("", part[0].line, naming(VARIABLE, text))
+        elif (unknown := calls_of(text, dialect, own, declared=text.upper().startswith("DECLARE"))) is not None:
+            yield Piece("", part[0].line, unknown)
     elif dialect not in T_SQL and _INTO_VARIABLE.match(text):
         yield Piece("", part[0].line, naming(VARIABLE, text))
     else:
         called = plsql_units.call(text) if dialect == "oracle" else None
-        yield Piece(called or text, part[0].line)
+        printed = calls_of(text, dialect, own) if called is None and _PRINTS.match(text) else None
+        yield Piece(called or text, part[0].line, printed)
 
 
 def _branch(part: Sequence[Token]) -> Sequence[Token]:
@@ -367,12 +389,6 @@ def _inside(part: Sequence[Token], word: str) -> bool:
     """SET belongs to an UPDATE, and the clauses of a MERGE have verbs of their own."""
     first = part[0].text.upper() if part else ""
     return first == "MERGE" or (word == "SET" and first in ("UPDATE", "WITH", "ALTER"))
-
-
-def foreign(text: str) -> str | None:
-    """The language of a body that is not SQL."""
-    found = _FOREIGN.search(text)
-    return found["name"] if found else None
 
 
 def task_of(text: str) -> str | None:

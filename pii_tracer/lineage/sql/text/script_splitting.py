@@ -54,6 +54,9 @@ _COMMENTED = re.compile(
 _BATCH = re.compile(r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 """What parts batches: https://learn.microsoft.com/sql/t-sql/language-elements/sql-server-utilities-statements-go."""
 _VERB = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
+_FOREIGN = re.compile(r"\bLANGUAGE\s+'?(?!SQL\b|PLPGSQL\b)(?P<name>\w+)", re.IGNORECASE)
+_BODY = re.compile(r"\A(?:\s|--[^\n]*\n|/\*.*?\*/|<<\s*\w+\s*>>)*(?:BEGIN|DECLARE)\b|" + _VERB.pattern, re.I | re.S)
+"""What a text must hold to be a body."""
 _EVOLVES = re.compile(r"^(\s*(?:MERGE|INSERT))\s+WITH\s+SCHEMA\s+EVOLUTION\b", re.IGNORECASE)
 _REPLACE_INTO = re.compile(r"^(\s*)REPLACE\s+INTO\b", re.IGNORECASE)
 _LIVE = re.compile(
@@ -221,11 +224,11 @@ def _end(tokens: Sequence[Any], first: int, dialect: str) -> int:
 def _body(
     sql: str, part: Sequence[Any], whole: Statement, dialect: str, unit: plsql_units.Unit | None
 ) -> list[Statement]:
-    language = procedure_bodies.foreign(whole.text)
+    language = _FOREIGN.search(whole.text)
     if language is not None:
-        return [Statement("", whole.line, f"a routine in {language} is not followed")]
+        return [Statement("", whole.line, f"a routine in {language['name']} is not followed")]
     text, offset = sql, 0
-    first = next((n for n, t in enumerate(part) if t.token_type in _QUOTED and _VERB.search(t.text)), None)
+    first = next((n for n, t in enumerate(part) if t.token_type in _QUOTED and _BODY.search(t.text)), None)
     quoted = [part[first]] if first is not None and _is_body([t.text.upper() for t in part[:first]]) else []
     if quoted:  # $$ … $$
         text, offset = quoted[0].text, quoted[0].line - 1
@@ -237,7 +240,9 @@ def _body(
     else:
         pieces = procedure_bodies.pieces(text, part, dialect, rows)
     made = [Statement(p.text, p.line + offset, p.doubt, rows) for p in pieces]
-    if not made and _VERB.search(text if quoted else whole.text):
+    unread = not quoted and any(t.token_type in _QUOTED and _is_body([w.text.upper() for w in part[:n]])
+                                for n, t in enumerate(part) if n)  # fmt: skip
+    if not made and (unread or _VERB.search(text if quoted else whole.text)):
         made.append(Statement("", whole.line, naming("the body of a routine or trigger is not followed", whole.text)))
     if procedure_bodies.is_function(whole.text) and _VERB.search(whole.text):
         made.append(Statement("", whole.line, "what a function reads is not followed into the statements that call it"))
