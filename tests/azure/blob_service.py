@@ -167,7 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
         if kind == "" and self.command == "PUT":
             return self._put(container, name, body)
         if kind == "block":
-            container.blobs.setdefault(name, Blob()).blocks[self.query["blockid"]] = body
+            container.blobs.setdefault(name, Blob()).stage(self.query["blockid"], body, self.account.now())
             return 201, {}, b""
         one = find(blob, *asked)
         assert blob is not None

@@ -14,6 +14,8 @@ from itertools import count
 
 FOLDER = {"hdi_isfolder": "true"}
 """Metadata of a directory."""
+_BLOCKS_STAY = timedelta(days=7)
+"""https://learn.microsoft.com/rest/api/storageservices/put-block-list (uncommitted blocks are garbage collected)."""
 
 
 class Refused(Exception):
@@ -54,10 +56,17 @@ class State:
 
 @dataclass
 class Blob:
+    """All states under a name. sent: when the last of the blocks came that nobody committed."""
+
     current: State | None = None
     past: list[State] = field(default_factory=list)
     blocks: dict[str, bytes] = field(default_factory=dict)
+    sent: datetime | None = None
     lease: str | None = None
+
+    def stage(self, block: str, data: bytes, now: datetime) -> None:
+        """Put Block."""
+        self.blocks[block], self.sent = data, now
 
     @property
     def snapshots(self) -> list[State]:
@@ -109,10 +118,12 @@ class Account:
         return found
 
     def _lapse(self, container: Container) -> None:
-        """Soft-deleted bytes go when their days are over."""
+        """Soft-deleted bytes go when their days are over, and blocks a week after the last of them."""
         limit = self.now() - timedelta(days=self.soft_delete_days)
         for blob in container.blobs.values():
             blob.past = [one for one in blob.past if one.deleted is None or one.deleted > limit]
+            if blob.sent is not None and blob.sent < self.now() - _BLOCKS_STAY:
+                blob.blocks, blob.sent = {}, None
 
     def write(self, container: Container, name: str, new: State) -> State:
         """Put Blob: over what stands there, or where nothing does."""

@@ -67,7 +67,7 @@ class Paths:
 
     def append(self, name: str, position: int, data: bytes) -> None:
         """Path Update, `append`: nobody reads the bytes before they are flushed."""
-        self._file(name).blocks[f"{position:020}"] = data
+        self._file(name).stage(f"{position:020}", data, self.account.now())
 
     def flush(self, name: str, position: int) -> State:
         """Path Update, `flush`: all bytes up to there, without a hole."""

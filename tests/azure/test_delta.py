@@ -37,6 +37,9 @@ def test_the_person_leaves_a_table_in_a_data_lake_and_nobody_else_does(
     shop.until = lambda: sum(one.startswith("DELETE") for one in dfs.asked) >= 1
     assert shop.apply()[0] < 0
     shop.until = lambda: False
+    unfinished = f"t/_delta_log/.{6:020}.crc.5bd0a7a4-8f4e-4d0c-9c5e-1f6f3f0c2d11.tmp"
+    shop.put(unfinished, b"")
+    shop.blob(unfinished).stage(f"{0:020}", b"a checksum that no writer flushed", azure.account.now())
     code, result = shop.apply()
     assert (code, result["state"], result["residue"]) == (ExitCode.WAITING, "waiting", [])
     assert (result["rows_erased"], result["bystander_rows_lost"]) == (1, 0)

@@ -111,3 +111,16 @@ def test_a_flat_account_has_no_access_lists_and_no_soft_delete(
     assert driver.code("HEAD", "/?action=getAccessControl") == (409, "EndpointUnsupportedAccountFeatures")
     azure.account.hierarchical, azure.account.versioning = True, False
     assert driver.code("HEAD", "/?action=getAccessControl") == (200, "")
+
+
+def test_bytes_that_a_killed_writer_did_not_flush_are_waited_for(
+    azure: BlobService, driver: Driver, tmp_path: Path
+) -> None:
+    """No reader gets them, and Azure keeps them for a week."""
+    shop = Shop.on(azure, tmp_path, hierarchical=True, soft_delete_days=7)
+    assert driver.code("PUT", "/t/x?resource=file", **_NEW)[0] == 201
+    patch = {"X-HTTP-Method-Override": "PATCH"}
+    assert driver.code("PUT", "/t/x?action=append&position=0", b"somebody", **patch)[0] == 202
+    assert [one.version_id for one in shop.store.all_versions("t/") if one.gone_on] == ["uncommitted blocks"]
+    azure.account.days = 8
+    assert [one.version_id for one in shop.store.all_versions("t/") if one.gone_on] == []
