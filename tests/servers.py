@@ -18,6 +18,7 @@ from executors.engine.spark_home import java as own_java
 from executors.engine.spark_home import spark_jars
 
 __all__ = [
+    "PROMPT_HDFS",
     "Json",
     "answering",
     "arrives",
@@ -29,6 +30,9 @@ __all__ = [
     "served",
     "spark_jars",
 ]
+
+PROMPT_HDFS = {"dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10"}
+"""Who ends a file a moment before the DataNode has reported its last block waits so long, and by default 400 ms."""
 
 
 @contextmanager
