@@ -20,8 +20,7 @@ import pytest
 from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
 from pii_tracer.lake.stores.hdfs.store import HdfsStore
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
-from tests.kafkasupport import free_ports
-from tests.servers import PROMPT_HDFS, end, own_java, retrieved
+from tests.servers import PROMPT_HDFS, end, free_ports, own_java, retrieved
 
 VERSION = "3.3.4"
 SUPERUSER = "lake"

@@ -16,9 +16,8 @@ from pii_tracer.lake.stores.hdfs.security import Security
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from tests.certificates import HOST, PASSWORD, Authority
 from tests.hdfssupport import ANSWERS_WITHIN, Hdfs, hadoop_jars
-from tests.kafkasupport import free_ports
 from tests.kerberossupport import Kdc, hadoop_xml, java_options, principal
-from tests.servers import PROMPT_HDFS, end, own_java
+from tests.servers import PROMPT_HDFS, end, free_ports, own_java
 
 
 @dataclass(frozen=True)

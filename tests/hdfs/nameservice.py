@@ -16,8 +16,7 @@ from typing import Any
 from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from tests.hdfssupport import ANSWERS_WITHIN, SUPERUSER, Hdfs, hadoop_jars, java
-from tests.kafkasupport import free_ports
-from tests.servers import PROMPT_HDFS, end
+from tests.servers import PROMPT_HDFS, end, free_ports
 
 SERVICE = "testns"
 BOTH = ("nn1", "nn2")
