@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.pii-tracer-installed
 # Test processes side by side: three fill two cores, as much of a test is waiting for a broker or a disk. Files come in
-# their own order, since those with few and long tests (e2e, executors) come early in it.
+# their own order, since those with few and long tests (e2e, executors) come early in it; those that would come late,
+# tests/conftest.py puts first.
 WORKERS ?= 3
 SIDE_BY_SIDE = -m pytest -p no:randomly -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PYTEST = $(BIN)/python $(SIDE_BY_SIDE)
@@ -45,13 +46,14 @@ demo: setup ## erase a person from a realistic lakehouse, with proof
 test-slow test-nightly test-spark4: WORKERS := 2
 # Spark in tests: over a few rows, most time goes into compiling Java and each query's generated code, and into reading
 # classes; so Java compiles once and collects garbage in one thread, stages are not generated whole, plans do not adapt
-# while they run, classes come from an archive. `make test` generates no code at all (`spark.catalog.listTables` of Spark
-# 3.5 then fails: its tests list tables by SQL); slow tests do. `make demo`, and its test, run as users run them.
+# while they run, classes come from an archive. `make test` and `make test-slow` generate no code at all, which takes a
+# sixth of Java's time (`spark.catalog.listTables` of Spark 3.5 then fails: tests list tables by SQL); nightly tests do.
+# `make demo`, and its test, run as users run them.
 JAVA_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC \
     -Dspark.sql.codegen.wholeStage=false -Dspark.sql.adaptive.enabled=false
-test: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
+test test-slow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
 test-airflow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN
-test-slow test-nightly: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
+test-nightly: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
 test-spark4: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(SPARK4_CLASSES)
 # tests write thousands of small files and wait for the disk at each: they lie in memory, where there is enough of it
 FAST_DISK := $(shell test -w /dev/shm && df -Pk /dev/shm | awk 'NR == 2 && $$4 > 8000000 {print "/dev/shm"}')

@@ -17,6 +17,15 @@ if not os.environ.get("CI"):  # Hypothesis has a profile of its own for CI: the 
     settings.load_profile("patient")
 
 _NIGHTLY = tuple(NIGHTLY)
+BEGUN_FIRST = (
+    "tests/hdfs/test_hudi.py",
+    "tests/hdfs/test_failover.py",
+    "tests/sample_lineage/",
+    "tests/verify/test_lapsed.py",
+    "tests/verify/test_lying_stores.py",
+    "tests/verify/test_real_tables.py",
+)
+"""Files that take long and come late by their names: one worker would run one of them when the others have ended."""
 
 if TYPE_CHECKING:
     from tests.scheduling import ByFile
@@ -36,16 +45,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | Non
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the nightly list, before any is chosen by its marks."""
+    """Mark the tests of the nightly list, before any is chosen by its marks; long files come first."""
     for item in items:
         if item.nodeid.startswith(_NIGHTLY):
             item.add_marker(pytest.mark.nightly)
+    items.sort(key=lambda item: not item.nodeid.startswith(BEGUN_FIRST))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def tables_of_its_own() -> Iterator[None]:
-    """What the tests of a file made known to Spark ends with the file."""
+    """What the tests of a file made known to Spark ends with the file, and so does the process of its commands."""
     yield
+    if "tests.commands_apart" in sys.modules:
+        from tests.commands_apart import end_it
+
+        end_it()
     if "pyspark" in sys.modules:
         from tests.sparksession import forget_tables
 

@@ -20,8 +20,7 @@ import pytest
 from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
 from pii_tracer.lake.stores.hdfs.store import HdfsStore
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
-from tests.kafkasupport import free_ports
-from tests.servers import end, own_java, retrieved
+from tests.servers import PROMPT_HDFS, end, free_ports, own_java, retrieved
 
 VERSION = "3.3.4"
 SUPERUSER = "lake"
@@ -137,6 +136,7 @@ def running(folder: Path) -> Iterator[Hdfs]:
         *java(f"{hadoop_jars()}/*", "384m"),
         "org.apache.hadoop.mapreduce.MiniHadoopClusterManager",
         *("-nomr", "-format", "-datanodes", "1"),
+        *(word for name, value in PROMPT_HDFS.items() for word in ("-D", f"{name}={value}")),
         *("-nnport", str(port), "-nnhttpport", str(http), "-writeDetails", str(told)),
     ]
     with (folder / "log").open("wb") as log:

@@ -16,8 +16,7 @@ from typing import Any
 from pii_tracer.lake.catalogs.hive.client import Metastore
 from pii_tracer.lake.catalogs.hive.security import OPEN, Security
 from tests.hdfssupport import hadoop_jars
-from tests.kafkasupport import free_ports
-from tests.servers import end, own_java, retrieved, spark_jars
+from tests.servers import end, free_ports, own_java, retrieved, spark_jars
 
 DISRUPTOR = "3.3.7"
 STANDALONE = "3.1.3"

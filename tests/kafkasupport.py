@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import socket
 import subprocess
 import time
 import uuid
@@ -50,7 +49,7 @@ from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.streams.kafka.topic_records import TopicLook
 from planners.step_drafts import CopyDraft, Draft
 from planners.streams.kafka.steps import topic_steps
-from tests.servers import end, own_java, retrieved
+from tests.servers import end, free_ports, own_java, retrieved
 
 KAFKA = ("org.apache.kafka", "kafka_2.13", "4.3.1")
 ANSWERS_WITHIN = 180.0
@@ -90,18 +89,6 @@ log.segment.delete.delay.ms=1000
 def jars() -> Path:
     """The folder with the broker's jars."""
     return retrieved("kafka", KAFKA[2], dependency=KAFKA)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 @dataclass

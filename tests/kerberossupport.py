@@ -18,8 +18,7 @@ import pytest
 
 from tests.certificates import HOST
 from tests.hdfssupport import VERSION, hadoop_jars
-from tests.kafkasupport import free_ports
-from tests.servers import end, own_java, retrieved
+from tests.servers import end, free_ports, own_java, retrieved
 
 REALM = "EXAMPLE.COM"
 PERSONS = ("pii", "ann")

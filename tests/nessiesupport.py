@@ -30,8 +30,7 @@ from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import Inventory, TableState
-from tests.kafkasupport import free_ports
-from tests.servers import arrives, cache, end, fresh_folder, own_java, retrieved
+from tests.servers import arrives, cache, end, free_ports, fresh_folder, own_java, retrieved
 
 ROWS = pa.table({"uid": pa.array([1, 2, 3], pa.int64()), "name": ["a", "b", "c"]})
 VERSION = "0.99.0"

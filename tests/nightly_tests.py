@@ -109,6 +109,7 @@ NIGHTLY: dict[str, str] = {
     "tests/executors/test_concurrency.py::test_iceberg_delete_beside_an_append[copy-on-write-serializable": "merge-on-read with snapshot isolation",
     "tests/azure/test_hudi.py::test_the_person_leaves": "Hudi in HDFS, killed in the middle; Delta in Azure, killed in the middle",
     "tests/azure/test_hudi.py::test_versions_and": "Hudi in HDFS; Delta in a flat account with a snapshot",
+    "tests/hdfs/test_hudi.py::test_the_person_leaves_a_table_and_nobody_else_does[cow": "the same for merge-on-read, which has base files too",
     "tests/gcs/test_hudi.py::test_the_person_leaves": "Hudi in HDFS, killed in the middle: one mechanism for tables in stores",
     "tests/gcs/test_delta.py::test_the_person_leaves": "a Delta table in Azure, killed in the middle: one mechanism for tables in stores; plans and gaps beside it",
     "tests/e2e/persons/test_keys_of_several_columns.py::": "test_match of the engine, test_keys_of_several_columns of plain files and of `tests/planners/locate`",

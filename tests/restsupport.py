@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from executors.engine.version_profiles import installed_profile
-from tests.kafkasupport import free_ports
-from tests.servers import end, own_java, retrieved, spark_jars
+from tests.servers import end, free_ports, own_java, retrieved, spark_jars
 
 VERSION = "1.10.0"
 ANSWERS_WITHIN = 120.0

@@ -16,9 +16,8 @@ from pii_tracer.lake.stores.hdfs.security import Security
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from tests.certificates import HOST, PASSWORD, Authority
 from tests.hdfssupport import ANSWERS_WITHIN, Hdfs, hadoop_jars
-from tests.kafkasupport import free_ports
 from tests.kerberossupport import Kdc, hadoop_xml, java_options, principal
-from tests.servers import end, own_java
+from tests.servers import PROMPT_HDFS, end, free_ports, own_java
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,7 @@ def configured(folder: Path, uri: str, https: int, kdc: Kdc, authority: Authorit
         "dfs.datanode.hostname": HOST,
         "dfs.data.transfer.protection": "authentication",
         "dfs.client.use.datanode.hostname": "true",
+        **PROMPT_HDFS,
     }
     store = {"keystore": authority.store, "truststore": authority.trust}
     for side in ("server", "client"):

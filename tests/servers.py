@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import random
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import BaseServer
@@ -18,17 +20,48 @@ from executors.engine.spark_home import java as own_java
 from executors.engine.spark_home import spark_jars
 
 __all__ = [
+    "PROMPT_HDFS",
     "Json",
     "answering",
     "arrives",
     "cache",
     "end",
+    "free_ports",
     "fresh_folder",
     "own_java",
     "retrieved",
     "served",
     "spark_jars",
 ]
+
+PROMPT_HDFS = {"dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10"}
+"""Who ends a file a moment before the DataNode has reported its last block waits so long, and by default 400 ms."""
+
+
+_PORTS = range(20_000, 32_000)
+"""Below those that the system gives to connections, which could take one between its choice and its use."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nobody listens on, each given to one test process of this machine alone.
+
+    A file has the last one that was given: of two processes that choose at the same time, none gets the other's.
+    """
+    found: list[int] = []
+    with (Path(tempfile.gettempdir()) / f"pii-tracer-ports-{os.getuid()}").open("a+", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        last = int(file.read() or random.choice(_PORTS))
+        for _ in _PORTS:
+            if len(found) == count:
+                break
+            last = _PORTS[(last + 1 - _PORTS.start) % len(_PORTS)]
+            with socket.socket() as one, suppress(OSError):
+                one.bind(("127.0.0.1", last))
+                found.append(last)
+        file.truncate(0)
+        file.write(str(last))
+    return found
 
 
 @contextmanager

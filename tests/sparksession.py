@@ -21,6 +21,7 @@ from pii_tracer.config.estate_file import Estate, Spark
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from tests.servers import PROMPT_HDFS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,14 +33,18 @@ HAS_HUDI = installed_profile().opens(HUDI)
 """Whether the installed Spark has a bundle of Hudi (docs/stack.md)."""
 
 
+_SMALL = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    **{f"spark.hadoop.{name}": value for name, value in PROMPT_HDFS.items()},
+}
+"""Little memory, one task a stage, no waiting."""
+
+
 def small_spark(conf: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What an estate file of a test says under `spark`: the installed profile, little memory, one task a stage, further settings."""
-    small = {
-        "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.databricks.delta.snapshotPartitions": "1",
-    }
-    return {"profile": installed_profile().name, "conf": {**small, **(conf or {})}}
+    """What an estate file of a test says under `spark`: the installed profile, little of everything, further settings."""
+    return {"profile": installed_profile().name, "conf": {**_SMALL, **(conf or {})}}
 
 
 KEPT = frozenset({"default", "discovery", "verify", "prod", "dev"})
@@ -100,9 +105,7 @@ def spark_estate(tmp_path_factory: pytest.TempPathFactory) -> SparkEstate:
             profile=installed_profile().name,
             master="local[2]",
             conf={
-                "spark.driver.memory": "1g",
-                "spark.sql.shuffle.partitions": "1",
-                "spark.databricks.delta.snapshotPartitions": "1",
+                **_SMALL,
                 # a session cannot get the driver of a SQL catalog later on
                 "spark.jars.packages": ",".join((*installed_profile().packages, SQLITE_JDBC)),
             },

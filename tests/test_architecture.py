@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import BEGUN_FIRST
 from tests.nightly_tests import NIGHTLY
 
 ROOT = Path(__file__).parents[1]
@@ -179,3 +180,7 @@ def test_every_name_of_the_nightly_list_is_a_tests() -> None:
         defined = [node.name for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
                    if isinstance(node, ast.FunctionDef | ast.ClassDef)]  # fmt: skip
         assert any(known.startswith(wanted) for known in defined), name
+
+
+def test_every_file_that_is_begun_first_is_there() -> None:
+    assert [name for name in BEGUN_FIRST if not (ROOT / name).exists()] == []

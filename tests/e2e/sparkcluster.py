@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from executors.engine.spark_session import java_home
-from tests.kafkasupport import free_ports
-from tests.servers import end, own_java, spark_jars
+from tests.servers import end, free_ports, own_java, spark_jars
 
 WITHIN = 60.0
 

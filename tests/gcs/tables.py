@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from tests.commands_apart import run_apart
 from tests.gcs.shop import BUCKET, Shop
 
 People = Sequence[tuple[str, str]]
@@ -69,7 +68,7 @@ def rows(shop: Shop, folder: str) -> list[tuple[str, str]]:
 
 @dataclass
 class Lake(Shop):
-    """A shop whose commands run in processes of their own.
+    """A shop whose commands run in another process.
 
     delta-rs holds the interpreter while it reads, so that the stand-in here could not answer; and a session that is
     open already gets no connector. until: when a command is killed.
@@ -79,18 +78,4 @@ class Lake(Shop):
 
     def cli(self, *words: str) -> int:
         where = ["--estate", str(self.base / "pii-tracer.yaml"), "--state", str(self.base / "state")]
-        with (self.base / "apart.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "pii_tracer.cli.main", *words, *where], stdout=log, stderr=log
-            )
-            try:
-                while True:
-                    try:
-                        return process.wait(0.05)
-                    except subprocess.TimeoutExpired:
-                        if self.until():
-                            process.kill()
-                            return process.wait()
-            finally:
-                process.kill()
-                process.wait()
+        return run_apart([*words, *where], self.base / "apart.log", until=self.until)

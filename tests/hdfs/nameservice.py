@@ -16,8 +16,7 @@ from typing import Any
 from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from tests.hdfssupport import ANSWERS_WITHIN, SUPERUSER, Hdfs, hadoop_jars, java
-from tests.kafkasupport import free_ports
-from tests.servers import end
+from tests.servers import PROMPT_HDFS, end, free_ports
 
 SERVICE = "testns"
 BOTH = ("nn1", "nn2")
@@ -165,6 +164,7 @@ def _configured(base: Path, http: dict[str, int], rpc: dict[str, int]) -> None:
         "dfs.ha.tail-edits.period": "1s",
         "dfs.namenode.safemode.extension": "0",
         "dfs.replication": "1",
+        **PROMPT_HDFS,
         "dfs.datanode.data.dir": f"file://{base / 'dn'}",
         **{f"dfs.datanode.{what}address": "127.0.0.1:0" for what in ("", "http.", "ipc.")},
     }

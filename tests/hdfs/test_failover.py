@@ -19,6 +19,7 @@ from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.hdfs import name_nodes, security
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from pii_tracer.model.errors import ExitCode
+from tests.commands_apart import run_apart
 from tests.hdfs.killed_run import GONE
 from tests.hdfs.nameservice import Nameservice, nameservice
 from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, Shop, csv
@@ -26,6 +27,8 @@ from tests.hdfs.tables import delta, files_of
 from tests.hdfssupport import SUPERUSER
 
 pytestmark = [pytest.mark.slow]
+
+AS_SUPERUSER = {"HADOOP_USER_NAME": SUPERUSER}
 
 
 @pytest.fixture(scope="module")
@@ -157,11 +160,13 @@ def test_a_killed_run_is_resumed_at_the_other_name_node_with_spark(shop: Shop, s
     assert (code, [gap["id"] for gap in plan["gaps"]]) == (0, [REFILLS])
     assert shop.approve() == 0
     service.fail_over()
-    assert in_a_process(shop, "tests.hdfs.killed_run", "2") == GONE
+    run = ["apply", str(shop.plan_file), "--trusted", str(shop.base / "approvers.yaml")]
+    run += ["--result", str(shop.base / "result.json")]
+    assert killed(shop, 2, *run) == GONE
     assert sorted(MAIL.encode() in shop.read(path) for path in paths) != [False, False, False]
     service.kill_active()
     service.fail_over()
-    assert in_a_process(shop, "pii_tracer.cli.main") == 0
+    assert apart(shop, *run) == 0
     result = json.loads((shop.base / "result.json").read_text())
     assert (result["state"], result["residue"], result["unverified"]) == ("complete", [], [])
     assert (result["rows_erased"], result["bystander_rows_lost"]) == (4, 0)
@@ -169,17 +174,20 @@ def test_a_killed_run_is_resumed_at_the_other_name_node_with_spark(shop: Shop, s
     assert sorted(row["uid"] for row in rows(shop, "table")) == sorted(uid for uid, _ in OTHERS)
     for path in files_of(shop, shop.root):
         assert MAIL.encode() not in shop.read(path)
-    assert in_a_process(shop, "pii_tracer.cli.main", command="verify") == 0
+    assert apart(shop, "verify", str(shop.plan_file)) == 0
 
 
-def in_a_process(shop: Shop, module: str, *before: str, command: str = "apply") -> int:
-    """The exit code of a command on the plan, in a process with a Spark of its own."""
-    words = ["--estate", str(shop.base / "pii-tracer.yaml"), "--state", str(shop.base / "state")]
-    if command == "apply":
-        words += ["--trusted", str(shop.base / "approvers.yaml"), "--result", str(shop.base / "result.json")]
-    environ = {**os.environ, "HADOOP_USER_NAME": SUPERUSER}
-    whole = [sys.executable, "-m", module, *before, command, str(shop.plan_file), *words]
-    done = subprocess.run(whole, env=environ, timeout=900, capture_output=True, text=True)
+def apart(shop: Shop, *words: str) -> int:
+    """The exit code of a command, in a process with a Spark of its own."""
+    where = ["--estate", str(shop.base / "pii-tracer.yaml"), "--state", str(shop.base / "state")]
+    return run_apart([*words, *where], shop.base / "apart.log", more=AS_SUPERUSER)
+
+
+def killed(shop: Shop, writes: int, *words: str) -> int:
+    """The exit code of a command whose process is gone after so many requests that write."""
+    where = ["--estate", str(shop.base / "pii-tracer.yaml"), "--state", str(shop.base / "state")]
+    whole = [sys.executable, "-m", "tests.hdfs.killed_run", str(writes), *words, *where]
+    done = subprocess.run(whole, env={**os.environ, **AS_SUPERUSER}, timeout=900, capture_output=True, text=True)
     print(done.stdout, done.stderr)
     return done.returncode
 

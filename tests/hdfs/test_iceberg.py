@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ from pii_tracer.lake.discovery import discover
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.scan.value_forms import build_patterns
+from tests.commands_apart import run_apart
 from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop, parquet
 from tests.hdfs.tables import files_of
 from tests.hdfssupport import SUPERUSER, Hdfs
@@ -25,14 +23,11 @@ from tests.waivers import MARKS
 
 
 class Lake(Shop):
-    """A shop whose commands run in processes of their own: a session that is open already gets no driver of a catalog."""
+    """A shop whose commands run in another process: a session that is open already gets no driver of a catalog."""
 
     def cli(self, *words: str) -> int:
         where = ["--estate", str(self.base / "pii-tracer.yaml"), "--state", str(self.base / "state")]
-        with (self.base / "apart.log").open("ab") as log:
-            command = [sys.executable, "-m", "pii_tracer.cli.main", *words, *where]
-            environment = {**os.environ, "HADOOP_USER_NAME": SUPERUSER}
-            return subprocess.run(command, stdout=log, stderr=log, env=environment, check=False).returncode
+        return run_apart([*words, *where], self.base / "apart.log", more={"HADOOP_USER_NAME": SUPERUSER})
 
 
 @pytest.fixture

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +18,7 @@ from pii_tracer.lake.stores.hdfs.security import Security
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from pii_tracer.model.errors import ExitCode
 from tests.certificates import Authority
+from tests.commands_apart import run_apart
 from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop, csv, parquet
 from tests.hdfs.tables import deleted, delta, files_of, put_all
 from tests.kerberossupport import centre, environment, java_options, needs_kerberos, principal
@@ -113,18 +111,14 @@ def test_a_ticket_that_ends_in_the_middle_stops_a_run_that_is_then_resumed(
 
 
 class Lake(Shop):
-    """A shop whose commands run in processes of their own, with a ticket and no keytab. hadoop: what tells Spark and
+    """A shop whose commands run in another process, with a ticket and no keytab. hadoop: what tells Spark and
     delta-rs of the cluster."""
 
     hadoop: Mapping[str, str] = {}
 
     def cli(self, *words: str) -> int:
         where = ["--estate", str(self.base / "pii-tracer.yaml"), "--state", str(self.base / "state")]
-        with (self.base / "apart.log").open("ab") as log:
-            command = [sys.executable, "-m", "pii_tracer.cli.main", *words, *where]
-            return subprocess.run(
-                command, stdout=log, stderr=log, env={**os.environ, **self.hadoop}, check=False
-            ).returncode
+        return run_apart([*words, *where], self.base / "apart.log", more=self.hadoop)
 
 
 def test_the_person_leaves_a_delta_table_and_nobody_else_does(cluster: SecureHdfs, tmp_path: Path) -> None:

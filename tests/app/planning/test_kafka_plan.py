@@ -14,7 +14,8 @@ import yaml
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from pii_tracer.cli.main import run
-from tests.kafkasupport import MAIL, USER, Broker, broker, free_ports, value
+from tests.kafkasupport import MAIL, USER, Broker, broker, value
+from tests.servers import free_ports
 
 __all__ = ["broker"]
 

@@ -13,7 +13,7 @@ from pii_tracer.lake.catalogs.hive import security
 from pii_tracer.lake.catalogs.hive.sasl import SaslTransport
 from pii_tracer.lake.catalogs.hive.security import Security, way_out
 from pii_tracer.lake.catalogs.hive.tables import list_hive
-from tests.kafkasupport import free_ports
+from tests.servers import free_ports
 
 START, OK, BAD, COMPLETE = 1, 2, 3, 5
 PROOF = b"a proof of the metastore"

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from pii_tracer.lake.streams.kafka.topic_reading import client_settings, read_topic, result
 from pii_tracer.lake.streams.kafka.topics import discover_topics
 from pii_tracer.model.errors import EstateError
-from tests.kafkasupport import USERS, Broker, broker, estate, free_ports
+from tests.kafkasupport import USERS, Broker, broker, estate
+from tests.servers import free_ports
 
 __all__ = ["broker"]
 

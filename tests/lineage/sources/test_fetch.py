@@ -16,9 +16,10 @@ from pii_tracer.lineage.sources.openlineage.event_fetching import gather, source
 from pii_tracer.lineage.sources.openlineage.kafka_events import KafkaSource
 from pii_tracer.lineage.sources.openlineage.marquez import MarquezSource
 from pii_tracer.model.errors import EstateError, LineageError
-from tests.kafkasupport import Broker, broker, free_ports
+from tests.kafkasupport import Broker, broker
 from tests.lineage.conftest import COPY, PAYMENTS, column_facet, dataset, event
 from tests.lineage.sources.marquez_standin import marquez
+from tests.servers import free_ports
 
 __all__ = ["broker"]
 

@@ -16,6 +16,7 @@ from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.verify.row_checks import compare
 from tests import kafkasupport as ks
 from tests.kafkasupport import BY_KEY, BY_VALUE, MAIL, ORDERS, USER, USERS, Broker, World, broker, planned, value
+from tests.servers import free_ports
 
 __all__ = ["broker"]
 
@@ -385,7 +386,7 @@ def test_a_broker_that_is_down_is_an_error_and_never_done(broker: Broker, monkey
     monkeypatch.setattr("pii_tracer.lake.streams.kafka.topic_reading.TIMEOUT", 1.0)
     monkeypatch.setattr("pii_tracer.lake.streams.kafka.topics.TIMEOUT", 1.0)
     world = planned(broker, compacted(broker), USERS, Strategy.TOMBSTONE, BY_KEY)
-    (port,) = ks.free_ports(1)
+    (port,) = free_ports(1)
     down = World(
         broker,
         ks.estate(Broker(f"127.0.0.1:{port}", broker.data, broker.process), world.state.declared.name, USERS),

@@ -21,9 +21,8 @@ from pii_tracer.lake.stores.gcs.credentials import no_credentials
 from pii_tracer.lake.stores.gcs.json_api import GcsBucket
 from pii_tracer.lake.stores.gcs.store import GcsStore
 from pii_tracer.lake.stores.object_places.versions import VersionState
-from tests.kafkasupport import free_ports
 from tests.kits.store_kit import put
-from tests.servers import end
+from tests.servers import end, free_ports
 
 SERVER = shutil.which("fake-gcs-server")
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(SERVER is None, reason="fake-gcs-server is not on the path")]
