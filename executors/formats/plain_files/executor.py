@@ -219,13 +219,18 @@ class FilesExecutor:
         return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
 
     def _files(self, step: Step) -> list[Path]:
-        """What readers take for data, whatever its name ends in, and hidden files that look like data."""
+        """What readers take for data, whatever its name ends in, and hidden files that look like data.
+
+        Of a text table only folders that the catalog names have rows; verification searches all others.
+        """
         folder = local_path(step.parameters["location"])
-        kind = _format(step)
+        kind, text = _format(step), text_of(step.parameters)
         return [
             path
             for path in files_below(folder)
-            if not path.name.startswith(TEMPORARY) and is_rewritten(path.relative_to(folder), kind)
+            if not path.name.startswith(TEMPORARY)
+            and is_rewritten(path.relative_to(folder), kind)
+            and (text is None or text.of(path.parent.relative_to(folder)))
         ]
 
     def _leftovers(self, step: Step) -> list[Path]:

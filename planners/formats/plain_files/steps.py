@@ -13,7 +13,7 @@ from planners.formats.shared_files import sharers
 from planners.locate.sql.shared_rows import mask_mentions
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 
-_BESIDE = {SINK_LOG: "F6", SUMMARY: "F7"}
+_BESIDE = {SINK_LOG: "F6", SUMMARY: "F7", TEXT_TABLE: "F8"}
 """Properties of a folder that are hazards of their own."""
 
 _SUMMARY_GOES = (

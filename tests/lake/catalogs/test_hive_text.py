@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.cli.main import run as cli
+from pii_tracer.config.catalogs import CatalogType
+from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.datasets import Format
+from pii_tracer.model.errors import ExitCode
 from tests.hivesupport import ORC, TEXT, Hive
 from tests.hivetextsupport import LAZY, OPEN_CSV
 from tests.lake.catalogs.test_catalogs import GLUE, estate, glue, glue_table, kinds
@@ -233,3 +237,23 @@ def test_another_way_of_reading_is_another_state(hive: Hive, tmp_path: Path) -> 
         client.alter_table("prod", "plain", table)
     (after,) = discover(lake(hive), tmp_path).tables
     assert before.snapshot != after.snapshot
+
+
+def test_a_first_estate_file_names_the_catalog_alone(
+    hive: Hive, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`init --discover`: the table needs no declaration, and its columns are those of the catalog."""
+    home = text(tmp_path / "warehouse" / "customers", b"71234501|asha@north.example\n71234502|chen@north.example\n")
+    columns = {"customer_id": "bigint", "email": "string"}
+    hive.table("prod.customers", home, TEXT, serde=LAZY, options={"field.delim": "|"}, columns=columns)
+    base = tmp_path / "new"
+    base.mkdir()
+    words = ["init", str(base), "--state", str(base / "state"), "--discover", hive.uri]
+    assert cli(words) == ExitCode.DONE, capsys.readouterr().err
+    drafted = load_estate(base / "pii-tracer.yaml")
+    assert CatalogType.HIVE in {catalog.type for catalog in drafted.catalogs.values()}
+    assert [table for catalog in drafted.catalogs.values() for table in catalog.tables] == []
+    assert [(s.source, s.key) for s in drafted.subjects] == [("prod.customers", "customer_id")]
+    assert [i.column for s in drafted.subjects for i in s.identifiers] == ["email"]
+    assert [s.table for s in discover(drafted, base).tables] == ["prod.customers"]
+    assert "asha" not in (base / "pii-tracer.yaml").read_text()

@@ -13,7 +13,7 @@ from typing import Any
 import cramjam
 import pytest
 import zstandard
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from executors.formats.plain_files.arrow_match import RowsError
@@ -90,7 +90,10 @@ LAYOUTS = st.builds(
 )
 
 
-@given(line=st.one_of(LINES.map(b"".join)), text=LAYOUTS)
+@settings(max_examples=400)
+@example(line=b"a\\", text=delimited())
+@example(line=b"\\,,\\N,\\\\N,a\\n", text=delimited())
+@given(line=LINES.map(b"".join), text=LAYOUTS)
 def test_a_delimited_line_is_cut_as_the_slow_model_cuts_it(line: bytes, text: FileText) -> None:
     assert cells_of(line, text) == slowly(line, text)
     written = text_rewrite._Cells(text)
@@ -151,6 +154,7 @@ def _or_refused(reading: Any, line: bytes, text: FileText) -> tuple[str | None, 
     return found
 
 
+@settings(max_examples=400)
 @given(line=st.text('ab,"\\ ', max_size=10).map(str.encode))
 def test_what_planning_reads_a_step_writes(line: bytes) -> None:
     """The two parsers refuse the same lines, and agree on all others."""
@@ -207,6 +211,15 @@ def test_only_the_persons_lines_leave(
     left = list(rows_of(io.BytesIO(path.read_bytes()), text))
     assert PERSON not in [row[0] for row in left]
     assert len(left) == after
+
+
+def test_a_reader_that_does_not_know_the_escapes_leaves_the_row(tmp_path: Path) -> None:
+    """What a script does that cuts lines at the delimiter: Hive reads the person afterwards."""
+    path = tmp_path / "000000_0"
+    path.write_bytes(b"a\\,b,1,x\nc,2,y\n")
+    naive = [line for line in path.read_bytes().splitlines(keepends=True) if line.split(b",")[0] != PERSON.encode()]
+    assert PERSON in [row[0] for row in rows_of(io.BytesIO(b"".join(naive)), delimited())]
+    assert rewrite(path, delimited()) == b"c,2,y\n"
 
 
 PACKED = {
