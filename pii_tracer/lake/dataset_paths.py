@@ -291,9 +291,13 @@ class EstatePaths:
         registered = self.registered_at(path)
         return registered.text if registered else None
 
+    @cached_property
+    def _has_text(self) -> bool:
+        return any(table.text for table in self.registry.tables.values())
+
     def text_of(self, path: Path) -> FileText | None:
         """How a file is read, where it is one of a table of text that a catalog names: the innermost table counts."""
-        if not any(table.text for table in self.registry.tables.values()):
+        if not self._has_text:
             return None
         place = path.parent.resolve()
         for folder in (place, *place.parents):

@@ -257,3 +257,11 @@ def test_a_first_estate_file_names_the_catalog_alone(
     assert [i.column for s in drafted.subjects for i in s.identifiers] == ["email"]
     assert [s.table for s in discover(drafted, base).tables] == ["prod.customers"]
     assert "asha" not in (base / "pii-tracer.yaml").read_text()
+
+
+def test_a_copied_table_has_the_files_of_the_other(hive: Hive, tmp_path: Path) -> None:
+    """Known by the bytes of a file, whatever its name: the copy is planned like its original."""
+    for name, content in (("first", b"1\x01a\n2\x01b\n"), ("second", b"1\x01a\n2\x01b\n"), ("third", b"3\x01c\n")):
+        hive.table(f"prod.{name}", text(tmp_path / "warehouse" / name, content), TEXT, serde=LAZY)
+    found = {state.table: state.same_files_as for state in discover(lake(hive), tmp_path).tables}
+    assert found == {"prod.first": None, "prod.second": str(tmp_path / "warehouse" / "first"), "prod.third": None}
