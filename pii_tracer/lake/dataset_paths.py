@@ -29,6 +29,7 @@ from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.hive_text.layout import FileText, TextTable
 from pii_tracer.model.locations import (
     S3Location,
     hdfs_location,
@@ -284,6 +285,28 @@ class EstatePaths:
         """The encoding that the estate file declares for the CSV files of a folder."""
         table = self.declared.get(path.resolve())
         return table.encoding.value if table is not None and table.encoding is not None else None
+
+    def text_table_at(self, path: Path) -> TextTable | None:
+        """How the text in a folder is read, where a catalog says it of the table there."""
+        registered = self.registered_at(path)
+        return registered.text if registered else None
+
+    @cached_property
+    def _has_text(self) -> bool:
+        return any(table.text for table in self.registry.tables.values())
+
+    def text_of(self, path: Path) -> FileText | None:
+        """How a file is read, where it is one of a table of text that a catalog names: the innermost table counts."""
+        if not self._has_text:
+            return None
+        place = path.parent.resolve()
+        for folder in (place, *place.parents):
+            if folder in self.registry.tables:
+                text = self.registry.tables[folder].text
+                return text.of(place.relative_to(folder)) if text else None
+            if folder in self.registry.opaque or folder in self.declared:
+                return None
+        return None
 
     def hadoop_name(self, path: Path) -> str | None:
         """The name that an Iceberg Hadoop catalog gives a table folder, by its place below the warehouse."""

@@ -12,7 +12,7 @@ from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths, below
 from pii_tracer.lake.duplicate_folders import with_originals
 from pii_tracer.lake.folder_walk import Walk
-from pii_tracer.lake.formats.plain_files.data_file import DataFile, data_file
+from pii_tracer.lake.formats.plain_files.data_file import DataFile, data_file, text_file
 from pii_tracer.lake.formats.plain_files.table_state import folder_state
 from pii_tracer.lake.formats.registry import metadata_folders
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
@@ -27,7 +27,9 @@ from pii_tracer.lake.stores.s3.table_places import (
     places_of,
 )
 from pii_tracer.lake.streaming_checkpoints import checkpoint_state
+from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.hive_text.layout import FileText, text_of
 
 
 def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None = None) -> Inventory:
@@ -115,24 +117,25 @@ def _files_of(found: Sequence[Found]) -> dict[str, tuple[DataFile, ...]]:
 
     A file that cannot be read is left out here: the scan of its folder says that it was not read.
     """
-    locations = {Path(f.state.location) for f in found}
+    locations = {Path(f.state.location): text_of(f.state.properties) for f in found}
     result: dict[str, tuple[DataFile, ...]] = {}
-    for location in locations:
+    for location, table in locations.items():
         files: list[DataFile] = []
         for current, folders, names in os.walk(location):
             here = Path(current)
             folders[:] = [n for n in folders if n not in metadata_folders() and here / n not in locations]
             plain = (here / n for n in names if not n.startswith("."))
-            files.extend(f for p in plain if p.is_file() and not p.is_symlink() and (f := _readable(p)))
+            text = table.of(here.relative_to(location)) if table else None
+            files.extend(f for p in plain if p.is_file() and not p.is_symlink() and (f := _readable(p, text)))
         result[str(location)] = tuple(sorted(files, key=lambda f: str(f.path)))
     return result
 
 
-def _readable(path: Path) -> DataFile | None:
+def _readable(path: Path, text: FileText | None) -> DataFile | None:
     try:
         with path.open("rb"):
-            return data_file(path)
-    except OSError:
+            return data_file(path) if text is None else text_file(path, text)
+    except (OSError, EstateError):
         return None
 
 

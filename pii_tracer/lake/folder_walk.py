@@ -9,11 +9,12 @@ from pathlib import Path
 
 from pii_tracer.common.atomic_files import all_below
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.plain_files.data_file import PARTITION, DataFile, data_file
+from pii_tracer.lake.formats.plain_files.data_file import PARTITION, DataFile, data_file, text_file
 from pii_tracer.lake.formats.registry import format_of, metadata_folders, table_formats
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.streaming_checkpoints import checkpoint_state, is_checkpoint
+from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 
 Reader = Callable[[Path, EstatePaths], Found]
@@ -145,7 +146,11 @@ class Walk:
                 self.hidden.append(path)
             return
         try:
-            found = data_file(path)
+            text = self.paths.text_of(path)
+            found = data_file(path) if text is None else text_file(path, text) if path.stat().st_size else None
+        except EstateError as error:
+            self._gap(GapKind.UNREADABLE, error.what, path)
+            return
         except OSError as error:
             self._gap(GapKind.UNREADABLE, f"the file cannot be read: {error.strerror or type(error).__name__}", path)
             return

@@ -8,9 +8,10 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pii_tracer.model.errors import ScanError
+from pii_tracer.model.hive_text.layout import FileText, TextTable
 from pii_tracer.scan.decode.dispatch import search
 from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.false_cell_hits import WINDOW
@@ -28,15 +29,19 @@ _BLOCK = 1024 * 1024
 
 @dataclass(frozen=True)
 class FileLook:
-    """How a file below `root` is searched (`pii_tracer.scan.search_workers.Look`). keeper: of shapes of columns."""
+    """How a file below `root` is searched (`pii_tracer.scan.search_workers.Look`). keeper: of shapes of columns.
+
+    text: of a table of text whose columns a catalog names."""
 
     root: Path
     at_once: int = os.cpu_count() or 1
     keeper: ShapeKeeper | None = None
+    text: TextTable | None = None
 
     def __call__(self, thing: File, patterns: Patterns) -> FileScan:
         """Search the file. One that cannot be read is unread, never clean."""
-        return scan_file(self.root, *thing, patterns, self.keeper)
+        text = self.text.of(PurePosixPath(thing[0]).parent) if self.text else None
+        return scan_file(self.root, *thing, patterns, self.keeper, text)
 
     def stamp(self, thing: File) -> Stamp:
         """Size in bytes, and when it was written; a size below nothing where that cannot be told."""
@@ -48,7 +53,8 @@ class FileLook:
 
     def place(self, thing: File) -> str | None:
         """The folder and the file's path in it: both decide how it is decoded."""
-        return f"{self.root.resolve().as_posix()}\0{thing[0]}"
+        text = f"\0{self.text.model_dump_json()}" if self.text else ""
+        return f"{self.root.resolve().as_posix()}\0{thing[0]}{text}"
 
     def digest(self, thing: File) -> str | None:
         """SHA-256 of a regular file; None of a link, and where it cannot be read."""
@@ -63,12 +69,13 @@ def scan_tree(
     patterns: Patterns,
     without: Collection[Path] = (),
     searchers: Searchers = THREADS,
+    text: TextTable | None = None,
 ) -> TreeScan:
     """Scan all files under a folder (or one file), sorted by path, several at a time: decoders let go of Python's lock.
 
     Cut bounds of files in which nothing of the person stands are left out (`without_explained`).
 
-    without: folders below that are looked at in their own right.
+    without: folders below that are looked at in their own right. text: of a table of text, its columns.
 
     Raises:
         ScanError: the folder is missing or cannot be listed.
@@ -76,7 +83,7 @@ def scan_tree(
     files = []
     found, empty = _walked(root)
     apart = [(name, path) for name, path in found if not any(path.is_relative_to(folder) for folder in without)]
-    for _, result in searchers.search(FileLook(root), apart, patterns):
+    for _, result in searchers.search(FileLook(root, text=text), apart, patterns):
         files.append(result)
     empty = [(name, path) for name, path in empty if not any(path.is_relative_to(folder) for folder in without)]
     files += _telling_folders(empty, patterns)
@@ -139,8 +146,17 @@ def file_digest(path: Path) -> tuple[str, int]:
     return digest.hexdigest(), size
 
 
-def scan_file(root: Path, name: str, path: Path, patterns: Patterns, keeper: ShapeKeeper | None = None) -> FileScan:
-    """Scan one file. A file that cannot be read is unread, never clean. keeper: of what is known of its columns."""
+def scan_file(
+    root: Path,
+    name: str,
+    path: Path,
+    patterns: Patterns,
+    keeper: ShapeKeeper | None = None,
+    text: FileText | None = None,
+) -> FileScan:
+    """Scan one file. A file that cannot be read is unread, never clean. keeper: of what is known of its columns.
+
+    text: the columns of a text file, where a catalog says them."""
     context = f"{root.resolve().as_posix()}/{name}"
     try:
         mode = path.lstat().st_mode
@@ -151,10 +167,10 @@ def scan_file(root: Path, name: str, path: Path, patterns: Patterns, keeper: Sha
         with path.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             if size <= 4 * WINDOW:
-                return _scan(name, context, memoryview(stream.read()), patterns, keeper)
+                return _scan(name, context, memoryview(stream.read()), patterns, keeper, text)
             # a read-only map: a large file does not fill the memory; it goes when its last reader lets go
             mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-            return _scan(name, context, memoryview(mapped), patterns, keeper)
+            return _scan(name, context, memoryview(mapped), patterns, keeper, text)
     except OSError as error:
         return _unread(name, patterns, f"cannot be read: {error.strerror or type(error).__name__}")
 
@@ -164,10 +180,18 @@ def scan_bytes(name: str, data: bytes | memoryview, patterns: Patterns) -> FileS
     return _scan(name, name, memoryview(data), patterns)
 
 
-def _scan(name: str, context: str, data: memoryview, patterns: Patterns, keeper: ShapeKeeper | None = None) -> FileScan:
+def _scan(
+    name: str,
+    context: str,
+    data: memoryview,
+    patterns: Patterns,
+    keeper: ShapeKeeper | None = None,
+    text: FileText | None = None,
+) -> FileScan:
     digest = hashlib.sha256(data).hexdigest()
     shapes = keeper.shapes_of(data, digest, patterns) if keeper is not None else None
     collector = Collector(patterns) if shapes is None else ShapingCollector(patterns, shapes)
+    collector.columns = text
     decoded = search(context, data, collector)
     path_hits(name, collector)
     search_rows(name, data, collector)

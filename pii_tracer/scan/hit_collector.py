@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
+from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.scan.cells_left_out import NOTHING, Apart, LeftCells, beyond, outside
 from pii_tracer.scan.decode.cells import cell_search, variant
 from pii_tracer.scan.decode.cells.json_members import json_leaves, member
@@ -41,6 +42,8 @@ class Collector:
         self.search_file: Callable[[Collector, bytes], bool] | None = None
         """Searches a cell that is a whole file and says whether it is one. None in a collector for a part of what
         another searches, which looks for files, streams, and bytes written as text."""
+        self.columns: FileText | None = None
+        """The columns of the text in the file, where a catalog says them."""
         self._depth = 0
 
     def add(self, key_set: str, form: Form, where: str, column: str | None, count: int = 1) -> None:

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Protocol
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.hive_text.layout import text_of
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
 from pii_tracer.scan.folder_scan import scan_bytes, scan_tree
 from pii_tracer.scan.hits import FileScan, Hit, column_of, key_set_in, person_in
@@ -85,7 +86,7 @@ def verify_bytes(
         ScanError: the folder is missing or cannot be listed.
     """
     patterns = patterns.comparing(key_columns(copy.places, root))
-    scanned = scan_tree(root, patterns, searchers=searchers)
+    scanned = scan_tree(root, patterns, searchers=searchers, text=text_of(copy.facts))
     others = with_columns_made(copy.other_keys, root)
     if copy.mask is None:
         verdict = judge(copy, str(root), scanned.files, others)

@@ -6,6 +6,7 @@ With code of its own: nothing is shared with what writes the files. Columns are 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,10 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pii_tracer.model.datasets import FieldAccess, MatchTerm
+from pii_tracer.model.hive_text.layout import text_of
 from pii_tracer.model.number_keys import plain, plain_texts
 from pii_tracer.model.plan import Copy, Mask
 from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.scan.decode.compression import opened
+from pii_tracer.scan.rows.text_records import rows_of as text_rows
+from pii_tracer.scan.rows.text_search import READ_AS
 from pii_tracer.scan.value_forms import Patterns
 
 if TYPE_CHECKING:
@@ -59,6 +63,8 @@ def rows_with_more(
 
 
 def _rows_of_text(path: Path, kind: str, copy: Copy, mask: Mask, patterns: Patterns, shown: set[str]) -> int | None:
+    if kind == READ_AS:
+        return _in_records(_by_columns(path, copy), copy, mask, patterns, shown)
     if kind != "csv":
         return _in_records(_RECORDS[kind](path), copy, mask, patterns, shown)
     try:
@@ -196,6 +202,20 @@ def _csv(path: Path, encoding: str, escape: str | None) -> Iterator[Row]:
         yield [(name, cell or None) for name, cell in zip(header, cells, strict=False)]
 
 
+def _by_columns(path: Path, copy: Copy) -> Iterator[Row]:
+    """A file of a Hive table's text, as the plan says that its columns are."""
+    table = text_of(copy.facts)
+    text = table.of(path.parent.relative_to(copy.location)) if table else None
+    if text is None:
+        raise ValueError("the plan names no columns of this file")
+    data = path.read_bytes()
+    packed = opened(path.name, memoryview(data), _PIECE)
+    content = io.BytesIO(b"".join(packed[2]) if packed else data)
+    names = [column.name.lower() for column in text.columns]
+    for row in text_rows(content, text):
+        yield list(zip(names, row, strict=True))
+
+
 def _json(path: Path) -> Iterator[Row]:
     for line in _lines(path, "utf-8"):
         if line.strip():
@@ -232,5 +252,5 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
 
 _RECORDS: Mapping[str, Callable[[Path], Iterator[Row]]] = {"json": _json, "json lines": _json}
 IN_STREAMS = frozenset({PARQUET, _ORC, _AVRO})
-READABLE = frozenset({*IN_STREAMS, *_RECORDS, "csv"})
+READABLE = frozenset({*IN_STREAMS, *_RECORDS, "csv", READ_AS})
 """Kinds of files whose rows can be read again; of those in S3 the first ones."""

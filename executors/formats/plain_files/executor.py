@@ -30,6 +30,7 @@ from executors.engine.match_sql import match_of
 from executors.formats.plain_files import parquet_rewrite, parquet_summary_files, sink_log
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, Nobodys, RowsError, keys_of
 from executors.formats.plain_files.derived_folder_rebuild import FolderRebuild
+from executors.formats.plain_files.hive_text import text_rewrite
 from executors.formats.plain_files.parquet_dictionaries import Holds
 from executors.formats.plain_files.parquet_surgery.rewriting import (
     Original,
@@ -51,6 +52,7 @@ from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS, is_rewr
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format, Match
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.hive_text.layout import TextTable, text_of
 from pii_tracer.model.plan import Copy, Mask, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
@@ -62,7 +64,7 @@ class _Task:
     """How rows are found in a step's files, and what becomes of them: they go, or stay by `mask`.
 
     options: how text is to be read. holds: whether a text has any value of the plan's persons in it. nobodys: columns
-    of other systems' numbers.
+    of other systems' numbers. folder: of the table. text: of one whose columns a catalog names.
     """
 
     kind: Format
@@ -73,6 +75,21 @@ class _Task:
     options: Mapping[str, str]
     holds: Holds
     nobodys: Nobodys
+    folder: Path
+    text: TextTable | None = None
+
+    def rewriting(self, path: Path) -> tuple[Any, Mapping[str, Any]]:
+        """The module that writes a file again, and how its text is read there.
+
+        Raises:
+            RowsError: the catalog did not name the file's folder.
+        """
+        if self.text is None:
+            return MODULES[self.kind], self.options
+        text = self.text.of(path.parent.relative_to(self.folder))
+        if text is None:
+            raise RowsError("the catalog named no partition of the table here", todo="plan again")
+        return text_rewrite, {"text": text, "name": path.name}
 
 
 @dataclass(frozen=True)
@@ -202,13 +219,18 @@ class FilesExecutor:
         return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
 
     def _files(self, step: Step) -> list[Path]:
-        """What readers take for data, whatever its name ends in, and hidden files that look like data."""
+        """What readers take for data, whatever its name ends in, and hidden files that look like data.
+
+        Of a text table only folders that the catalog names have rows; verification searches all others.
+        """
         folder = local_path(step.parameters["location"])
-        kind = _format(step)
+        kind, text = _format(step), text_of(step.parameters)
         return [
             path
             for path in files_below(folder)
-            if not path.name.startswith(TEMPORARY) and is_rewritten(path.relative_to(folder), kind)
+            if not path.name.startswith(TEMPORARY)
+            and is_rewritten(path.relative_to(folder), kind)
+            and (text is None or text.of(path.parent.relative_to(folder)))
         ]
 
     def _leftovers(self, step: Step) -> list[Path]:
@@ -221,7 +243,9 @@ class FilesExecutor:
         keys, strong = keys_of(self._ctx.keyring, match)
         mask = mask_of(copy) if step.action is Action.FILES_MASK_ROWS else None
         nobodys = self._ctx.nobodys(copy)
-        return _Task(_format(step), match, keys, strong, mask, _options(step), self._ctx.holds, nobodys)
+        folder, text = local_path(step.parameters["location"]), text_of(step.parameters)
+        how = (_options(step), self._ctx.holds, nobodys, folder, text)
+        return _Task(_format(step), match, keys, strong, mask, *how)
 
     def _refuse_rows_without_owner(self, task: _Task, todo: Mapping[Path, _Rows]) -> None:
         """Rows that only a column finds which becomes NULL would be nobody's afterwards."""
@@ -274,7 +298,8 @@ def _survey(task: _Task, path: Path) -> _Rows:
             task.nobodys,
         )
         return _Rows(seen.before, seen.after, seen.stale)
-    before, after, _ = MODULES[task.kind].survey(path, task.match, task.keys, task.mask, **task.options)
+    module, options = task.rewriting(path)
+    before, after, _ = module.survey(path, task.match, task.keys, task.mask, **options)
     return _Rows(before, after)
 
 
@@ -303,7 +328,8 @@ def _rewrite(task: _Task, path: Path) -> dict[str, Any]:
                 read_back(old, new, made, persons)
         told = facts_of(made)
     else:
-        MODULES[task.kind].write(path, temporary, *how, **task.options)
-        MODULES[task.kind].compare(path, temporary, *how, **task.options)
+        module, options = task.rewriting(path)
+        module.write(path, temporary, *how, **options)
+        module.compare(path, temporary, *how, **options)
     swap(path, temporary)
     return told

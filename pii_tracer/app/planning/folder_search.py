@@ -15,6 +15,7 @@ from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.hive_text.layout import text_of
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers
@@ -72,7 +73,9 @@ def scan_estate(
 
 
 def _search(state: TableState, inside: Sequence[Path], patterns: Patterns, searchers: Searchers) -> Evidence:
-    below_here = scan_tree(Path(state.location), patterns, without=inside, searchers=searchers).files
+    below_here = scan_tree(
+        Path(state.location), patterns, without=inside, searchers=searchers, text=text_of(state.properties)
+    ).files
     # files that the table reads from other folders hold its rows as well
     return evidence_of((*below_here, *_outside(state, patterns)), patterns)
 

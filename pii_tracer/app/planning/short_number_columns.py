@@ -129,7 +129,7 @@ def _spelled(state: TableState, digits: Sequence[Digits], paths: EstatePaths) ->
     if state.format is not Format.CSV or not any(_BY_POSITION.fullmatch(d.column or "") for d in digits):
         return tuple(digits)
     try:
-        headers = guarded(state, lambda: {csv_header(file)[0] for file in folder_files(state, paths)})
+        headers = guarded(state, lambda: {_header(file) for file in folder_files(state, paths)})
     except EstateError:  # then they keep the names that say nothing
         return tuple(digits)
     found = set[Digits]()
@@ -138,6 +138,10 @@ def _spelled(state: TableState, digits: Sequence[Digits], paths: EstatePaths) ->
         names = {header[int(match[1])] for header in headers if int(match[1]) < len(header)} if match else set()
         found |= {replace(one, column=name) for name in names} or {one}
     return tuple(sorted(found, key=repr))
+
+
+def _header(file: StoredFile) -> tuple[str, ...]:
+    return csv_header(file)[0] if file.text is None else tuple(column.name for column in file.text.columns)
 
 
 class _Place:

@@ -19,6 +19,7 @@ from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.inventory import InventoryGap, RefKind
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.hive_text.layout import TextTable
 
 
 class Capability(Enum):
@@ -58,7 +59,8 @@ class CatalogEntry:
 
     location and metadata: as the catalog writes them, paths or URIs; an Iceberg table may have no location here, it
     then stands in its metadata. head: only in catalogs with branches, which have an entry for each reference.
-    partitions: places in HDFS of its partitions outside its folder, as the catalog writes them.
+    partitions: places in HDFS of its partitions outside its folder, as the catalog writes them. text: of a table of
+    text by columns, how it is read.
     """
 
     name: str | None
@@ -68,6 +70,7 @@ class CatalogEntry:
     metadata: str | None = None
     head: Head | None = None
     partitions: tuple[str, ...] = ()
+    text: TextTable | None = None
 
 
 @dataclass(frozen=True)

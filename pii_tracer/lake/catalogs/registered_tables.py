@@ -18,6 +18,7 @@ from pii_tracer.lake.read_result import gap
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.hive_text.layout import TextTable
 from pii_tracer.model.locations import (
     UNTOLD,
     HdfsLocation,
@@ -44,6 +45,7 @@ class Registered:
 
     heads: where a Nessie catalog keeps it, the references that have it; names and metadata are those of the first.
     committed: metadata files that the visible history names, where some of it may be hidden; None where not.
+    text: of text by columns, how it is read. misread: two tables read these files in different ways, and one as text.
     """
 
     names: tuple[str, ...]
@@ -52,6 +54,8 @@ class Registered:
     metadata: Path | None = None
     heads: tuple[PlacedHead, ...] = ()
     committed: frozenset[str] | None = None
+    text: TextTable | None = None
+    misread: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,8 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             gaps += _two_keys(location, group)
             kind = group[0][0].format
             _add(found, gaps, _of_heads(location, kind, [head for _, head in group], listing.committed))
+    for location in [place for place, table in found.items() if table.misread]:
+        opaque[location] = ", ".join(found.pop(location).names)
     return Registry(
         tables=found,
         remote=tuple(remote),
@@ -185,7 +191,16 @@ def _add(found: dict[Path, Registered], gaps: list[InventoryGap], placed: Regist
     if format_of(placed.format).registered_by_metadata:
         gaps.append(_twice(first, placed))
     names = tuple(sorted({*first.names, *placed.names}))
-    found[placed.location] = Registered(names, first.format, first.location, first.metadata)
+    misread = first.misread or first.text != placed.text
+    if misread:
+        reason = (
+            f"{', '.join(names)} read the same files as different text: it is unknown which rows are there. Drop all"
+            " registrations but one"
+        )
+        gaps.append(gap(None, GapKind.REGISTERED_TWICE, reason, str(first.location)))
+    found[placed.location] = Registered(
+        names, first.format, first.location, first.metadata, text=first.text, misread=misread
+    )
 
 
 _ORDER = (RefKind.NESSIE_BRANCH, RefKind.NESSIE_TAG)
@@ -264,7 +279,7 @@ def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | 
     if not inside(place):
         reason = f"the registered table {title} lies outside the estate's roots and was not read"
         return gap(None, GapKind.OUTSIDE_ROOTS, reason, str(place))
-    return Registered((entry.name,) if entry.name else (), entry.format, place.resolve(), metadata)
+    return Registered((entry.name,) if entry.name else (), entry.format, place.resolve(), metadata, text=entry.text)
 
 
 def _remote(entry: CatalogEntry, place: S3Location) -> RemoteTable:

@@ -19,6 +19,7 @@ from pii_tracer.scan.decode.table_metadata import Role, walk
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.key_boundaries import KeyColumns
+from pii_tracer.scan.rows.text_search import READ_AS, search_columns
 
 _DELIMITERS = ",\t;|\x01"
 _NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
@@ -59,6 +60,9 @@ def decode(name: str, text: str, collector: Collector, role: Role) -> str:
     """Search a text file; returns what it was read as."""
     if role is Role.ENGINE:
         return _engine(text, collector)
+    if collector.columns is not None:
+        search_columns(text, collector.columns, collector)
+        return READ_AS
     if text.lstrip()[:1] in ("{", "["):
         return _json(text, collector)
     if name.lower().endswith(_CSV_NAMES):
@@ -111,6 +115,9 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
             content = as_single_bytes(lines)
         if content is None:
             collector.unread("a part of the text is not text")
+        elif collector.columns is not None:
+            search_columns(content, collector.columns, collector, first=first is None)
+            first = ""
         elif kind is Kind.CSV:
             first = first if first is not None else content.split("\n", 1)[0]
             inside = lines.count(b'"')
@@ -120,7 +127,7 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
             _json(content, collector)
         else:
             _plain(content, collector)
-    return kind.value
+    return kind.value if collector.columns is None else READ_AS
 
 
 def _utf8(lines: bytes) -> str | None:

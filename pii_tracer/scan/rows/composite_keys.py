@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from pii_tracer.model.datasets import PLAIN, FieldAccess, Format, KeyPart, Match, MatchTerm
+from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.model.key_columns import joined
 from pii_tracer.model.number_keys import plain
 from pii_tracer.scan.hit_collector import Collector
@@ -62,8 +63,10 @@ class RowKeys:
             if not values[term.key_set].isdisjoint(filter(None, map(joined, _readings(texts))))
         )
 
-    def count(self, name: str, data: bytes | memoryview, values: Values) -> Counter[MatchTerm]:
-        """How many rows of a file are the persons', by term.
+    def count(
+        self, name: str, data: bytes | memoryview, values: Values, text: FileText | None = None
+    ) -> Counter[MatchTerm]:
+        """How many rows of a file are the persons', by term. text: as of `rows_of`.
 
         Raises:
             UnknownRowsError: a column of a key is not there, or a value cannot be compared.
@@ -72,7 +75,7 @@ class RowKeys:
         found: Counter[MatchTerm] = Counter()
         columns: set[str] = set()
         total = 0
-        for row in rows_of(self.format, name, data, self._columns):
+        for row in rows_of(self.format, name, data, self._columns, text):
             total += 1
             columns.update(row)
             found.update(self.found_in(row, values))
@@ -97,7 +100,7 @@ def search_rows(name: str, data: bytes | memoryview, collector: Collector) -> No
     if keys is None or not len(data):
         return
     try:
-        found = keys.count(name, data, collector.patterns.whole_keys)
+        found = keys.count(name, data, collector.patterns.whole_keys, collector.columns)
     except UnknownRowsError as error:
         collector.unread(str(error))
         return

@@ -13,18 +13,26 @@ import pyarrow.parquet as pq
 
 from pii_tracer.common.parquet_file_checks import is_encrypted
 from pii_tracer.model.datasets import Format
+from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.scan.decode.compression import unpack
+from pii_tracer.scan.rows.text_records import rows_of as text_rows
 
 Row = Mapping[str, Any]
 Choose = Callable[[Sequence[str]], list[str]]
 """Which of the columns of a file are read."""
 
 
-def rows_of(kind: Format, name: str, data: bytes | memoryview, choose: Choose | None = None) -> Iterator[Row]:
+def rows_of(
+    kind: Format,
+    name: str,
+    data: bytes | memoryview,
+    choose: Choose | None = None,
+    text: FileText | None = None,
+) -> Iterator[Row]:
     """The rows of a file. name: by whose ending a codec without a mark of its own is known.
 
     choose: columns that are needed; others may be there. All of them where it chooses none. Bytes of CSV that are no
-    UTF-8 are kept as surrogates.
+    UTF-8 are kept as surrogates. text: the columns of a file of text, where a catalog says them.
 
     Raises:
         Exception: whatever the libraries raise; what they say can quote the data.
@@ -50,6 +58,11 @@ def rows_of(kind: Format, name: str, data: bytes | memoryview, choose: Choose | 
     else:
         unpacked = unpack(name, memoryview(data))
         plain = bytes(unpacked[2] if unpacked else data)
+        if text is not None:
+            names = _chosen(choose, [column.name for column in text.columns])
+            for row in text_rows(io.BytesIO(plain), text, names):
+                yield dict(zip(names or (column.name for column in text.columns), row, strict=True))
+            return
         yield from _lines(plain) if kind is Format.JSON else _records(plain, choose)
 
 

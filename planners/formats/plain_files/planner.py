@@ -12,6 +12,7 @@ from pii_tracer.lake.formats.stray_files import MARKS
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.table_descriptions import FOOTERS
 from pii_tracer.model.datasets import Format
+from pii_tracer.model.hive_text.layout import TEXT_TABLE
 from planners.copies.scan_evidence import Seen
 from planners.formats.base import FormatPlanner, beside_rows
 from planners.formats.plain_files.steps import folder_steps
@@ -83,13 +84,19 @@ class PlainFilesPlanner(FormatPlanner):
         return "a bare folder in HDFS" if state.in_hdfs else None
 
     def missing_column(self, state: TableState) -> str:
+        if TEXT_TABLE in state.properties:
+            return "the catalog names no such column: lineage is older than the table's last ALTER TABLE"
         why = f": another delimiter than a comma, or no header ({_NO_HEADER})" if state.format is Format.CSV else ""
         return f"the files have no such column{why}"
 
     def unnamed_column(self, state: TableState, column: str) -> str | None:
+        if TEXT_TABLE in state.properties:
+            return None
         return _NO_HEADER if state.format is Format.CSV and _BY_PLACE.match(column) else None
 
     def incomparable(self, state: TableState, kind: str) -> bool:
+        if TEXT_TABLE in state.properties:
+            return kind != "string"  # whole numbers are text here, in one spelling
         return state.format in _TYPED and kind.startswith(_TIMES)
 
     def holds_texts(self, state: TableState) -> bool:

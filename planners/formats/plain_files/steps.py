@@ -8,11 +8,12 @@ from pii_tracer.lake.formats.plain_files.table_state import SUMMARY
 from pii_tracer.lake.inventory import ENCODING
 from pii_tracer.lake.streaming_checkpoints import SINK_LOG
 from pii_tracer.model.actions import Action
+from pii_tracer.model.hive_text.layout import TEXT_TABLE
 from planners.formats.shared_files import sharers
 from planners.locate.sql.shared_rows import mask_mentions
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 
-_BESIDE = {SINK_LOG: "F6", SUMMARY: "F7"}
+_BESIDE = {SINK_LOG: "F6", SUMMARY: "F7", TEXT_TABLE: "F8"}
 """Properties of a folder that are hazards of their own."""
 
 _SUMMARY_GOES = (
@@ -29,6 +30,8 @@ def folder_steps(item: CopyDraft) -> tuple[Draft, ...]:
     shared: dict[str, Any] = {"sharing": read_by} if (read_by := sharers(item)) else {}
     encoding = state.properties.get(ENCODING) if state else None
     encoded: dict[str, Any] = {"encoding": encoding} if encoding else {}
+    if state and TEXT_TABLE in state.properties:
+        encoded[TEXT_TABLE] = state.properties[TEXT_TABLE]
     if item.rebuild_sql:
         steps.add(
             Action.FILES_REBUILD,

@@ -22,12 +22,10 @@ from pii_tracer.lake.catalogs.base import Listing
 from pii_tracer.lake.catalogs.hive.storage import (
     Kept,
     is_view,
-    kept_as,
     lies_inside,
     parameters_of,
-    place_of,
 )
-from pii_tracer.lake.catalogs.hive.table_walk import TableWalk
+from pii_tracer.lake.catalogs.hive.table_walk import PartitionEntry, TableWalk
 from pii_tracer.model.gap_kinds import GapKind
 
 _ANSWERS = {
@@ -101,7 +99,8 @@ def as_metastore(table: Mapping[str, Any]) -> Any:
     return SimpleNamespace(
         tableType=table.get("TableType") or "EXTERNAL_TABLE",
         parameters=table.get("Parameters"),
-        partitionKeys=table.get("PartitionKeys"),
+        partitionKeys=[SimpleNamespace(name=key["Name"]) for key in table.get("PartitionKeys") or ()],
+        values=table.get("Values"),
         viewOriginalText=table.get("ViewOriginalText"),
         viewExpandedText=table.get("ViewExpandedText"),
         sd=_storage(table.get("StorageDescriptor")),
@@ -158,16 +157,14 @@ class _Walk(TableWalk):
                 kind=GapKind.EXTERNAL_FILES,
             )
 
-    def partitions(self, parts: tuple[str, str], table: Any) -> list[tuple[str | None, Any]]:
-        """The place and format of each partition."""
-        found: list[tuple[str | None, Any]] = []
+    def partitions(self, parts: tuple[str, str], table: Any) -> list[PartitionEntry]:
+        """Each partition that Glue names."""
+        found: list[PartitionEntry] = []
         if not table.partitionKeys:
             return found
         try:
             for partition in pages(self._client, "get_partitions", DatabaseName=parts[0], TableName=parts[1]):
-                storage = as_metastore(partition).sd
-                kept = kept_as(table, storage)
-                found.append((place_of(storage), kept.format if isinstance(kept, Kept) else None))
+                found.append(PartitionEntry.of(table, as_metastore(partition)))
         except (BotoCoreError, ClientError) as error:
             self.gap(f"its partitions cannot be listed ({error_code(error)}){grant(error)}", *parts)
         return found

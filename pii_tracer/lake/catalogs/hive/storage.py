@@ -14,10 +14,12 @@ from typing import Any
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.glue.table_format_marks import GlueMarks
+from pii_tracer.lake.catalogs.hive.text_tables import TEXT_INPUT, UnreadText, is_text, layout_of
 from pii_tracer.lake.formats.base import TableFormat
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.hive_text.layout import TextLayout
 from pii_tracer.model.locations import S3Location, hdfs_location, is_hdfs, location_of
 
 _WITH_ROWS = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})
@@ -28,7 +30,6 @@ _READERS = {
     "org.apache.hadoop.hive.ql.io.orc.orcinputformat": Format.ORC,
     "org.apache.hadoop.hive.ql.io.avro.avrocontainerinputformat": Format.AVRO,
 }
-_TEXT = "org.apache.hadoop.mapred.textinputformat"
 _JSON_LINES = frozenset(
     {
         "org.apache.hive.hcatalog.data.jsonserde",
@@ -42,13 +43,16 @@ _AS_USUAL = frozenset({"path", "header", "inferschema", "serialization.format", 
 
 @dataclass(frozen=True)
 class Kept:
-    """A table that is known. location: its folder; metadata: the file that counts (Iceberg). plain: bare files."""
+    """A table that is known. location: its folder; metadata: the file that counts (Iceberg). plain: bare files.
+
+    layout: of text by columns, which no file describes."""
 
     format: Format
     location: str | None
     metadata: str | None = None
     by_metadata: bool = False
     plain: bool = False
+    layout: TextLayout | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,8 @@ def kept_as(table: Any, storage: Any = None) -> Kept | Refused:
     if adapter:
         return Kept(adapter.name, location)
     # crawlers and Athena say it in one word; an input format says it better
+    if not provider and reader == TEXT_INPUT and is_text(storage):
+        return _text(table, storage, location, places)
     word = provider or (classification if not reader else "")
     kind = _plain(word, reader, str((serde and serde.serializationLib) or "").lower())
     if kind is None:
@@ -118,6 +124,23 @@ def kept_as(table: Any, storage: Any = None) -> Kept | Refused:
     if kind in (Format.CSV, Format.JSON) and (other := _unusual(kind, options)):
         return Refused(f"a table of {kind} files with {other}, a combination that is not read here", places)
     return Kept(kind, location, plain=True)
+
+
+def _text(table: Any, storage: Any, location: str, places: tuple[str, ...]) -> Kept | Refused:
+    try:
+        # a partition's own characters are asked for where all of the table is known (`text_table`)
+        layout = layout_of(table) if storage is table.sd else None
+    except UnreadText as error:
+        return Refused(unread_text(error), places)
+    return Kept(Format.CSV, location, plain=True, layout=layout)
+
+
+def unread_text(error: UnreadText) -> str:
+    """The reason of a gap, with what an owner can do."""
+    return (
+        f"a table of delimited text or CSV that is not read here: {error}. Write it again as Parquet or with other"
+        " characters, or erase the person from it by Hive, and waive this"
+    )
 
 
 def _not_plain(table: Any, own: dict[str, str], storage: Any) -> str | None:
@@ -154,7 +177,7 @@ def _adapter(marks: GlueMarks) -> TableFormat | None:
 def _plain(provider: str, reader: str, serializer: str) -> Format | None:
     if provider:
         return _PROVIDERS.get(provider)
-    if reader == _TEXT:
+    if reader == TEXT_INPUT:
         return Format.JSON if serializer in _JSON_LINES else None
     return _READERS.get(reader)
 

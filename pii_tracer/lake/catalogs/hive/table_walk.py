@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, Listing, Opaque, catalog_gap, sql_name
-from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, kept_as, lies_inside
+from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, kept_as, lies_inside, place_of, unread_text
+from pii_tracer.lake.catalogs.hive.text_tables import UnreadText, is_text, text_table
 from pii_tracer.lake.catalogs.hive.view_texts import view_of
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import is_hdfs
+from pii_tracer.model.hive_text.layout import TextLayout, TextTable
+from pii_tracer.model.locations import is_hdfs, is_remote
+
+
+@dataclass(frozen=True)
+class PartitionEntry:
+    """A partition: its place, what it is, and of a table of text all that the metastore says of it."""
+
+    place: str | None
+    kept: Kept | Refused
+    described: Any
+
+    @classmethod
+    def of(cls, table: Any, partition: Any) -> PartitionEntry:
+        described = partition if table.sd is not None and is_text(table.sd) else None  # there may be very many
+        return cls(place_of(partition.sd), kept_as(table, partition.sd), described)
+
+    @property
+    def format(self) -> Any:
+        """None where it is refused."""
+        return self.kept.format if isinstance(self.kept, Kept) else None
 
 
 class TableWalk:
@@ -26,8 +50,8 @@ class TableWalk:
         self._opaque: list[Opaque] = []
         self._views: list[CatalogView] = []
 
-    def partitions(self, parts: tuple[str, str], table: Any) -> list[tuple[str | None, Any]]:
-        """The place and format of each partition; none where a table has no partition keys. A refusal is a gap."""
+    def partitions(self, parts: tuple[str, str], table: Any) -> list[PartitionEntry]:
+        """Each partition; none where a table has no partition keys. A refusal is a gap."""
         raise NotImplementedError
 
     def listing(self) -> Listing:
@@ -54,25 +78,34 @@ class TableWalk:
     def table(self, parts: tuple[str, str], table: Any) -> Kept | Refused:
         """List one table that is no view, as a metastore tells it."""
         kept = kept_as(table)
+        if isinstance(kept, Kept) and not kept.plain:
+            name = sql_name(self._name, *parts) if kept.by_metadata else sql_name(*parts)
+            self._entries.append(CatalogEntry(name, parts, kept.format, kept.location, kept.metadata))
+            return kept
+        gaps = len(self._gaps)
+        found = self.partitions(parts, table)
+        text: TextTable | None = None
+        if isinstance(kept, Kept) and kept.layout is not None:
+            try:
+                text = _text(table, kept, kept.layout, found, len(self._gaps) == gaps)
+            except UnreadText as error:
+                kept = Refused(unread_text(error), (str(kept.location),))
         if isinstance(kept, Refused):
             self.gap(kept.reason, *parts, kind=GapKind.UNKNOWN_TABLE)
-            places = (*kept.places, *(place for place, _ in self.partitions(parts, table) if place))
+            places = (*kept.places, *(one.place for one in found if one.place))
             self._opaque.append(Opaque(".".join((self._name, *parts)), places))
-        elif kept.by_metadata:
-            name = sql_name(self._name, *parts)
-            self._entries.append(CatalogEntry(name, parts, kept.format, kept.location, kept.metadata))
-        else:
-            # Spark knows tables of other formats by its session catalog
-            beyond = self._beyond(parts, table, kept) if kept.plain else ()
-            entry = CatalogEntry(sql_name(*parts), parts, kept.format, kept.location, partitions=beyond)
-            self._entries.append(entry)
+            return kept
+        # Spark knows tables of other formats by its session catalog
+        beyond = self._beyond(parts, kept, found)
+        entry = CatalogEntry(sql_name(*parts), parts, kept.format, kept.location, partitions=beyond, text=text)
+        self._entries.append(entry)
         return kept
 
-    def _beyond(self, parts: tuple[str, str], table: Any, kept: Kept) -> tuple[str, ...]:
+    def _beyond(self, parts: tuple[str, str], kept: Kept, found: Sequence[PartitionEntry]) -> tuple[str, ...]:
         """The places in HDFS of partitions outside the table's folder. Partitions elsewhere, or of another format, are
         none of the folder's, and are gaps."""
-        found = self.partitions(parts, table)
-        places = [place for place, _ in found if place is None or not lies_inside(place, str(kept.location))]
+        everywhere = (one.place for one in found)
+        places = [place for place in everywhere if place is None or not lies_inside(place, str(kept.location))]
         in_hdfs = tuple(sorted({place for place in places if place and is_hdfs(place)}))
         outside = sum(place not in in_hdfs for place in places)
         if outside:
@@ -83,7 +116,7 @@ class TableWalk:
                 *parts,
                 kind=GapKind.EXTERNAL_FILES,
             )
-        others = sum(kind != kept.format for _, kind in found)
+        others = sum(one.format != kept.format for one in found)
         if others:
             self.gap(
                 f"{others} of its {counted(len(found), 'partition')} registered in another format than the table",
@@ -91,3 +124,25 @@ class TableWalk:
                 kind=GapKind.MIXED_FORMATS,
             )
         return in_hdfs
+
+
+def _text(table: Any, kept: Kept, layout: TextLayout, found: Sequence[PartitionEntry], complete: bool) -> TextTable:
+    """Text as the metastore describes it. complete: whether it described all partitions.
+
+    Raises:
+        UnreadText: a table, or a partition, that is not read exactly.
+    """
+    if is_remote(str(kept.location)):
+        raise UnreadText("it lies in a store, and such tables are read on file systems alone")
+    if not complete:
+        raise UnreadText("not all of its partitions are known")
+    return text_table(table, layout, [(_below(one.place, str(kept.location)), one.described) for one in found])
+
+
+def _below(place: str | None, folder: str) -> str | None:
+    """A partition's folder below its table's; None where it lies elsewhere."""
+    try:
+        found = PurePosixPath(place or "").relative_to(PurePosixPath(folder))
+    except ValueError:
+        return None
+    return None if ".." in found.parts or not found.parts else found.as_posix()

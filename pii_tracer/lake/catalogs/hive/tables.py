@@ -14,8 +14,8 @@ from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.base import Listing
 from pii_tracer.lake.catalogs.hive.client import Metastore, is_unknown_method
 from pii_tracer.lake.catalogs.hive.security import Security, way_out
-from pii_tracer.lake.catalogs.hive.storage import Kept, is_view, kept_as, place_of
-from pii_tracer.lake.catalogs.hive.table_walk import TableWalk
+from pii_tracer.lake.catalogs.hive.storage import is_view
+from pii_tracer.lake.catalogs.hive.table_walk import PartitionEntry, TableWalk
 from pii_tracer.model.gap_kinds import GapKind
 
 BATCH = 300
@@ -131,19 +131,18 @@ class _Walk(TableWalk):
         except Exception as error:
             self.gap(f"the tables of the database cannot be listed ({type(error).__name__})", database)
 
-    def partitions(self, parts: tuple[str, str], table: Any) -> list[tuple[str | None, Any]]:
-        """The place and format of each partition."""
+    def partitions(self, parts: tuple[str, str], table: Any) -> list[PartitionEntry]:
+        """Each partition that the metastore describes."""
         if not table.partitionKeys:
             return []
-        found: list[tuple[str | None, Any]] = []
+        found: list[PartitionEntry] = []
         silent = 0
         try:
             for _, partition in partitions_of(self._store, *parts):
                 if partition is None:
                     silent += 1
                     continue
-                kept = kept_as(table, partition.sd)
-                found.append((place_of(partition.sd), kept.format if isinstance(kept, Kept) else None))
+                found.append(PartitionEntry.of(table, partition))
         except Exception as error:
             self.gap(f"its partitions cannot be listed ({type(error).__name__})", *parts)
         if silent:

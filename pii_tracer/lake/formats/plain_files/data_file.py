@@ -25,8 +25,10 @@ from pii_tracer.lake.stores.remote_file import RemoteFile
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.hive_text.layout import FileText, codec_by_name
 from pii_tracer.model.locations import object_uri
 from pii_tracer.scan.decode.compression import unpack
+from pii_tracer.scan.rows.text_records import UnclearLineError, checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,13 +61,15 @@ AnyFile = Path | S3Path | RemoteFile
 class StoredFile:
     """One data file: where it is, and how it is encoded. `codec` is that of the whole file, None inside Parquet etc.
 
-    encoding: of the text in CSV, where the estate file declares it; UTF-8 otherwise.
+    encoding: of the text in CSV, where the estate file declares it; UTF-8 otherwise. text: how a file of a Hive table's
+    text is read, whatever its name ends in.
     """
 
     path: AnyFile
     format: Format
     codec: str | None
     encoding: str | None = None
+    text: FileText | None = None
 
     @property
     def source(self) -> Path | BinaryIO:
@@ -84,6 +88,22 @@ def data_file(path: Path) -> DataFile | None:
     """What kind of data file this is, by name, else by its first bytes; None when it is none that is known."""
     kind = _kind(path)
     return DataFile(path, *kind) if kind else None
+
+
+def text_file(path: Path, text: FileText) -> DataFile:
+    """A file of a Hive table's text.
+
+    Raises:
+        EstateError: its codec is not read here, or it is no text.
+    """
+    with path.open("rb") as stream:
+        head = stream.read(6)
+    try:
+        return DataFile(path, Format.CSV, codec_by_name(path.name, head), text=text)
+    except ValueError as error:
+        raise EstateError(
+            str(error), where=str(path), todo="its job writes it in another codec, then plan again"
+        ) from None
 
 
 def stored_file(path: S3Path | RemoteFile) -> StoredFile | None:
@@ -169,6 +189,9 @@ def file_columns(file: StoredFile) -> tuple[tuple[Column, ...], int | None]:
         with file.path.open("rb") as stream:
             schema: Any = fastavro.reader(stream).writer_schema
         return tuple(Column(name=f["name"], type=avro_type(f["type"])) for f in schema["fields"]), None
+    if file.text is not None:
+        _refuse_unclear_lines(file, file.text)
+        return tuple(Column(name=column.name, type=column.type) for column in file.text.columns), None
     if file.format is Format.CSV:
         if file.encoding is None:
             _refuse_other_encodings(file)
@@ -266,6 +289,19 @@ def _refuse_other_encodings(file: StoredFile) -> None:
             f" ({' or '.join(TextEncoding)}), under a catalog of the type declared",
             where=str(file.path),
             todo="write the declaration as docs/estate-file.md shows",
+        ) from None
+
+
+def _refuse_unclear_lines(file: StoredFile, text: FileText) -> None:
+    """Raise `EstateError` for a line that readers understand differently: no step writes it again."""
+    try:
+        with decompressed(file) as stream:
+            checked(stream, text)
+    except UnclearLineError as error:
+        raise EstateError(
+            f"a text file has {error}",
+            where=str(file.path),
+            todo="its job writes it with quotes around whole cells and no line ends in them, then plan again",
         ) from None
 
 

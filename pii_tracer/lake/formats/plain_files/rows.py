@@ -28,6 +28,7 @@ from pii_tracer.lake.formats.plain_files.data_file import (
     decompressed,
     objects_below,
     partition_values,
+    text_file,
 )
 from pii_tracer.lake.formats.plain_files.json_types import Shape
 from pii_tracer.lake.formats.plain_files.json_types import rows as json_rows
@@ -37,7 +38,9 @@ from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.hive_text.layout import TEXT_TABLE, FileText, TextTable
 from pii_tracer.model.locations import is_s3
+from pii_tracer.scan.rows.text_records import UnclearLineError, rows_of
 
 _T = TypeVar("_T")
 
@@ -54,11 +57,27 @@ def folder_files(state: TableState, paths: EstatePaths) -> Sequence[StoredFile]:
         EstateError, OSError: it lies in S3, which refuses.
     """
     place = paths.place(state.location) if is_s3(state.location) else None
+    told = state.properties.get(TEXT_TABLE)
+    if told is not None:
+        return _text_files(state, TextTable.model_validate_json(told))
     found: Iterable[StoredFile] = (
         objects_below(place, place.walk())[0] if isinstance(place, S3Path) else _files_here(state)
     )
     mine = (replace(f, encoding=state.properties.get(ENCODING)) for f in found if f.format is state.format)
     return sorted(mine, key=lambda f: str(f.path))
+
+
+def _text_files(state: TableState, table: TextTable) -> list[DataFile]:
+    """Files of a Hive table's text, by their folders: none has a name that says what it is."""
+    folder = Path(state.location)
+    found = []
+    for current, _, names in os.walk(folder):
+        here = Path(current)
+        text = table.of(here.relative_to(folder))
+        for path in (here / name for name in names) if text else ():
+            if text and not path.name.startswith((".", "_")) and path.is_file() and path.stat().st_size:
+                found.append(text_file(path, text))
+    return sorted(found, key=lambda f: str(f.path))
 
 
 def _files_here(state: TableState) -> list[DataFile]:
@@ -189,6 +208,8 @@ def rows_of_file(file: StoredFile, columns: Sequence[str]) -> pa.Table:
 
         with file.path.open("rb") as stream:
             return pa.Table.from_pylist(list(fastavro.reader(stream)))
+    if file.text is not None:
+        return _text(file, file.text, columns)
     if file.format is Format.CSV:
         return _csv(file)
     return _json(file, columns)
@@ -208,6 +229,26 @@ def _json(file: StoredFile, columns: Sequence[str]) -> pa.Table:
             shape.read(stream)
         with decompressed(file) as stream:
             return json_rows(stream, columns, shape.types)
+
+
+def _text(file: StoredFile, text: FileText, columns: Sequence[str]) -> pa.Table:
+    """Some columns of a Hive table's text, as Hive reads them."""
+    import pyarrow as pa
+
+    here = list(named_here([column.name for column in text.columns], columns).values())
+    with decompressed(file) as stream:
+        try:
+            rows = list(rows_of(stream, text, here))
+        except UnclearLineError as error:
+            raise EstateError(
+                f"a text file has {error}" if "quote" in str(error) else f"of a text file, {error}",
+                where=str(file.path),
+                todo="its job writes it without such lines, then plan again",
+            ) from None
+    if not here:
+        return pa.table({"": pa.nulls(len(rows))})
+    cells = zip(*rows, strict=True) if rows else [()] * len(here)
+    return pa.table({name: pa.array(list(mine), pa.string()) for name, mine in zip(here, cells, strict=True)})
 
 
 def _csv(file: StoredFile) -> pa.Table:

@@ -44,6 +44,7 @@ from pii_tracer.lake.streaming_checkpoints import SINK_LOG
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.hive_text.layout import TEXT_TABLE, TextTable
 
 _Columns = tuple[tuple[Column, ...], int | None]
 
@@ -51,12 +52,15 @@ SUMMARY = "_metadata"
 """A file that repeats the footers of all files of a Parquet folder, with their smallest and largest values."""
 
 
-def folder_digest(folder: Path, paths: Iterable[Path]) -> str:
-    """`sha256:…` over the sorted (relative path, size, SHA-256) of files: changes when any of them does."""
+def folder_digest(folder: Path, paths: Iterable[Path], text: TextTable | None = None) -> str:
+    """`sha256:…` over the sorted (relative path, size, SHA-256) of files: changes when any of them does, or the way
+    that a catalog says they are read."""
     digest = hashlib.sha256()
     for path in sorted(paths):
         name = path.relative_to(folder).as_posix()
         digest.update(f"{name}\0{path.stat().st_size}\0{file_sha256(path)}\n".encode("utf-8", "surrogateescape"))
+    if text is not None:
+        digest.update(text.model_dump_json().encode())
     return "sha256:" + digest.hexdigest()
 
 
@@ -72,7 +76,14 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
     written = tuple(f for f in files if f.path.stat().st_size)
     formats = Counter(f.format for f in written or files)
     kind = min(formats, key=lambda f: (-formats[f], f.value))
-    encoding = paths.encoding_at(folder) if kind is Format.CSV else None
+    text = paths.text_table_at(folder)
+    if any((file.text is None) is not (text is None) for file in files):
+        raise EstateError(
+            "files of a Hive table's text lie in one folder with files of another table",
+            where=str(folder),
+            todo="move one of them into a folder of its own, then plan again",
+        )
+    encoding = paths.encoding_at(folder) if kind is Format.CSV and not text else None
     read = (replace(f, encoding=encoding) for f in written if f.format is kind)
     mine = tuple(sorted(read, key=lambda f: str(f.path)))
     if not mine and kind not in (Format.CSV, Format.JSON):
@@ -88,10 +99,11 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
         table=paths.table_at(folder),
         location=str(folder),
         format=kind,
-        snapshot=folder_digest(folder, (f.path for f in files)),
+        snapshot=folder_digest(folder, (f.path for f in files), text),
         bytes=sum(f.path.stat().st_size for f in mine),
         properties=({SINK_LOG: "streaming file sink"} if (folder / SINK_LOG).is_dir() else {})
         | ({ENCODING: encoding} if encoding else {})
+        | ({TEXT_TABLE: text.model_dump_json()} if text else {})
         | ({SUMMARY: "Parquet summary"} if _summarised(folder, mine) else {}),
         **told.fields,
     )

@@ -7,12 +7,14 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from pii_tracer.model.datasets import Format
+from pii_tracer.model.hive_text.layout import text_of
 from pii_tracer.model.locations import read_path
 from pii_tracer.model.plan import TEXTS, Copy
 from pii_tracer.scan.folder_scan import walk_files
 from pii_tracer.verify.formats.base import State, TableReader
 from pii_tracer.verify.formats.plain_files.avro_rows import avro_frame
 from pii_tracer.verify.formats.plain_files.csv_rows import csv_frame
+from pii_tracer.verify.formats.plain_files.hive_text_rows import text_frame
 from pii_tracer.verify.formats.plain_files.parquet_beyond_spark import beyond_spark, parquet_frame
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ def _files(spark: SparkSession, copy: Copy) -> DataFrame:
         return avro_frame(spark, folder, files)
     if copy.format is Format.PARQUET and beyond_spark(files):
         return parquet_frame(spark, folder, files)
+    if (text := text_of(copy.facts)) is not None:
+        return text_frame(spark, text, folder, files)
     if copy.format is Format.CSV:
         return csv_frame(spark, copy, folder, files)
     reader = spark.read.option("recursiveFileLookup", "false")

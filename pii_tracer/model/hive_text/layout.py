@@ -1,0 +1,124 @@
+"""How a text file of a Hive table is read: its columns by position, and the characters that its serializer uses.
+
+A metastore says it, and no file does: such files have no header that counts. Plans carry it as JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import PurePath, PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+from pydantic import Field
+
+from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.model.datasets import Column, Frozen
+
+TEXT_TABLE = "hive.text"
+"""In `TableState.properties`, `Copy.facts` and the parameters of steps: a `TextTable` as JSON."""
+
+CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".snappy": "snappy", ".deflate": "deflate"}
+"""Hadoop knows a codec by the ending of the name alone, in this case
+(https://hadoop.apache.org/docs/stable/api/org/apache/hadoop/io/compress/CompressionCodecFactory.html)."""
+
+_NOT_READ = frozenset({".lz4", ".lzo", ".lzo_deflate", ".br", ".xz", ".lzma", ".zip", ".z"})
+_NO_TEXT = (
+    *(b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"PK\x03\x04", b"\xfd7zXZ", b"\x04\x22\x4d\x18"),
+    *(b"PAR1", b"ORC", b"Obj\x01", b"SEQ\x06"),
+)
+
+
+class Serde(StrEnum):
+    """What reads a line."""
+
+    DELIMITED = "delimited"
+    """Hive's LazySimpleSerDe."""
+    QUOTED = "quoted"
+    """Hive's OpenCSVSerde."""
+
+
+class TextLayout(Frozen):
+    """The characters of one table or partition.
+
+    escape: of DELIMITED; QUOTED always has a backslash. null: the text that stands for NULL, as it is written; QUOTED
+    has none, and an empty cell counts as NULL here. header_lines, footer_lines: lines of each file that are no rows.
+    rest_in_last: the last column has everything to the end of the line.
+    """
+
+    serde: Serde
+    delimiter: str = Field(min_length=1, max_length=1)
+    escape: str | None = None
+    null: str | None = None
+    header_lines: int = 0
+    footer_lines: int = 0
+    encoding: str = "utf-8"
+    rest_in_last: bool = False
+
+
+class TextColumn(Column):
+    """A column by its position. whole: of whole numbers, their bits. most: letters that it can have (`varchar(n)`)."""
+
+    whole: int | None = None
+    most: int | None = None
+
+
+class TextPartition(Frozen):
+    """A partition whose layout is not the table's. folder: SHA-256 of its path below the table's, which has values."""
+
+    folder: str
+    layout: TextLayout
+
+
+class FileText(Frozen):
+    """How one file is read."""
+
+    columns: tuple[TextColumn, ...]
+    layout: TextLayout
+
+
+class TextTable(Frozen):
+    """A table of such files. keys: its partition columns, in lower case. others: partitions with a layout of their own.
+
+    A folder that is called like a partition, and is none in the catalog, is read as the table: so Hive adds it
+    (`MSCK REPAIR TABLE`).
+    """
+
+    columns: tuple[TextColumn, ...]
+    layout: TextLayout
+    keys: tuple[str, ...] = ()
+    others: tuple[TextPartition, ...] = ()
+
+    def of(self, folder: PurePath) -> FileText | None:
+        """How the files in a folder are read. folder: relative to the table's. None: its files are no rows of it."""
+        parts = [part.partition("=") for part in folder.parts]
+        if [unquote(name).lower() for name, _, _ in parts] != list(self.keys) or not all(sign for _, sign, _ in parts):
+            return None
+        digest = digest_of(folder) if self.others else ""
+        own = (partition.layout for partition in self.others if partition.folder == digest)
+        return FileText(columns=self.columns, layout=next(own, self.layout))
+
+
+def digest_of(folder: PurePath) -> str:
+    """What a partition's folder is known by in plans."""
+    return hashlib.sha256(folder.as_posix().encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def text_of(told: Mapping[str, Any]) -> TextTable | None:
+    """The text of a table, by its properties, a copy's facts or a step's parameters; None where it has none."""
+    found = told.get(TEXT_TABLE)
+    return None if found is None else TextTable.model_validate_json(found)
+
+
+def codec_by_name(name: str, head: bytes) -> str | None:
+    """The codec of a file as Hadoop takes it, None of plain text. head: the first bytes of the file.
+
+    Raises:
+        ValueError: a codec that is not read here, or content that is no text.
+    """
+    suffix = PurePosixPath(name).suffix
+    codec = CODECS.get(suffix)
+    if codec is None and (suffix.lower() in {*CODECS, *_NOT_READ} or head.startswith(_NO_TEXT)):
+        raise ValueError("the file's codec is not supported, or its content is not what its name says")
+    return codec
