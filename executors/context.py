@@ -91,11 +91,15 @@ class ExecutionContext:
         return no_keys_at(self.not_keys, copy.dataset, copy.location) if copy else {}
 
     def nobodys(self, copy: Copy | None) -> dict[str, frozenset[str]]:
-        """By column of a copy, the persons' values that are another system's numbers in it."""
-        return {
-            label.lower(): frozenset(value for name in names for value in spelled(self.keyring.key_set(name)))
-            for label, names in self.no_keys(copy).items()
-        }
+        """By column of a copy, what is not the persons' where a whole cell is so: another system's numbers, and keys of
+        other people that look like the persons'."""
+        found: dict[str, set[str]] = {}
+        for label, names in self.no_keys(copy).items():
+            for name in names:
+                found.setdefault(label.lower(), set()).update(spelled(self.keyring.key_set(name)))
+        for term in copy.match.terms if copy and copy.match else ():
+            found.setdefault(term.label().lower(), set()).update(self.keyring.key_set(term.key_set).others)
+        return {label: frozenset(values) for label, values in found.items() if values}
 
     @cached_property
     def _finder(self) -> Finder:

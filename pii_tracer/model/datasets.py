@@ -232,7 +232,8 @@ class KeySet(Frozen):
     values: (subject reference, value as text), sorted.
     weak: short digits that can mean something else elsewhere (a merchant of the same number); a weak value counts
     only where lineage does not show another origin for the column.
-    others: keys of other people of the source that differ from one of the values in nothing but case, sorted.
+    others: keys of other people of the source that a search takes for one of the values, sorted: in another case, or
+    with more words beside it.
     columns: of a key of several columns what its values are made of (`pii_tracer.model.key_columns`), in order. Such
     values stand in rows, and nowhere as bytes: nobody searches for them.
     """

@@ -80,7 +80,7 @@ class KeyColumns:
     other columns, nor of cells in which the touching letter may be no text of its own (the end of an escape) or the
     value no word (digits: `+91 98450 12345` with an extension behind).
 
-    Case makes no difference, but where a cell is exactly a key that another person of the source has.
+    Case and words beside the value make no difference, but where a cell is exactly the key of another person.
 
     Besides, columns of which the owner says that they hold another system's numbers: a cell of one that is nothing but
     a key is not the person's. Whatever else stands there counts.
@@ -132,7 +132,7 @@ class KeyColumns:
         return self.not_keys.get(column.lower(), _NOBODYS) if column is not None and self.not_keys else _NOBODYS
 
     def knowing(self, others: Mapping[str, Collection[bytes]]) -> KeyColumns:
-        """The same columns. others: by key set, other people's keys that differ from the persons' only in case."""
+        """The same columns. others: by key set, other people's keys that look like the persons' (`KeySet.others`)."""
         same = copy.copy(self)
         same._others = others
         return same
@@ -151,7 +151,7 @@ class KeyColumns:
         def told(text: bytes, start: int, end: int) -> Collection[str]:
             if _in_longer_word(text, start, end, cut=cut):
                 return names
-            return () if end - start < len(text) or (cut and may_be_cut(text)) else self.of_others(column, text)
+            return () if cut and may_be_cut(text) else self.of_others(column, text)
 
         return told
 

@@ -195,12 +195,14 @@ class Verifier:
         from pyspark.sql import functions as f
 
         marks = []
-        for number, term in enumerate(terms):
+        # a key that is itself a text with a fraction is compared as it is, too
+        ways = [(term, written) for term in terms for written in dict.fromkeys((state.written, False))]
+        for number, (term, written) in enumerate(ways):
             key, mark = f"__pii_tracer_key_{number}", f"__pii_tracer_mark_{number}"
             values = sorted(spelled(self._key_set(term)))
             keys = frame_of_rows(self._spark, [(value,) for value in values], f"`{key}` string")
             keys = keys.withColumn(mark, f.lit(True))
-            frame = frame.join(f.broadcast(keys), _leaf(term, state.written) == f.col(key), "left").drop(key)
+            frame = frame.join(f.broadcast(keys), _leaf(term, written) == f.col(key), "left").drop(key)
             marks.append(mark)
         flag = reduce(lambda a, b: a | b, (f.coalesce(f.col(mark), f.lit(False)) for mark in marks), f.lit(False))
         return frame.withColumn(_FLAG, flag).drop(*marks)

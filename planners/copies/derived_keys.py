@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.key_columns import joined, split
-from planners.copies.match_key_resolution import Keys, is_short_number
+from planners.copies.match_key_resolution import Keys, is_short_number, lookalikes
 from planners.locate.keys_of_columns import each_of
 from planners.locate.sql.spark_functions import (
     INPUT,
@@ -107,10 +107,9 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
 
 
 def _alike(mine: set[str], alike: frozenset[str], evaluated: Callable[[str], str | None]) -> tuple[str, ...]:
-    """What the expression gives for others' keys, where that, too, differs from the persons' only in case."""
-    folded = {value.casefold() for value in mine}
+    """What the expression gives for others' keys, where a search takes that, too, for the persons'."""
     results = (_quiet(evaluated, value) for value in alike)
-    return tuple(sorted({r for r in results if r and r not in mine and r.casefold() in folded}))
+    return tuple(sorted(lookalikes(mine, filter(None, results)) - mine))
 
 
 def everybodys(keys: Keys, column: str, expression: str) -> frozenset[str]:

@@ -7,6 +7,7 @@ and erased with.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
@@ -24,6 +25,13 @@ WEAK_DIGITS = 10
 def is_short_number(value: str) -> bool:
     """Whether a value is such a number (see `KeySet.weak`)."""
     return value.isdigit() and len(value) < WEAK_DIGITS
+
+
+MOST_LONGER = 1_000
+"""More keys of others that contain a person's are not known apart: the manifest would name everybody."""
+
+_WORD = re.compile(r"[^\W_]+")
+"""Letters and digits, as `pii_tracer.scan.key_boundaries` takes a cell apart."""
 
 
 @dataclass(frozen=True)
@@ -201,10 +209,9 @@ class _Column:
         return self.now | self.then
 
     def alike(self) -> frozenset[str]:
-        """Of others now, what differs from the persons' values of now only in case."""
+        """Of others now, what a search for the persons' values of now would find them in (`lookalikes`)."""
         mine = {value for _, value in self.all}
-        folded = {value.casefold() for _, value in self.now}
-        return frozenset(v for v in self.strange if v.casefold() in folded and v not in mine)
+        return lookalikes((value for _, value in self.now), self.strange) - mine
 
     def clear(self) -> set[tuple[str, str]]:
         """The former values that no other key had at any time."""
@@ -212,6 +219,41 @@ class _Column:
         for reference, value in self.all:
             owners.setdefault(value, set()).add(reference)
         return {(r, v) for r, v in self.then - self.now if v not in self.others and owners[v] == {r}}
+
+
+def lookalikes(mine: Iterable[str], others: Iterable[str]) -> frozenset[str]:
+    """Of other keys those that a search for some values takes for them: in another case, or with more words before or
+    behind (`asha` in `Asha`, `asha-rao` and `v. asha`).
+
+    Blanks and signs make no other key of a value, nor does anything of one without a letter: `4711.0` is 4711. None of
+    the longer ones where they are very many: these are no keys of single people (`ACME` in `ACME-4711`).
+    """
+    folded = {value.casefold() for value in mine}
+    values: dict[tuple[str, ...], set[str]] = {}
+    for value in folded:
+        if any(map(str.isalpha, value)):
+            values.setdefault(tuple(_WORD.findall(value)), set()).add(value)
+    lengths = sorted({len(words) for words in values})
+    shortest = min((len(value) for known in values.values() for value in known), default=0)
+    same, longer = set[str](), set[str]()
+    for other in others:
+        text = other.casefold()
+        if text in folded:
+            same.add(other)
+        elif values and len(text) > shortest and len(longer) <= MOST_LONGER and _holds(text, values, lengths):
+            longer.add(other)
+    return frozenset(same | longer) if len(longer) <= MOST_LONGER else frozenset(same)
+
+
+def _holds(text: str, values: Mapping[tuple[str, ...], Collection[str]], lengths: Sequence[int]) -> bool:
+    """Whether one of the values is in a text, beside other words."""
+    words = tuple(_WORD.findall(text))
+    windows = (
+        words[n : n + length]
+        for length in lengths
+        for n in range(len(words) - length + 1 if len(words) > length else 0)
+    )
+    return any(value in text for window in windows for value in values.get(window, ()))
 
 
 def _gather(

@@ -91,3 +91,16 @@ def test_an_own_spelling_is_never_somebody_elses(hers: str, data: st.DataObject,
     hits = seen(("a.parquet", parquet(pa.table({"uid": [cell, *others]}))), knowing(hers, *others)).hits
     longer = (before[-1:] + behind[:1]).strip(" ,-_\"'")
     assert hits or cell in others or longer
+
+
+LONGER = ["asha-rao", "v. asha", "Asha_2", "asha@x.example"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_keys_of_others_in_which_hers_is_a_word_are_theirs(place: str) -> None:
+    """The run of `asha` ended at its first step, since another user was called `asha-rao`."""
+    keys = knowing(SHORT, *LONGER)
+    assert [(hit.where, hit.form) for hit in seen(made(place, LONGER), keys).hits] == []
+    assert seen(made(place, [*LONGER, SHORT]), keys).hits
+    assert seen(made(place, [*LONGER, "asha-pune"]), keys).hits
+    assert seen(made(place, LONGER), knowing(SHORT, *LONGER[1:])).hits

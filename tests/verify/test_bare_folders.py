@@ -184,6 +184,30 @@ def test_a_csv_cell_may_end_in_a_backslash(spark_estate: SparkEstate, verifier: 
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("kind", [Format.CSV, Format.JSON])
+def test_a_key_that_is_a_text_with_a_fraction_is_a_key(
+    spark: SparkSession, spark_estate: SparkEstate, kind: Format
+) -> None:
+    """Pandas made texts of numbers before the source was written: her row counted as somebody else's, and as lost."""
+    folder = spark_estate.folder(f"bare/fraction_{kind.value}")
+    folder.mkdir(parents=True)
+    keys = KeySet(name="cust", origin="cust", weak=False, values=(("s", "3001177.0"),))
+    verifier, copy = Verifier(spark, [keys]), a_copy(kind, folder, match=MATCH)
+
+    def write(*cells: str) -> None:
+        lines = ["cust,n", *(f"{c},1" for c in cells)] if kind is Format.CSV else [f'{{"cust": "{c}"}}' for c in cells]
+        (folder / f"a.{kind.value}").write_text("".join(f"{line}\n" for line in lines))
+
+    write("3001177.0", "3001188.0", "3001177.00")
+    before = verifier.baseline(copy)
+    assert [(s.rows_total, s.rows_person) for s in before.states] == [(3, 1)]
+    assert verifier.rows(copy).rows_left == 1
+    write("3001188.0", "3001177.00")
+    assert compare(before, verifier.baseline(copy)).equal
+    assert verifier.rows(copy).rows_left == 0
+
+
+@pytest.mark.spark
 @pytest.mark.slow
 def test_csv_files_are_read_by_their_own_header(spark_estate: SparkEstate, verifier: Verifier) -> None:
     """The same columns in another order, a column that a folder has as well, and a name that Spark would take for a pattern."""

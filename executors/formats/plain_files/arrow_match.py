@@ -28,8 +28,8 @@ from pii_tracer.model.number_keys import plain_texts, spelled
 Keys = Mapping[str, frozenset[str]]
 
 Nobodys = Mapping[str, frozenset[str]]
-"""By label of a column, in lower case, the persons' values that are another system's numbers where a whole cell of the
-column is one (`pii_tracer.model.non_key_columns`)."""
+"""By label of a column, in lower case, what is not the persons' where it is a whole cell of the column:
+numbers of another system (`pii_tracer.model.non_key_columns`), and other people's keys (`KeySet.others`)."""
 NOTHING: Nobodys = MappingProxyType({})
 
 

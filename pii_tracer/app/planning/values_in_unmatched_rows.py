@@ -20,7 +20,7 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import LibraryError, data_files
-from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
+from pii_tracer.lake.rows.rows_of_files import fields_in_files, names_in_files, read_part
 from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.locations import is_remote
@@ -47,6 +47,11 @@ if TYPE_CHECKING:
 
 MOST = 1_000
 """More rows are not counted in one column: what is to be done about them is the same."""
+
+_SHOWN = frozenset({True})
+
+_Unshown = dict[str, frozenset[str]]
+"""Labels of fields in a file that readers do not show, or may not: what they call it where they do, in lower case."""
 
 Like = frozenset[tuple[str, str]]
 """Key sets, and labels of columns in lower case, in which short numbers look like the key."""
@@ -118,7 +123,7 @@ def _look_at(
         if columns and files:
             say(f"finding out whose rows of {title(rows.state)} hold the persons beside the key")
             rows.read(columns, files, paths)
-        for file, labels in _dropped(rows, seen, paths).items():
+        for file, labels in _unshown(rows, seen, paths).items():
             rows.stay(file, labels, paths)
     except LibraryError as error:
         if not (isinstance(error, _OnlySparkError) or left_to_spark(rows.state, whole, paths)):
@@ -165,20 +170,21 @@ def _named(
         yield path, (inside or here, patterns.mask(name))
 
 
-def _dropped(rows: _Rows, seen: Mapping[str, Iterable[Place]], paths: EstatePaths) -> dict[AnyPlace, frozenset[str]]:
-    """By file that has them, the columns with a value that the table dropped: files keep these until they are written
-    again."""
+def _unshown(rows: _Rows, seen: Mapping[str, Iterable[Place]], paths: EstatePaths) -> dict[AnyPlace, _Unshown]:
+    """By file that has them, the fields with a value that the table dropped, or may have: files keep these until they
+    are written again."""
     if format_of(rows.state.format).purges_dropped or not any(seen.values()):
         return {}
-    known, labels = _Columns(rows.state, rows.places, paths), dict[tuple[str, str], set[str]]()
+    known, labels = _Columns(rows.state, rows.places, paths), dict[tuple[str, str], _Unshown]()
     for root, places_ in seen.items():
         for place in places_:
-            if place.column and known.is_dropped(place):
-                labels.setdefault((_real(root), place.file), set()).add(place.column)
+            if place.column and (shown := known.shown(place)) != {True}:
+                there = labels.setdefault((_real(root), place.file), {})
+                there[place.column] = frozenset(known.names_now(place)) if True in shown else frozenset()
     if not labels:
         return {}
     files = _named(rows.state, seen, rows.patterns, paths)
-    return {path: frozenset(labels[name]) for path, name in files if name in labels}
+    return {path: labels[name] for path, name in files if name in labels}
 
 
 def _real(location: str) -> str:
@@ -191,6 +197,7 @@ class _Columns:
 
     def __init__(self, state: TableState, match: Match, paths: EstatePaths) -> None:
         self._names = names_in_files(state, paths)
+        self._fields = fields_in_files(state, paths)
         keys = {t.column.lower() for t in match.terms if not (t.access or t.beside)}
         self._rest = frozenset(c.name for c in state.columns if c.name.lower() not in keys)
         self._folders = self._rest & set(state.partition_columns)
@@ -199,11 +206,25 @@ class _Columns:
         # what a format writes beside the columns is made of them
         self._made = format_of(state.format).added_columns
 
-    def is_dropped(self, place: Place) -> bool:
-        """Whether a place among rows is in a column that the table does not have any more, under any name."""
+    def shown(self, place: Place) -> frozenset[bool]:
+        """Whether readers show a place among rows: not in a field that the table dropped, under any name. Both, where
+        a field of now has the same label, or where the schemas do not say."""
         if place.of_path or place.column is None or (self._made and place.column.startswith(self._made)):
-            return False
-        return bool(self._names) and not any(top in self._names for top in _tops(place.column.lower()))
+            return _SHOWN
+        label = place.column.lower()
+        if self._names and not any(top in self._names for top in _tops(label)):
+            return frozenset({False})
+        known = next((top for top in _tops(label) if top in self._fields), None)
+        if known is None:
+            return _SHOWN
+        inside = known != label and any(other.startswith(f"{known}.") for other in self._fields)
+        return _SHOWN | {False} if inside else self._fields[known]
+
+    def names_now(self, place: Place) -> Iterator[str]:
+        """What readers call the column of a place, and the fields in it, in lower case."""
+        label = (place.column or "").lower()
+        for top in _tops(label):
+            yield from (name.lower() + label[len(top) :] for name in self._names.get(top, ()))
 
     def beside_the_key(self, place: Place) -> frozenset[str]:
         """The columns to look at for a place; none where the match finds whatever stands there."""
@@ -291,8 +312,10 @@ class _Rows:
             self._look(batch, columns)
             take_values(batch.select(sorted(columns)), self._values)
 
-    def stay(self, file: AnyPlace, labels: Collection[str], paths: EstatePaths) -> None:
-        """Count what dropped columns of a file hold, where none of its rows is the persons': no step writes it again.
+    def stay(self, file: AnyPlace, labels: _Unshown, paths: EstatePaths) -> None:
+        """Count what dropped fields of a file hold, where none of its rows is the persons': no step writes it again.
+
+        Where a field of now has the label, too, and readers show the value in it, it is not the dropped one's.
 
         Raises: as `read`.
         """
@@ -302,7 +325,13 @@ class _Rows:
             batches = read_part(self.state, keys, [file], paths)
             if any(self._found(batch, self._match).true_count for batch in batches):
                 return
-        self._dropped.update(labels)
+        tops = {names[top] for now in labels.values() for label in now for top in _tops(label) if top in names}
+        shown = {
+            label.lower()
+            for batch in (read_part(self.state, sorted(tops), [file], paths) if tops else ())
+            for label in self._labels(batch)
+        }
+        self._dropped.update(label for label, now in labels.items() if now.isdisjoint(shown))
 
     def _look(self, batch: pa.RecordBatch, columns: Collection[str]) -> None:
         import pyarrow.compute as pc

@@ -207,6 +207,13 @@ class TableFormat:
         one that is no more, of which the name is empty."""
         return [(column.name, column.name) for column in state.columns]
 
+    def fields_in_files(self, state: TableState, paths: EstatePaths) -> Iterable[tuple[str, bool]]:
+        """Labels of fields at any depth, by the names that files may have, and whether the table still has the field.
+
+        One label may be that of a field that is no more and of one of now. Only where a dropped field stays in files.
+        """
+        return ()
+
     def former_versions(self, state: TableState, sought: Sought, paths: EstatePaths) -> Iterator[Version]:
         """The retained versions, the current one first and then the newest; none where `unread_history` says why."""
         return iter(())

@@ -44,6 +44,20 @@ def names_in_files(state: TableState, paths: EstatePaths) -> Mapping[str, frozen
     return {name: columns for name, columns in known.items() if columns}
 
 
+def fields_in_files(state: TableState, paths: EstatePaths) -> Mapping[str, frozenset[bool]]:
+    """By the label of a field in files, in lower case, whether the table has the field: both where two had the label.
+
+    Empty for formats whose plan leaves no dropped field in a file.
+
+    Raises:
+        EstateError: the table's metadata cannot be read.
+    """
+    found: dict[str, set[bool]] = {}
+    for label, lasts in guarded(state, lambda: format_of(state.format).fields_in_files(state, paths)):
+        found.setdefault(label.lower(), set()).add(lasts)
+    return {label: frozenset(lasts) for label, lasts in found.items()}
+
+
 def names_of_one(state: TableState, column: str, paths: EstatePaths) -> tuple[str, ...]:
     """What files call a column, in lower case, of the names that mean it alone, now and in every schema that is kept.
 

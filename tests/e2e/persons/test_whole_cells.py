@@ -20,7 +20,10 @@ from tests.sparksession import small_spark
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
 
 PERSONS = ("ashakumar", "asha")
-OTHERS = ("ashakumari", "kashakumar", "ASHAKUMAR2", "ashak", "kasha", "ASHA2", "ashakumaré")
+OTHERS = (
+    *("ashakumari", "kashakumar", "ASHAKUMAR2", "ashak", "kasha", "ASHA2", "ashakumaré"),
+    *("ashakumar-rao", "v. asha", "Asha_2"),
+)
 
 JOBS = """
 CREATE TABLE IF NOT EXISTS guild.core.logins USING iceberg TBLPROPERTIES ('write.delete.mode'='merge-on-read') AS

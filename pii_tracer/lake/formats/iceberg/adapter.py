@@ -140,6 +140,11 @@ class IcebergFormat(TableFormat):
 
         return rows.field_names(state, paths)
 
+    def fields_in_files(self, state: TableState, paths: EstatePaths) -> Iterable[tuple[str, bool]]:
+        from pii_tracer.lake.formats.iceberg import rows
+
+        return rows.fields_in_files(state, paths)
+
     def former_versions(self, state: TableState, sought: Sought, paths: EstatePaths) -> Iterator[Version]:
         from pii_tracer.lake.formats.iceberg import former_rows
 

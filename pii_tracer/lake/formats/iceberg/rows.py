@@ -42,6 +42,20 @@ def field_names(state: TableState, paths: EstatePaths) -> list[tuple[str, str]]:
     return [(field.name, named.get(field.field_id, "")) for field in fields]
 
 
+def fields_in_files(state: TableState, paths: EstatePaths) -> list[tuple[str, bool]]:
+    """Dotted names of the fields of every schema in the metadata, and whether the field's id is in the one of now.
+
+    Fields of a list's elements have the list's name before theirs (`items.note`), those of a map's values the map's
+    and `value`.
+    """
+    from pyiceberg.schema import index_by_name
+
+    table = load_iceberg(paths.place(state.location), state.metadata)
+    now = frozenset(index_by_name(table.schema()).values())
+    named = [item for schema in table.schemas().values() for item in index_by_name(schema).items()]
+    return [(name, field_id in now) for name, field_id in named]
+
+
 def file_rows(state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths) -> Batches:
     """The current rows in some files."""
     from pyiceberg.expressions import AlwaysTrue
