@@ -269,6 +269,12 @@ class Collector:
             if not self.left.number(name, value, where, column):
                 self.add(name, Form.NUMBER, where, column)
 
+    def strings(self, cells: Sequence[bytes], where: str, column: str | None) -> None:
+        """Search text cells of a column, looked at together first."""
+        self.patterns.expect(cells)
+        for cell in cells:
+            self.string(cell.decode("utf-8", "surrogateescape"), where, column)
+
     def string(self, value: str, where: str, column: str | None, *, cut: bool = False, known: bool = True) -> None:
         """Search a text cell: as JSON where it holds JSON, so that hits get the member's name, and as text.
 
@@ -279,21 +285,25 @@ class Collector:
         cell = value.strip()
         no_keys = self.left.text(cell, where, column) if known else frozenset()
         found = self.terms(text, whole=keys.of_cell(column, cut=cut) if known else None, cut=cut)
-        found = Counter({t: count for t, count in found.items() if t[0] not in no_keys or t[1] not in PLAIN})
+        if no_keys:
+            found = Counter({t: count for t, count in found.items() if t[0] not in no_keys or t[1] not in PLAIN})
         for name in keys.of_others(column, text) if cut else ():  # what is left of them is so because it may be cut
             for form in PLAIN:
                 found[(name, Form.PREFIX)] += found.pop((name, form), 0)
-        found = +found
+            found = +found
         for name in self.patterns.of_cell(cell):
             if name not in no_keys and all(name != seen for seen, _ in found):
                 found[(name, Form.TEXT)] += 1
         if found or self.patterns.has_tiny:
-            inner = Collector(self.patterns)
+            inner: Collector | None = None
             for label, leaf in json_leaves(value):
+                inner = inner or Collector(self.patterns)
                 inner.leaf(leaf, where, f"{column or ''}.{label}" if label != "$" else column)
-            self.merge(inner)
-            for (name, form), count in beyond(found, inner.left.shown_in(value)).items():
-                if name not in inner.seen:
+            if inner is not None:
+                self.merge(inner)
+                found = beyond(found, inner.left.shown_in(value))
+            for (name, form), count in found.items():
+                if inner is None or name not in inner.seen:
                     self.add(name, form, where, column, count)
 
     def leaf(self, value: Any, where: str, column: str | None) -> None:

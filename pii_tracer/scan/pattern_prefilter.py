@@ -9,7 +9,7 @@ left out by setting the bit that tells `a` from `A`: a superset of equal text, w
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -230,3 +230,16 @@ class Sieve:
         lightest = np.repeat(np.minimum.reduceat(heavy, begins), sizes)
         candidates = np.flatnonzero(heavy == lightest)
         return np.asarray(candidates[np.searchsorted(candidates, begins)] + at, np.int64)
+
+
+def around(spots: Places, reach: int, size: int) -> Iterator[tuple[int, int]]:
+    """What lies within reach of some places in data of that size; parts that touch are one."""
+    low = high = 0
+    for spot in spots.tolist():
+        if spot - reach > high:
+            if high:
+                yield low, high
+            low = max(0, spot - reach)
+        high = min(size, spot + reach)
+    if high:
+        yield low, high

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pii_tracer.model.datasets import Match
-from planners.copies.person_rows import looked_at, theirs
+from planners.copies.person_rows import looked_at, rows_together, theirs
 from planners.copies.scan_evidence import Contradicted
 from planners.gaps.unexplained_short_numbers import are_keys, known_keys
 from planners.locate.subject_survey import Survey
@@ -19,7 +19,6 @@ from planners.locate.subject_survey import Survey
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_ROWS = 65_536
 _TELLING_DIGITS = 7
 
 
@@ -34,7 +33,7 @@ def found_by_one_alone(table: pa.Table, match: Match, found: Survey) -> frozense
         return frozenset()
     known = {t: {bare(value) for _, value in found.key_sets[t.key_set].values} - {""} for t in terms}
     counts: Counter[tuple[str, str]] = Counter()
-    for batch in table.to_batches(max_chunksize=_ROWS):
+    for batch in rows_together(table, match, found.key_sets):
         for row in _matched(batch, match, found):
             hits = [t for t in terms if bare(row[t.label()]) in known[t]]
             by, told = {origins[t] for t in hits}, {t.label() for t in hits}

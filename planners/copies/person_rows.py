@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from pii_tracer.model.datasets import (
     FieldAccess,
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS = 65_536
+_TIMES = 4
+"""Rows that are compared at once, for each text that is wanted: Arrow makes a table of these texts at each call."""
+_TEXTS: WeakKeyDictionary[KeySet, pa.Array] = WeakKeyDictionary()
+"""The texts of key sets that somebody in this process uses: those of many persons take long to make."""
 
 
 def _count(rows: Iterable[Mapping[str, Any]], match: Match, wanted: Mapping[MatchTerm, Collection[str]]) -> int:
@@ -33,14 +38,22 @@ def count_of_table(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]
     """Number of rows in which any term matches: values are compared as text, one by one, only where Arrow cannot."""
     wanted, texts = {term: _wanted(term, key_sets) for term in match.terms}, dict[MatchTerm, Collection[str]]()
     count = 0
-    for batch in table.to_batches(max_chunksize=_ROWS):
+    for batch in rows_together(table, match, key_sets):
         looked = _looked(batch, match, wanted)
         if looked is None:
             texts = texts or {term: spelled(key_sets[term.key_set]) for term in match.terms}
-            count += _count(batch.to_pylist(), match, texts)
+            parts = (batch.slice(first, _ROWS) for first in range(0, batch.num_rows, _ROWS))
+            count += sum(_count(part.to_pylist(), match, texts) for part in parts)
         else:
             count += _any(batch, [hits for _, hits in looked.values()]).true_count
     return count
+
+
+def rows_together(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> Iterator[pa.RecordBatch]:
+    """A table's rows in batches that do not follow its chunks: the more texts are wanted, the larger they are."""
+    size = max([_ROWS, *(_TIMES * len(_wanted(term, key_sets)) for term in match.terms)])
+    for first in range(0, table.num_rows, size):
+        yield from table.slice(first, size).combine_chunks().to_batches()
 
 
 def theirs(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) -> pa.BooleanArray | None:
@@ -60,7 +73,7 @@ def padded(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> fro
     rows: Counter[MatchTerm] = Counter()
     plain: Counter[MatchTerm] = Counter()
     wanted = {term: _wanted(term, key_sets) for term in match.terms}
-    for batch in table.to_batches(max_chunksize=_ROWS):
+    for batch in rows_together(table, match, key_sets):
         looked = _looked(batch, match, wanted) or {}
         mine = _any(batch, [hits for _, hits in looked.values()])
         for term, (cells, hits) in looked.items():
@@ -115,7 +128,11 @@ def _any(batch: pa.RecordBatch, marks: Iterable[pa.BooleanArray]) -> pa.BooleanA
 def _wanted(term: MatchTerm, key_sets: Mapping[str, KeySet]) -> pa.Array:
     import pyarrow as pa
 
-    return pa.array(sorted(spelled(key_sets[term.key_set])), pa.string())
+    found = key_sets[term.key_set]
+    texts = _TEXTS.get(found)
+    if texts is None:
+        texts = _TEXTS[found] = pa.array(sorted(spelled(found)), pa.string())
+    return texts
 
 
 def texts_at(batch: pa.RecordBatch, term: MatchTerm) -> pa.Array | None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pii_tracer.lake.stores.s3.object_versions import S3Client
 
 _TELLING = re.compile(rb"[0-9@%]")
+_TOGETHER = 4096
+"""Texts that are looked at together."""
 
 
 def refuse_telling_texts(
@@ -42,7 +44,7 @@ def refuse_telling_texts(
     written = [(f"the id of request {number}", r.id) for number, r in enumerate(requests, 1)]
     written += [("--reason", reason or ""), ("--planner", planner), ("--out", out.name if out else "")]
     written += [(f"the waiver of {gap}", text) for gap, w in sorted(waivers.items()) for text in _said(w)]
-    tells = next((where for where, text in written if _tells(text, where, patterns)), None)
+    tells = next(_telling(written, patterns), None)
     if tells is None and out is not None and _led_by_value(out, patterns):
         tells = "--out"
     if tells is not None:
@@ -51,6 +53,14 @@ def refuse_telling_texts(
             where=tells,
             todo="write it without the person's key, name or address",
         )
+
+
+def _telling(written: Sequence[tuple[str, str]], patterns: Patterns) -> Iterator[str]:
+    """Where a value stands in some texts. Each is short, and there may be one for each person."""
+    for first in range(0, len(written), _TOGETHER):
+        some = written[first : first + _TOGETHER]
+        patterns.expect([text.encode("utf-8", "surrogateescape") for _, text in some])
+        yield from (where for where, text in some if _tells(text, where, patterns))
 
 
 def _said(waiver: Waiver) -> tuple[str, ...]:

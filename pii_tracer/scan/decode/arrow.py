@@ -178,18 +178,27 @@ def _search_texts(array: Any, collector: Collector, where: str, label: str, *, f
     found = _suspects(array, collector, label)
     if not text:
         found = np.union1d(found, _numbers(array, collector))
-    for index in found:
-        cell = array[int(index)]
-        if cell.is_valid:
-            value = cell.as_buffer().to_pybytes()
-            if text:
-                collector.string(value.decode("utf-8", "surrogateescape"), where, label)
-            else:
-                collector.binary(value, where, label, fixed=fixed)
+    for first in range(0, len(found), _TOGETHER):
+        cells = _cells(array, found[first : first + _TOGETHER])
+        if text:
+            collector.strings(cells, where, label)
+        for value in () if text else cells:
+            collector.binary(value, where, label, fixed=fixed)
     for index in () if text else np.setdiff1d(_packed(array, fixed=fixed), found):
         cell = array[int(index)]
         if cell.is_valid:
             cell_search.search_cell(cell.as_buffer().to_pybytes(), where, label, collector, fixed=fixed)
+
+
+_TOGETHER = 4096
+"""Cells that are looked at together."""
+
+
+def _cells(array: Any, indexes: Any) -> list[bytes]:
+    """The bytes of some cells of a `large_string` or `large_binary` array, without nulls."""
+    some = array.take(pa.array(indexes, pa.int64())).drop_null()
+    plain = pa.Array.from_buffers(pa.large_binary(), len(some), some.buffers(), offset=some.offset)
+    return list(plain.to_pylist())
 
 
 def _suspects(array: Any, collector: Collector, label: str) -> Any:

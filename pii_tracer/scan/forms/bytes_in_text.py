@@ -156,6 +156,8 @@ def _safe(decode: object, letters: bytes) -> bytes | None:
 
 def _runs(text: bytes) -> Iterator[Written]:
     """What stands in runs of letters that are long."""
+    if len(text) < LEAST_HEX:
+        return
     small, done = len(text) < _SMALL, 0
     for at in [0] if small else long_runs(text).tolist():
         if at < done:

@@ -67,6 +67,9 @@ class Search(Protocol):
     def matches(self, data: bytes) -> Iterator[tuple[tuple[Term, ...], int, int]]:
         """What each match stands for, where it starts and ends, by its end and then its start."""
 
+    def expect(self, texts: Sequence[bytes]) -> None:
+        """Look at short texts together, each of which the same thread searches next."""
+
 
 def is_pattern(search: Search, data: bytes) -> bool:
     """Whether bytes are one of the patterns."""
@@ -96,6 +99,9 @@ class Automaton:
                 found.append((start + len(pattern), start, index))
         for end, start, index in sorted(found):
             yield self._terms[index], start, end
+
+    def expect(self, texts: Sequence[bytes]) -> None:
+        """As `Search.expect`: one search of each text is all there is to do."""
 
 
 def beginnings(patterns: Sequence[bytes]) -> list[bytes]:

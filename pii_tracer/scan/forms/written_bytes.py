@@ -161,6 +161,8 @@ def runs(data: bytes, parting: bytes, borders: Places | None) -> tuple[Places, P
 
     borders: as of `spots`.
     """
+    if len(data) < LEAST_HEX:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     apart = np.frombuffer(data.translate(parting), np.uint8)
     words = np.frombuffer(apart, np.uint64, len(apart) // _WORD) == 0
     clean = words[2:] & words[1:-1] & words[:-2]

@@ -42,11 +42,12 @@ Match = tuple[tuple[Term, ...], int, int]
 
 
 class _Last(threading.local):
-    """What each thread looked at last, and whose windows stand in it."""
+    """What each thread looked at last, and whose windows stand in it. silent: texts, folded, in which none stands."""
 
     def __init__(self) -> None:
         self.data: bytes | None = None
         self.owners: list[int] = []
+        self.silent: frozenset[bytes] = frozenset()
 
 
 class Writings:
@@ -68,11 +69,19 @@ class Writings:
         """Sorted places, one or more inside every writing."""
         return self._windows.find(data)[0]
 
+    def expect(self, texts: Sequence[bytes]) -> None:
+        """As `Search.expect`: find out in one search in which of the texts no window stands."""
+        folded = [text.lower() for text in texts]
+        ends = np.cumsum([len(text) for text in folded])
+        places = self._windows.find(b"".join(folded))[0]  # also windows over two texts: more, never less
+        telling = set(np.searchsorted(ends, places, side="right").tolist())
+        self._last.silent = frozenset(text for number, text in enumerate(folded) if number not in telling)
+
     def automata(self, data: bytes) -> Iterator[tuple[Automaton, Automaton]]:
         """What finds every writing that stands in the data: in any case, and exactly."""
         folded = data.lower()  # has the same windows, and the same data are asked for in both ways
         if self._last.data != folded:
-            owners = self._windows.find(folded)[1].tolist()
+            owners = [] if folded in self._last.silent else self._windows.find(folded)[1].tolist()
             self._last.owners = sorted({*owners, *self._always}) if self._always else owners
             self._last.data = folded
         owners = self._last.owners
@@ -134,6 +143,10 @@ class FoldedOfMany:
             found += folded.matches(data)
         yield from sorted(found, key=_by_end)
 
+    def expect(self, texts: Sequence[bytes]) -> None:
+        """As `Search.expect`."""
+        self._writings.expect(texts)
+
 
 class ExactOfMany:
     """As an `Automaton` of all patterns that are searched as they are."""
@@ -148,6 +161,10 @@ class ExactOfMany:
         for _, exact in self._writings.automata(data):
             found += exact.matches(data)
         yield from sorted(found, key=_by_end)
+
+    def expect(self, texts: Sequence[bytes]) -> None:
+        """As `Search.expect`."""
+        self._writings.expect(texts)
 
 
 def _by_end(match: Match) -> tuple[int, int]:

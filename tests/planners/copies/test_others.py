@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,8 @@ from pii_tracer.model.datasets import (
     MatchTerm,
 )
 from pii_tracer.model.plan import ErasurePlan
-from planners.copies.person_rows import count_of_table, theirs
+from planners.copies import person_rows
+from planners.copies.person_rows import count_of_table, padded, theirs
 from planners.copies.scan_evidence import OthersRows
 from tests.planners.copies.slow_rows import count_rows
 from tests.planners.smalllake import Lake, hold
@@ -95,7 +97,31 @@ def test_rows_are_counted_as_each_by_itself(columns: tuple[list[Any], ...]) -> N
     table = pa.table({f"c{n}": values for n, values in enumerate(columns)})
     for names in (("c0", "c1"), ("c2", "c3"), ("c0", "c4")):
         match = Match(terms=tuple(MatchTerm(column=name, key_set="id", type="string") for name in names))
-        assert count_of_table(table, match, KEYS) == count_rows(table.to_pylist(), match, KEYS)
+        expected = count_rows(table.to_pylist(), match, KEYS)
+        for parts in (table, pa.concat_tables([table.slice(0, 1), table.slice(1)])):
+            assert count_of_table(parts, match, KEYS) == expected
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(person_rows, "_ROWS", 1)
+                patch.setattr(person_rows, "_TIMES", 0)
+                assert count_of_table(parts, match, KEYS) == expected
+
+
+def test_rows_are_compared_with_all_values_once_and_not_once_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow makes a table of the values at each call: of a hundred thousand persons that takes longer than the rows."""
+    calls, is_in = list[int](), pc.is_in
+
+    def counted(values: Any, value_set: Any) -> Any:
+        calls.append(len(values))
+        return is_in(values, value_set=value_set)
+
+    monkeypatch.setattr(pc, "is_in", counted)
+    table = pa.table({"uid": ["P-55102", "P-55103 ", "P-55102 "]})
+    match = Match(terms=(MatchTerm(column="uid", key_set="id", type="string"),))
+    for files in (1, 20):
+        calls.clear()
+        assert count_of_table(pa.concat_tables([table] * files), match, KEYS) == files
+        assert [p.rows for p in padded(pa.concat_tables([table] * files), match, KEYS)] == [files]
+        assert calls == [3 * files] * 3
 
 
 def gaps(plan: ErasurePlan) -> list[tuple[str, str]]:
