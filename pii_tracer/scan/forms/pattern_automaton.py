@@ -11,7 +11,14 @@ from typing import Protocol, TypeVar
 from ahocorasick_rs import BytesAhoCorasick
 
 from pii_tracer.model.datasets import KeySet
-from pii_tracer.scan.forms import escape_views, national_numbers, spaced_numbers, transcriptions, whole_escapes
+from pii_tracer.scan.forms import (
+    escape_views,
+    national_numbers,
+    plain_signs,
+    spaced_numbers,
+    transcriptions,
+    whole_escapes,
+)
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.value_encodings import (
     SEALED,
@@ -154,6 +161,22 @@ def strong_writings(key_set: KeySet, given: str) -> tuple[str, ...]:
     return (*found, given) if value != given and not key_set.weak and len(value) < _SURE else found
 
 
+def _escaped(value: str) -> Iterator[tuple[Form, bytes]]:
+    """A value that is too short to be searched in views, as files escape its signs. A `+` for a blank is no escape: it
+    is in many texts.
+    """
+    found = [(Form.URL, text) for text in url_escaped(value) if "+" in value or "+" not in text]
+    if not plain_signs.are_all(value.encode()):
+        found += [(Form.JSON, text) for text in json_escaped(value)]
+        found += [(Form.HTML, text) for text in html_escaped(value)]
+        found.append((Form.ESCAPED, value.replace('"', '""')))
+        found.append((Form.ESCAPED, re.sub(r"[\\\"]", r"\\\g<0>", value)))
+        found.append((Form.ESCAPED, re.sub(r"[\\\"']", r"\\\g<0>", value)))
+    for form, text in dict.fromkeys((form, text.lower()) for form, text in found):
+        if text != value.lower():
+            yield form, text.encode()
+
+
 def digested_texts(given: str) -> tuple[str, ...]:
     """What of a value is digested: it, without the blanks that pad it, and the digits of a phone, as advertisers do."""
     value = given.strip() or given
@@ -272,6 +295,8 @@ class Tables:
             add(table, text, (name, Form.TEXT))
             for written in escape_views.written(text):
                 add(table, written, (name, Form.ESCAPED))
+            for form, escaped in _escaped(spelling):
+                add(table, escaped, (name, form))
         if _INTEGER.match(value) and len(value) > 1:
             for shown in scientific(value):
                 add(table, shown.encode(), (name, Form.NUMBER))

@@ -1,0 +1,64 @@
+"""A value of two to five signs is found as files escape it: a short key is not left behind for a quote in it."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import urllib.parse
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.value_forms import build_patterns
+from tests.scan.support import scan
+
+
+def _csv(value: str) -> str:
+    sink = io.StringIO()
+    csv.writer(sink).writerows([["key", "n"], [value, "1"]])
+    return sink.getvalue()
+
+
+def _backslashes(value: str) -> str:
+    return "key,n\n" + '"{}",1\n'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+WRITTEN: dict[str, tuple[str, Callable[[str], str]]] = {
+    "csv": ("a.csv", _csv),
+    "csv with backslashes": ("a.csv", _backslashes),
+    "json lines": ("a.json", lambda value: json.dumps({"key": value}) + '\n{"key": "zz"}\n'),
+    "xml": ("a.xml", lambda value: f"<a><key>{html.escape(value)}</key></a>"),
+    "attribute": ("a.xml", lambda value: f'<a key="{html.escape(value)}"/>'),
+    "sql": ("a.sql", lambda value: "INSERT INTO t VALUES ('{}', 1);".format(value.replace("'", "''"))),
+    "url": ("a.log", lambda value: f"GET /a?key={urllib.parse.quote(value)}&n=1"),
+}
+SHORT = st.text(st.sampled_from("abkxyz019\"'\\&<>;,%#éü -_"), min_size=2, max_size=5).filter(
+    lambda value: value == value.strip() and not value.isdigit() and value[0].isalnum() and value[-1].isalnum()
+)
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+@given(value=SHORT)
+def test_a_short_value_is_found_as_files_escape_it(kind: str, value: str) -> None:
+    name, written = WRITTEN[kind]
+    for weak in (False, True):
+        keys = KeySet(name="key", origin="key", weak=weak, values=(("subj_1", value),))
+        assert scan(name, written(value).encode(), build_patterns([keys])).hits, (kind, weak)
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+@given(value=SHORT, other=SHORT)
+def test_another_short_value_is_not(kind: str, value: str, other: str) -> None:
+    if any(one in two for one, two in ((value.lower(), other.lower()), (other.lower(), value.lower()))):
+        return
+    name, written = WRITTEN[kind]
+    letters = "".join(c for c in value if c.isalnum()).lower()
+    if letters in "".join(c for c in other if c.isalnum()).lower():
+        return  # they may look alike
+    keys = KeySet(name="key", origin="key", weak=False, values=(("subj_1", value),))
+    assert not scan(name, written(other).encode(), build_patterns([keys])).hits
