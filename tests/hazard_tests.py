@@ -103,6 +103,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "tests/executors/formats/hudi/test_hazards_alone_hudi.py::test_h6_a_record_key_that_others_have_too",
     ),
     "H7": ("tests/executors/formats/hudi/test_hudi_variants.py::test_a_restored_savepoint_brings_the_person_back",),
+    "H11": ("tests/hdfs/test_hive_acid.py::test_the_person_leaves_transactional_tables",),
+    "H12": ("tests/hdfs/test_hive_acid.py::test_a_killed_run_goes_on_and_readers_are_waited_for",),
     "H8": ("tests/executors/formats/hudi/test_hazards_alone_hudi.py::test_h8_file_groups_that_were_replaced",),
     "H9": (
         "tests/executors/formats/hudi/test_hudi_indexes.py::test_the_timeline_goes_on_naming_a_partition",

@@ -161,9 +161,14 @@ def _spark_brings() -> str:
     return f"{disruptor}/*:{spark_jars()}/*"
 
 
+def standalone_jars() -> Path:
+    """The folder with the metastore's own jars, 3.1.3."""
+    return retrieved("hive-standalone-metastore", STANDALONE, ivy=_IVY, shared=False)
+
+
 def _standalone() -> str:
     """Hadoop's own jars before the metastore's."""
-    return f"{hadoop_jars()}/*:{retrieved('hive-standalone-metastore', STANDALONE, ivy=_IVY, shared=False)}/*"
+    return f"{hadoop_jars()}/*:{standalone_jars()}/*"
 
 
 @contextmanager

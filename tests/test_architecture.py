@@ -30,10 +30,11 @@ CLIENT_FOLDERS = frozenset(
 NAMED = {
     "hudi": (r"hudi", 0),
     "iceberg": (r"iceberg", 10),
-    "delta": (r"(?<!time)delta(?!s\b)", 4),
+    "delta": (r"(?<!time)delta(?!s\b)", 6),
     "s3": (r"s3://", 11),
 }
-"""Folder of an adapter to what only modules below such a folder should name, and how many others do in their code."""
+"""Folder of an adapter to what only modules below such a folder should name, and how many others do in their code.
+Hive calls folders of its transactional tables so, too, in two modules."""
 
 
 @cache

@@ -76,6 +76,19 @@ class DeclaredTable(Frozen):
         return self
 
 
+class HiveServer2(Frozen):
+    """A HiveServer2, which deletes rows of transactional tables. user: whom it is asked as; a password, where it wants
+    one, is the environment variable `PII_TRACER_CATALOG_<NAME>_HIVESERVER2_PASSWORD`.
+
+    scratch: a folder in HDFS in which a run puts the persons' keys for Hive to read, and from which it removes them.
+    """
+
+    host: str = Field(pattern=r"^[A-Za-z0-9._:-]+$")
+    port: int = Field(default=10000, ge=1, le=65535)
+    user: str = Field(pattern=r"^[^\s:@]+$")
+    scratch: str = Field(pattern=r"^hdfs://[^\s%?#'\\]+$")
+
+
 class Catalog(Frozen):
     """A Spark catalog; its key in the estate file is the name that Spark SQL knows it by.
 
@@ -85,7 +98,8 @@ class Catalog(Frozen):
     branch that plain table names mean; the server's default branch where not given). hive: `uri` of the metastore
     (`thrift://HOST:9083`, several with commas between), `databases` (all where empty), `warehouse`; `kerberos`: the
     principal (`user@REALM`) whose ticket is shown, to the service `kerberos_service` (`hive` where not given); `tls`,
-    and `ca`: the certificates (PEM) that count, the system's store where not given. unity: `uri`
+    and `ca`: the certificates (PEM) that count, the system's store where not given; `hiveserver2`: who deletes rows of
+    transactional tables, which are gaps without it. unity: `uri`
     (`https://HOST/api/2.1/unity-catalog`), `databases`: catalogs (`main`) and schemas (`main.sales`), all where empty.
     declared: `tables`, names in spark_catalog. Credentials come from the environment.
 
@@ -103,6 +117,7 @@ class Catalog(Frozen):
     kerberos_service: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]+$")
     tls: bool = False
     ca: str | None = Field(default=None, pattern=r"^/[^\x00]+$")
+    hiveserver2: HiveServer2 | None = None
     tables: tuple[DeclaredTable, ...] = ()
     keep_history: tuple[str, ...] = ()
 
@@ -120,6 +135,8 @@ class Catalog(Frozen):
         for key, other in (("ca", "tls"), ("kerberos_service", "kerberos")):
             if key in given and other not in given:
                 raise ValueError(f"`{key}` applies only with `{other}`; add that, or remove `{key}`")
+        if self.hiveserver2 and (self.kerberos or self.tls):
+            raise ValueError("`hiveserver2` is not supported with `kerberos` or `tls` yet: leave it out")
         if adapter.uri and not re.fullmatch(adapter.uri, self.uri or ""):
             raise ValueError(
                 f"the `uri` of {article} {self.type} catalog is of another kind, or holds a user, a password or options"

@@ -62,7 +62,7 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
     """
     location = hdfs_location(copy.location)
     try:
-        places, gaps = places_now(estate, location)
+        places, gaps = places_now(estate, location, copy.format if copy.stored_table else None)
     except Absent:
         places, gaps = (), ()
     mine = [place for place in places if place.location == location]

@@ -58,7 +58,8 @@ class CatalogEntry:
 
     location and metadata: as the catalog writes them, paths or URIs; an Iceberg table may have no location here, it
     then stands in its metadata. head: only in catalogs with branches, which have an entry for each reference.
-    partitions: places in HDFS of its partitions outside its folder, as the catalog writes them.
+    partitions: places in HDFS of its partitions outside its folder, as the catalog writes them. notes: what the catalog
+    says of it beside, for the adapter of its format.
     """
 
     name: str | None
@@ -68,6 +69,7 @@ class CatalogEntry:
     metadata: str | None = None
     head: Head | None = None
     partitions: tuple[str, ...] = ()
+    notes: str | None = None
 
 
 @dataclass(frozen=True)

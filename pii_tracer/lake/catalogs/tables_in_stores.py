@@ -29,7 +29,7 @@ class HdfsTable:
     """A table in HDFS. name: in Spark SQL, where it has one. partitions: those outside its folder.
 
     Of an Iceberg table, metadata: the folder of the file that its catalog points at, where that lies elsewhere; file:
-    that file. branched: its catalog has branches.
+    that file. branched: its catalog has branches. notes: as of `CatalogEntry`.
     """
 
     title: str
@@ -40,6 +40,7 @@ class HdfsTable:
     metadata: HdfsLocation | None = None
     file: str | None = None
     branched: bool = False
+    notes: str | None = None
 
     @property
     def places(self) -> tuple[HdfsLocation, ...]:
@@ -51,7 +52,7 @@ class HdfsTable:
 class StoredTable:
     """A table in a store of `object_stores`. name: in Spark SQL, where it has one.
 
-    file, branched: as of `HdfsTable`.
+    file, branched, notes: as of `HdfsTable`.
     """
 
     title: str
@@ -60,6 +61,7 @@ class StoredTable:
     location: ObjectLocation
     file: str | None = None
     branched: bool = False
+    notes: str | None = None
 
 
 def in_store(
@@ -159,7 +161,7 @@ def _hdfs_table(estate: Estate, entry: CatalogEntry, beyond: tuple[HdfsLocation,
     if gaps:
         return gaps[0]
     if not format_of(entry.format).registered_by_metadata:
-        return HdfsTable(title, entry.name, entry.format, places[0], beyond)
+        return HdfsTable(title, entry.name, entry.format, places[0], beyond, notes=entry.notes)
     folder = _parent(places[-1])
     location = places[0] if len(places) > 1 else _parent(folder)
     return HdfsTable(

@@ -153,6 +153,9 @@ class TableFormat:
         """Its tables among those that are named in S3: the state of each, or why nothing is erased in it."""
         return ()
 
+    named_by_catalog: ClassVar[bool] = False
+    """Whether a catalog alone says that a folder in a store is a table, and what counts there (`FolderAsked.notes`)."""
+
     erased_in: ClassVar[frozenset[str]] = frozenset()
     """Stores, by their scheme (`hdfs`, `gs`), in which a table of this format is erased, known by its folder."""
 

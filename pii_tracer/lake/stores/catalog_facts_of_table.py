@@ -10,12 +10,13 @@ from pii_tracer.model.datasets import Frozen
 
 class NamedTable(Frozen):
     """titles: what catalogs call it, sorted, as people know it. metadata: the file that its catalog points at, of an
-    Iceberg table. branched: the catalog has branches.
+    Iceberg table. branched: the catalog has branches. notes: as of `FolderAsked`.
     """
 
     titles: tuple[str, ...] = ()
     metadata: str | None = None
     branched: bool = False
+    notes: str | None = None
 
 
 class Registered(Protocol):
@@ -27,6 +28,8 @@ class Registered(Protocol):
     def file(self) -> str | None: ...
     @property
     def branched(self) -> bool: ...
+    @property
+    def notes(self) -> str | None: ...
 
 
 def named(tables: Iterable[Registered]) -> NamedTable:
@@ -36,4 +39,5 @@ def named(tables: Iterable[Registered]) -> NamedTable:
         titles=tuple(dict.fromkeys(one.title for one in there)),
         metadata=next((one.file for one in there if one.file), None),
         branched=any(one.branched for one in there),
+        notes=next((one.notes for one in there if one.notes), None),
     )

@@ -16,7 +16,8 @@ class FolderAsked:
     """place: the table's folder. name: in Spark SQL, as the estate file or a catalog has it.
 
     titles: what catalogs call it, as people know it. metadata: the file that its catalog points at (Iceberg); pointed:
-    all such files in this kind of store. branched: the catalog has branches.
+    all such files in this kind of store. branched: the catalog has branches. notes: what the catalog says of it beside,
+    as the format's adapter reads it.
     """
 
     place: FolderPath
@@ -25,6 +26,7 @@ class FolderAsked:
     metadata: str | None = None
     pointed: frozenset[str] = frozenset()
     branched: bool = False
+    notes: str | None = None
 
 
 @dataclass(frozen=True)

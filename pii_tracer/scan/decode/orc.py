@@ -21,6 +21,7 @@ from pii_tracer.scan.false_cell_hits import gaps
 from pii_tracer.scan.hit_collector import Collector
 
 _STRIPES = 3
+_EVENTS = frozenset({"operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"})
 _NONE, _ZLIB, _RAW = 0, 1, {2: "snappy", 4: "lz4"}
 
 
@@ -32,7 +33,7 @@ def decode(data: memoryview, collector: Collector) -> None:
     """
     file = orc.ORCFile(pa.BufferReader(pa.py_buffer(data)))
     for stripe in range(file.nstripes):
-        search_batch(file.read_stripe(stripe), collector, "data")
+        search_batch(_rows_alone(file.read_stripe(stripe)), collector, "data")
     for key, value in dict(file.metadata or {}).items():
         collector.binary(key, "key-value metadata", None)
         collector.binary(value, "key-value metadata", None)
@@ -56,6 +57,14 @@ def decode(data: memoryview, collector: Collector) -> None:
     _between(data, footer, file.content_length, collector)
     for section, bounds in sections:
         collector.rest(memoryview(section), "statistics", apart=bounds)
+
+
+def _rows_alone(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns of a table, where Hive keeps its rows as events of transactions (https://orc.apache.org/docs/acid.html)."""
+    if frozenset(batch.schema.names) != _EVENTS or not pa.types.is_struct(batch.schema.field("row").type):
+        return batch
+    rows = batch.column("row")
+    return pa.RecordBatch.from_arrays(rows.flatten(), names=[field.name for field in rows.type])
 
 
 def _between(data: memoryview, footer: bytes, end: int, collector: Collector) -> None:

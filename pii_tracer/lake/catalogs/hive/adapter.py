@@ -17,7 +17,7 @@ class HiveCatalogs(TableCatalog):
     no_swap = "its tables' metadata files are replaced under a lock of the metastore, which was not tried"
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TEXTS})
     needed = frozenset({"uri"})
-    optional = frozenset({"databases", "warehouse", "kerberos", "kerberos_service", "tls", "ca"})
+    optional = frozenset({"databases", "warehouse", "kerberos", "kerberos_service", "tls", "ca", "hiveserver2"})
     uri: ClassVar[str | None] = r"thrift://[^@\s,/?#]+(,thrift://[^@\s,/?#]+)*"
     drafted_name = "hive"
     text_remedy = (

@@ -11,11 +11,13 @@ from typing import Any
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import Catalog
-from pii_tracer.lake.catalogs.base import Listing
+from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, sql_name
 from pii_tracer.lake.catalogs.hive.client import Metastore, is_unknown_method
 from pii_tracer.lake.catalogs.hive.security import Security, way_out
-from pii_tracer.lake.catalogs.hive.storage import Kept, is_view, kept_as, place_of
+from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, is_view, kept_as, place_of
 from pii_tracer.lake.catalogs.hive.table_walk import TableWalk
+from pii_tracer.lake.formats.hive_acid.metastore_notes import is_transactional, notes_of
+from pii_tracer.lake.formats.hive_acid.vocabulary import HIVE_ACID
 from pii_tracer.model.gap_kinds import GapKind
 
 BATCH = 300
@@ -30,7 +32,7 @@ def list_hive(name: str, catalog: Catalog) -> Listing:
         EstateError: the client library is not installed.
     """
     with Metastore(str(catalog.uri), Security.of(catalog)) as store:
-        walk = _Walk(name, store)
+        walk = _Walk(name, store, erases=catalog.hiveserver2 is not None)
         try:
             databases = catalog.databases or databases_of(store)
         except Exception as error:  # the client lets errors of many families through
@@ -101,9 +103,29 @@ def batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
 class _Walk(TableWalk):
     move = "ALTER TABLE … PARTITION … SET LOCATION"
 
-    def __init__(self, name: str, store: Metastore) -> None:
+    def __init__(self, name: str, store: Metastore, *, erases: bool) -> None:
+        """erases: whether rows of transactional tables can be deleted."""
         super().__init__(name)
         self._store = store
+        self._erases = erases
+
+    def table(self, parts: tuple[str, str], table: Any) -> Kept | Refused:
+        """A transactional table is listed where its rows can be deleted; otherwise its files are no plain ones."""
+        if not self._erases or not is_transactional(table) or sql_name(*parts) is None:
+            return super().table(parts, table)
+        location = place_of(table.sd)
+        found = partitions_of(self._store, *parts) if table.partitionKeys else ()
+        if location is None or any(p is None or place_of(p.sd) != f"{location}/{name}" for name, p in found):
+            self.gap(
+                "a transactional table with partitions elsewhere than in its folder under their names. Move them there"
+                " (ALTER TABLE … PARTITION … SET LOCATION); the table is not erased",
+                *parts,
+                kind=GapKind.EXTERNAL_FILES,
+            )
+            return super().table(parts, table)
+        notes = notes_of(self._store, self._name, table).model_dump_json()
+        self._entries.append(CatalogEntry(sql_name(*parts), parts, HIVE_ACID, location, notes=notes))
+        return Kept(HIVE_ACID, location)
 
     def other_catalogs(self) -> None:
         """Hive 3 has catalogs above databases; clients of before, and these methods, see the default one alone."""

@@ -6,7 +6,7 @@ Snapshots are looked for at every folder on the way to a place and in it, trash 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -63,7 +63,8 @@ def discover_hdfs(estate: Estate, registry: Registry) -> tuple[tuple[HdfsPlace, 
     gaps: list[InventoryGap] = []
     for name_node in sorted({place.name_node for place in wanted}):
         mine = [place for place in wanted if place.name_node == name_node]
-        walk = _Walk(client_at(estate, mine[0]), name_node)
+        known = {t.location.path: t.format for t in registry.hdfs if t.location.name_node == name_node}
+        walk = _Walk(client_at(estate, mine[0]), name_node, known)
         for place in mine:
             walk.root(place.path)
         walk.trash()
@@ -74,18 +75,21 @@ def discover_hdfs(estate: Estate, registry: Registry) -> tuple[tuple[HdfsPlace, 
             for place in walk.places()
         )
         gaps += walk.gaps
-    known = with_registered(places, registry)
-    return known, (*gaps, *map(gap_of, known))
+    registered = with_registered(places, registry)
+    return registered, (*gaps, *map(gap_of, registered))
 
 
-def places_now(estate: Estate, location: HdfsLocation) -> tuple[tuple[HdfsPlace, ...], tuple[InventoryGap, ...]]:
-    """A place as it is now, with the places in it, and what could not be listed.
+def places_now(
+    estate: Estate, location: HdfsLocation, table: Format | None = None
+) -> tuple[tuple[HdfsPlace, ...], tuple[InventoryGap, ...]]:
+    """A place as it is now, with the places in it, and what could not be listed. table: the format that a catalog gave
+    it, where it is a table.
 
     Raises:
         Absent: it is gone.
         StoreError: it is no folder, or the NameNode does not answer, or refuses to show the place itself.
     """
-    walk = _Walk(client_at(estate, location), location.name_node)
+    walk = _Walk(client_at(estate, location), location.name_node, {location.path: table} if table else {})
     found = walk.client.status(location.path)
     if found.kind != "DIRECTORY":
         raise StoreError(
@@ -139,10 +143,12 @@ class _Found:
 
 @dataclass
 class _Walk:
-    """One NameNode. found: places by path. seen: folders that were listed, those of snapshots among them."""
+    """One NameNode. known: formats that catalogs give tables, by path. found: places by path. seen: folders that were
+    listed, those of snapshots among them."""
 
     client: WebHdfs
     name_node: str
+    known: Mapping[str, Format] = field(default_factory=dict)
     found: dict[str, _Found] = field(default_factory=dict)
     gaps: list[InventoryGap] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
@@ -267,7 +273,10 @@ class _Walk:
     def _formats(self, path: str, entries: list[Status]) -> list[Format]:
         # an adapter asks a folder what stands in it, wherever it lies
         folder = cast(Path, ListedFolder(self.client, path, {e.name: e.kind == "DIRECTORY" for e in entries}))
-        return [one.name for one in table_formats() if one.is_table(folder)]
+        told = self.known.get(path)
+        return [
+            one.name for one in table_formats() if one.is_table(folder) or (one.named_by_catalog and one.name == told)
+        ]
 
     def _refused(self, error: StoreError, path: str) -> None:
         self._gap(GapKind.HDFS_UNREAD, f"{error.what}: {error.todo}", path)

@@ -1,0 +1,97 @@
+"""A session of HiveServer2. No statement has a value of a person in it: Hive keeps statements in logs and history."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from typing import Any
+
+from typing_extensions import Self
+
+from pii_tracer.config.catalogs import HiveServer2
+from pii_tracer.lake.catalogs.base import secret
+from pii_tracer.model.errors import RunError
+
+_CONNECT_SECONDS = 30
+_CODE = re.compile(r"\[Error (\d+)\]|return code (\d+)")
+_SETTINGS = ("hive.auto.convert.join=false",)
+"""Otherwise a local task of the server writes the keys into a file of its own."""
+
+
+class HiveSession:
+    """One session, for a block. Its temporary tables go with it."""
+
+    def __init__(self, catalog: str, server: HiveServer2) -> None:
+        """catalog: its key in the estate file."""
+        self._server = server
+        self._where = f"{server.host}:{server.port}"
+        self._password = secret(catalog, "HIVESERVER2_PASSWORD")
+        self._connection: Any = None
+        self._cursor: Any = None
+
+    def __enter__(self) -> Self:
+        if importlib.util.find_spec("impala") is None:
+            raise RunError(
+                "the estate names a HiveServer2 and its client is missing", todo="pip install 'pii-tracer[hiveserver2]'"
+            )
+        from impala.dbapi import connect
+
+        server = self._server
+        try:
+            # a server without authentication takes any password, and its protocol wants one
+            self._connection = connect(
+                host=server.host,
+                port=server.port,
+                user=server.user,
+                password=self._password or "none",
+                auth_mechanism="PLAIN",
+                timeout=_CONNECT_SECONDS,
+            )
+            self._connection.service.client._iprot.trans._trans.setTimeout(
+                None
+            )  # a statement takes as long as it takes
+            self._cursor = self._connection.cursor()
+        except Exception as error:  # of several families
+            self._end()
+            raise RunError(
+                f"HiveServer2 does not answer ({type(error).__name__})",
+                where=self._where,
+                todo="correct `hiveserver2` of the catalog, or its password, then `pii-tracer resume`",
+            ) from None
+        for setting in _SETTINGS:
+            self.run(f"SET {setting}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def run(self, statement: str) -> None:
+        """A statement without an answer.
+
+        Raises:
+            RunError: Hive refuses it, or it failed. What Hive says of it may quote rows, and is left out.
+        """
+        try:
+            self._cursor.execute(statement)
+        except Exception as error:
+            found = _CODE.search(str(error))
+            code = f", error {found[1] or found[2]}" if found else ""
+            raise RunError(
+                f"Hive did not run a statement ({type(error).__name__}{code})",
+                where=self._where,
+                todo="look into HiveServer2's log for the reason, such as a missing right; then `pii-tracer resume`",
+            ) from None
+
+    def number(self, query: str) -> int:
+        """The one number that a query gives. Raises as `run`."""
+        self.run(query)
+        return int(self._cursor.fetchone()[0])
+
+    def _end(self) -> None:
+        for one in (self._cursor, self._connection):
+            try:
+                if one is not None:
+                    one.close()
+            except Exception:  # noqa: S110 - it is over, whatever the server says
+                pass
+        self._cursor = self._connection = None
