@@ -34,7 +34,16 @@ class AcidNotes(Frozen):
     @property
     def name(self) -> str:
         """The table's, as Hive's SQL has it."""
-        return f"`{self.database}`.`{self.table}`"
+        return f"{_quoted(self.database)}.{_quoted(self.table)}"
+
+    @property
+    def schema_name(self) -> str:
+        """The database's."""
+        return _quoted(self.database)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def is_transactional(table: Any) -> bool:
