@@ -136,7 +136,7 @@ class HiveAcidExecutor:
         keys = {term.key_set: spelled(self._ctx.keyring.key_set(term.key_set)) for term in terms}
         files = KeyFiles(self._ctx.estate, work.server.scratch, step.id)
         with files.holding(keys) as places, HiveSession(work.notes.catalog, work.server) as session:
-            session.run(f"USE `{work.notes.database}`")
+            session.run(f"USE {work.notes.schema_name}")
             views = {name: f"{_KEYS}_{number}" for number, name in enumerate(sorted(places))}
             for name, view in views.items():
                 session.run(

@@ -12,7 +12,8 @@ from pii_tracer.config.catalogs import HiveServer2
 from pii_tracer.lake.catalogs.base import secret
 from pii_tracer.model.errors import RunError
 
-_CONNECT_SECONDS = 30
+_ANSWER_SECONDS = 600
+"""For one answer. While a statement runs, the server is asked again and again, and it runs as long as it takes."""
 _CODE = re.compile(r"\[Error (\d+)\]|return code (\d+)")
 _SETTINGS = ("hive.auto.convert.join=false",)
 """Otherwise a local task of the server writes the keys into a file of its own."""
@@ -45,11 +46,8 @@ class HiveSession:
                 user=server.user,
                 password=self._password or "none",
                 auth_mechanism="PLAIN",
-                timeout=_CONNECT_SECONDS,
+                timeout=_ANSWER_SECONDS,
             )
-            self._connection.service.client._iprot.trans._trans.setTimeout(
-                None
-            )  # a statement takes as long as it takes
             self._cursor = self._connection.cursor()
         except Exception as error:  # of several families
             self._end()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -115,6 +116,9 @@ def test_kerberos_and_tls(kdc: Kdc, authority: Authority, tmp_path: Path) -> Non
         _finds_a_table(hive)
 
 
+SERVER = {"host": "hive.example", "user": "pii", "scratch": "hdfs://nn:8020/keys"}
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [
@@ -123,8 +127,13 @@ def test_kerberos_and_tls(kdc: Kdc, authority: Authority, tmp_path: Path) -> Non
         ({"kerberos": "pii"}, "pattern"),
         ({"kerberos": "pii@EXAMPLE.COM", "ca": "ca.pem"}, "pattern"),
         ({"type": "unity", "uri": "https://h/api/2.1/unity-catalog", "kerberos": PII}, "has no `kerberos`"),
+        ({"hiveserver2": SERVER, "kerberos": PII}, "not supported with `kerberos` or `tls`"),
+        ({"hiveserver2": SERVER, "tls": True}, "not supported with `kerberos` or `tls`"),
+        ({"hiveserver2": {**SERVER, "scratch": "hdfs://nn/k' OR"}}, "pattern"),
+        ({"hiveserver2": {**SERVER, "scratch": "/tmp"}}, "pattern"),
+        ({"type": "glue", "region": "eu-west-1", "uri": None, "hiveserver2": SERVER}, "has no `hiveserver2`"),
     ],
 )
-def test_what_the_estate_file_may_not_say(more: dict[str, str], why: str) -> None:
+def test_what_the_estate_file_may_not_say(more: dict[str, Any], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
         Catalog.model_validate({"type": "hive", "uri": "thrift://hms:9083", **more})

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pii_tracer.lake.formats.hive_acid.folders import acid_folder, by_partition, partition_of
+from pii_tracer.lake.formats.hive_acid.metastore_notes import AcidNotes
+from pii_tracer.lake.formats.hive_acid.table_files import TableFiles
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
+from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
+from pii_tracer.model.datasets import Column
 
 
 @pytest.mark.parametrize(
@@ -51,3 +59,34 @@ def test_each_partition_has_a_base_of_its_own() -> None:
         "day=2": ["delta_2_2_0"],
     }
     assert not found["day=1"].base_alone
+
+
+DAY = Column(name="day", type="string")
+
+
+def obstacle(names: str, **notes: Any) -> str | None:
+    """What stands against a table with these files."""
+    root = HdfsPath(WebHdfs("hdfs://nn", NameNodes(("http://nn:9870",)), "lake"), "/t")
+    told = {"catalog": "hms", "database": "core", "table": "t", "columns": (), "partition_columns": ()}
+    return TableFiles(root, dict.fromkeys(names.split(), (1, 0))).obstacle(AcidNotes(**(told | notes)))
+
+
+@pytest.mark.parametrize(
+    ("names", "notes", "why"),
+    [
+        ("base_3/bucket_00000 base_3/_orc_acid_version delta_4_4_0/bucket_00001_0", {}, None),
+        ("base_3/bucket_00000 000000_0", {}, "from before it was transactional"),
+        ("delta_4_4/bucket_00000_flush_length", {}, "from before it was transactional"),
+        ("base_3/deeper/bucket_00000", {}, "from before it was transactional"),
+        ("day=1/base_3/bucket_00000", {}, "none of a partition"),
+        ("day=1/base_3/bucket_00000", {"partition_columns": (DAY,), "partitions": ("day=1",)}, None),
+        ("day=2/base_3/bucket_00000", {"partition_columns": (DAY,), "partitions": ("day=1",)}, "none of a partition"),
+        ("base_3_v01/bucket_00000 base_3_v02/bucket_00000", {}, "a compaction is at work"),
+        ("base_3/bucket_00000 delta_4_6/bucket_00000", {"unsettled": (5,)}, "open, or was aborted"),
+        ("base_6/bucket_00000 delta_4_6/bucket_00000", {"unsettled": (5,)}, None),
+        ("base_6/bucket_00000", {"recycles": True}, "hive.repl.cm.enabled"),
+    ],
+)
+def test_what_is_not_clear_stands_against_a_table(names: str, notes: dict[str, Any], why: str | None) -> None:
+    found = obstacle(names, **notes)
+    assert (found is None) if why is None else (found is not None and why in found)

@@ -6,6 +6,7 @@ import base64
 import bz2
 import gzip
 import hashlib
+import io
 import json
 import lzma
 import struct
@@ -432,3 +433,29 @@ def test_bounds_are_attributed_to_their_columns() -> None:
     assert ("user_id", "data", "c.$.user_id") in places(scan(*_payload(PHONE, USER)))
     assert ("user_id", "data", "user_id") in places(scan(*_packed(gzip.compress, ".gz")(PHONE, USER)))
     assert ("user_id", "file path", "user_id") in places(scan(f"t/user_id={USER}/a.txt", b""))
+
+
+def test_rows_of_a_transactional_table_of_hives_have_its_columns() -> None:
+    """Numbers of transactions and rows are nobody's (https://orc.apache.org/docs/acid.html)."""
+    events = {
+        "operation": pa.array([0], pa.int32()),
+        "originalTransaction": pa.array([USER], pa.int64()),
+        "bucket": pa.array([536870912], pa.int32()),
+        "rowId": pa.array([USER], pa.int64()),
+        "currentTransaction": pa.array([USER], pa.int64()),
+        "row": pa.array([{"who": OTHER_USER, "phone": PHONE}]),
+    }
+    assert {place for place in places(scan("bucket_00000", orc_of(pa.table(events)))) if place[1] == "data"} == {
+        ("phone", "data", "phone")
+    }
+    other = pa.table({key: column for key, column in events.items() if key != "rowId"})
+    assert ("phone", "data", "row.phone") in places(scan("bucket_00000", orc_of(other)))
+
+
+def orc_of(table: pa.Table) -> bytes:
+    """An ORC file's bytes."""
+    from pyarrow import orc
+
+    sink = io.BytesIO()
+    orc.write_table(table, sink)
+    return sink.getvalue()

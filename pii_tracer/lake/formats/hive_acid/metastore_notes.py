@@ -10,6 +10,7 @@ from pii_tracer.model.locations import is_hdfs
 
 _ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 _NO_MINIMUM = 2**63 - 1
+_RECYCLES = "hive.repl.cm.enabled"
 IN_PROPERTIES = "hive_acid.metastore"
 """The property of a table's state that has the notes."""
 
@@ -17,7 +18,8 @@ IN_PROPERTIES = "hive_acid.metastore"
 class AcidNotes(Frozen):
     """catalog: its key in the estate file. columns: those of the files; partition_columns: of the names of folders.
 
-    unsettled: write ids of transactions that are open, or were aborted, sorted.
+    partitions: their names (`day=1`), sorted. unsettled: write ids of transactions that are open, or were aborted,
+    sorted. recycles: files that the cleaner removes are kept elsewhere, for a replication.
     """
 
     catalog: str
@@ -25,12 +27,23 @@ class AcidNotes(Frozen):
     table: str
     columns: tuple[Column, ...]
     partition_columns: tuple[Column, ...]
+    partitions: tuple[str, ...] = ()
     unsettled: tuple[int, ...] = ()
+    recycles: bool = False
 
     @property
     def name(self) -> str:
         """The table's, as Hive's SQL has it."""
-        return f"`{self.database}`.`{self.table}`"
+        return f"{_quoted(self.database)}.{_quoted(self.table)}"
+
+    @property
+    def schema_name(self) -> str:
+        """The database's."""
+        return _quoted(self.database)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def is_transactional(table: Any) -> bool:
@@ -55,13 +68,16 @@ def notes_of(store: Metastore, catalog: str, table: Any) -> AcidNotes:
         Exception: it refuses, or does not answer.
     """
     database, name = str(table.dbName), str(table.tableName)
+    names = store.ask("get_partition_names", database, name, -1) if table.partitionKeys else ()
     return AcidNotes(
         catalog=catalog,
         database=database,
         table=name,
         columns=_columns(table.sd.cols),
         partition_columns=_columns(table.partitionKeys),
+        partitions=tuple(sorted(map(str, names))),
         unsettled=unsettled(store, database, name),
+        recycles=str(store.ask("get_config_value", _RECYCLES, "false")).lower() != "false",
     )
 
 

@@ -63,8 +63,6 @@ def _rows_in(file: AcidFile, notes: AcidNotes) -> int | str:
         beside = {"operation", *NUMBER, ROW}.issubset(schema.names)
         names = [field.name.lower() for field in schema.field(ROW).type] if beside else []
         rows = int(found.nrows)
-    except OSError:
-        raise
     except Exception as error:  # Arrow's errors are of many kinds, and may quote
         raise EstateError(
             f"a file of the table cannot be read: {type(error).__name__}",

@@ -67,17 +67,24 @@ class TableFiles:
                     yield AcidFile(self.root / path, partition, folder)
 
     def obstacle(self, notes: AcidNotes) -> str | None:
-        """Why nobody knows by the files alone which rows the table has; None where that is clear."""
-        strange = sorted(path for path in self.listed if not _is_known(path))
+        """Why nobody knows which rows the table has, or where they go; None where that is clear."""
+        if notes.recycles:
+            return (
+                "its metastore keeps the files that Hive's cleaner removes, for a replication (hive.repl.cm.enabled)."
+                " No step removes them there. Ask its administrator to switch that off, then plan again"
+            )
+        strange = sum(not _is_known(path) for path in self.listed)
         if strange:
             return (
-                f"it contains {counted(len(strange), 'file')} outside of Hive's bases and deltas, such as rows"
-                f" from before it was transactional: {strange[0].rpartition('/')[2]}. Ask its owner to run ALTER TABLE"
-                " … COMPACT 'major', then plan again"
+                f"it contains {counted(strange, 'file')} outside of Hive's bases and deltas, such as rows from before"
+                " it was transactional. Ask its owner to run ALTER TABLE … COMPACT 'major', then plan again"
             )
-        depth = len(notes.partition_columns)
-        if any(partition.count("/") + bool(partition) != depth for partition in self.partitions):
-            return "a folder of a partition lies deeper, or less deep, than the metastore says"
+        named = set(notes.partitions) if notes.partition_columns else {""}
+        if not named.issuperset(self.partitions):
+            return (
+                "a folder in it is none of a partition that the metastore names, so Hive neither reads nor compacts it."
+                " Ask its owner to remove it, or to add the partition (MSCK REPAIR TABLE), then plan again"
+            )
         if any(one.twice for one in self.partitions.values()):
             return "a compaction is at work, or ended half way: plan again when it is over"
         if any(
