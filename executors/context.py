@@ -94,12 +94,19 @@ class ExecutionContext:
         """By column of a copy, what is not the persons' where a whole cell is so: another system's numbers, and keys of
         other people that look like the persons'."""
         found: dict[str, set[str]] = {}
+        for term in copy.match.terms if copy and copy.match else ():
+            found.setdefault(term.label().lower(), set()).update(self.keyring.key_set(term.key_set).others)
+        for values in found.values():  # another's key may be what a person has as an identifier
+            values -= self._values
         for label, names in self.no_keys(copy).items():
             for name in names:
                 found.setdefault(label.lower(), set()).update(spelled(self.keyring.key_set(name)))
-        for term in copy.match.terms if copy and copy.match else ():
-            found.setdefault(term.label().lower(), set()).update(self.keyring.key_set(term.key_set).others)
         return {label: frozenset(values) for label, values in found.items() if values}
+
+    @cached_property
+    def _values(self) -> frozenset[str]:
+        """Every value of the plan's persons."""
+        return frozenset(value for key_set in self.everything for _, value in key_set.values)
 
     @cached_property
     def _finder(self) -> Finder:

@@ -26,6 +26,10 @@ _CELLS = 20_000
 _DIGITS = 40
 
 
+_SMALL = 1 << 16
+"""Bytes of a cell that is looked at together with others."""
+
+
 class Collector:
     """Hits and unread reasons of one file."""
 
@@ -270,10 +274,11 @@ class Collector:
                 self.add(name, Form.NUMBER, where, column)
 
     def strings(self, cells: Sequence[bytes], where: str, column: str | None) -> None:
-        """Search text cells of a column, looked at together first."""
-        self.patterns.expect(cells)
+        """Search text cells of a column, looked at together first. Nothing is kept of large ones."""
+        self.patterns.expect([cell for cell in cells if len(cell) <= _SMALL])
         for cell in cells:
             self.string(cell.decode("utf-8", "surrogateescape"), where, column)
+        self.patterns.expect(())
 
     def string(self, value: str, where: str, column: str | None, *, cut: bool = False, known: bool = True) -> None:
         """Search a text cell: as JSON where it holds JSON, so that hits get the member's name, and as text.

@@ -8,7 +8,7 @@ and erased with.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
@@ -229,31 +229,33 @@ def lookalikes(mine: Iterable[str], others: Iterable[str]) -> frozenset[str]:
     the longer ones where they are very many: these are no keys of single people (`ACME` in `ACME-4711`).
     """
     folded = {value.casefold() for value in mine}
-    values: dict[tuple[str, ...], set[str]] = {}
+    values: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for value in folded:
         if any(map(str.isalpha, value)):
-            values.setdefault(tuple(_WORD.findall(value)), set()).add(value)
-    lengths = sorted({len(words) for words in values})
-    shortest = min((len(value) for known in values.values() for value in known), default=0)
-    same, longer = set[str](), set[str]()
+            words = tuple(_WORD.findall(value))
+            values.setdefault(words[0], []).append((words, value))
+    shortest = min((len(value) for known in values.values() for _, value in known), default=0)
+    same = set[str]()
+    longer: dict[str, set[str]] = {}
     for other in others:
         text = other.casefold()
         if text in folded:
             same.add(other)
-        elif values and len(text) > shortest and len(longer) <= MOST_LONGER and _holds(text, values, lengths):
-            longer.add(other)
-    return frozenset(same | longer) if len(longer) <= MOST_LONGER else frozenset(same)
+        elif values and len(text) > shortest:
+            for value in _held(text, values):
+                found = longer.setdefault(value, set())
+                if len(found) <= MOST_LONGER:
+                    found.add(other)
+    return frozenset(same.union(*(found for found in longer.values() if len(found) <= MOST_LONGER)))
 
 
-def _holds(text: str, values: Mapping[tuple[str, ...], Collection[str]], lengths: Sequence[int]) -> bool:
-    """Whether one of the values is in a text, beside other words."""
+def _held(text: str, values: Mapping[str, Sequence[tuple[tuple[str, ...], str]]]) -> Iterator[str]:
+    """The values that are in a text beside other words. values: by their first word."""
     words = tuple(_WORD.findall(text))
-    windows = (
-        words[n : n + length]
-        for length in lengths
-        for n in range(len(words) - length + 1 if len(words) > length else 0)
-    )
-    return any(value in text for window in windows for value in values.get(window, ()))
+    for at, word in enumerate(words):
+        for known, value in values.get(word, ()):
+            if len(known) < len(words) and words[at : at + len(known)] == known and value in text:
+                yield value
 
 
 def _gather(

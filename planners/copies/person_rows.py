@@ -50,10 +50,32 @@ def count_of_table(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]
 
 
 def rows_together(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> Iterator[pa.RecordBatch]:
-    """A table's rows in batches that do not follow its chunks: the more texts are wanted, the larger they are."""
+    """A table's rows in batches that do not follow its chunks: the more texts are wanted, the larger they are.
+
+    Rows of which only Spark can tell stay in their chunks, so that they hide nothing in others.
+    """
+    import pyarrow as pa
+
     size = max([_ROWS, *(_TIMES * len(_wanted(term, key_sets)) for term in match.terms)])
     for first in range(0, table.num_rows, size):
-        yield from table.slice(first, size).combine_chunks().to_batches()
+        part = table.slice(first, size)
+        try:
+            joined = part.combine_chunks().to_batches()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # dictionaries that cannot be one
+            joined = []
+        compared = bool(joined) and all(_is_compared(batch, term) for batch in joined for term in match.terms)
+        yield from joined if compared else part.to_batches(max_chunksize=_ROWS)
+
+
+def _is_compared(batch: pa.RecordBatch, term: MatchTerm) -> bool:
+    """Whether Arrow compares what a term looks at."""
+    import pyarrow as pa
+
+    columns = [_named(batch.schema, part.column) for part in term.parts if not part.access]
+    kinds = [batch.schema.types[column] for column in columns if column is not None]
+    if len(kinds) == len(term.parts) and all(pa.types.is_string(kind) or pa.types.is_integer(kind) for kind in kinds):
+        return True
+    return texts_at(batch, term) is not None
 
 
 def theirs(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) -> pa.BooleanArray | None:
@@ -177,6 +199,9 @@ def leaf(row: Mapping[str, Any], term: MatchTerm) -> str | None:
 
 def _part_leaf(row: Mapping[str, Any], term: KeyPart) -> str | None:
     value: Any = row.get(term.column)
+    if term.column not in row:  # Spark finds columns in any case
+        named = [name for name in row if name.lower() == term.column.lower()]
+        value = row[named[0]] if len(named) == 1 else None
     for access in term.access:
         if isinstance(access, FieldAccess):
             value = value.get(access.name) if isinstance(value, Mapping) else None

@@ -178,8 +178,8 @@ def _search_texts(array: Any, collector: Collector, where: str, label: str, *, f
     found = _suspects(array, collector, label)
     if not text:
         found = np.union1d(found, _numbers(array, collector))
-    for first in range(0, len(found), _TOGETHER):
-        cells = _cells(array, found[first : first + _TOGETHER])
+    for some in _together(array, found):
+        cells = _cells(array, some)
         if text:
             collector.strings(cells, where, label)
         for value in () if text else cells:
@@ -191,7 +191,22 @@ def _search_texts(array: Any, collector: Collector, where: str, label: str, *, f
 
 
 _TOGETHER = 4096
-"""Cells that are looked at together."""
+_BYTES_TOGETHER = 1 << 22
+"""Cells that are looked at together, and bytes of them."""
+
+
+def _together(array: Any, indexes: Any) -> Iterator[Any]:
+    """Some cells of an array in parts that are not too large."""
+    import pyarrow.compute as pc
+
+    sizes = pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False)[indexes]
+    first, held = 0, 0
+    for at, size in enumerate(sizes.tolist()):
+        if at > first and (held + size > _BYTES_TOGETHER or at - first >= _TOGETHER):
+            yield indexes[first:at]
+            first, held = at, 0
+        held += size
+    yield indexes[first:]
 
 
 def _cells(array: Any, indexes: Any) -> list[bytes]:

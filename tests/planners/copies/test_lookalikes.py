@@ -32,3 +32,9 @@ def test_a_word_of_very_many_keys_makes_none_of_them_known() -> None:
     many = [f"acme-{n}" for n in range(MOST_LONGER + 1)]
     assert lookalikes(["acme"], many[1:]) == frozenset(many[1:])
     assert lookalikes(["acme"], [*many, "Acme"]) == {"Acme"}
+
+
+def test_a_word_of_very_many_keys_hides_none_of_another_person() -> None:
+    acme, bo = ([f"{name}-{n}" for n in range(MOST_LONGER)] for name in ("acme", "bo"))
+    assert lookalikes(["acme", "bo"], [*acme, *bo]) == {*acme, *bo}
+    assert lookalikes(["acme", "bo"], [*acme, "acme-x", *bo]) == set(bo)

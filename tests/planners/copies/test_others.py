@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.plan import ErasurePlan
 from planners.copies import person_rows
+from planners.copies.contradicted_rows import found_by_one_alone
 from planners.copies.person_rows import count_of_table, padded, theirs
 from planners.copies.scan_evidence import OthersRows
 from tests.planners.copies.slow_rows import count_rows
@@ -164,3 +166,32 @@ def test_what_is_left_out_or_kept_is_no_gap() -> None:
 
 def _columns(*names: str) -> dict[str, Any]:
     return {"columns": tuple(Column(name=name, type="string") for name in names)}
+
+
+def _rows(dev: bytes | None, mail: str = "brother@y.example") -> pa.Table:
+    return pa.table({"phone": ["+919845012345"], "email": [mail], "dev": pa.array([dev], pa.binary())})
+
+
+OF_THREE = {
+    name: KeySet(name=name, origin=name, weak=False, values=(("s", value),))
+    for name, value in (("phone", "+919845012345"), ("email", "a@x.example"), ("dev", "dev-1"))
+}
+THREE = Match(terms=tuple(MatchTerm(column=name, key_set=name, type="string") for name in OF_THREE))
+
+
+def test_a_file_that_only_spark_can_compare_hides_nothing_in_another() -> None:
+    """The second file has a key that Arrow does not compare as text; the first shows somebody else's mail."""
+    table = pa.concat_tables([_rows(None), _rows(b"dev-9")])
+    survey: Any = SimpleNamespace(key_sets=OF_THREE)
+    assert [found.rows for found in found_by_one_alone(table, THREE, survey)] == [1]
+    assert count_of_table(table, THREE, OF_THREE) == 2
+    blank = pa.concat_tables([_rows(None, "a@x.example "), _rows(b"dev-9")])
+    only = Match(terms=THREE.terms[1:])
+    assert [found.rows for found in padded(blank, only, OF_THREE)] == [1]
+
+
+def test_dictionaries_that_cannot_be_one_are_compared_each() -> None:
+    narrow = [pa.array([f"{sign}{n}" for n in range(100)] + ["P-55102"]).dictionary_encode() for sign in "kq"]
+    column = pa.chunked_array([array.cast(pa.dictionary(pa.int8(), pa.string())) for array in narrow])
+    match = Match(terms=(MatchTerm(column="uid", key_set="id", type="string"),))
+    assert count_of_table(pa.table({"uid": column}), match, KEYS) == 2
