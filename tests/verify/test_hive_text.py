@@ -59,6 +59,16 @@ def test_a_value_outside_of_the_columns_is_found(line: str, tmp_path: Path) -> N
     assert {column for key_set, _, column in places(found) if key_set == "phone"} == {None}
 
 
+@pytest.mark.parametrize("start", ["ORC-17", "BZhang", "PAR1", "Obj\x01", "LZ4Block", "x\x01"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_text_that_begins_as_another_format_is_read(start: str, packed: bool, tmp_path: Path) -> None:
+    content = f"{start}\x01\n{USER}\x01\n".encode()
+    (tmp_path / ("000000_0.gz" if packed else "000000_0")).write_bytes(gzip.compress(content) if packed else content)
+    (found,) = scan_tree(tmp_path, BOTH, text=text_table(LAYOUT)).files
+    assert not found.unread
+    assert {(key_set, column) for key_set, _, column in places(found)} == {("user_id", "user_id")}
+
+
 def look(folder: Path, layout: TextLayout, mask: Mask | None = HELD) -> ByteVerdict:
     facts = {TEXT_TABLE: text_table(layout).model_dump_json()}
     copy = a_copy(Format.CSV, folder, match=MATCH, strategy=Strategy.MASK_COLUMNS, mask=mask)

@@ -25,7 +25,7 @@ from pii_tracer.lake.stores.remote_file import RemoteFile
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.hive_text.layout import FileText, codec_by_name
+from pii_tracer.model.hive_text.layout import HEAD, FileText, codec_by_name
 from pii_tracer.model.locations import object_uri
 from pii_tracer.scan.decode.compression import unpack
 from pii_tracer.scan.rows.text_records import UnclearLineError, checked
@@ -97,7 +97,7 @@ def text_file(path: Path, text: FileText) -> DataFile:
         EstateError: its codec is not read here, or it is no text.
     """
     with path.open("rb") as stream:
-        head = stream.read(6)
+        head = stream.read(HEAD)
     try:
         return DataFile(path, Format.CSV, codec_by_name(path.name, head), text=text)
     except ValueError as error:
