@@ -20,6 +20,9 @@ from pii_tracer.model.datasets import Column, Frozen
 TEXT_TABLE = "hive.text"
 """In `TableState.properties`, `Copy.facts` and the parameters of steps: a `TextTable` as JSON."""
 
+SKIPPED_LINE = "skipped line"
+"""`Hit.where` of a value in a line of a header or footer, which is no row."""
+
 CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".snappy": "snappy", ".deflate": "deflate"}
 """Hadoop knows a codec by the ending of the name alone, in this case
 (https://hadoop.apache.org/docs/stable/api/org/apache/hadoop/io/compress/CompressionCodecFactory.html)."""

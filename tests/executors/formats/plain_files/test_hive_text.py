@@ -20,15 +20,20 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from executors.formats.plain_files.arrow_match import RowsError
+from executors.formats.plain_files.executor import FilesExecutor
 from executors.formats.plain_files.hive_text import text_rewrite
 from pii_tracer.lake.formats.plain_files.data_file import decompressed, text_file
-from pii_tracer.model.datasets import Match, MatchTerm
-from pii_tracer.model.errors import EstateError
-from pii_tracer.model.hive_text.layout import FileText, Serde, TextColumn, TextLayout
-from pii_tracer.model.plan import HeldColumn, Mask
+from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format, KeySet, Match, MatchTerm
+from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.hive_text.layout import TEXT_TABLE, FileText, Serde, TextColumn, TextLayout, TextTable
+from pii_tracer.model.plan import HeldColumn, Mask, Step
+from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.scan.rows import text_records
 from pii_tracer.scan.rows.text_records import UnclearLineError, cells_of, lines_of, rows_of, value_of
+from tests.executors.formats.plain_files.alone import Alone
 from tests.hivetextsupport import LAZY, OPEN_CSV, read_by_hive
+from tests.verify.conftest import a_copy
 
 COLUMNS = (
     TextColumn(name="uid", type="string"),
@@ -451,3 +456,38 @@ def test_what_is_another_format_is_no_text(pack: Any, tmp_path: Path) -> None:
     path.write_bytes(pack(b"a,1,x\n"))
     with pytest.raises(EstateError, match="not what its name says"):
         text_file(path, delimited())
+
+
+# --- somebody else writes
+
+
+@pytest.mark.parametrize("when", ["survey", "compare"])
+def test_a_row_that_somebody_appends_meanwhile_is_not_lost(
+    when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "visits"
+    folder.mkdir()
+    path = folder / "000000_0"
+    path.write_bytes(b"a\\,b,1,x\nc,2,y\n")
+    real, left = getattr(text_rewrite, when), [b"d,3,z\n"]
+
+    def appended(*args: Any, **how: Any) -> Any:
+        found = real(*args, **how)
+        if left:
+            with path.open("ab") as stream:
+                stream.write(left.pop())
+        return found
+
+    monkeypatch.setattr(text_rewrite, when, appended)
+    table = TextTable(columns=COLUMNS, layout=delimited().layout)
+    keys = KeySet(name="k", origin="o.k", weak=False, values=(("subj_1", PERSON),))
+    copy = a_copy(Format.CSV, folder, match=BY_UID)
+    told = {"location": str(folder), "format": "csv", TEXT_TABLE: table.model_dump_json()}
+    step = Step.model_construct(id="S1", action=Action.FILES_REWRITE, parameters=told)
+    files = FilesExecutor(Alone(KeyRing((keys,))))  # type: ignore[arg-type]
+    with pytest.raises(RunError, match="somebody else wrote"):
+        files.run(step, copy)
+    assert path.read_bytes() == b"a\\,b,1,x\nc,2,y\nd,3,z\n"
+    files.run(step, copy)
+    assert path.read_bytes() == b"c,2,y\nd,3,z\n"
+    assert files.verify(step, copy).ok
