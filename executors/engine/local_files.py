@@ -115,15 +115,33 @@ def refuse_nested(folder: Path, own: Callable[[Path], bool] = lambda place: Fals
                 )
 
 
-def swap(path: Path, temporary: Path) -> None:
-    """Put the new file in place of the old one, to be read and written by the same people.
+def state_of(path: Path) -> tuple[int, ...]:
+    """What changes when somebody else writes a file: the file itself, its size, and when it was written.
 
     Raises:
-        RunError: as `let_in`.
+        OSError: it cannot be seen.
+    """
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def swap(path: Path, temporary: Path, before: tuple[int, ...]) -> None:
+    """Put the new file in place of the old one, to be read and written by the same people.
+
+    before: the old file's state (`state_of`) before it was read.
+
+    Raises:
+        RunError: as `let_in`; or the old file changed since then, and what was written would be lost.
     """
     let_in(path, temporary)
     with temporary.open("rb") as stream:
         os.fsync(stream.fileno())
+    if state_of(path) != before:
+        raise RunError(
+            "somebody else wrote to the file while it was written again; it is left as it is",
+            where=without_values(str(path)),
+            todo="pause its writers, then `pii-tracer resume`",
+        )
     # Hadoop would refuse the new file by the old one's checksum
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     temporary.replace(path)

@@ -7,7 +7,7 @@ import gzip
 import io
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -49,13 +49,13 @@ def reading(path: Stored, codec: str) -> Iterator[IO[bytes]]:
     with path.open("rb") as raw:
         if codec == ZSTD:
             yield io.BufferedReader(_Frames(raw))
-        elif codec == DEFLATE:
-            yield io.BufferedReader(_Inflated(raw))
+        elif codec in _STREAMS:
+            yield io.BufferedReader(_Streams(raw, _STREAMS[codec]))
         elif codec == SNAPPY:
             yield io.BufferedReader(_HadoopSnappy(raw))
         else:
-            opener: Any = {GZIP: gzip.open, BZIP2: bz2.open}.get(codec)
-            yield opener(raw, "rb") if opener else raw
+            opened: Any = gzip.GzipFile(fileobj=raw) if codec == GZIP else raw
+            yield opened
 
 
 @contextmanager
@@ -126,22 +126,32 @@ class _Frames(_Pieces):
         return bytes(self._decoder.decompress(data))
 
 
-class _Inflated(_Pieces):
-    """zlib's format, which Hadoop calls deflate."""
+class _Streams(_Pieces):
+    """Streams that follow each other, as Hadoop reads them. Bytes that are no stream are an error and not an end."""
 
-    def __init__(self, raw: IO[bytes]) -> None:
+    def __init__(self, raw: IO[bytes], new: Callable[[], Any]) -> None:
         super().__init__(raw)
-        self._decoder = zlib.decompressobj()
+        self._new = new
+        self._decoder = new()
 
     def _piece(self) -> bytes | None:
-        data = self._decoder.unconsumed_tail or self._raw.read(_CHUNK)
-        if not data:
-            if rest := self._decoder.flush():
-                return rest
-            if not self._decoder.eof:
-                raise EOFError("deflate content is truncated")
-            return None
-        return self._decoder.decompress(data, _CHUNK)
+        if self._decoder.eof:
+            data = self._decoder.unused_data or self._raw.read(_CHUNK)
+            if not data:
+                return None
+            self._decoder = self._new()
+        else:
+            data = getattr(self._decoder, "unconsumed_tail", b"")
+            if not data and getattr(self._decoder, "needs_input", True):
+                data = self._raw.read(_CHUNK)
+        piece: bytes = self._decoder.decompress(data, _CHUNK)
+        if not (data or piece or self._decoder.eof):
+            raise EOFError("compressed content is truncated")
+        return piece
+
+
+_STREAMS: dict[str, Callable[[], Any]] = {DEFLATE: zlib.decompressobj, BZIP2: bz2.BZ2Decompressor}
+"""Hadoop calls zlib's format deflate."""
 
 
 class _HadoopSnappy(_Pieces):
@@ -151,6 +161,8 @@ class _HadoopSnappy(_Pieces):
         head = self._raw.read(4)
         if not head:
             return None
+        if len(head) != 4:
+            raise EOFError("snappy content is truncated")
         wanted, out = int.from_bytes(head, "big"), bytearray()
         while len(out) < wanted:
             size = int.from_bytes(self._exactly(4), "big")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from executors.engine.local_files import (
     local_path,
     refusal,
     refuse_nested,
+    state_of,
     swap,
     without_values,
 )
@@ -156,7 +158,8 @@ class FilesExecutor:
             stale.unlink(missing_ok=True)
         spared = read_by(self._ctx, step.parameters.get("sharing", ()))
         # what stands against one file stands against all of them, before the first is touched
-        todo = {path: rows for path in self._files(step) if (rows := _guarded(task, path, _survey)).changed}
+        before = {path: state_of(path) for path in self._files(step)}
+        todo = {path: rows for path in before if (rows := _guarded(task, path, _survey)).changed}
         self._refuse_rows_without_owner(task, todo)
         for path in todo:
             if str(path) in spared:
@@ -169,7 +172,7 @@ class FilesExecutor:
         summaries = parquet_summary_files.remove_stale(folder, todo)
         for path, rows in todo.items():
             digest = file_sha256(path)
-            made = _guarded(task, path, _rewrite)
+            made = _guarded(task, path, partial(_rewrite, before=before[path]))
             rewritten.append(
                 {
                     "file": without_values(str(path.relative_to(folder))),
@@ -312,9 +315,9 @@ def _found(task: _Task, path: Path) -> int:
     return rows.before - rows.after
 
 
-def _rewrite(task: _Task, path: Path) -> dict[str, Any]:
+def _rewrite(task: _Task, path: Path, before: tuple[int, ...]) -> dict[str, Any]:
     """Write beside the file, read back, put in its place; how, for the journal. The temporary name starts with `_`:
-    readers pass over it."""
+    readers pass over it. before: the file's state when it was not yet surveyed."""
     told: dict[str, Any] = {}
     temporary = path.with_name(TEMPORARY + path.name)
     temporary.touch(mode=0o600)
@@ -331,5 +334,5 @@ def _rewrite(task: _Task, path: Path) -> dict[str, Any]:
         module, options = task.rewriting(path)
         module.write(path, temporary, *how, **options)
         module.compare(path, temporary, *how, **options)
-    swap(path, temporary)
+    swap(path, temporary, before)
     return told

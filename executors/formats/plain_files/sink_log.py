@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from executors.engine.local_files import TEMPORARY, local_path, swap
+from executors.engine.local_files import TEMPORARY, local_path, state_of, swap
 from pii_tracer.lake.streaming_checkpoints import SINK_LOG
 from pii_tracer.model.errors import RunError
 
@@ -38,12 +38,13 @@ def renew(folder: Path) -> int:
     """
     logs = stale(folder)
     for path in logs:
+        before = state_of(path)
         lines = [
             json.dumps(_renewed(e, folder) or e, separators=(",", ":"), ensure_ascii=False) for e in _entries(path)
         ]
         temporary = path.with_name(TEMPORARY + path.name)
         temporary.write_text("\n".join([_VERSION, *lines]), encoding="utf-8")
-        swap(path, temporary)
+        swap(path, temporary, before)
     return len(logs)
 
 

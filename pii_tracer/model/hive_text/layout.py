@@ -6,6 +6,7 @@ A metastore says it, and no file does: such files have no header that counts. Pl
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from pathlib import PurePath, PurePosixPath
 from typing import Any
@@ -19,15 +20,22 @@ from pii_tracer.model.datasets import Column, Frozen
 TEXT_TABLE = "hive.text"
 """In `TableState.properties`, `Copy.facts` and the parameters of steps: a `TextTable` as JSON."""
 
+SKIPPED_LINE = "skipped line"
+"""`Hit.where` of a value in a line of a header or footer, which is no row."""
+
 CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".snappy": "snappy", ".deflate": "deflate"}
 """Hadoop knows a codec by the ending of the name alone, in this case
 (https://hadoop.apache.org/docs/stable/api/org/apache/hadoop/io/compress/CompressionCodecFactory.html)."""
 
 _NOT_READ = frozenset({".lz4", ".lzo", ".lzo_deflate", ".br", ".xz", ".lzma", ".zip", ".z"})
-_NO_TEXT = (
-    *(b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"PK\x03\x04", b"\xfd7zXZ", b"\x04\x22\x4d\x18"),
-    *(b"PAR1", b"ORC", b"Obj\x01", b"SEQ\x06"),
+_NO_TEXT = re.compile(
+    rb"\x1f\x8b|\x28\xb5\x2f\xfd|PK\x03\x04|\xfd7zXZ|\x04\x22\x4d\x18|SEQ\x06|BZh[1-9](?:1AY&SY|\x17rE8P\x90)"
+    rb"|(?:PAR1|ORC|Obj\x01).*[\x00\x02-\x08\x0e-\x1a\x1c-\x1f\x7f]",
+    re.DOTALL,
 )
+"""How other content begins. A text may begin with the same letters: only then has it no bytes that are no text."""
+HEAD = 16
+"""So many bytes of a file tell whether it may be text."""
 
 
 class Serde(StrEnum):
@@ -112,13 +120,13 @@ def text_of(told: Mapping[str, Any]) -> TextTable | None:
 
 
 def codec_by_name(name: str, head: bytes) -> str | None:
-    """The codec of a file as Hadoop takes it, None of plain text. head: the first bytes of the file.
+    """The codec of a file as Hadoop takes it, None of plain text. head: the first `HEAD` bytes.
 
     Raises:
         ValueError: a codec that is not read here, or content that is no text.
     """
     suffix = PurePosixPath(name).suffix
     codec = CODECS.get(suffix)
-    if codec is None and (suffix.lower() in {*CODECS, *_NOT_READ} or head.startswith(_NO_TEXT)):
+    if codec is None and (suffix.lower() in {*CODECS, *_NOT_READ} or _NO_TEXT.match(head)):
         raise ValueError("the file's codec is not supported, or its content is not what its name says")
     return codec

@@ -101,18 +101,21 @@ def _search(name: str, data: memoryview, collector: Collector, role: Role, nest:
     """What the bytes tell goes before what the name tells."""
     if not len(data):
         return "empty"
-    beside = Beside()
-    if unpacked := compression.opened("", data, BLOCK, beside):
-        return _unpacked(name, unpacked, beside, collector, role, nest)
-    for kind in file_kinds():
-        if kind.fits(data):
-            return _of_kind(kind, data, collector, role, nest)
+    try:
+        if read_as := _by_bytes(name, data, collector, role, nest):
+            return read_as
+    except Exception:
+        # the first cell of a text may begin as another format does
+        if collector.columns is None or text.as_text(data) is None:
+            raise
+        return _text(name, data, collector, role)
     if streaming_state.is_state(name):
         streaming_state.decode(data, collector)
         return "streaming state"
     if streaming_state.is_schema(name):
         collector.raw(data, "raw bytes")
         return "streaming state's schema"
+    beside = Beside()
     if unpacked := compression.opened(name, data, BLOCK, beside):
         try:
             read_as = _unpacked(name, unpacked, beside, collector, role, nest)
@@ -123,6 +126,15 @@ def _search(name: str, data: memoryview, collector: Collector, role: Role, nest:
             if text.as_text(data) is None:
                 raise
     return _text(name, data, collector, role)
+
+
+def _by_bytes(name: str, data: memoryview, collector: Collector, role: Role, nest: _Nest) -> str | None:
+    """Decode what the bytes tell; None where they tell nothing."""
+    beside = Beside()
+    if unpacked := compression.opened("", data, BLOCK, beside):
+        return _unpacked(name, unpacked, beside, collector, role, nest)
+    kind = next((kind for kind in file_kinds() if kind.fits(data)), None)
+    return _of_kind(kind, data, collector, role, nest) if kind else None
 
 
 def _unpacked(

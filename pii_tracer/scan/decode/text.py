@@ -104,8 +104,9 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
         if piece is None:
             lines, carried = carried, b""
         else:
-            lines, newline, rest = (carried + piece).rpartition(b"\n")
-            lines, carried = lines + newline, rest
+            data = carried + piece
+            end = _end_of_lines(data, collector.columns.layout.footer_lines if collector.columns else 0)
+            lines, carried = data[:end], data[end:]
         if before and lines:
             collector.seam(before + lines[:around], len(before), "text")
         before = (before + lines[-around:])[-around:]
@@ -116,7 +117,7 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
         if content is None:
             collector.unread("a part of the text is not text")
         elif collector.columns is not None:
-            search_columns(content, collector.columns, collector, first=first is None)
+            search_columns(content, collector.columns, collector, first=first is None, last=piece is None)
             first = ""
         elif kind is Kind.CSV:
             first = first if first is not None else content.split("\n", 1)[0]
@@ -128,6 +129,16 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
         else:
             _plain(content, collector)
     return kind.value if collector.columns is None else READ_AS
+
+
+def _end_of_lines(data: bytes, kept: int) -> int:
+    """Where the whole lines of some bytes end, but for so many of the last, which may be the file's last."""
+    end = len(data) + 1
+    for _ in range(kept + 1):
+        end = data.rfind(b"\n", 0, end - 1) + 1
+        if not end:
+            return 0
+    return end
 
 
 def _utf8(lines: bytes) -> str | None:

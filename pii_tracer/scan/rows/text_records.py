@@ -19,7 +19,8 @@ _MARK = b"\xef\xbb\xbf"
 _QUOTE, _BACKSLASH = '"', "\\"
 _AS_IS = "surrogateescape"
 _ODD_QUOTE = "a quote that is neither at the start nor at the end of a cell"
-_NUMBER = re.compile(r"[+-]?[0-9]+\Z")
+_NUMBER = re.compile(r"([+-]?)0*([0-9]{1,19})\Z")
+"""A whole number of 64 bits or fewer, with any zeros in front."""
 _DIGIT = re.compile(r"[0-9]")
 
 
@@ -43,8 +44,10 @@ def row_lines(stream: IO[bytes], layout: TextLayout) -> Iterator[bytes]:
     """The lines that are rows, without their ends."""
     held: deque[bytes] = deque()
     for number, line in enumerate(lines_of(stream)):
-        if number == 0:
-            line = line.removeprefix(_MARK)
+        if number == 0 and line.startswith(_MARK):
+            line = line[len(_MARK) :]
+            if not line:  # the mark alone is no line
+                continue
         if number < layout.header_lines:
             continue
         held.append(line.rstrip(b"\r\n"))
@@ -172,7 +175,8 @@ def value_of(cell: str | None, column: TextColumn) -> str | None:
     if cell is None:
         return None
     if column.whole:
-        if _NUMBER.match(cell) and -(2 ** (column.whole - 1)) <= (number := int(cell)) < 2 ** (column.whole - 1):
+        found, most = _NUMBER.match(cell), 2 ** (column.whole - 1)
+        if found and -most <= (number := int(found[1] + found[2])) < most:
             return str(number)
         if _DIGIT.search(cell):
             raise UnclearLineError("a column of whole numbers has digits in another form, or too many")

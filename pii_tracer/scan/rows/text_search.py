@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import io
+import re
+from collections.abc import Iterator
 from functools import partial
 
-from pii_tracer.model.hive_text.layout import FileText, Serde
+from pii_tracer.model.hive_text.layout import SKIPPED_LINE, FileText, Serde, TextColumn
 from pii_tracer.scan.cells_left_out import beyond
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Form
-from pii_tracer.scan.rows.text_records import UnclearLineError, all_cells, lines_of, unescaped
+from pii_tracer.scan.rows.text_records import UnclearLineError, all_cells, lines_of, unescaped, value_of
 
 READ_AS = "text by columns"
 
 
-def search_columns(content: str, text: FileText, collector: Collector, *, first: bool = True) -> None:
+def search_columns(
+    content: str, text: FileText, collector: Collector, *, first: bool = True, last: bool = True
+) -> None:
     """Search a text, or a block of lines of one. What no cell shows is searched as it stands.
 
-    first: whether it is the beginning of the file, in which lines may be no rows. Where lines at the end may be none,
-    or a line has more cells than the table has columns, no column is known.
+    first, last: whether it is the beginning or the end of the file, in which lines may be no rows. No column is known
+    there, and where a line has more cells than the table has columns.
     """
     data = content.encode("utf-8", "surrogateescape")
     collector.written(data, "data")
@@ -26,23 +30,29 @@ def search_columns(content: str, text: FileText, collector: Collector, *, first:
     plain = _without_escapes(data, text)
     if plain != data:
         found |= collector.terms(plain)
-    if not found and not collector.patterns.has_tiny:
+    if not found and not collector.patterns.has_tiny and not _has_odd_numbers(data, text):
         return
     inner = Collector(collector.patterns)
     readable = text.model_copy(update={"layout": text.layout.model_copy(update={"encoding": "utf-8"})})
     regular = True
-    for number, line in enumerate(lines_of(io.BytesIO(data))):
+    lines = list(lines_of(io.BytesIO(data)))
+    rows = range(text.layout.header_lines if first else 0, len(lines) - (text.layout.footer_lines if last else 0))
+    for number, line in enumerate(lines):
+        body = line.rstrip(b"\r\n")
+        if number not in rows:
+            inner.string(body.decode("utf-8", "surrogateescape"), SKIPPED_LINE, None, known=False)
         try:
-            cells = all_cells(line.rstrip(b"\r\n"), readable)
+            cells = all_cells(body, readable)
         except UnclearLineError:
             regular = False
             continue
-        row = not (first and number < text.layout.header_lines) and not text.layout.footer_lines
-        known = row and len(cells) <= len(text.columns)
+        known = number in rows and len(cells) <= len(text.columns)
         regular = regular and len(cells) <= len(text.columns)
         for at, cell in enumerate(cells):
-            if cell is not None:
-                inner.string(cell, "data", text.columns[at].name if known else None, known=known)
+            column = text.columns[at] if known else None
+            for written in _spellings(cell, column):
+                where = "data" if number in rows else SKIPPED_LINE
+                inner.string(written, where, column.name if column else None, known=known)
     collector.merge(inner)
     if any(name not in inner.seen for name, _ in found):
         whole = partial(inner.quoted, ends=f'"\r\n{text.layout.delimiter}'.encode())
@@ -51,6 +61,29 @@ def search_columns(content: str, text: FileText, collector: Collector, *, first:
         # the last cell of a row and the first of the next are no text that goes on
         if name not in inner.seen and not (regular and form is Form.WRAPPED):
             collector.add(name, form, "text", None, count)
+
+
+def _has_odd_numbers(data: bytes, text: FileText) -> bool:
+    """Whether a cell may be a whole number with a sign or zeros in front, or escapes."""
+    if not any(column.whole for column in text.columns):
+        return False
+    begins = rb"(?:\A|[\r\n" + re.escape(text.layout.delimiter.encode()) + rb"])"
+    return re.search(begins + rb"(?:[+\\]|-?[0\\])[0-9+\\-]", data) is not None
+
+
+def _spellings(cell: str | None, column: TextColumn | None) -> Iterator[str]:
+    """A cell as it is written, and as its column has it."""
+    if cell is None:
+        return
+    yield cell
+    if column is None or not column.whole:
+        return
+    try:
+        value = value_of(cell, column)
+    except UnclearLineError:
+        return
+    if value not in (None, cell):
+        yield value
 
 
 def _without_escapes(data: bytes, text: FileText) -> bytes:

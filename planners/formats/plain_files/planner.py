@@ -12,7 +12,7 @@ from pii_tracer.lake.formats.stray_files import MARKS
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.table_descriptions import FOOTERS
 from pii_tracer.model.datasets import Format
-from pii_tracer.model.hive_text.layout import TEXT_TABLE
+from pii_tracer.model.hive_text.layout import SKIPPED_LINE, TEXT_TABLE
 from planners.copies.scan_evidence import Seen
 from planners.formats.base import FormatPlanner, beside_rows
 from planners.formats.plain_files.steps import folder_steps
@@ -112,6 +112,8 @@ class PlainFilesPlanner(FormatPlanner):
             return "a mark or checksum beside the data, which no step writes: ask its owner to remove it"
         if not is_rewritten(path, item.copy.format):
             return "a hidden file that is not a data file (such as an editor's copy): ask its owner to remove it"
+        if SKIPPED_LINE in seen.places:
+            return "a line of a header or footer contains a value, and a rewrite keeps it: ask its owner to remove it"
         if item.copy.format in _KEPT_METADATA and not seen.places.isdisjoint(_OWN_ENTRIES):
             return (
                 "entries of a data file's own metadata contain a value, and a rewrite keeps them: ask its owner to"

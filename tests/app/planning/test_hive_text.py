@@ -32,10 +32,14 @@ def hive(running: Hive) -> Iterator[Hive]:
         yield running
 
 
-def planned(hive: Hive, base: Path, people: dict[str, str], visits: dict[str, str], **more: Any) -> dict[str, Any]:
-    """The plan for the person 41; people, visits: the columns of the tables."""
+def planned(
+    hive: Hive, base: Path, people: dict[str, str], visits: dict[str, str], skipped: Any = None, **more: Any
+) -> dict[str, Any]:
+    """The plan for the person 41; people, visits: the columns of the tables; skipped: lines of visits."""
     hive.table("prod.people", base / "wh" / "people", TEXT, serde=LAZY, options=BARS, columns=people)
-    hive.table("prod.visits", base / "wh" / "visits", TEXT, serde=LAZY, options=BARS, columns=visits)
+    hive.table(
+        "prod.visits", base / "wh" / "visits", TEXT, serde=LAZY, options=BARS, columns=visits, parameters=skipped or {}
+    )
     estate = {
         "version": 1,
         "estate": "texts",
@@ -91,6 +95,16 @@ def test_a_key_of_a_type_that_no_step_compares_is_blocked(kind: str, hive: Hive,
     (copy,) = (copy for copy in plan["copies"] if copy["table"] == "prod.visits")
     assert copy["strategy"] == "blocked"
     assert f"of type {kind}" in copy["reason"] + "".join(gap["reason"] for gap in plan["gaps"])
+
+
+@pytest.mark.parametrize("name", ["skip.header.line.count", "skip.footer.line.count"])
+def test_a_value_in_a_line_that_is_no_row_is_a_gap(name: str, hive: Hive, tmp_path: Path) -> None:
+    """No step rewrites it: the run would end with residue. Short numbers count, too."""
+    put(tmp_path / "wh" / "people", b"41|hers\n42|a\n")
+    put(tmp_path / "wh" / "visits", b"41|7|x\n41|8|y\n42|8|y\n41|9|z\n")
+    plan = planned(hive, tmp_path, PEOPLE, VISITS, skipped={name: "1"})
+    (gap,) = (gap for gap in plan["gaps"] if gap["kind"] == "left_behind")
+    assert "a header or footer" in gap["reason"]
 
 
 def test_digits_in_another_form_are_a_gap(hive: Hive, tmp_path: Path) -> None:

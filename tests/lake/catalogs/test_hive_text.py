@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from pii_tracer.cli.main import run as cli
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import load_estate
+from pii_tracer.lake.catalogs.hive.text_tables import UnreadText, layout_of, text_table
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.rows.current_rows import read_columns
@@ -77,6 +79,11 @@ REFUSED: list[tuple[str, str, Mapping[str, str], Mapping[str, str]]] = [
     ("its quote", OPEN_CSV, {"quoteChar": "'"}, {}),
     ("its quote", OPEN_CSV, {"escapeChar": "^"}, {}),
     ("not a single sign", OPEN_CSV, {"separatorChar": "\\"}, {}),
+    ("empty text", LAZY, {"field.delim": "", "serialization.format": "|"}, {}),
+    ("not known here", LAZY, {"FIELD.DELIM": "|"}, {}),
+    ("not known here", OPEN_CSV, {"separatorchar": ";"}, {}),
+    ("not known here", OPEN_CSV, {"separatorChar": ",", "separatorchar": ";"}, {}),
+    ("not known here", LAZY, {}, {"Skip.Header.Line.Count": "1"}),
     ("does not read", OPEN_CSV, {"serialization.encoding": "ISO-8859-1"}, {}),
 ]
 
@@ -188,6 +195,29 @@ def test_a_quote_that_readers_understand_differently_is_a_gap(hive: Hive, tmp_pa
     hive.table("prod.quoted", home, TEXT, serde=OPEN_CSV)
     found = discover(lake(hive), tmp_path)
     assert [(gap.kind, "not closed on its line" in gap.reason) for gap in found.gaps] == [("unreadable", True)]
+
+
+@pytest.mark.parametrize("content", [b"1\x01a\n2\x01b\0\n", b"1\x01\xff\n2\x01\x02\n", bytes(range(160, 255)) + b"\n"])
+def test_bytes_that_the_byte_search_does_not_read_are_a_gap(content: bytes, hive: Hive, tmp_path: Path) -> None:
+    home = text(tmp_path / "warehouse" / "plain", content)
+    hive.table("prod.plain", home, TEXT, serde=LAZY)
+    found = discover(lake(hive), tmp_path)
+    assert [(gap.kind, "no text" in gap.reason) for gap in found.gaps] == [("unreadable", True)]
+
+
+def test_two_partitions_that_read_one_folder_differently_are_not_read() -> None:
+    def table(sign: str, folder: str = "") -> Any:
+        serde = SimpleNamespace(serializationLib=LAZY, parameters={"field.delim": sign})
+        columns = [SimpleNamespace(name="uid", type="string")]
+        storage = SimpleNamespace(serdeInfo=serde, inputFormat=TEXT, location=f"/w/{folder}", cols=columns)
+        keys = [SimpleNamespace(name="day")]
+        return SimpleNamespace(sd=storage, parameters={}, partitionKeys=keys, values=["1"])
+
+    for signs in ([",", ";"], [";", ","], [";", "|"]):
+        with pytest.raises(UnreadText, match="differently"):
+            text_table(table(","), layout_of(table(",")), [("day=1", table(sign)) for sign in signs])
+    twice = text_table(table(","), layout_of(table(",")), [("day=1", table(";")) for _ in range(2)])
+    assert len(twice.others) == 1
 
 
 def test_two_tables_that_read_the_same_files_differently_are_a_gap(hive: Hive, tmp_path: Path) -> None:

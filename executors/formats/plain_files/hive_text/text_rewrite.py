@@ -20,7 +20,7 @@ from executors.formats.plain_files.compression import PLAIN, codec_of, reading, 
 from executors.formats.plain_files.row_masking import places
 from executors.formats.plain_files.stored_file import Stored
 from pii_tracer.model.datasets import Match
-from pii_tracer.model.hive_text.layout import FileText, Serde, codec_by_name
+from pii_tracer.model.hive_text.layout import HEAD, FileText, Serde, codec_by_name
 from pii_tracer.model.plan import Mask
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
@@ -77,13 +77,13 @@ def compare(
 def _codec(path: Stored, name: str) -> str:
     """The codec of a file, where its name and its content agree: Hive goes by the name alone."""
     with path.open("rb") as stream:
-        head = stream.read(6)
+        head = stream.read(HEAD)
     try:
         named = codec_by_name(name, head) or PLAIN
     except ValueError as error:
         raise RowsError(str(error), todo=BY_HAND) from None
     named = {"bz2": "bzip2"}.get(named, named)
-    if codec_of(path) != named:
+    if named != PLAIN and codec_of(path) != named:
         raise RowsError("the file's content is not what its name says", todo=BY_HAND)
     return named
 
@@ -93,15 +93,21 @@ def _lines(path: Stored, match: Match, keys: Keys, mask: Mask | None, text: File
     terms, _ = present_terms(names, match)
     positions = [(term, [resolve(names, column) or 0 for column in term.columns]) for term in terms]
     gone = None if mask is None else frozenset(places(names, mask))
-    cells = _Cells(text)
+    cells, before, marked = _Cells(text), b"", False
     with reading(path, _codec(path, name)) as stream:
-        for raw, row in _numbered(stream, text.layout.header_lines, text.layout.footer_lines):
+        for number, (raw, row) in enumerate(_numbered(stream, text.layout.header_lines, text.layout.footer_lines)):
             new = raw
             if row:
                 body, end = _without_end(raw)
                 written = cells.written(body)
                 if any(texts_match([cells.value(written, p) for p in at], t, keys) for t, at in positions):
                     new = b"" if gone is None else cells.blanked(written, gone) + end
+            marked = marked or (number == 0 and raw.startswith(_MARK))
+            if new and not before and new.startswith(_MARK) and not marked:
+                raise RowsError("the file would begin with a mark of UTF-8, which readers drop", todo=BY_HAND)
+            if before.endswith(b"\r") and new.startswith(b"\n"):
+                raise RowsError("the ends of two lines would be read as one", todo=BY_HAND)
+            before = new or before
             yield raw, row, new
 
 
@@ -112,6 +118,8 @@ def _numbered(stream: IO[bytes], header: int, footer: int) -> Iterator[tuple[byt
         if number == 0 and line.startswith(_MARK):
             yield _MARK, False
             line = line[len(_MARK) :]
+            if not line:  # the mark alone is no line
+                continue
         if number < header:
             yield line, False
             continue
@@ -125,10 +133,9 @@ def _split(stream: IO[bytes]) -> Iterator[bytes]:
     rest = b""
     while piece := stream.read(_PIECE):
         data, at = rest + piece, 0
-        if data.endswith(b"\r"):  # perhaps half of an end
-            data += stream.read(1)
         for found in _LINE.finditer(data):
-            if found[0].endswith((b"\n", b"\r")):
+            # a return at the end of a piece may be half of an end
+            if found[0].endswith(b"\n") or (found[0].endswith(b"\r") and found.end() < len(data)):
                 yield found[0]
                 at = found.end()
         rest = data[at:]
@@ -239,8 +246,9 @@ def _unquoted(raw: str) -> str:
 
 
 def _whole(value: str, bits: int) -> str | None:
-    if re.fullmatch(r"[+-]?[0-9]+", value) and -(1 << bits - 1) <= int(value) < 1 << bits - 1:
-        return str(int(value))
+    found = re.fullmatch(r"([+-]?)0*([0-9]{1,19})", value)
+    if found and -(1 << bits - 1) <= (number := int(found[1] + found[2])) < 1 << bits - 1:
+        return str(number)
     if re.search(r"[0-9]", value):
         raise RowsError("a column of whole numbers has digits in a form that readers take differently", todo=BY_HAND)
     return None

@@ -44,11 +44,11 @@ _OF_SERDE = {
             *_NESTED,
         }
     ),
-    Serde.QUOTED: frozenset({"separatorchar", "quotechar", "escapechar"}),
+    Serde.QUOTED: frozenset({"separatorChar", "quoteChar", "escapeChar"}),
 }
 _WORDLESS = frozenset({"columns.comments", "path", "serialization.lib"})
-_READS = re.compile(r"serialization\.|skip\.|textinputformat\.|.*\.delim$|.*char$|timestamp\.formats$")
-"""Names of properties that change how lines are read, wherever they are set."""
+_READS = re.compile(r"serialization\.|skip\.|textinputformat\.|.*\.delim$|.*char$|timestamp\.formats$", re.IGNORECASE)
+"""Names of properties that change how lines are read, wherever they are set. Hive knows each in one spelling only."""
 _ENCODINGS = {
     **dict.fromkeys(("utf-8", "utf8"), "utf-8"),
     **dict.fromkeys(("windows-1252", "cp1252"), "windows-1252"),
@@ -86,7 +86,7 @@ def is_text(storage: Any) -> bool:
 
 def _parameters(owner: Any) -> dict[str, str]:
     found = owner.parameters if owner is not None else None
-    return {str(key).lower(): str(value) for key, value in (found or {}).items()}
+    return {str(key): str(value) for key, value in (found or {}).items()}
 
 
 def _properties(table: Any, partition: Any, serde: Serde) -> dict[str, str]:
@@ -113,6 +113,8 @@ def _properties(table: Any, partition: Any, serde: Serde) -> dict[str, str]:
 
 
 def _delimited(found: Mapping[str, str]) -> TextLayout:
+    if not found.get("field.delim", "\x01"):
+        raise UnreadText("its delimiter is an empty text")
     delimiter = _byte(found.get("field.delim") or found.get("serialization.format") or "\x01")
     escape = _byte(found["escape.delim"]) if "escape.delim" in found else None
     if found.get("line.delim", "\n") not in ("\n", "10"):
@@ -139,13 +141,13 @@ def _delimited(found: Mapping[str, str]) -> TextLayout:
 
 
 def _quoted(found: Mapping[str, str]) -> TextLayout:
-    if found.get("quotechar", '"') != '"' or found.get("escapechar", "\\") not in ("\\", '"'):
+    if found.get("quoteChar", '"') != '"' or found.get("escapeChar", "\\") not in ("\\", '"'):
         raise UnreadText('its quote is another character than ", or its escape another one than a backslash')
     if _encoding(found) != "utf-8":
         raise UnreadText("its encoding is not UTF-8, which OpenCSVSerde does not read")
     return TextLayout(
         serde=Serde.QUOTED,
-        delimiter=_delimiter(found.get("separatorchar", ","), '"\\'),
+        delimiter=_delimiter(found.get("separatorChar", ","), '"\\'),
         header_lines=_count(found, "skip.header.line.count"),
         footer_lines=_count(found, "skip.footer.line.count", _MOST_FOOTERS),
     )
@@ -188,7 +190,7 @@ def text_table(table: Any, layout: TextLayout, partitions: Sequence[tuple[str | 
     """
     columns = columns_of(table.sd.cols, layout.serde)
     keys = tuple(str(key.name).lower() for key in table.partitionKeys or ())
-    others = []
+    others, known = [], dict[str, TextLayout]()
     for folder, partition in partitions:
         if folder is None or not is_text(partition.sd) or not _is_text_input(partition.sd):
             raise UnreadText("a partition is outside the table's folder, or is not text")
@@ -197,8 +199,11 @@ def text_table(table: Any, layout: TextLayout, partitions: Sequence[tuple[str | 
         if mine != columns[: len(mine)]:
             raise UnreadText("a partition has other columns than the table")
         own = layout_of(table, partition)
-        if own != layout:
-            others.append(TextPartition(folder=digest_of(PurePosixPath(folder)), layout=own))
+        digest = digest_of(PurePosixPath(folder))
+        if own != layout and digest not in known:
+            others.append(TextPartition(folder=digest, layout=own))
+        if known.setdefault(digest, own) != own:
+            raise UnreadText("two partitions read the same folder differently")
     return TextTable(columns=columns, layout=layout, keys=keys, others=tuple(sorted(others, key=lambda p: p.folder)))
 
 

@@ -25,9 +25,10 @@ from pii_tracer.lake.stores.remote_file import RemoteFile
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.hive_text.layout import FileText, codec_by_name
+from pii_tracer.model.hive_text.layout import HEAD, FileText, codec_by_name
 from pii_tracer.model.locations import object_uri
 from pii_tracer.scan.decode.compression import unpack
+from pii_tracer.scan.decode.text import as_single_bytes, as_text
 from pii_tracer.scan.rows.text_records import UnclearLineError, checked
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".snappy": "snappy"
 _HADOOP = frozenset({"snappy", "deflate"})
 _MAGIC = ((b"PAR1", Format.PARQUET), (b"ORC", Format.ORC), (b"Obj\x01", Format.AVRO))
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+_BLOCK = 1 << 25
 PARTITION = re.compile(r"^([^=]+)=(.*)$")
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 # a header names columns; digits, addresses and blanks are a first row of data, which must not become names
@@ -97,7 +99,7 @@ def text_file(path: Path, text: FileText) -> DataFile:
         EstateError: its codec is not read here, or it is no text.
     """
     with path.open("rb") as stream:
-        head = stream.read(6)
+        head = stream.read(HEAD)
     try:
         return DataFile(path, Format.CSV, codec_by_name(path.name, head), text=text)
     except ValueError as error:
@@ -293,7 +295,16 @@ def _refuse_other_encodings(file: StoredFile) -> None:
 
 
 def _refuse_unclear_lines(file: StoredFile, text: FileText) -> None:
-    """Raise `EstateError` for a line that readers understand differently: no step writes it again."""
+    """Raise `EstateError` for a line that readers understand differently, and for bytes that the search of bytes does
+    not read as text: no step writes them again, or nothing could verify it."""
+    with decompressed(file) as stream:
+        for lines in _blocks_of_lines(stream):
+            if b"\0" in lines or (as_text(memoryview(lines)) is None and as_single_bytes(lines) is None):
+                raise EstateError(
+                    "a text file has bytes that are no text",
+                    where=str(file.path),
+                    todo="its job writes it without them, then plan again",
+                )
     try:
         with decompressed(file) as stream:
             checked(stream, text)
@@ -303,6 +314,17 @@ def _refuse_unclear_lines(file: StoredFile, text: FileText) -> None:
             where=str(file.path),
             todo="its job writes it with quotes around whole cells and no line ends in them, then plan again",
         ) from None
+
+
+def _blocks_of_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Whole lines together, a longer line alone."""
+    carried = b""
+    while piece := stream.read(_BLOCK):
+        lines, newline, rest = (carried + piece).rpartition(b"\n")
+        if newline:
+            yield lines + newline
+        carried = rest
+    yield carried
 
 
 def csv_header(file: StoredFile) -> tuple[tuple[str, ...], bool]:

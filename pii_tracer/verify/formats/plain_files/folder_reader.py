@@ -42,7 +42,7 @@ def _files(spark: SparkSession, copy: Copy) -> DataFrame:
     if copy.format is Format.PARQUET and beyond_spark(files):
         return parquet_frame(spark, folder, files)
     if (text := text_of(copy.facts)) is not None:
-        return text_frame(spark, text, folder, files)
+        return text_frame(spark, text, folder, files, copy.places.columns if copy.places else ())
     if copy.format is Format.CSV:
         return csv_frame(spark, copy, folder, files)
     reader = spark.read.option("recursiveFileLookup", "false")

@@ -123,9 +123,9 @@ def test_a_kill_leaves_no_summary_beside_files_that_it_does_not_describe(
     dataset(folder)
     steps = steps_for(here, folder, Format.PARQUET)
 
-    def die(path: Path, temporary: Path) -> None:
+    def die(path: Path, temporary: Path, state: tuple[int, ...]) -> None:
         if not before:
-            swap(path, temporary)
+            swap(path, temporary, state)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:

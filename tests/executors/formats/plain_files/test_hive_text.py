@@ -11,18 +11,29 @@ from pathlib import Path
 from typing import Any
 
 import cramjam
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
+from pyarrow import orc
 
 from executors.formats.plain_files.arrow_match import RowsError
+from executors.formats.plain_files.executor import FilesExecutor
 from executors.formats.plain_files.hive_text import text_rewrite
-from pii_tracer.model.datasets import Match, MatchTerm
-from pii_tracer.model.hive_text.layout import FileText, Serde, TextColumn, TextLayout
-from pii_tracer.model.plan import HeldColumn, Mask
+from pii_tracer.lake.formats.plain_files.data_file import decompressed, text_file
+from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format, KeySet, Match, MatchTerm
+from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.hive_text.layout import TEXT_TABLE, FileText, Serde, TextColumn, TextLayout, TextTable
+from pii_tracer.model.plan import HeldColumn, Mask, Step
+from pii_tracer.review.sealed_person_values import KeyRing
+from pii_tracer.scan.rows import text_records
 from pii_tracer.scan.rows.text_records import UnclearLineError, cells_of, lines_of, rows_of, value_of
+from tests.executors.formats.plain_files.alone import Alone
 from tests.hivetextsupport import LAZY, OPEN_CSV, read_by_hive
+from tests.verify.conftest import a_copy
 
 COLUMNS = (
     TextColumn(name="uid", type="string"),
@@ -314,3 +325,169 @@ def test_letters_of_a_declared_encoding(tmp_path: Path) -> None:
     path.write_bytes("Zoë,1,x\nÅsa,2,é\n".encode("cp1252"))
     kept = rewrite(path, delimited(encoding="windows-1252"), keys={"k": frozenset({"Zoë"})})
     assert kept == "Åsa,2,é\n".encode("cp1252")
+
+
+# --- compressed content
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_every_stream_of_a_file_is_read(name: str, tmp_path: Path) -> None:
+    """Hadoop goes on behind the end of a stream, and so do appending writers; planning reads the same bytes."""
+    pieces = (b"a\\,b,1,x\nc,2,y\n", b"d,3,z\n", b"e,4,z\n")
+    path = tmp_path / name
+    path.write_bytes(b"".join(PACKED[name](piece) for piece in pieces))
+    with decompressed(text_file(path, delimited())) as stream:
+        assert stream.read() == b"".join(pieces)
+    new = tmp_path / ("n" + name)
+    new.write_bytes(rewrite(path, delimited()))
+    with text_rewrite.reading(new, text_rewrite._codec(new, name)) as stream:
+        assert stream.read() == b"c,2,y\nd,3,z\ne,4,z\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "rest"),
+    [(n, rest) for n in PACKED for rest in (b"\0\0", b"zzzzzzzz", None) if (n, rest) != ("000000_0.gz", b"\0\0")],
+)
+def test_bytes_that_are_no_stream_stop_the_step(name: str, rest: bytes | None, tmp_path: Path) -> None:
+    """Nobody knows what they are: they must not go with the rows. None: half of another stream.
+
+    Readers of gzip pass over zeros.
+    """
+    path = tmp_path / name
+    more = PACKED[name](b"d,3,z\n" * 9)[:-9] if rest is None else rest
+    path.write_bytes(PACKED[name](b"a\\,b,1,x\nc,2,y\n") + more)
+    with pytest.raises((RowsError, EOFError, OSError, zlib.error, zstandard.ZstdError)):
+        text_rewrite.survey(path, BY_UID, KEYS, text=delimited(), name=name)
+
+
+def test_streams_are_read_in_pieces(tmp_path: Path) -> None:
+    """More than one piece of each, of bytes that pack well and of those that do not."""
+    lines = b"c,2,y\n" * 200_000 + b"".join(b"%d,1,\n" % (n * 2654435761 % 2**32) for n in range(60_000))
+    for name in ("000000_0.deflate", "000000_0.bz2"):
+        path = tmp_path / name
+        path.write_bytes(PACKED[name](lines) + PACKED[name](lines))
+        with text_rewrite.reading(path, text_rewrite._codec(path, name)) as stream:
+            assert stream.read() == lines + lines
+
+
+# --- where lines begin and end
+
+
+def test_a_file_with_nothing_but_the_persons_rows_keeps_its_mark_and_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"\xef\xbb\xbfa\\,b,1,x\n")
+    path.write_bytes(rewrite(path, delimited()))
+    assert path.read_bytes() == b"\xef\xbb\xbf"
+    assert list(rows_of(io.BytesIO(path.read_bytes()), delimited())) == []
+    assert text_rewrite.survey(path, BY_UID, KEYS, text=delimited(), name="a")[:2] == (0, 0)
+    path.write_bytes(b"\xef\xbb\xbf\n")  # an empty line is one
+    assert len(list(rows_of(io.BytesIO(path.read_bytes()), delimited()))) == 1
+    assert text_rewrite.survey(path, BY_UID, KEYS, text=delimited(), name="a")[:2] == (1, 1)
+
+
+def test_a_cell_that_begins_like_a_mark_does_not_become_one(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"a\\,b,1,x\n\xef\xbb\xbfc,2,y\n")
+    with pytest.raises(RowsError, match="mark of UTF-8"):
+        text_rewrite.survey(path, BY_UID, KEYS, text=delimited(), name="a")
+    path.write_bytes(b"\xef\xbb\xbfa\\,b,1,x\n\xef\xbb\xbfc,2,y\n")  # only the first is dropped
+    assert rewrite(path, delimited()) == b"\xef\xbb\xbf\xef\xbb\xbfc,2,y\n"
+    path.write_bytes(b"d,2,\na\\,b,1,x\n\xef\xbb\xbfc,2,y\n")
+    assert rewrite(path, delimited()) == b"d,2,\n\xef\xbb\xbfc,2,y\n"
+
+
+def test_two_ends_of_lines_do_not_become_one(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"c,1,\ra\\,b,1,x\n\nd,2,\n")
+    with pytest.raises(RowsError, match="read as one"):
+        text_rewrite.survey(path, BY_UID, KEYS, text=delimited(), name="a")
+    path.write_bytes(b"c,1,\ra\\,b,1,x\nd,2,\n")
+    assert rewrite(path, delimited()) == b"c,1,\rd,2,\n"
+
+
+@given(data=st.text("ab\r\n", max_size=12).map(str.encode), size=st.integers(1, 4))
+def test_lines_end_the_same_wherever_a_piece_ends(data: bytes, size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_rewrite, "_PIECE", size)
+        patch.setattr(text_records, "_PIECE", size)
+        found = list(lines_of(io.BytesIO(data))), list(text_rewrite._split(io.BytesIO(data)))
+    assert found == (data.splitlines(keepends=True),) * 2
+
+
+@pytest.mark.parametrize(("cell", "found"), [(b"0" * 5000 + b"7", 1), (b"1" * 5000, None), (b"-" + b"0" * 5000, 0)])
+def test_a_number_of_thousands_of_digits(cell: bytes, found: int | None, tmp_path: Path) -> None:
+    path, match = tmp_path / "a", Match(terms=(MatchTerm(column="visits", key_set="k", type="string"),))
+    path.write_bytes(b"x," + cell + b",y\n")
+    how: Any = {"text": delimited(), "name": "a"}
+    if found is None:
+        with pytest.raises(RowsError, match="readers take differently"):
+            text_rewrite.survey(path, match, {"k": frozenset({"7"})}, **how)
+        with pytest.raises(UnclearLineError):
+            list(rows_of(io.BytesIO(path.read_bytes()), delimited()))
+        return
+    before, after, _ = text_rewrite.survey(path, match, {"k": frozenset({"7"})}, **how)
+    assert (before, before - after) == (1, found)
+    assert [row[1] for row in rows_of(io.BytesIO(path.read_bytes()), delimited())] == ["7" if found else "0"]
+
+
+@pytest.mark.parametrize("start", [b"ORC-17", b"BZhang", b"PAR1", b"Obj\x01", b"BZh9"])
+def test_a_text_may_begin_as_another_format_does(start: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "000000_0"
+    path.write_bytes(start + b",1,x\na\\,b,2,y\n")
+    assert text_file(path, delimited()).codec is None
+    assert rewrite(path, delimited()) == start + b",1,x\n"
+
+
+def orc_file(text: bytes) -> bytes:
+    sink = io.BytesIO()
+    orc.write_table(pa.table({"a": [text]}), sink)
+    return sink.getvalue()
+
+
+def parquet_file(text: bytes) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"a": [text]}), sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, zstandard.ZstdCompressor().compress, orc_file, parquet_file])
+def test_what_is_another_format_is_no_text(pack: Any, tmp_path: Path) -> None:
+    path = tmp_path / "000000_0"
+    path.write_bytes(pack(b"a,1,x\n"))
+    with pytest.raises(EstateError, match="not what its name says"):
+        text_file(path, delimited())
+
+
+# --- somebody else writes
+
+
+@pytest.mark.parametrize("when", ["survey", "compare"])
+def test_a_row_that_somebody_appends_meanwhile_is_not_lost(
+    when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "visits"
+    folder.mkdir()
+    path = folder / "000000_0"
+    path.write_bytes(b"a\\,b,1,x\nc,2,y\n")
+    real, left = getattr(text_rewrite, when), [b"d,3,z\n"]
+
+    def appended(*args: Any, **how: Any) -> Any:
+        found = real(*args, **how)
+        if left:
+            with path.open("ab") as stream:
+                stream.write(left.pop())
+        return found
+
+    monkeypatch.setattr(text_rewrite, when, appended)
+    table = TextTable(columns=COLUMNS, layout=delimited().layout)
+    keys = KeySet(name="k", origin="o.k", weak=False, values=(("subj_1", PERSON),))
+    copy = a_copy(Format.CSV, folder, match=BY_UID)
+    told = {"location": str(folder), "format": "csv", TEXT_TABLE: table.model_dump_json()}
+    step = Step.model_construct(id="S1", action=Action.FILES_REWRITE, parameters=told)
+    files = FilesExecutor(Alone(KeyRing((keys,))))  # type: ignore[arg-type]
+    with pytest.raises(RunError, match="somebody else wrote"):
+        files.run(step, copy)
+    assert path.read_bytes() == b"a\\,b,1,x\nc,2,y\nd,3,z\n"
+    files.run(step, copy)
+    assert path.read_bytes() == b"c,2,y\nd,3,z\n"
+    assert files.verify(step, copy).ok
