@@ -58,6 +58,7 @@ from tests.executors.streams.kafka.test_kafka import compacted, left_on_disk, ne
 from tests.executors.world import BY_UID, UID, Steps, context
 from tests.gcs import test_run as gcs
 from tests.glaciersupport import StrictGlacier, strict_glacier
+from tests.hdfs import test_hive_acid as hive_acid
 from tests.hdfs import test_run as hdfs
 from tests.kafkasupport import BY_KEY, BY_VALUE, USER, USERS, Broker, broker
 from tests.kmssupport import StrictKms
@@ -81,6 +82,7 @@ CASES = {
 
 ELSEWHERE = {
     "hdfs": hdfs.test_a_run_that_is_killed_anywhere_is_taken_up_again,
+    "hive_acid": hive_acid.test_a_killed_run_goes_on_and_readers_are_waited_for,
     "lakefs": lakefs.test_killed_anywhere_in_the_rewrite_and_resumed,
     "objects": gcs.test_a_run_that_is_killed_anywhere_is_taken_up_again,
     "nessie": nessie.test_killed_in_the_middle_and_resumed,
