@@ -263,7 +263,7 @@ def _executable(state: TableState, carriage: Carriage, strategy: Strategy) -> bo
     planner = planner_of(state.format)
     if planner.without_name(state) is not None or unsupported(state, carriage.key_names) is not None:
         return False
-    if strategy in BY_ROWS and astray(state, carriage.ways) is not None:
+    if strategy in BY_ROWS and astray(state, carriage.ways, several=carriage.several) is not None:
         return False
     return strategy is not Strategy.REBUILD or no_rebuild(state) is None
 

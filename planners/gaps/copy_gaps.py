@@ -35,7 +35,8 @@ def _no_way(state: TableState, item: CopyDraft) -> str:
     if nameless := planner.without_name(state):
         return nameless
     why = unsupported(state, item.carriage.key_names if item.carriage else ())
-    why = why or (astray(state, item.carriage.ways) if item.carriage and not item.rebuild_sql else None)
+    if why is None and item.carriage and not item.rebuild_sql:
+        why = astray(state, item.carriage.ways, several=item.carriage.several)
     if why is not None:
         return why
     if item.rebuild_sql and (why := no_rebuild(state)):
