@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from pii_tracer.lake.catalogs.hive.client import Metastore
+from pii_tracer.lake.catalogs.hive.tables import _Walk
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.hive_acid.metastore_notes import IN_PROPERTIES, AcidNotes, Settled, settled
 from pii_tracer.lake.formats.hive_acid.rows import data_files
@@ -64,3 +65,47 @@ def test_rows_are_not_read_where_a_base_lies_that_hive_does_not_read() -> None:
         data_files(state, paths)
     del hdfs.files["/t/base_9/bucket_00000"]
     assert [str(file) for file in data_files(state, paths)] == ["hdfs://nn/t/base_5/bucket_00000"]
+
+
+class OneSilent:
+    """A metastore that says nothing of the transactions of one of two tables."""
+
+    silent = False
+
+    def ask(self, method: str, *given: Any) -> Any:
+        if method == "get_all_tables":
+            return ["flat", "loud"]
+        if method == "get_table_objects_by_name":
+            return [self.table(name) for name in given[1]]
+        if method == "get_valid_write_ids":
+            if given[0].fullTableNames == ["core.flat"]:
+                raise KeyError("flat")
+            return Answers().ask(method, *given)
+        return Answers().ask(method, *given) if method == "get_open_txns" else "false"
+
+    def table(self, name: str) -> Any:
+        storage = SimpleNamespace(
+            inputFormat="org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+            location=f"hdfs://nn/{name}",
+            storedAsSubDirectories=False,
+            cols=[],
+            serdeInfo=None,
+        )
+        return SimpleNamespace(
+            dbName="core",
+            tableName=name,
+            parameters={"transactional": "true"},
+            tableType="MANAGED_TABLE",
+            partitionKeys=[],
+            sd=storage,
+        )
+
+
+def test_a_table_that_the_metastore_does_not_describe_is_the_only_gap() -> None:
+    walk = _Walk("hms", cast(Metastore, OneSilent()), erases=True)
+    walk.database("core")
+    listing = walk.listing()
+    assert [entry.location for entry in listing.entries] == ["hdfs://nn/loud"]
+    reasons = [gap.reason for gap in listing.gaps]
+    assert "does not describe the transactional table (KeyError)" in " ".join(reasons)
+    assert "the database cannot be listed" not in " ".join(reasons)
