@@ -99,11 +99,6 @@ class Carriage:
         return tuple(way for term in self.found_in for way in ways_of(term))
 
     @property
-    def several(self) -> bool:
-        """Whether a key is several columns together."""
-        return any(trace.beside for _, trace in self.found_in)
-
-    @property
     def found_in(self) -> Terms:
         """What tells the persons' rows, and what names them in rows of others."""
         return (*self.terms, *((m.column, m.trace) for m in self.mentions))
