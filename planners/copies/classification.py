@@ -66,6 +66,7 @@ from planners.gaps.unexplained_short_numbers import (
 from planners.locate.columns_without_identifiers import other_key_columns
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
+from planners.locate.keys_of_columns import is_several
 from planners.locate.lossy_key_types import blanks, misfits, with_blanks
 from planners.locate.mixed_origin_columns import foreign_keys
 from planners.locate.sql.rebuild_statement import Recorded, recorded
@@ -263,7 +264,7 @@ def _executable(state: TableState, carriage: Carriage, strategy: Strategy) -> bo
     planner = planner_of(state.format)
     if planner.without_name(state) is not None or unsupported(state, carriage.key_names) is not None:
         return False
-    if strategy in BY_ROWS and astray(state, carriage.ways) is not None:
+    if strategy in BY_ROWS and astray(state, carriage.ways, several=is_several(carriage.found_in)) is not None:
         return False
     return strategy is not Strategy.REBUILD or no_rebuild(state) is None
 

@@ -32,14 +32,21 @@ def no_rebuild(state: TableState) -> str | None:
     return planner_of(state.format).no_rebuild(state)
 
 
-def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) -> str | None:
+def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]], *, several: bool = False) -> str | None:
     """Why a key does not stand where lineage says, as the table's schema shows; None where it may.
 
-    ways: columns with a key of the persons, and the ways into these. A job that writes structs by position, or an event
+    ways: columns with a key of the persons, and the ways into these. several: some make one key together.
+
+    A job that writes structs by position, or an event
     that leaves out a struct's field, tells of another shape than the table has; a column may have been renamed or
     dropped since. By a column that is not there no executor can find a row.
     """
     planner = planner_of(state.format)
+    if several and not planner.compares_whole_keys:
+        return (
+            "lineage says that several columns are a key together, and no step for this format compares them so. Its"
+            " job writes the key as one column, then plan again"
+        )
     kinds = {column.name.lower(): column.type for column in state.columns}
     for column, access in ways:
         kind = kinds.get(column.lower(), "")
@@ -51,6 +58,9 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
                 " a row; its job writes a header, then plan again"
             )
         way = _way(column, access)
+        in_text = any(not isinstance(step, FieldAccess) for step in access)
+        if why := planner.out_of_reach(way, in_text=in_text):
+            return f"lineage says that {'.'.join(way)} is a key, and {why}"
         if any(_on(way, other) for other in state.uneven):
             return (
                 f"lineage says that {'.'.join(way)} is a key, and not every file of the folder has this column."

@@ -6,7 +6,7 @@ adapter that reads the format (`pii_tracer.lake.formats.base`). One class may pl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar
 
@@ -113,6 +113,11 @@ class FormatPlanner:
 
     def unnamed_column(self, state: TableState, column: str) -> str | None:
         """Why a column is none of the table's own, whatever its schema says; None where it is."""
+        return None
+
+    def out_of_reach(self, way: Sequence[str], *, in_text: bool) -> str | None:
+        """Why no step finds rows by a key; None where one does. way: the names down to it, or to the text with JSON
+        in which it is (in_text)."""
         return None
 
     def incomparable(self, state: TableState, kind: str) -> bool:

@@ -22,6 +22,7 @@ from planners.gaps.declared_keys import rows_of_others, silent_key
 from planners.gaps.unerasable_s3_tables import belongs_to_others, remote_gap
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
+from planners.locate.keys_of_columns import is_several
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.shared_rows import refused, several_persons
 from planners.locate.subject_survey import Survey, World, title
@@ -35,7 +36,8 @@ def _no_way(state: TableState, item: CopyDraft) -> str:
     if nameless := planner.without_name(state):
         return nameless
     why = unsupported(state, item.carriage.key_names if item.carriage else ())
-    why = why or (astray(state, item.carriage.ways) if item.carriage and not item.rebuild_sql else None)
+    if why is None and item.carriage and not item.rebuild_sql:
+        why = astray(state, item.carriage.ways, several=is_several(item.carriage.found_in))
     if why is not None:
         return why
     if item.rebuild_sql and (why := no_rebuild(state)):

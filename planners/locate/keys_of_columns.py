@@ -9,7 +9,7 @@ the columns of a row are of one person is decided as for all identifiers: where 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 
@@ -77,6 +77,11 @@ def ways_of(term: Place) -> tuple[tuple[str, tuple[Access, ...]], ...]:
     """The columns that a term looks at, with the ways into them."""
     name, trace = term
     return tuple((column, one.access) for column, one in ((name, trace), *trace.beside))
+
+
+def is_several(terms: Iterable[Place]) -> bool:
+    """Whether a term looks at several columns together."""
+    return any(trace.beside for _, trace in terms)
 
 
 def lacking(columns: Mapping[str, ColumnCarriage], key: Sequence[str]) -> tuple[str, ...]:

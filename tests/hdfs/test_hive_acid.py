@@ -16,7 +16,8 @@ from executors.formats.hive_acid.executor import HiveAcidExecutor
 from executors.formats.hive_acid.hive_session import HiveSession
 from executors.formats.hive_acid.key_files import KeyFiles
 from pii_tracer.config.estate_file import load_estate
-from pii_tracer.model.errors import ExitCode, RunError
+from pii_tracer.lake.formats.hive_acid.scratch_folder import unusable
+from pii_tracer.model.errors import ExitCode
 from tests.hdfs.running import Killed
 from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_orc
 from tests.hdfs.tables import files_of, opened_to_all
@@ -175,8 +176,9 @@ def test_a_transactional_table_that_nobody_can_erase_says_why(shop: Shop, hive: 
 @pytest.mark.nightly
 def test_the_scratch_folder_is_nobody_elses(shop: Shop, hive: HiveServer) -> None:
     shop.write(**named(hive))
-    keys = KeyFiles(load_estate(shop.base / "pii-tracer.yaml"), f"{hive.hdfs.uri}{hive.scratch}", "c/01")
-    keys.check()
+    estate, scratch = load_estate(shop.base / "pii-tracer.yaml"), f"{hive.hdfs.uri}{hive.scratch}"
+    keys = KeyFiles.new(estate, scratch)
+    assert unusable(estate, scratch) is None
     with keys.holding({"user.uid": [USER, "a\nb"]}) as places:
         (path,) = files_of(shop, hive.scratch)
         assert f"{hive.hdfs.uri}{path}" == f"{places['user.uid']}/keys"
@@ -189,7 +191,6 @@ def test_the_scratch_folder_is_nobody_elses(shop: Shop, hive: HiveServer) -> Non
     assert not keys.left()
     hive.hdfs.ask(hive.scratch, "SETPERMISSION", permission="775")
     try:
-        with pytest.raises(RunError, match="everybody may look"):
-            keys.check()
+        assert "everybody may look" in str(unusable(estate, scratch))
     finally:
         hive.hdfs.ask(hive.scratch, "SETPERMISSION", permission="770")

@@ -16,12 +16,13 @@ from pii_tracer.model.errors import RunError
 Answer = TypeVar("Answer")
 ACTIVE = frozenset({"initiated", "working"})
 CLEANING = "ready for cleaning"
-FAILED = "failed"
+FAILED = frozenset({"failed", "did not initiate", "refused", "aborted"})
+_STATES = ACTIVE | FAILED | {CLEANING, "succeeded"}
 
 
 @dataclass(frozen=True)
 class Compaction:
-    """One, as the metastore lists it. number: later ones have larger ones."""
+    """One, as the metastore lists it. number: later ones are larger. state: as its lists have it, or `unknown`."""
 
     number: int
     state: str
@@ -55,7 +56,7 @@ class Compactions:
             if (one.dbname, one.tablename) == (self._database, self._table):
                 key, number = one.partitionname or "", int(one.id or 0)
                 if key not in found or found[key].number < number:
-                    found[key] = Compaction(number, str(one.state))
+                    found[key] = Compaction(number, one.state if one.state in _STATES else "unknown")
         return found
 
     def start(self, partition: str) -> None:

@@ -17,12 +17,14 @@ from executors.context import ExecutionContext
 from executors.engine.match_sql import match_of
 from executors.formats.hive_acid.compactions import ACTIVE, CLEANING, FAILED, Compactions
 from executors.formats.hive_acid.hive_session import HiveSession
-from executors.formats.hive_acid.key_files import KeyFiles
+from executors.formats.hive_acid.key_files import KeyFiles, lines
 from executors.sweep.table_folders import refusals
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import HiveServer2
+from pii_tracer.config.hdfs import as_declared
 from pii_tracer.lake.formats.hive_acid.folders import AcidFolder
 from pii_tracer.lake.formats.hive_acid.metastore_notes import AcidNotes
+from pii_tracer.lake.formats.hive_acid.scratch_folder import unusable
 from pii_tracer.lake.formats.hive_acid.table_files import TableFiles
 from pii_tracer.lake.formats.hive_acid.vocabulary import (
     HIVE_ACID_COMPACT,
@@ -32,7 +34,7 @@ from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.hdfs.webhdfs import client_at
 from pii_tracer.model.datasets import FieldAccess, MatchTerm
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.locations import hdfs_location
+from pii_tracer.model.locations import hdfs_location, is_hdfs
 from pii_tracer.model.number_keys import spelled
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
@@ -44,6 +46,8 @@ _MOST_TIMES = 3
 _FOUND = "rows_found"
 """The fact of a delete that says, for each of its conditions, how many rows it was about to take."""
 _KEYS = "pii_tracer_keys"
+_PLACE_OF_KEYS = "keys_folder"
+"""The fact of a delete that says, before its keys are written, in which folder they will be."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class HiveAcidExecutor:
 
     def check(self, step: Step, copy: Copy | None) -> None:
         """Raise `RunError` when the table is none that Hive deletes rows of, or Hive cannot be asked to."""
+        self._remove_keys(step)
         with self._table(step) as work:
             if step.action is not HIVE_ACID_DELETE_ROWS:
                 return
@@ -76,12 +81,15 @@ class HiveAcidExecutor:
                 raise RunError(why, where=step.parameters["location"], todo="then `pii-tracer resume`")
             for term in match_of(copy).terms:
                 _text(term)
-            KeyFiles(self._ctx.estate, work.server.scratch, step.id).check()
+                lines(term.key_set, spelled(self._ctx.keyring.key_set(term.key_set)))
+            if why := unusable(self._ctx.estate, work.server.scratch):
+                raise RunError(why, where=work.server.scratch, todo="then `pii-tracer resume`")
             with HiveSession(work.notes.catalog, work.server) as session:
                 session.run(f"DESCRIBE {work.notes.name}")
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Do the step, or wait for Hive to do it."""
+        self._remove_keys(step)
         with self._table(step) as work:
             if step.action is HIVE_ACID_DELETE_ROWS:
                 return self._delete(step, copy, work)
@@ -89,10 +97,12 @@ class HiveAcidExecutor:
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Ask Hive for the persons' rows, or look at the table's folders."""
+        self._remove_keys(step)
         with self._table(step) as work:
             if step.action is HIVE_ACID_DELETE_ROWS:
                 left = self._on_rows(step, copy, work, _count)
-                if KeyFiles(self._ctx.estate, work.server.scratch, step.id).left():
+                self._same_place(step, work.compactions.notes())
+                if any(files.left() for files in self._key_files(step)):
                     return Check(ok=False, findings=("keys of persons are left in the scratch folder",))
                 return Check.none_left(left, "row of the person is", "rows of the person are", "left")
             upto = self._upto(step)
@@ -106,6 +116,18 @@ class HiveAcidExecutor:
         """After a crash every step is run again: each leads to a state, and one that is reached stays."""
         return Progress.PARTIAL
 
+    # -- keys in the scratch folder ----------------------------------------------------------------------------------
+
+    def _key_files(self, step: Step) -> list[KeyFiles]:
+        """All that a step has ever written, by its journal."""
+        noted = {str(facts[_PLACE_OF_KEYS]) for facts in self._ctx.told(step.id) if _PLACE_OF_KEYS in facts}
+        return [KeyFiles(self._ctx.estate, place) for place in sorted(noted)]
+
+    def _remove_keys(self, step: Step) -> None:
+        """Take away what a killed run has left, before anything else can fail."""
+        for files in self._key_files(step):
+            files.remove()
+
     # -- rows ----------------------------------------------------------------------------------------------------
 
     def _delete(self, step: Step, copy: Copy | None, work: _Work) -> Outcome:
@@ -115,10 +137,12 @@ class HiveAcidExecutor:
 
         def delete(session: HiveSession, table: str, conditions: list[str]) -> int:
             for at, one in enumerate(conditions):
+                self._same_place(step, work.compactions.notes())
                 found = _count(session, table, [one])
                 most[at] = max(most[at], found)
                 self._ctx.note(step.id, {_FOUND: list(most)})
                 if found:
+                    self._same_place(step, work.compactions.notes())
                     session.run(f"DELETE FROM {table} WHERE {one}")
             return sum(most)
 
@@ -134,7 +158,8 @@ class HiveAcidExecutor:
         no subqueries in an OR."""
         terms = match_of(copy).terms
         keys = {term.key_set: spelled(self._ctx.keyring.key_set(term.key_set)) for term in terms}
-        files = KeyFiles(self._ctx.estate, work.server.scratch, step.id)
+        files = KeyFiles.new(self._ctx.estate, work.server.scratch)
+        self._ctx.note(step.id, {_PLACE_OF_KEYS: files.place})
         with files.holding(keys) as places, HiveSession(work.notes.catalog, work.server) as session:
             session.run(f"USE {work.notes.schema_name}")
             views = {name: f"{_KEYS}_{number}" for number, name in enumerate(sorted(places))}
@@ -177,26 +202,31 @@ class HiveAcidExecutor:
     ) -> Outcome:
         """Wait until nothing is left, and ask for compactions where none is at work on a partition."""
         begun, files, asked = time.monotonic(), work.files, dict[str, int]()
+        known = set(work.notes.partitions) if work.notes.partition_columns else {""}
         # a compaction that is over cannot make it better, but in cleaning it has still to be cleaned
         busy = ACTIVE if step.action is HIVE_ACID_COMPACT else ACTIVE | {CLEANING}
         while left := left_in(files):
+            self._same_place(step, work.compactions.notes())
             newest = work.compactions.newest()
             for partition in left:
                 state = newest[partition].state if partition in newest else ""
                 times = asked.get(partition, 0)
-                if state == FAILED and times:
+                if state in FAILED and times:
                     raise RunError(
-                        "Hive could not compact a partition",
+                        f"Hive could not compact a partition: its compaction has the state `{state}`",
                         where=step.parameters["location"],
                         todo="see SHOW COMPACTIONS and the metastore's log for the reason, then `pii-tracer resume`",
                     )
+                if partition not in known:
+                    continue  # a folder of a statement at work, or of a partition that was dropped
                 # one that was at work before may not include what was deleted since
                 if (state in busy and (times or CLEANING in busy)) or times == _MOST_TIMES:
                     continue
                 asked[partition] = times + 1
                 work.compactions.start(partition)
             if time.monotonic() - begun > self.patience.total_seconds():
-                what = f"{waits}: {counted(len(left), 'partition')} of the table"
+                states = sorted({newest[one].state if one in newest else "none" for one in left})
+                what = f"{waits}: {counted(len(left), 'partition')} of the table, compactions: {', '.join(states)}"
                 return Outcome(facts, waiting_until=self._ctx.now() + self.look_again, waits_for=what)
             time.sleep(self.poll_seconds)
             with refusals(step.parameters["location"]):
@@ -210,6 +240,16 @@ class HiveAcidExecutor:
             if noted:
                 return noted[-1]
         return None
+
+    def _same_place(self, step: Step, notes: AcidNotes) -> None:
+        """Raise `RunError` when the table of the name now has another folder, and so is not the one of the plan."""
+        planned, now = hdfs_location(step.parameters["location"]), notes.location
+        if not is_hdfs(now) or as_declared(self._ctx.estate.hdfs, hdfs_location(now)) != planned:
+            raise RunError(
+                "the table of this name has another folder now, as after a DROP and CREATE, or a RENAME",
+                where=str(planned),
+                todo="plan again",
+            )
 
     @contextmanager
     def _table(self, step: Step) -> Iterator[_Work]:
@@ -229,9 +269,11 @@ class HiveAcidExecutor:
         place = hdfs_location(parameters["location"])
         compactions = Compactions(parameters["catalog"], catalog, parameters["database"], parameters["hive_table"])
         try:
+            notes = compactions.notes()
+            self._same_place(step, notes)
             with refusals(parameters["location"]):
                 files = TableFiles.of(HdfsPath(client_at(self._ctx.estate, place), place.path))
-            yield _Work(files, compactions.notes(), compactions, catalog.hiveserver2)
+            yield _Work(files, notes, compactions, catalog.hiveserver2)
         finally:
             compactions.close()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from typing_extensions import Self
@@ -69,9 +71,14 @@ class HiveSession:
         Raises:
             RunError: Hive refuses it, or it failed. What Hive says of it may quote rows, and is left out.
         """
-        try:
+        with self._refusals():
             self._cursor.execute(statement)
-        except Exception as error:
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # of several families
             found = _CODE.search(str(error))
             code = f", error {found[1] or found[2]}" if found else ""
             raise RunError(
@@ -83,7 +90,8 @@ class HiveSession:
     def number(self, query: str) -> int:
         """The one number that a query gives. Raises as `run`."""
         self.run(query)
-        return int(self._cursor.fetchone()[0])
+        with self._refusals():
+            return int(self._cursor.fetchone()[0])
 
     def _end(self) -> None:
         for one in (self._cursor, self._connection):

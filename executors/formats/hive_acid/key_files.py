@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
-import hashlib
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+
+from typing_extensions import Self
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.base import Absent, StoreError
@@ -13,45 +15,36 @@ from pii_tracer.lake.stores.hdfs.webhdfs import client_at, joined
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import hdfs_location
 
-_FRONT = "pii-tracer-keys-"
+FRONT = "pii-tracer-keys-"
+"""How the name of each such folder begins."""
+_UNFINISHED, _WHOLE = "_keys", "keys"
+"""Hive reads no file whose name begins like the first."""
 
 
 class KeyFiles:
-    """The files of one step. scratch: the folder that the estate file names for them."""
+    """The files of one statement. folder: of them alone, which no other run has."""
 
-    def __init__(self, estate: Estate, scratch: str, step: str) -> None:
-        place = hdfs_location(scratch)
-        self._client, self._scratch = client_at(estate, place), place.path
-        self._shown = str(place)
-        self._folder = joined(self._scratch, _FRONT + hashlib.sha256(step.encode()).hexdigest()[:16])
+    def __init__(self, estate: Estate, folder: str) -> None:
+        place = hdfs_location(folder)
+        self._client, self._folder = client_at(estate, place), place.path
+        self.place = str(place)
 
-    def check(self) -> None:
-        """Raise `RunError` when the scratch folder is missing, or everybody may look into it."""
-        with self._refusals():
-            try:
-                rights = self._client.rights(self._scratch)
-            except Absent:
-                todo = "create it, for the run's user and Hive's alone (`hdfs dfs -mkdir`, `-chmod 770`)"
-                raise RunError("the scratch folder for keys is missing", where=self._shown, todo=todo) from None
-        if not rights.permission.endswith("0"):
-            todo = "take the rights of all others from it (`hdfs dfs -chmod o-rwx`)"
-            raise RunError("everybody may look into the scratch folder for keys", where=self._shown, todo=todo)
+    @classmethod
+    def new(cls, estate: Estate, scratch: str) -> Self:
+        """In a folder that never was there. scratch: the folder that the estate file names for them."""
+        return cls(estate, joined(scratch, FRONT + secrets.token_hex(16)))
 
     @contextmanager
     def holding(self, keys: Mapping[str, Iterable[str]]) -> Iterator[Mapping[str, str]]:
-        """Inside, each key set has a folder with its values, of which the place is given by the key set's name. What a
-        killed run left is removed before, and all of it afterwards.
-
-        A value stands there in base64, since lines of text cannot have every character.
+        """Inside, each key set has a folder with its values, of which the place is given by the key set's name. All of
+        it is removed afterwards.
         """
-        self.remove()
-        places = {}
+        places, texts = {}, {name: lines(name, values) for name, values in sorted(keys.items())}
         try:
             with self._refusals():
-                for number, (name, values) in enumerate(sorted(keys.items())):
+                for number, (name, text) in enumerate(texts.items()):
                     folder = joined(self._folder, str(number))
-                    lines = b"".join(base64.b64encode(value.encode()) + b"\n" for value in sorted(values))
-                    self._client.create(joined(folder, "keys"), lines)
+                    self._write(folder, text)
                     places[name] = f"{self._client.name}{folder}"
             yield places
         finally:
@@ -76,6 +69,14 @@ class KeyFiles:
                 return False
             return True
 
+    def _write(self, folder: str, text: bytes) -> None:
+        """Hive reads a file when all of it is there: a line that is cut can be the key of somebody else."""
+        unfinished = joined(folder, _UNFINISHED)
+        self._client.create(unfinished, text)
+        if self._client.status(unfinished).size != len(text):
+            raise RunError("a file with keys was not written whole", where=self.place, todo="`pii-tracer resume`")
+        self._client.rename(unfinished, joined(folder, _WHOLE), overwrite=False)
+
     def _below(self) -> list[str]:
         try:
             return [joined(self._folder, entry.name) for entry in self._client.entries(self._folder)]
@@ -88,4 +89,19 @@ class KeyFiles:
             yield
         except StoreError as error:
             todo = "let the run's user write and delete there, then `pii-tracer resume`"
-            raise RunError(f"the scratch folder for keys: {error.code}", where=self._shown, todo=todo) from None
+            raise RunError(f"the scratch folder for keys: {error.code}", where=self.place, todo=todo) from None
+
+
+def lines(key_set: str, values: Iterable[str]) -> bytes:
+    """Keys as a file has them: in base64, since lines of text cannot have every character.
+
+    Raises:
+        RunError: one is no text that Hive can have. It is not quoted.
+    """
+    try:
+        return b"".join(base64.b64encode(value.encode()) + b"\n" for value in sorted(values))
+    except UnicodeEncodeError:
+        raise RunError(
+            f"a key of `{key_set}` has half of a character, which no text in Hive has",
+            todo="erase the rows of this key by hand, or correct the key, then plan again",
+        ) from None

@@ -12,9 +12,8 @@ from executors.stores.hdfs.step_base import (
     refuse_another,
     status_of,
 )
-from pii_tracer.lake.stores.hdfs.discovery import SNAPSHOTS
 from pii_tracer.lake.stores.hdfs.hdfs_path import hash_of
-from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
+from pii_tracer.lake.stores.hdfs.webhdfs import SNAPSHOTS, WebHdfs
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 

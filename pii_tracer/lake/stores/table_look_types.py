@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.any_place import FolderPath
 from pii_tracer.model.locations import HdfsLocation, ObjectLocation
@@ -13,13 +14,14 @@ TableLocation = HdfsLocation | ObjectLocation
 
 @dataclass(frozen=True)
 class FolderAsked:
-    """place: the table's folder. name: in Spark SQL, as the estate file or a catalog has it.
+    """estate: that it is in. place: the table's folder. name: in Spark SQL, as the estate file or a catalog has it.
 
     titles: what catalogs call it, as people know it. metadata: the file that its catalog points at (Iceberg); pointed:
     all such files in this kind of store. branched: the catalog has branches. notes: what the catalog says of it beside,
     as the format's adapter reads it.
     """
 
+    estate: Estate
     place: FolderPath
     name: str | None
     titles: tuple[str, ...] = ()

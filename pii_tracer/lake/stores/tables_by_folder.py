@@ -96,7 +96,7 @@ def _looked(
         name, catalogs = declared[0].name if declared else place.sql_name, place.named
         folder = folder_at(estate, str(place.location))
         metadata, branched = catalogs.metadata, catalogs.branched
-        asked = FolderAsked(folder, name, catalogs.titles, metadata, pointed, branched, catalogs.notes)
+        asked = FolderAsked(estate, folder, name, catalogs.titles, metadata, pointed, branched, catalogs.notes)
         return adapter.look_in_store(asked)
     except EstateError as error:
         return Looked("; ".join(filter(None, (error.what, error.todo))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
 from pii_tracer.lake.formats.hive_acid.folders import BUCKET, acid_folder
@@ -42,6 +42,13 @@ class HiveAcidPlanner(FormatPlanner):
             " folders still have it after a delete. Ask its owner to drop the person's partitions (ALTER TABLE … DROP"
             " PARTITION), or to partition it by something else"
         )
+
+    def out_of_reach(self, way: Sequence[str], *, in_text: bool) -> str | None:
+        if in_text:
+            return "it is in a JSON text there, in which Hive does not look: its job writes the key as a column"
+        if any("`" in name for name in way):
+            return "its name has a backtick, which cannot be written in Hive's SQL: its owner renames the column"
+        return None
 
     def incomparable(self, state: TableState, kind: str) -> bool:
         return _COMPARED.match(kind.strip()) is None

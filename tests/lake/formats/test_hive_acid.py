@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.lake.formats.hive_acid.folders import acid_folder, by_partition, partition_of
-from pii_tracer.lake.formats.hive_acid.metastore_notes import AcidNotes
+from pii_tracer.lake.formats.hive_acid.folders import acid_folder, by_partition, partition_of, partition_values
+from pii_tracer.lake.formats.hive_acid.metastore_notes import AcidNotes, Settled
 from pii_tracer.lake.formats.hive_acid.table_files import TableFiles
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from pii_tracer.model.datasets import Column
+from pii_tracer.verify.formats.hive_acid.table_reader import chosen
 
 
 @pytest.mark.parametrize(
@@ -61,13 +62,38 @@ def test_each_partition_has_a_base_of_its_own() -> None:
     assert not found["day=1"].base_alone
 
 
+OPEN = "open, or was aborted"
+DELTAS = "delta_1_1_0/bucket_00000 delta_2_2_0/bucket_00000"
+
+
+def test_values_of_partitions_are_decoded_once() -> None:
+    assert dict(partition_values("day=x%2Fmail/part=50%2525/who=__HIVE_DEFAULT_PARTITION__")) == {
+        "day": "x/mail",
+        "part": "50%25",
+        "who": None,
+    }
+    assert list(partition_values("")) == []
+
+
+def test_the_verifier_chooses_the_same_folders_by_the_names_as_they_lie() -> None:
+    names = ["base_2", "base_5_v0000017", "delta_6_6_0", "delta_7_7_0", "delta_6_7", "delete_delta_5_5_0"]
+    files = [f"hdfs://nn/t/day=x%2Fmail/{name}/bucket_00000" for name in names]
+    now = chosen(files, "hdfs://nn/t/", old=False)
+    assert {name: [folder.name for folder in found.values()] for name, found in now.items()} == {
+        "day=x%2Fmail": ["base_5_v0000017", "delta_6_7"]
+    }
+    assert chosen(files, "hdfs://nn/t/", old=True)["day=x%2Fmail"].keys() == set(files)
+
+
 DAY = Column(name="day", type="string")
 
 
 def obstacle(names: str, **notes: Any) -> str | None:
     """What stands against a table with these files."""
     root = HdfsPath(WebHdfs("hdfs://nn", NameNodes(("http://nn:9870",)), "lake"), "/t")
-    told = {"catalog": "hms", "database": "core", "table": "t", "columns": (), "partition_columns": ()}
+    settled = Settled(**({"write_ids_upto": 9, "transactions_upto": 99} | notes.pop("settled", {})))
+    told = {"catalog": "hms", "database": "core", "table": "t", "location": "hdfs://nn/t", "columns": ()}
+    told |= {"partition_columns": (), "settled": settled}
     return TableFiles(root, dict.fromkeys(names.split(), (1, 0))).obstacle(AcidNotes(**(told | notes)))
 
 
@@ -82,8 +108,22 @@ def obstacle(names: str, **notes: Any) -> str | None:
         ("day=1/base_3/bucket_00000", {"partition_columns": (DAY,), "partitions": ("day=1",)}, None),
         ("day=2/base_3/bucket_00000", {"partition_columns": (DAY,), "partitions": ("day=1",)}, "none of a partition"),
         ("base_3_v01/bucket_00000 base_3_v02/bucket_00000", {}, "a compaction is at work"),
-        ("base_3/bucket_00000 delta_4_6/bucket_00000", {"unsettled": (5,)}, "open, or was aborted"),
-        ("base_6/bucket_00000 delta_4_6/bucket_00000", {"unsettled": (5,)}, None),
+        ("base_3/bucket_00000 delta_4_6/bucket_00000", {"settled": {"write_ids": (5,)}}, OPEN),
+        ("base_6/bucket_00000 delta_4_6/bucket_00000", {"settled": {"write_ids": (5,)}}, None),
+        # a base that Hive does not read
+        ("base_5/bucket_00000 base_9/bucket_00000", {"settled": {"write_ids": (9,)}}, OPEN),
+        ("base_5/bucket_00000 base_9/bucket_00000", {"settled": {"write_ids": (5,)}}, None),
+        ("base_9/bucket_00000 base_9/_metadata_acid", {"settled": {"write_ids": (9,)}}, None),
+        # what was begun after the metastore was asked
+        ("base_10/bucket_00000", {}, OPEN),
+        ("base_10/bucket_00000 base_10/_metadata_acid", {}, OPEN),
+        ("base_9/bucket_00000 delta_10_10_0/bucket_00000", {}, OPEN),
+        ("base_9_v0000100/bucket_00000", {}, OPEN),
+        # a compaction that is at work, or was aborted
+        ("base_9_v0000042/bucket_00000", {"settled": {"write_ids": (9,)}}, None),
+        ("base_9_v0000042/bucket_00000", {"settled": {"transactions": (42,)}}, OPEN),
+        (f"{DELTAS} delta_1_2_v0000042/bucket_00000", {"settled": {"transactions": (42,)}}, OPEN),
+        (f"{DELTAS} delta_1_2_v0000042/bucket_00000", {"settled": {"transactions": (41,)}}, None),
         ("base_6/bucket_00000", {"recycles": True}, "hive.repl.cm.enabled"),
     ],
 )

@@ -114,7 +114,14 @@ class _Walk(TableWalk):
         if not self._erases or not is_transactional(table) or sql_name(*parts) is None:
             return super().table(parts, table)
         location = place_of(table.sd)
-        found = partitions_of(self._store, *parts) if table.partitionKeys else ()
+        try:
+            found = tuple(partitions_of(self._store, *parts)) if table.partitionKeys else ()
+            notes = notes_of(self._store, self._name, table).model_dump_json()
+        except Exception as error:
+            if self._store.silent:
+                raise
+            self.gap(f"the metastore does not describe the transactional table ({type(error).__name__})", *parts)
+            return super().table(parts, table)
         if location is None or any(p is None or place_of(p.sd) != f"{location}/{name}" for name, p in found):
             self.gap(
                 "a transactional table with partitions elsewhere than in its folder under their names. Move them there"
@@ -123,7 +130,6 @@ class _Walk(TableWalk):
                 kind=GapKind.EXTERNAL_FILES,
             )
             return super().table(parts, table)
-        notes = notes_of(self._store, self._name, table).model_dump_json()
         self._entries.append(CatalogEntry(sql_name(*parts), parts, HIVE_ACID, location, notes=notes))
         return Kept(HIVE_ACID, location)
 

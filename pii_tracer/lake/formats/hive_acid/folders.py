@@ -7,28 +7,34 @@ Directories"). In Hive 4, and in Cloudera's Hive 3, a compaction adds the number
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 _NAME = re.compile(
     r"(?:(?P<base>base_(?P<upto>\d+))|(?P<kind>delta|delete_delta)_(?P<first>\d+)_(?P<last>\d+)(?:_(?P<part>\d+))?)"
-    r"(?:_v\d+)?"
+    r"(?:_v(?P<by>\d+))?"
 )
 BUCKET = re.compile(r"bucket_\d+(?:_\d+)?")
 """A file with rows, or with the numbers of deleted rows; a second number is of the task's attempt."""
-BESIDE_ROWS = frozenset({"_orc_acid_version", "_metadata_acid"})
+OF_COMPACTION = "_metadata_acid"
+BESIDE_ROWS = frozenset({"_orc_acid_version", OF_COMPACTION})
 """Files in which Hive keeps the version of the format, and that a base is from a compaction."""
+
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
 class AcidFolder:
-    """One folder of write ids. kind: `base`, `delta` or `delete_delta`. part: of a statement among several."""
+    """One folder of write ids. kind: `base`, `delta` or `delete_delta`. part: of a statement among several. by: the
+    transaction of the compaction that wrote it, where its name has one."""
 
     name: str
     kind: str
     first: int
     last: int
     part: int = -1
+    by: int | None = None
 
     @property
     def has_rows(self) -> bool:
@@ -41,10 +47,11 @@ def acid_folder(name: str) -> AcidFolder | None:
     found = _NAME.fullmatch(name)
     if found is None:
         return None
+    by = int(found["by"]) if found["by"] else None
     if found["base"]:
-        return AcidFolder(name, "base", 0, int(found["upto"]))
+        return AcidFolder(name, "base", 0, int(found["upto"]), by=by)
     part = int(found["part"]) if found["part"] else -1
-    return AcidFolder(name, found["kind"], int(found["first"]), int(found["last"]), part)
+    return AcidFolder(name, found["kind"], int(found["first"]), int(found["last"]), part, by)
 
 
 @dataclass(frozen=True)
@@ -91,3 +98,15 @@ def by_partition(folders: Iterable[str]) -> Mapping[str, Partition]:
         if acid_folder(name):
             found.setdefault(above, []).append(name)
     return {above: partition_of(names) for above, names in sorted(found.items())}
+
+
+def partition_values(partition: str) -> Iterator[tuple[str, str | None]]:
+    """The columns of a partition with their values, by the folder of it, whose names are escaped (`day=x%2Fy`)."""
+    for part in partition.split("/"):
+        name, sign, value = part.partition("=")
+        if sign:
+            yield _unescaped(name), None if value == _NO_VALUE else _unescaped(value)
+
+
+def _unescaped(text: str) -> str:
+    return unquote(text, errors="surrogateescape")

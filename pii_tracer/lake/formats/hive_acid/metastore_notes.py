@@ -15,20 +15,42 @@ IN_PROPERTIES = "hive_acid.metastore"
 """The property of a table's state that has the notes."""
 
 
+class Settled(Frozen):
+    """Which transactions count, when the metastore was asked: those that it knew, and that are not open or aborted.
+
+    write_ids_upto: the highest write id of the table. write_ids: those of open or aborted transactions, sorted.
+    transactions_upto: the highest transaction. transactions: those that are open, or were aborted, sorted.
+    """
+
+    write_ids_upto: int
+    write_ids: tuple[int, ...] = ()
+    transactions_upto: int
+    transactions: tuple[int, ...] = ()
+
+    def counts(self, first: int, last: int) -> bool:
+        """Whether all of some write ids do."""
+        return last <= self.write_ids_upto and not any(first <= number <= last for number in self.write_ids)
+
+    def is_over(self, transaction: int) -> bool:
+        """Whether a transaction was committed."""
+        return transaction <= self.transactions_upto and transaction not in self.transactions
+
+
 class AcidNotes(Frozen):
     """catalog: its key in the estate file. columns: those of the files; partition_columns: of the names of folders.
 
-    partitions: their names (`day=1`), sorted. unsettled: write ids of transactions that are open, or were aborted,
-    sorted. recycles: files that the cleaner removes are kept elsewhere, for a replication.
+    location: of its folder. partitions: their names (`day=1`), sorted. settled: which write ids count. recycles: files
+    that the cleaner removes are kept elsewhere, for a replication.
     """
 
     catalog: str
     database: str
     table: str
+    location: str
     columns: tuple[Column, ...]
     partition_columns: tuple[Column, ...]
     partitions: tuple[str, ...] = ()
-    unsettled: tuple[int, ...] = ()
+    settled: Settled
     recycles: bool = False
 
     @property
@@ -73,10 +95,11 @@ def notes_of(store: Metastore, catalog: str, table: Any) -> AcidNotes:
         catalog=catalog,
         database=database,
         table=name,
+        location=str(table.sd.location),
         columns=_columns(table.sd.cols),
         partition_columns=_columns(table.partitionKeys),
         partitions=tuple(sorted(map(str, names))),
-        unsettled=unsettled(store, database, name),
+        settled=settled(store, database, name),
         recycles=str(store.ask("get_config_value", _RECYCLES, "false")).lower() != "false",
     )
 
@@ -85,8 +108,8 @@ def _columns(found: Any) -> tuple[Column, ...]:
     return tuple(Column(name=str(one.name), type=str(one.type)) for one in found or ())
 
 
-def unsettled(store: Metastore, database: str, table: str) -> tuple[int, ...]:
-    """Write ids of a table of which the transaction is open, or was aborted, sorted.
+def settled(store: Metastore, database: str, table: str) -> Settled:
+    """Which transactions count for readers of a table that begin now.
 
     Raises:
         Exception: the metastore refuses, or does not answer.
@@ -102,4 +125,9 @@ def unsettled(store: Metastore, database: str, table: str) -> tuple[int, ...]:
     known = ":".join((str(now.txn_high_water_mark), str(first), *lists))
     asked = GetValidWriteIdsRequest(fullTableNames=[f"{database}.{table}"], validTxnList=known)
     (answer,) = store.ask("get_valid_write_ids", asked).tblValidWriteIds
-    return tuple(sorted(map(int, answer.invalidWriteIds or ())))
+    return Settled(
+        write_ids_upto=int(answer.writeIdHighWaterMark),
+        write_ids=tuple(sorted(map(int, answer.invalidWriteIds or ()))),
+        transactions_upto=int(now.txn_high_water_mark),
+        transactions=tuple(map(int, numbers)),
+    )

@@ -6,17 +6,16 @@ folders of the same partition have the numbers of deleted rows (https://orc.apac
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.hive_acid.folders import partition_values
 from pii_tracer.lake.formats.hive_acid.metastore_notes import IN_PROPERTIES, AcidNotes
 from pii_tracer.lake.formats.hive_acid.table_files import AcidFile, TableFiles
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
-from pii_tracer.model.datasets import Column
 from pii_tracer.model.errors import EstateError
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 NUMBER = ("originalTransaction", "bucket", "rowId")
 ROW = "row"
 _INSERT = 0
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def notes_in(state: TableState) -> AcidNotes:
@@ -69,7 +67,10 @@ def _files(state: TableState, paths: EstatePaths) -> list[AcidFile]:
     place = paths.place(state.location)
     if not isinstance(place, HdfsPath):
         raise EstateError("only tables in HDFS are read", where=state.location, todo="plan again")
-    return list(TableFiles.of(place).live())
+    files = TableFiles.of(place)
+    if why := files.obstacle(notes_in(state)):
+        raise EstateError(why, where=state.location, todo="plan again")
+    return list(files.live())
 
 
 def _rows(
@@ -82,7 +83,7 @@ def _rows(
         mine = [file for file in files if file.partition == partition]
         gone = [_numbers(opened(file).read(columns=list(NUMBER))) for file in mine if not file.folder.has_rows]
         deleted = pa.concat_tables(gone) if gone else None
-        told = dict(_partition_values(partition, notes.partition_columns))
+        told = dict(partition_values(partition))
         for file in mine:
             if not file.folder.has_rows or (wanted is not None and file.place not in wanted):
                 continue
@@ -121,11 +122,3 @@ def _as_rows(table: pa.Table, columns: Sequence[str], told: dict[str, Any]) -> p
         else:  # a column that was added later
             found[name] = pa.nulls(table.num_rows)
     return pa.table(found)
-
-
-def _partition_values(partition: str, columns: Sequence[Column]) -> Iterator[tuple[str, str | None]]:
-    """Of each partition column what the names of folders say."""
-    parts = partition.split("/") if partition else []
-    for column, part in zip(columns, parts, strict=True):
-        value = unquote(part.partition("=")[2], errors="surrogateescape")
-        yield column.name, None if value == _NO_VALUE else value

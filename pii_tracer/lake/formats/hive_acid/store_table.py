@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pii_tracer.common.parallel_map import several
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.hive_acid.metastore_notes import IN_PROPERTIES, AcidNotes
 from pii_tracer.lake.formats.hive_acid.rows import NUMBER, ROW, opened
+from pii_tracer.lake.formats.hive_acid.scratch_folder import unusable
 from pii_tracer.lake.formats.hive_acid.table_files import AcidFile, TableFiles
 from pii_tracer.lake.formats.hive_acid.vocabulary import HIVE_ACID
 from pii_tracer.lake.inventory import TableState
@@ -13,7 +15,7 @@ from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.table_look_types import FolderAsked, Looked
 from pii_tracer.model.errors import EstateError
 
-_UNNAMED = "no metastore that the estate file gives a `hiveserver2` names it: name it there, then plan again"
+_UNNAMED = "no metastore that the estate file gives a `hiveserver2` names it: name it there"
 
 
 def look_at_acid(asked: FolderAsked) -> Looked:
@@ -25,8 +27,10 @@ def look_at_acid(asked: FolderAsked) -> Looked:
     """
     place = asked.place
     if asked.notes is None or not isinstance(place, HdfsPath):
-        return Looked(_UNNAMED)
+        return Looked(f"{_UNNAMED}; then plan again")
     notes = AcidNotes.model_validate_json(asked.notes)
+    if why := _unready(asked.estate, notes):
+        return Looked(f"{why}; then plan again")
     files = TableFiles.of(place)
     if why := files.obstacle(notes):
         return Looked(why)
@@ -49,6 +53,14 @@ def look_at_acid(asked: FolderAsked) -> Looked:
         properties={IN_PROPERTIES: asked.notes},
     )
     return Looked(Found(state))
+
+
+def _unready(estate: Estate, notes: AcidNotes) -> str | None:
+    """Why a run could not give Hive the persons' keys."""
+    catalog = estate.catalogs.get(notes.catalog)
+    if catalog is None or catalog.hiveserver2 is None:
+        return _UNNAMED
+    return unusable(estate, catalog.hiveserver2.scratch)
 
 
 def _rows_in(file: AcidFile, notes: AcidNotes) -> int | str:

@@ -11,12 +11,13 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.hive_acid.folders import (
     BESIDE_ROWS,
     BUCKET,
+    OF_COMPACTION,
     AcidFolder,
     Partition,
     acid_folder,
     by_partition,
 )
-from pii_tracer.lake.formats.hive_acid.metastore_notes import AcidNotes
+from pii_tracer.lake.formats.hive_acid.metastore_notes import AcidNotes, Settled
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 
 
@@ -88,16 +89,25 @@ class TableFiles:
         if any(one.twice for one in self.partitions.values()):
             return "a compaction is at work, or ended half way: plan again when it is over"
         if any(
-            folder.kind != "base" and folder.first <= number <= folder.last
-            for one in self.partitions.values()
+            not self._counts(above, folder, notes.settled)
+            for above, one in self.partitions.items()
             for folder in one.live
-            for number in notes.unsettled
         ):
             return (
                 "a transaction that wrote into it is open, or was aborted. Wait until it ends; after an abort, run"
                 " ALTER TABLE … COMPACT 'major'. Then plan again"
             )
         return None
+
+    def _counts(self, partition: str, folder: AcidFolder, settled: Settled) -> bool:
+        """Whether Hive's readers read a folder. What a compaction wrote has write ids that count, up to its last."""
+        path = "/".join(filter(None, (partition, folder.name)))
+        if folder.by is not None and not settled.is_over(folder.by):
+            return False
+        if folder.kind != "base":
+            return settled.counts(folder.first, folder.last)
+        compacted = folder.by is not None or f"{path}/{OF_COMPACTION}" in self.listed
+        return folder.last <= settled.write_ids_upto if compacted else settled.counts(folder.last, folder.last)
 
 
 def _is_known(path: str) -> bool:

@@ -23,16 +23,13 @@ from pii_tracer.lake.stores.hdfs.listed_folder import ListedFolder
 from pii_tracer.lake.stores.hdfs.nameservices import unknown_to_engines
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.registered_places import with_registered
-from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, client_at, joined
+from pii_tracer.lake.stores.hdfs.webhdfs import SNAPSHOTS, Status, WebHdfs, client_at, joined
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
 
 TRASH = ".Trash"
-SNAPSHOTS = ".snapshot"
 _TEMPORARY = ("_temporary", ".hive-staging*", ".spark-staging*")
-_NO_SNAPSHOTS = "SnapshotException"
-"""What a NameNode answers about `.snapshot` of a folder that can have none."""
 _OWN = frozenset({HdfsKind.TRASH, HdfsKind.TEMPORARY, HdfsKind.SNAPSHOT})
 """Kinds of places of which all that lies below is a part."""
 
@@ -214,14 +211,11 @@ class _Walk:
             return
         self.seen.add(path)
         try:
-            found = list(self.client.entries(path))
-        except Absent:
-            return
+            found = self.client.snapshots(folder)
         except StoreError as error:
-            if error.code != _NO_SNAPSHOTS:
-                self._refused(error, path)
+            self._refused(error, path)
             return
-        for entry in found:
+        for entry in found or ():
             place = joined(path, entry.name)
             self.found[place] = _Found(HdfsKind.SNAPSHOT, mark=entry.mark)
             self.within(place, place)

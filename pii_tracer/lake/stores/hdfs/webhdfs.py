@@ -24,6 +24,10 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation
 
 _API = "/webhdfs/v1"
+SNAPSHOTS = ".snapshot"
+"""The name under which a folder shows its snapshots."""
+_NO_SNAPSHOTS = "SnapshotException"
+"""What a NameNode answers about `.snapshot` of a folder that can have none."""
 _SECONDS = 60.0
 _ANSWER = 1 << 26
 """Bytes of the longest answer without a file's bytes: a page of a listing has a thousand entries."""
@@ -136,6 +140,17 @@ class WebHdfs:
             if not found or found[-1].name == last:
                 raise self._odd(folder)
             last = found[-1].name
+
+    def snapshots(self, folder: str) -> tuple[Status, ...] | None:
+        """A folder's snapshots; None where none are allowed of it, or it is not there."""
+        try:
+            return tuple(self.entries(joined(folder, SNAPSHOTS)))
+        except Absent:
+            return None
+        except StoreError as error:
+            if error.code == _NO_SNAPSHOTS:
+                return None
+            raise
 
     def home(self) -> str:
         """The user's home folder, whether it exists or not."""

@@ -1,16 +1,15 @@
 """The states of a transactional table of Hive's: the current rows, and every row that its files still have.
 
-Spark reads the ORC files as they are. Which folders count, and which rows are deleted, is found here by their names
-and numbers alone (https://orc.apache.org/docs/acid.html).
+Spark reads the ORC files as they are. Which folders count is found by their names, and which rows are deleted by their
+numbers (https://orc.apache.org/docs/acid.html).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
+from pii_tracer.lake.formats.hive_acid.folders import BUCKET, AcidFolder, acid_folder, by_partition, partition_values
 from pii_tracer.model.locations import engine_path, read_path
 from pii_tracer.model.plan import Copy
 from pii_tracer.verify.formats.base import State, TableReader
@@ -18,17 +17,13 @@ from pii_tracer.verify.formats.base import State, TableReader
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FILE = re.compile(
-    r"(?P<partition>.*?)/?(?P<folder>(?P<kind>base|delta|delete_delta)_(?P<first>\d+)(?:_(?P<last>\d+))?[_v\d]*)"
-    r"/bucket_[\d_]+\Z"
-)
+Folders = Mapping[str, AcidFolder]
 _NUMBER = ["originalTransaction", "bucket", "rowId"]
 _WHOLE = (
     "operation + originalTransaction + bucket + rowId + currentTransaction >= 0"
     " AND coalesce(length(CAST(row AS STRING)), 0) >= 0"
 )
 """True of every row. ORC's reader mistakes a file whose columns are not all asked for, and this asks for all."""
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 class HiveAcidReader(TableReader):
@@ -36,35 +31,48 @@ class HiveAcidReader(TableReader):
 
     def states(self, spark: SparkSession, copy: Copy) -> Iterator[State]:
         location = engine_path(copy.location)
-        files = _files(spark, location)
+        files = list(_files(spark, location))
         loose = not files
-        yield State("current", lambda: _rows(spark, files, deleted=False), kept=True, loose=loose)
-        yield State("rows in files", lambda: _rows(spark, files, deleted=True), loose=loose)
+        front = f"{location.rstrip('/')}/"
+        yield State("current", lambda: _rows(spark, chosen(files, front, old=False)), kept=True, loose=loose)
+        yield State("rows in files", lambda: _rows(spark, chosen(files, front, old=True), deleted=True), loose=loose)
 
 
-def _files(spark: SparkSession, location: str) -> dict[str, re.Match[str]]:
-    """Every file with rows or numbers, by its path; Spark lists them, and opens none."""
+def _files(spark: SparkSession, location: str) -> Iterator[str]:
+    """Every file with rows or numbers; Spark lists them, and opens none."""
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    listed = [str(row["path"]) for row in reader.load(read_path(location)).select("path").collect()]
-    front = location.rstrip("/") + "/"
-    return {path: found for path in sorted(listed) if (found := _FILE.match(unquote(path).removeprefix(front)))}
+    for row in reader.load(read_path(location)).select("path").collect():
+        _, above, name = ("", *str(row["path"]).rsplit("/", 2))[-3:]
+        if acid_folder(above) and BUCKET.fullmatch(name):
+            yield str(row["path"])
 
 
-def _rows(spark: SparkSession, files: dict[str, re.Match[str]], *, deleted: bool) -> DataFrame:
-    """The rows of all partitions. deleted: also those that are deleted, and those of old folders."""
+def chosen(files: Iterable[str], front: str, *, old: bool) -> Mapping[str, Folders]:
+    """By partition, the files that the rows are read from, with the folder of each; by the same rules as planning.
+
+    front: what the paths of all files begin with. old: also those in folders that no reader uses any more.
+    """
+    lying: dict[str, list[str]] = {}
+    for path in sorted(files):
+        lying.setdefault(path.removeprefix(front).rpartition("/")[0], []).append(path)
+    return {
+        name: {
+            path: folder
+            for folder in (*partition.live, *(partition.old if old else ()))
+            for path in lying[f"{name}/{folder.name}".removeprefix("/")]
+        }
+        for name, partition in by_partition(lying).items()
+    }
+
+
+def _rows(spark: SparkSession, partitions: Mapping[str, Folders], *, deleted: bool = False) -> DataFrame:
+    """The rows of all partitions. deleted: also those that are deleted."""
     from pyspark.sql import functions as f
 
     frames = []
-    for partition in sorted({found["partition"] for found in files.values()}):
-        mine = {path: found for path, found in files.items() if found["partition"] == partition}
-        base = max((int(found["first"]) for found in mine.values() if found["kind"] == "base"), default=0)
-        counts = {
-            path: found
-            for path, found in mine.items()
-            if deleted or (int(found["first"]) == base if found["kind"] == "base" else int(found["last"]) > base)
-        }
-        rows = [path for path, found in counts.items() if found["kind"] != "delete_delta"]
-        gone = [path for path, found in counts.items() if found["kind"] == "delete_delta"]
+    for partition, files in partitions.items():
+        rows = [path for path, folder in files.items() if folder.has_rows]
+        gone = [path for path, folder in files.items() if not folder.has_rows]
         if not rows:
             continue
         frame = _read(spark, rows).where("operation = 0")
@@ -73,9 +81,8 @@ def _rows(spark: SparkSession, files: dict[str, re.Match[str]], *, deleted: bool
         if gone and not deleted:
             frame = frame.join(_read(spark, gone).select(_NUMBER), _NUMBER, "left_anti")
         frame = frame.select("row.*")
-        for part in partition.split("/") if partition else ():
-            name, _, value = part.partition("=")
-            frame = frame.withColumn(name, f.lit(None if value == _NO_VALUE else unquote(value)).cast("string"))
+        for name, value in partition_values(partition):
+            frame = frame.withColumn(name, f.lit(value).cast("string"))
         frames.append(frame)
     if not frames:
         return spark.createDataFrame([], "row struct<>").select("row.*")
