@@ -77,7 +77,7 @@ def folders(shop: Shop, table: str) -> list[str]:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_person_leaves_transactional_tables(shop: Shop, hive: HiveServer) -> None:
     made(shop, hive, "plain")
     made(shop, hive, "parts", "PARTITIONED BY (day STRING) CLUSTERED BY (uid) INTO 2 BUCKETS")
