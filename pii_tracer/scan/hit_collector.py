@@ -26,10 +26,6 @@ _CELLS = 20_000
 _DIGITS = 40
 
 
-_SMALL = 1 << 16
-"""Bytes of a cell that is looked at together with others."""
-
-
 class Collector:
     """Hits and unread reasons of one file."""
 
@@ -275,7 +271,7 @@ class Collector:
 
     def strings(self, cells: Sequence[bytes], where: str, column: str | None) -> None:
         """Search text cells of a column, looked at together first. Nothing is kept of large ones."""
-        self.patterns.expect([cell for cell in cells if len(cell) <= _SMALL])
+        self.patterns.expect([cell for cell in cells if len(cell) <= _CELL])
         for cell in cells:
             self.string(cell.decode("utf-8", "surrogateescape"), where, column)
         self.patterns.expect(())
