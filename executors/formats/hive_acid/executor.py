@@ -5,12 +5,12 @@ https://hive.apache.org/docs/latest/user/hive-transactions/; what the naive DELE
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import zip_longest
+from time import monotonic, sleep
 from typing import Any, ClassVar
 
 from executors.context import ExecutionContext
@@ -201,7 +201,7 @@ class HiveAcidExecutor:
         waits: str,
     ) -> Outcome:
         """Wait until nothing is left, and ask for compactions where none is at work on a partition."""
-        begun, files, asked = time.monotonic(), work.files, dict[str, int]()
+        begun, files, asked = monotonic(), work.files, dict[str, int]()
         known = set(work.notes.partitions) if work.notes.partition_columns else {""}
         # a compaction that is over cannot make it better, but in cleaning it has still to be cleaned
         busy = ACTIVE if step.action is HIVE_ACID_COMPACT else ACTIVE | {CLEANING}
@@ -224,11 +224,11 @@ class HiveAcidExecutor:
                     continue
                 asked[partition] = times + 1
                 work.compactions.start(partition)
-            if time.monotonic() - begun > self.patience.total_seconds():
+            if monotonic() - begun > self.patience.total_seconds():
                 states = sorted({newest[one].state if one in newest else "none" for one in left})
                 what = f"{waits}: {counted(len(left), 'partition')} of the table, compactions: {', '.join(states)}"
                 return Outcome(facts, waiting_until=self._ctx.now() + self.look_again, waits_for=what)
-            time.sleep(self.poll_seconds)
+            sleep(self.poll_seconds)
             with refusals(step.parameters["location"]):
                 files = TableFiles.of(files.root)
         return Outcome(facts | {"snapshot_before": work.files.snapshot, "snapshot_after": files.snapshot})

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from threading import Lock
+from time import monotonic, sleep
 
 from pii_tracer.common.http import NoAnswer
 
@@ -91,7 +91,7 @@ class NameNodes:
             if pause is None:
                 memory.patient = False
                 raise _none_active(refused)
-            time.sleep(pause)
+            sleep(pause)
 
     def _round(self, memory: _Memory, send: Send, look: Send, *, changes: bool) -> bytes | list[NoAnswer]:
         """The answer, or why each of the NameNodes gave none."""
@@ -116,7 +116,7 @@ class NameNodes:
 
     def _refuse_unfit(self, memory: _Memory, address: str, look: Send) -> None:
         """Raises NoAnswer: this NameNode may not be asked; `_OfAll`: none of them may."""
-        now = time.monotonic()
+        now = monotonic()
         if now - memory.fit.get(address, -_FRESH) < _FRESH:
             return
         with memory.lock:

@@ -95,7 +95,7 @@ def test_a_compaction_that_hive_refuses_ends_the_wait(run: Run, monkeypatch: pyt
     metastore = Metastore(state)
     assert state in run(metastore, FILES).waits_for, "it looked once"
     metastore.asked.clear()
-    monkeypatch.setattr(executors.time, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(executors, "monotonic", lambda: 0.0)
     with pytest.raises(RunError, match=f"has the state `{state}`"):
         run(metastore, FILES)
     assert metastore.asked == [""]

@@ -157,7 +157,7 @@ def test_a_failover_is_waited_for(pair: tuple[Told, Told], monkeypatch: pytest.M
         waited.append(seconds)
         two.active()
 
-    monkeypatch.setattr(name_nodes.time, "sleep", sleep)
+    monkeypatch.setattr(name_nodes, "sleep", sleep)
     client(one, two).delete("/a")
     assert (len(waited), two.asked) == (1, ["DELETE", "DELETE"])
 
@@ -170,17 +170,17 @@ def test_two_standbys_are_an_error_that_says_so_and_the_next_request_does_not_wa
     hdfs = client(one, two)
     error = refused(hdfs.home)
     assert (error.code, "haadmin" in str(error.todo)) == ("NoActiveNameNode", True)
-    monkeypatch.setattr(name_nodes.time, "sleep", lambda seconds: pytest.fail("it waits again"))
+    monkeypatch.setattr(name_nodes, "sleep", lambda seconds: pytest.fail("it waits again"))
     assert refused(hdfs.home).code == "NoActiveNameNode"
     two.active()
     assert hdfs.home()
     two.standby()
-    monkeypatch.setattr(name_nodes.time, "sleep", lambda seconds: one.active())
+    monkeypatch.setattr(name_nodes, "sleep", lambda seconds: one.active())
     assert hdfs.home(), "the next failover is waited for"
 
 
 def test_none_that_can_be_reached_is_an_error_without_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(name_nodes.time, "sleep", lambda seconds: pytest.fail("it waits"))
+    monkeypatch.setattr(name_nodes, "sleep", lambda seconds: pytest.fail("it waits"))
     error = refused(client(NOBODY, "http://127.0.0.1:10", block_pool=POOL).home)
     assert error.code.startswith("does not answer")
 
