@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.scan.email_boundaries import QUOTED_PRINTABLE
+from pii_tracer.scan.forms.weak_boundaries import is_behind_escape
 
 if TYPE_CHECKING:
     from pii_tracer.scan.rows.composite_keys import RowKeys
@@ -32,18 +33,21 @@ def goes_on(data: bytes, start: int, end: int) -> bool:
 
     Never told of a side on which the value has a letter (names are inflected), that a word touches, or on which there
     are many digits (a date or an amount joined to it), nor of digits before it that may be no part of the number: zeros
-    that pad it, a plus, and what a phone's number has in front, a country's code. These count as the person.
+    that pad it, a plus, what a phone's number has in front, a country's code, and the end of an escape (`%22`). These
+    count as the person.
     """
     first, behind = start, end
     while _is_digit(data, behind) and behind - end <= LONGER:
         behind += 1
-    while _is_digit(data, first - 1) and start - first <= LONGER:
+    while _is_digit(data, first - 1) and start - first <= LONGER and not is_behind_escape(data, first):
         first -= 1
     if behind > end and not (_is_digit(data, end - 1) and behind - end <= LONGER):
         return False
     if first < start and not (_is_digit(data, start) and start - first <= LONGER):
         return False
-    if (first and _of_word(data[first - 1])) or (behind < len(data) and _of_word(data[behind])):
+    if first and _of_word(data[first - 1]) and not is_behind_escape(data, first):
+        return False
+    if behind < len(data) and _of_word(data[behind]):
         return False
     return behind > end or (first < start and not _may_precede(data, first, start))
 

@@ -164,6 +164,7 @@ class Patterns:
     def spots(self, data: bytes | memoryview, label: str | None = None) -> Places:
         """Sorted positions in a buffer: one or more inside every occurrence of anything but tiny numbers, and others.
 
+        data: cells one behind the other, with a zero byte between them unless all their signs are plain.
         label: what kind of data it is, e.g. the column's name; the search is tuned for each.
         """
         across = [start for _, start, _ in self._parted(data, joined=True)]
@@ -237,15 +238,15 @@ class Patterns:
 
     def _parted(self, data: bytes | memoryview, *, joined: bool = False) -> Iterator[Match]:
         """What stands in a text in no one piece: over ends of lines, with unseen signs in it, or other signs between
-        the digits of a number. joined: it may be cells without anything between them.
+        the digits of a number. joined: it may be cells without anything between them, so what touches it says nothing.
         """
         text = bytes(data)
         plain = plain_signs.are_all(text)
         if not plain:
-            yield from self._across(data)
-            yield from self._hidden(text)
+            yield from self._across(data, joined=joined)
+            yield from self._hidden(text, joined=joined)
         for number, start, end in self._spaced.matches(text, joined=joined):
-            if not self._shown.end(text, max(0, start - 4), end):
+            if joined or not self._shown.end(text, max(0, start - 4), end):
                 yield self._spaced_terms[number], start, end
         for bare in () if plain else unseen_signs.bare(text, 3 * self.overlap):
             for low, high in self.parts(bare.data):
@@ -253,11 +254,13 @@ class Patterns:
                     if bare.is_parted(low + begin, low + stop):
                         yield terms, int(bare.origins[low + begin]), int(bare.origins[low + stop - 1]) + 1
 
-    def _hidden(self, text: bytes) -> Iterator[Match]:
-        """What stands in a text with letters written as escapes, or with joints in it."""
+    def _hidden(self, text: bytes, *, joined: bool) -> Iterator[Match]:
+        """What stands in a text with letters written as escapes, or with joints in it. joined: as in `_parted`."""
         done = set()
-        for low, view in (*escaped_letters.views(text, self.overlap), *self._signs.views(text)):
-            spaced = ((self._spaced_terms[n], begin, stop) for n, begin, stop in self._spaced.matches(view.data))
+        escaped = (*escaped_letters.views(text, self.overlap), *self._signs.views(text), *self._spaced.views(text))
+        for low, view in escaped:
+            numbers = self._spaced.matches(view.data, joined=joined)
+            spaced = ((self._spaced_terms[n], begin, stop) for n, begin, stop in numbers)
             for terms, begin, stop in (*self._folded.matches(view.data), *self._looks.matches(view.data), *spaced):
                 start, end = low + view.origins[begin], low + view.origins[stop]
                 if end - start > stop - begin and (start, end) not in done:
@@ -270,8 +273,8 @@ class Patterns:
                     done.add((start, end))
                     yield tuple((name, Form.ESCAPED) for name, _ in terms), start, end
 
-    def _across(self, data: bytes | memoryview) -> Iterator[Match]:
-        """What goes on in the next line of a text, broken anywhere."""
+    def _across(self, data: bytes | memoryview, *, joined: bool) -> Iterator[Match]:
+        """What goes on in the next line of a text, broken anywhere. joined: as in `_parted`."""
         for low, high in self._borders.windows(data):
             line = line_wraps.joined(bytes(data[low:high]))
             for first, last in self.parts(line.data):
@@ -282,7 +285,7 @@ class Patterns:
                         continue
                     parts = start + 1 + np.flatnonzero(np.diff(places) > 1)
                     folded = line_wraps.is_folded(data, low + places) and not goes_on(line.data, start, end)
-                    if not (folded or line_wraps.is_one(line.data, start, end, parts)):
+                    if not (joined or folded or line_wraps.is_one(line.data, start, end, parts)):
                         terms = tuple(t for t in terms if t[1] not in _WORDS)
                     if terms:
                         changed = tuple((n, Form.WRAPPED if form in _WORDS else form) for n, form in terms)

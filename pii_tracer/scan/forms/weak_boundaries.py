@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from pii_tracer.scan.email_boundaries import RUN
 
 _OPAQUE_RUN = 20
+_ESCAPE = re.compile(
+    rb"(?:%(?:25)*(?:u00)?[0-9a-f]{2}|\\(?:u[0-9a-f]{4}|x[0-9a-f]{2}|U000[0-9a-f]{5}|[0-3][0-7]{2}))\Z", re.IGNORECASE
+)
+_LONGEST = 14
+"""Bytes of an escape: `%` escaped five times."""
+
+
+def is_behind_escape(data: bytes, at: int) -> bool:
+    """Whether an escape ends here whose digits could be taken for those of a number: `%22551020%22` is `"551020"`."""
+    return _ESCAPE.search(data, max(0, at - _LONGEST), at) is not None
 
 
 def whole_segment(path: bytes, start: int, end: int) -> bool:
@@ -22,9 +33,10 @@ def stands_alone(data: bytes, start: int, end: int) -> bool:
         right = data[end : end + 4].decode("utf-8", "ignore")
         return not (_of_word(left[-1:]) or _of_word(right[:1]))
     whole = start
-    while start and data[start - 1] == 48:
+    while start and data[start - 1] == 48 and not is_behind_escape(data, start):
         start -= 1
-    before = data[start - 1] if start else 32
+    escaped = is_behind_escape(data, start)
+    before = data[start - 1] if start and not escaped else 32
     after = data[end] if end < len(data) else 32
     if start < whole and before == 46:  # the fraction of another number
         return False
@@ -34,7 +46,7 @@ def stands_alone(data: bytes, start: int, end: int) -> bool:
         return False
     if after == 46 and end + 1 < len(data) and 48 <= data[end + 1] <= 57 and not _zero_fraction(data, end + 1):
         return False
-    return not _in_opaque_run(data, start, end) or _is_apart(data, start, end)
+    return not _in_opaque_run(data, start, end, from_start=escaped) or _is_apart(data, start, end, escaped)
 
 
 def _of_word(sign: str) -> bool:
@@ -51,15 +63,18 @@ def _zero_fraction(data: bytes, position: int) -> bool:
     return True
 
 
-def _is_apart(data: bytes, start: int, end: int) -> bool:
-    """Whether nothing of a token touches it on either side: zeros make it as long."""
-    return not (start and data[start - 1] in RUN) and not (end < len(data) and data[end] in RUN)
+def _is_apart(data: bytes, start: int, end: int, escaped: bool) -> bool:
+    """Whether nothing of a token touches it on either side: zeros make it as long. escaped: behind an escape."""
+    return (escaped or not (start and data[start - 1] in RUN)) and not (end < len(data) and data[end] in RUN)
 
 
-def _in_opaque_run(data: bytes, start: int, end: int) -> bool:
-    """Inside a long run of letters and digits (base64, hex, a token) digits mean nothing by themselves."""
+def _in_opaque_run(data: bytes, start: int, end: int, *, from_start: bool) -> bool:
+    """Inside a long run of letters and digits (base64, hex, a token) digits mean nothing by themselves.
+
+    from_start: what is before them is no part of the run.
+    """
     left, right = start, end
-    while left > 0 and data[left - 1] in RUN and end - left <= _OPAQUE_RUN:
+    while not from_start and left > 0 and data[left - 1] in RUN and end - left <= _OPAQUE_RUN:
         left -= 1
     while right < len(data) and data[right] in RUN and right - start <= _OPAQUE_RUN:
         right += 1
