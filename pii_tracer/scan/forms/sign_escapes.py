@@ -37,6 +37,7 @@ _BEGIN = (b"\\", b"%", b"&", b"=", b"[")
 
 _RUN = re.compile(rb"[a-z0-9]+")
 _AFTER_RUN = re.compile(rb"[a-z0-9]+(?=[^a-z0-9])")
+_PLUS = re.compile(rb"\+")
 _CLASS = re.compile(rb"\[([.@+-])\]")
 _WORDS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 
@@ -83,6 +84,8 @@ class SignEscapes:
 def _readings(plain: View) -> Iterator[View]:
     """As languages read it that do not agree on an escape."""
     yield undone(plain, _LAYERS)
+    if b"+" in plain.data and b"%" in plain.data:  # for a blank, in forms of the web
+        yield undone(replaced(_PLUS, lambda _: b" ", plain), _LAYERS)
     if b"=" in plain.data:
         yield undone(escape_views.printable(plain), _LAYERS)
     if b"\\" in plain.data:

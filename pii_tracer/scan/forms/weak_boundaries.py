@@ -8,8 +8,11 @@ import unicodedata
 from pii_tracer.scan.email_boundaries import RUN
 
 _OPAQUE_RUN = 20
+_OF_SIGNS = rb"(?:%%(?:25)*|\\(?:u00|x)|\\[01]|&(?:amp;)?#x)%s|&(?:amp;)?#%s;"
 _ESCAPE = re.compile(
-    rb"(?:%(?:25)*(?:u00)?[0-9a-f]{2}|\\(?:u[0-9a-f]{4}|x[0-9a-f]{2}|U000[0-9a-f]{5}|[0-3][0-7]{2}))\Z", re.IGNORECASE
+    rb"(?:(?:%|" + _OF_SIGNS % (b"25", b"37") + rb"|\\045)(?:25)*(?:u00)?[0-9a-f]{2}"
+    rb"|(?:\\|" + _OF_SIGNS % (b"5c", b"92") + rb"|\\134)(?:u[0-9a-f]{4}|x[0-9a-f]{2}|U000[0-9a-f]{5}|[0-3][0-7]{2}))\Z",
+    re.IGNORECASE,
 )
 _LONGEST = 14
 """Bytes of an escape: `%` escaped five times."""
