@@ -12,7 +12,7 @@ from typing import Any
 
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.scan.cells_left_out import NOTHING, Apart, LeftCells, beyond, outside
-from pii_tracer.scan.decode.cells import cell_search, variant
+from pii_tracer.scan.decode.cells import cell_search, messages, variant
 from pii_tracer.scan.decode.cells.json_members import json_leaves, member
 from pii_tracer.scan.false_cell_hits import WINDOW, between, explained
 from pii_tracer.scan.forms.pattern_automaton import Term
@@ -321,12 +321,13 @@ class Collector:
             self.string(str(value), where, column)
 
     def binary(self, value: bytes, where: str, column: str | None, *, fixed: bool = False) -> None:
-        """A binary cell: strong values anywhere in it, weak ones only when it is nothing but the text or the number.
+        """A binary cell: strong values anywhere in it, weak ones where it is text, or nothing but the number.
 
         One that is a compressed stream, or a whole file, is searched as what it holds, too. fixed: as of `search_cell`.
         """
         cell_search.search_cell(value, where, column, self, fixed=fixed)
         self.packed_number(value, where, column)
+        messages.search_message(value, where, column, self)
         try:
             text = value.decode()
         except UnicodeDecodeError:
@@ -336,9 +337,6 @@ class Collector:
             self.prose(value, where, column, packed=True)
         else:  # lengths of a packed record can look like digits
             self.raw(value, where, column, lines=True)
-        for name in self.patterns.cells.get(text, ()):
-            if self.patterns.is_weak(name):
-                self.add(name, Form.TEXT, where, column)
 
     def packed_number(self, value: bytes, where: str, column: str | None) -> None:
         """Count a cell that is nothing but the bytes of a number."""

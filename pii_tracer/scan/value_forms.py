@@ -323,7 +323,7 @@ class Patterns:
         found: Found = Counter()
         longer: dict[str, list[int]] = {}
         cut = cut and may_be_cut(data)
-        for terms, start, end in self.occurrences(data, lines=text, parts=parts):
+        for terms, start, end in self.occurrences(data, lines=True, parts=parts):
             plain = [t for t in terms if t[1] in PLAIN]
             another = goes_on(data, start, end) or (text and of_another(data, start, end, cut=cut))
             if plain and not another and whole is not None:

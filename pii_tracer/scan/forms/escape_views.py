@@ -47,6 +47,7 @@ _ESCAPES = re.compile(
     rb"|\\+(?:u\{([0-9a-f]{1,6})\}|x([0-9a-f]{2})|([0-3][0-7]{2})|([nrtfv]))"
     rb"|<br ?/?>"
 )
+_PLUS = re.compile(rb"\+")
 _PRINTABLE = re.compile(rb"(=\r?\n)|((?:=[0-9a-f]{2})+)")
 """Quoted-printable (RFC 2045, section 6.7). A view of its own: `=` stands before values of other kinds."""
 
@@ -100,7 +101,7 @@ _QUOTES = (
     *(b"''", b'""', b"\\'", b'\\"', b"\\\\'", b'\\\\"', b"\\''", b"'\\''", b"`", b"'", b'"', b"%27", b"%22", b"=27"),
     *(b"&#39;", b"&#039;", b"&#x27;", b"&apos;", b"&#34;", b"&#x22;", b"&quot;", b"&amp;#39;", b"&amp;quot;"),
     *(b"\\u0027", b"\\u0022", b"\\x27", b"\\x22", b"&amp;#x27;", b"&amp;apos;", b"&rsquo;", b"&lsquo;"),
-    *(b"''''", b'""""', b"'\"'\"'", b"\\'\\'", b"\\\\''", b"'\\\\''", b"'\\'''\\''", b"%27%27"),
+    *(b"''''", b'""""', b"'\"'\"'", b"\\'\\'", b"\\\\''", b"'\\\\''", b"'\\'''\\''", b"''\\''''", b"%27%27"),
     *(b"%2527", b"\\u2019", b"%e2%80%99"),
     *(chr(code).encode() for code in (0xB4, 0x2BC, 0x2018, 0x2019, 0x201C, 0x201D, 0x2032)),
 )  # fmt: skip
@@ -161,7 +162,7 @@ def _begun(value: bytes, least: int) -> Iterator[bytes]:
         right = _SOFT.split(value[soft.end() : soft.end() + 6])[0]
         if len(left) >= least - 2:
             yield from (left + lead for lead in _LEADS)
-            yield from (left + blank + right[:1] for blank in (b"\t", b"\n"))
+            yield from (left + blank + right[:1] for blank in (b"\t", b"\n", b"+"))
         else:
             others = _RUNS if soft.group() == b" " else _QUOTES if soft.group() == b"'" else ()
             yield from (left + other + right for other in others)
@@ -183,7 +184,8 @@ def views(window: bytes) -> Iterator[View]:
     bare = _unescaped(plain)
     shown = printable(plain)
     done = set()
-    for view in (plain, bare, shown, _unescaped(shown) if shown is not plain else bare):
+    form = replaced(_PLUS, lambda _: b" ", bare) if b"%" in window else bare  # of the web: `+` is a blank
+    for view in (plain, bare, shown, _unescaped(shown) if shown is not plain else bare, form):
         if view.data not in done:
             done.add(view.data)
             yield made_alike(view)

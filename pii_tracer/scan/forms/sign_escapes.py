@@ -83,12 +83,13 @@ class SignEscapes:
 
 def _readings(plain: View) -> Iterator[View]:
     """As languages read it that do not agree on an escape."""
-    yield undone(plain, _LAYERS)
-    if b"+" in plain.data and b"%" in plain.data:  # for a blank, in forms of the web
-        yield undone(replaced(_PLUS, lambda _: b" ", plain), _LAYERS)
+    bare = undone(plain, _LAYERS)
+    yield bare
+    if b"+" in bare.data:  # for a blank, in forms of the web
+        yield replaced(_PLUS, lambda _: b" ", bare)
     if b"=" in plain.data:
         yield undone(escape_views.printable(plain), _LAYERS)
     if b"\\" in plain.data:
         yield from (undone(view, _LAYERS) for view in escaped_letters.readings(plain))
     if b"[" in plain.data:
-        yield replaced(_CLASS, lambda sign: sign.group(1), undone(plain, _LAYERS))
+        yield replaced(_CLASS, lambda sign: sign.group(1), bare)

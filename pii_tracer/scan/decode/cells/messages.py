@@ -1,0 +1,32 @@
+"""Binary cells that are text, as raw tables keep the messages of Kafka: weak and short values count in them, too."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pii_tracer.scan.hit_collector import Collector
+
+_FRAME = re.compile(rb"\0.{4}(?=[\[{\"])", re.DOTALL)
+"""What a schema registry puts before a message in JSON: a zero byte and the number of the schema
+(https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/index.html#wire-format)."""
+_LINES = dict.fromkeys(map(ord, "\t\n\r"), " ")
+
+
+def search_message(cell: bytes, where: str, column: str | None, collector: Collector) -> None:
+    """Search what a binary cell says as text for values that are not searched for in any bytes."""
+    frame = _FRAME.match(cell)
+    try:
+        text = cell[frame.end() if frame else 0 :].decode()
+    except UnicodeDecodeError:
+        return
+    if not text.translate(_LINES).isprintable():
+        return
+    anywhere = {name for terms, _, _ in collector.patterns.occurrences(cell, lines=True) for name, _ in terms}
+    found = collector.inner()
+    found.search_file = None
+    found.string(text, where, column, known=False)
+    for hit in found.hits():
+        if hit.key_set not in anywhere:
+            collector.add(hit.key_set, hit.form, where, hit.column, hit.count)
