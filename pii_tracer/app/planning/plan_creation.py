@@ -43,13 +43,13 @@ from pii_tracer.app.planning.subject_sources import (
     spots_of,
 )
 from pii_tracer.app.planning.table_description_search import telling_descriptions
+from pii_tracer.app.planning.unmatched_rows.remaining_values import others_rows
 from pii_tracer.app.planning.value_masking import (
     masked_paths,
     refuse_telling_texts,
     telling_beside,
     telling_objects,
 )
-from pii_tracer.app.planning.values_in_unmatched_rows import others_rows
 from pii_tracer.app.scan_ledger_file import searchers_with_ledger
 from pii_tracer.app.settings import Settings
 from pii_tracer.app.stored_places.hdfs_search import search_hdfs
