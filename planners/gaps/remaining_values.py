@@ -25,8 +25,8 @@ _TODO = (
 )
 _WRITTEN = (
     "if they are the persons', ask their owner to write the key there as the source has it, or to delete them, then"
-    " plan again. If they are other people's, the search still takes their key for the person's: ask for a key that differs"
-    " in more than case, blanks, signs and accents"
+    " plan again. If they are other people's, the search still takes their key for the person's: ask for a key that"
+    " differs in more than case, blanks, signs and accents"
 )
 _DROPPED = (
     "files without rows of the persons still have the column, and no step writes these again: ask the table's owner to"

@@ -51,9 +51,9 @@ def _written_otherwise(found: Survey, request: str, number: int) -> Gap:
         dataset=found.source,
         kind=GapKind.KEY_OF_SEVERAL,
         reason=f"the key of {request} is a whole number, and {source} has the same number as"
-        f" {counted(number, 'other key')} (as `4711` and `4711.0`). All of them would be erased as one person's. If they are several persons, give one"
-        f" another key in {source} and its copies, and plan again. Waive this where somebody looked, and all of them"
-        " are the person of the request",
+        f" {counted(number, 'other key')} (as `4711` and `4711.0`). All of them would be erased as one person's. If"
+        f" they are several persons, give one another key in {source} and its copies, and plan again. Waive this where"
+        " somebody looked, and all of them are the person of the request",
         evidence=f"current rows of {source} with the number of {request}",
     )
 
