@@ -6,7 +6,7 @@ Pandas and Spark make doubles of whole numbers where a column has gaps, and text
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -54,13 +54,24 @@ def spellings(values: Iterable[str]) -> frozenset[str]:
     return frozenset(v + f for v in values for f in (_FRACTIONS if _DIGITS.match(v) else ("",)))
 
 
+def same_numbers(mine: Iterable[str], others: Collection[str]) -> frozenset[str]:
+    """Of some values those that others have, too, or have as another text of the same whole number."""
+    with_fraction = (other for other in others if other.endswith("0") and "." in other)
+    plain = {number for other in with_fraction if (number := without_fraction(other)) != other}
+    return frozenset(v for v in mine if v in others or (number := without_fraction(v)) in plain or number in others)
+
+
+def writings(value: str, *, several: bool = False) -> frozenset[str]:
+    """A key, and the other texts of the same whole number; of several columns each column's with each other's."""
+    if not several:
+        return spellings((value, without_fraction(value)))
+    ways = product(*(writings(part) for part in split(value)))
+    return frozenset(text for parts in ways if (text := joined(parts)) is not None)
+
+
 def spelled(found: KeySet) -> frozenset[str]:
-    """The values of a key set in all spellings; of a key of several columns each column's with each other's."""
-    values = (value for _, value in found.values)
-    if not found.columns:
-        return spellings(values)
-    ways = (product(*(spellings((part,)) for part in split(value))) for value in values)
-    return frozenset(text for way in ways for parts in way if (text := joined(parts)) is not None)
+    """The values of a key set in all spellings."""
+    return frozenset[str]().union(*(writings(value, several=bool(found.columns)) for _, value in found.values))
 
 
 def plain_texts(array: pa.Array) -> pa.Array | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.key_columns import joined, split
+from pii_tracer.model.number_keys import same_numbers, without_fraction
 from planners.copies.match_key_resolution import Keys, is_short_number, lookalikes
 from planners.locate.keys_of_columns import each_of
 from planners.locate.sql.spark_functions import (
@@ -63,7 +64,8 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
     inputs: set[str] = set()
     unsure: dict[str, str] = {}
     former = keys.former.get(column, frozenset())
-    left = _equal({value for _, value in former}, keys.others[column], kernel)
+    equal = _equal if column == keys.subject.key else _equal_numbers  # keys in two texts are a gap of their own
+    left = equal({value for _, value in former}, keys.others[column], kernel)
     pairs = {pair for pair in keys.base[column] if pair not in former or pair[1] not in left}
     if keys.unseen and not (several or is_plain(expression)):
         unsure = {reference: "its source cannot be read: others may have the same" for reference, _ in pairs}
@@ -79,10 +81,12 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
             inputs.add(value)
     # `007` is another text once it was a number
     plain = (bool(several) or is_plain(expression)) and values == pairs
-    shared = _shared(inputs, keys.others[column], evaluated, kernel)
+    shared = _results(equal(inputs, keys.others[column], kernel), evaluated)
     alike = _alike({value for _, value in values}, keys.alike.get(column, frozenset()), evaluated)
     shared_of = frozenset(reference for reference, value in values if value in shared)
     values = {pair for pair in values if pair[1] not in shared}
+    if not several:  # the number is hers as well, where a job made one of the text
+        values |= {(reference, without_fraction(value)) for reference, value in values}
     mine = {value for _, value in values}
     weak = any(map(is_short_number, mine))
     key_set = KeySet(
@@ -131,19 +135,27 @@ def _compiled(keys: Keys, column: str, expression: str) -> Evaluated:
 
 
 def _equal(mine: set[str], others: frozenset[str], evaluated: Evaluated | None) -> frozenset[str]:
-    """Those of the persons' values that somebody else's value equals after the expression; None for none."""
+    """Those of the persons' values that somebody else's value equals after the expression; None for none.
+
+    evaluated: the expression without what tells any two inputs apart, in which equal results are sought.
+    """
     if not mine or evaluated is None:
         return frozenset(mine & others)
     results = {_quiet(evaluated, value) for value in others} - {None}
     return frozenset(value for value in mine if _quiet(evaluated, value) in results)
 
 
-def _shared(mine: set[str], others: frozenset[str], evaluated: Evaluated, kernel: Evaluated | None) -> frozenset[str]:
-    """Those results of the expression that somebody else's value has, too.
+def _equal_numbers(mine: set[str], others: frozenset[str], evaluated: Evaluated | None) -> frozenset[str]:
+    """As `_equal`, where another text of the same whole number is equal, too: rows are found by both."""
+    if not mine or evaluated is None:
+        return same_numbers(mine, others)
+    results = _results(others, evaluated)
+    return frozenset(v for v in mine if (result := _quiet(evaluated, v)) and same_numbers([result], results))
 
-    kernel: the expression without what tells any two inputs apart, in which equal results are sought.
-    """
-    return frozenset(result for value in _equal(mine, others, kernel) if (result := _quiet(evaluated, value)))
+
+def _results(values: Iterable[str], evaluated: Evaluated) -> frozenset[str]:
+    """What the expression gives for these values."""
+    return frozenset(result for value in values if (result := _quiet(evaluated, value)))
 
 
 def _quiet(evaluated: Callable[[str], str | None], value: str) -> str | None:

@@ -15,6 +15,7 @@ from itertools import compress
 from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import PersonsUnknown
+from pii_tracer.model.number_keys import writings
 from planners.copies.nobodys_values import nobodys
 from planners.locate.key_uniqueness import SameKey, same_key
 
@@ -149,6 +150,11 @@ def resolve(
     identifiers = {i.column: rows.columns[i.column] for i in subject.identifiers}
     alike = same_key(rows.columns[subject.key], identifiers, {person.key for person in wanted})
     several = {person.request: alike[person.key] for person in wanted if person.key in alike}
+    for person in wanted:
+        same = writings(person.key, several=bool(subject.several_columns)) & found[subject.key].strange
+        if same:
+            known = several.get(person.request, SameKey(rows=1, groups=1, persons=1, columns=()))
+            several[person.request] = replace(known, other_texts=len(same))
     keys = Keys(subject=subject, base={}, others={}, key_only=lost, recased=recased, same_key=several)
     return _joined(keys, found, {column: column for column in found}, subject.categories)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 from weakref import WeakKeyDictionary
 
 from pii_tracer.model.datasets import (
@@ -16,7 +17,7 @@ from pii_tracer.model.datasets import (
     Match,
     MatchTerm,
 )
-from pii_tracer.model.key_columns import joined, joined_arrays
+from pii_tracer.model.key_columns import joined, joined_arrays, split
 from pii_tracer.model.number_keys import plain, plain_texts, spelled
 from planners.copies.scan_evidence import Padded
 
@@ -89,24 +90,45 @@ def theirs(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) 
 
 
 def padded(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> frozenset[Padded]:
-    """What no term finds and would be found without the blanks behind it, which CHAR(n) adds."""
+    """What no term finds and would be found without the blanks behind it, which CHAR(n) adds.
+
+    No search finds keys of several columns: of these also what would be found without blanks on either side, and with
+    accents composed in the same way.
+    """
     import pyarrow.compute as pc
 
     rows: Counter[MatchTerm] = Counter()
     plain: Counter[MatchTerm] = Counter()
+    behind: Counter[MatchTerm] = Counter()
     wanted = {term: _wanted(term, key_sets) for term in match.terms}
     for batch in rows_together(table, match, key_sets):
         looked = _looked(batch, match, wanted) or {}
         mine = _any(batch, [hits for _, hits in looked.values()])
         for term, (cells, hits) in looked.items():
             plain[term] += hits.true_count
-            near = pc.is_in(_trimmed(batch, term, cells), value_set=wanted[term])
+            near = _near(batch, term, cells, wanted[term])
+            behind[term] += pc.and_(near, pc.invert(mine)).true_count
+            near = pc.or_(near, _otherwise(batch, term, key_sets[term.key_set])) if term.beside else near
             rows[term] += pc.and_(near, pc.invert(mine)).true_count
     return frozenset(
-        Padded(t.key_set, column, number, alone=not plain[t])
+        Padded(t.key_set, column, number, alone=bool(behind[t]) and not plain[t])
         for t, number in rows.items()
         for column in (t.columns if number else ())
     )
+
+
+def with_blanks(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) -> pa.BooleanArray:
+    """Which rows of a batch any term matches, whatever blanks are behind what it looks at (`padded`)."""
+    wanted = {term: _wanted(term, key_sets) for term in match.terms}
+    looked = _looked(batch, match, wanted) or {}
+    return _any(batch, [_near(batch, term, cells, wanted[term]) for term, (cells, _) in looked.items()])
+
+
+def _near(batch: pa.RecordBatch, term: MatchTerm, cells: pa.Array, wanted: pa.Array) -> pa.BooleanArray:
+    """Which of a term's texts are wanted without the blanks behind each."""
+    import pyarrow.compute as pc
+
+    return pc.is_in(_trimmed(batch, term, cells), value_set=wanted)
 
 
 def _trimmed(batch: pa.RecordBatch, term: MatchTerm, cells: pa.Array) -> pa.Array:
@@ -115,6 +137,20 @@ def _trimmed(batch: pa.RecordBatch, term: MatchTerm, cells: pa.Array) -> pa.Arra
 
     parts = [part for part in (_part_texts(batch, part) for part in term.parts) if part is not None]
     return joined_arrays([pc.utf8_rtrim(part, " ") for part in parts]) if term.beside else pc.utf8_rtrim(cells, " ")
+
+
+def _otherwise(batch: pa.RecordBatch, term: MatchTerm, key_set: KeySet) -> pa.BooleanArray:
+    """Which of the texts of a key of several columns are wanted, but for blanks beside each part, and how accents are
+    composed."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts = [part for part in (_part_texts(batch, part) for part in term.parts) if part is not None]
+    plain = [pc.utf8_normalize(pc.utf8_trim_whitespace(part.cast(pa.string())), form="NFC") for part in parts]
+    wanted = {joined([normalize("NFC", part.strip()) for part in split(text)]) for text in spelled(key_set)}
+    return pc.is_in(
+        joined_arrays(plain).cast(pa.string()), value_set=pa.array(sorted(filter(None, wanted)), pa.string())
+    )
 
 
 def looked_at(batch: pa.RecordBatch, match: Match) -> dict[MatchTerm, pa.Array] | None:

@@ -67,7 +67,8 @@ class OthersRows:
 
     column: label as `Hit.column`. more: there may be more rows than were counted. offers: the part of the estate file
     that can say what the column is, by what stands in it; None where its values tell neither. persons: references of
-    those whose values were met. dropped: the table has the column no more, and files of others keep it.
+    those whose values were met. dropped: the table has the column no more, and files of others keep it. key: the plan
+    finds rows by the column, and the value is written there as no match compares it.
     """
 
     column: str
@@ -76,6 +77,7 @@ class OthersRows:
     offers: Literal["other_keys", "not_keys"] | None = None
     persons: frozenset[str] = frozenset()
     dropped: bool = False
+    key: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,11 @@ _TODO = (
     " are other people's: nothing here changes them)."
     " Or, if the rows are the persons', name a key of theirs in them, in the estate file or by the jobs' lineage"
 )
+_WRITTEN = (
+    "if they are the persons', ask their owner to write the key there as the source has it, or to delete them, then"
+    " plan again. If they are other people's, the search still takes their key for the person's: ask for a key that"
+    " differs in more than case, blanks, signs and accents"
+)
 _DROPPED = (
     "files without rows of the persons still have the column, and no step writes these again: ask the table's owner to"
     " rewrite all of its data files before the run"
@@ -148,16 +153,34 @@ def _held(label: str, item: CopyDraft) -> bool:
 
 
 def _gap(item: CopyDraft, told: OthersRows) -> Gap:
-    keys = ", ".join(sorted({t.label() for t in item.copy.places.terms})) if item.copy.places else ""
-    rows = f"{told.rows:,}{' or more' if told.more else ''}"
-    those = "row that is not the persons' holds" if told.rows == 1 else "rows that are not the persons' hold"
-    stays = "this value stays" if told.rows == 1 else "these values stay"
-    column = f"{told.column}, a column that the table dropped" if told.dropped else told.column
-    todo = _DROPPED if told.dropped else _TODO
+    reason, todo = _in_key(told) if told.key else _beside_key(item, told)
     return Gap(
         id=f"gap-{GapKind.OTHERS_ROWS}-{slug(item.copy.id.removeprefix('c-'))}-{slug(told.column)}",
         dataset=item.copy.dataset,
         kind=GapKind.OTHERS_ROWS,
-        reason=f"{rows} {those} them in {column}: the plan finds rows by {keys}, so {stays}",
-        evidence=todo + (_OFFERED[told.offers] if told.offers else "") + _WAIVED,
+        reason=reason,
+        evidence=todo + _WAIVED,
     )
+
+
+def _beside_key(item: CopyDraft, told: OthersRows) -> tuple[str, str]:
+    keys = ", ".join(sorted({t.label() for t in item.copy.places.terms})) if item.copy.places else ""
+    those = "row that is not the persons' holds" if told.rows == 1 else "rows that are not the persons' hold"
+    stays = "this value stays" if told.rows == 1 else "these values stay"
+    column = f"{told.column}, a column that the table dropped" if told.dropped else told.column
+    todo = _DROPPED if told.dropped else _TODO
+    reason = f"{_number(told)} {those} them in {column}: the plan finds rows by {keys}, so {stays}"
+    return reason, todo + (_OFFERED[told.offers] if told.offers else "")
+
+
+def _in_key(told: OthersRows) -> tuple[str, str]:
+    rows, stay = ("row", "this row stays") if told.rows == 1 else ("rows", "these rows stay")
+    return (
+        f"in {_number(told)} {rows} {told.column} has a value of the persons in another writing (blanks, signs or words"
+        f" beside it, other case or accents, escapes). The plan compares whole values, so {stay}",
+        _WRITTEN,
+    )
+
+
+def _number(told: OthersRows) -> str:
+    return f"{told.rows:,}{' or more' if told.more else ''}"

@@ -24,7 +24,9 @@ def keys_of_several(found: Survey, world: World) -> list[Gap]:
     beside = _beside(found, state) if state else ()
     gaps = []
     for request, same in sorted(found.keys.same_key.items()):
-        if same.persons > 1 or (beside and same.groups > 1):
+        if same.other_texts:
+            gaps.append(_written_otherwise(found, request, same.other_texts))
+        elif same.persons > 1 or (beside and same.groups > 1):
             gaps.append(
                 Gap(
                     id=several_id(found, request),
@@ -39,6 +41,21 @@ def keys_of_several(found: Survey, world: World) -> list[Gap]:
                 )
             )
     return gaps
+
+
+def _written_otherwise(found: Survey, request: str, number: int) -> Gap:
+    """The gap of a key that the source has in several texts of one number: a copy may have either as the other."""
+    source = found.subject.source
+    return Gap(
+        id=several_id(found, request),
+        dataset=found.source,
+        kind=GapKind.KEY_OF_SEVERAL,
+        reason=f"the key of {request} is a whole number, and {source} has the same number as"
+        f" {counted(number, 'other key')} (as `4711` and `4711.0`). All of them would be erased as one person's. If"
+        f" they are several persons, give one another key in {source} and its copies, and plan again. Waive this where"
+        " somebody looked, and all of them are the person of the request",
+        evidence=f"current rows of {source} with the number of {request}",
+    )
 
 
 def several_id(found: Survey, request: str) -> str:

@@ -20,13 +20,15 @@ class SameKey:
     """The current rows that have one key.
 
     groups: how many they are, where rows with a value in common count once. persons: as how many persons they look at
-    least; columns: by which of the identifiers, sorted.
+    least; columns: by which of the identifiers, sorted. other_texts: how many other keys of
+    the source are texts of the same number (`4711.0` beside `4711`): their rows are found, too.
     """
 
     rows: int
     groups: int
     persons: int
     columns: tuple[str, ...]
+    other_texts: int = 0
 
 
 def same_key(keys: Texts, identifiers: Mapping[str, Texts], wanted: Collection[str]) -> dict[str, SameKey]:

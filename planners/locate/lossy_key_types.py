@@ -13,8 +13,8 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.key_columns import split
-from pii_tracer.model.number_keys import EXACT
+from pii_tracer.model.key_columns import has_several_columns, split
+from pii_tracer.model.number_keys import EXACT, without_fraction
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import Evidence, Padded
 from planners.formats.registry import planner_of
@@ -24,6 +24,8 @@ from planners.locate.sql.leaf_types import leaf_type
 from planners.locate.subject_survey import Survey, title
 from planners.step_drafts import CopyDraft, slug
 
+_BLANKS = "blanks behind the value, as a column of type CHAR adds them"
+_WRITTEN = "blanks beside a value, or accents that are composed in another way"
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", *EXACT)
 _AS_STORED = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
 """What a number looks like that a column of numbers gives back as it was written; `0055` and `12.50` are not."""
@@ -37,7 +39,8 @@ def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
     gaps = {}
     for name, trace, values in _compared(found, carriage):
         kind = leaf_type(types.get(name.lower(), "string"), trace.access)
-        number = sum(not _fits(value, kind) for value in values)
+        # where a value is a number with a fraction of zeros, the number itself is compared as well
+        number = sum(not _fits(without_fraction(value), kind) for value in values)
         if number:
             gap = Gap(
                 id=f"gap-misfit-{slug(title(state))}-{slug(name)}-{slug(trace.origin)}",
@@ -80,9 +83,10 @@ def blanks(found: Survey, state: TableState, item: CopyDraft, seen: Evidence | N
             id=f"gap-blanks-{slug(title(state))}-{slug(p.column)}-{slug(p.key_set)}",
             dataset=state.dataset,
             kind=GapKind.VALUE_NOT_CERTAIN,
-            reason=f"in {counted(p.rows, 'row')} of the persons {p.column} has blanks behind the value,"
-            " as a column of type CHAR adds them: no step compares such values, and the rows stay",
-            evidence="ask their owner to remove the blanks, then plan again; or waive the gap by name",
+            reason=f"in {counted(p.rows, 'row')} of the persons {p.column} has"
+            f" {_WRITTEN if has_several_columns(p.key_set) else _BLANKS}: no step compares such values, and the"
+            " rows stay",
+            evidence="ask their owner to write it as the source has it, then plan again; or waive the gap by name",
         )
         for p in sorted(_padded(found, seen), key=lambda p: (p.column, p.key_set))
     ]

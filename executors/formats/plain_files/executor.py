@@ -30,7 +30,7 @@ from executors.engine.local_files import (
 from executors.engine.mask_sql import mask_of, nobodys, treated
 from executors.engine.match_sql import match_of
 from executors.formats.plain_files import parquet_rewrite, parquet_summary_files, sink_log
-from executors.formats.plain_files.arrow_match import BY_HAND, Keys, Nobodys, RowsError, keys_of
+from executors.formats.plain_files.arrow_match import BY_HAND, Keys, KeySource, Nobodys, RowsError, keys_of
 from executors.formats.plain_files.derived_folder_rebuild import FolderRebuild
 from executors.formats.plain_files.hive_text import text_rewrite
 from executors.formats.plain_files.parquet_dictionaries import Holds
@@ -51,6 +51,7 @@ from pii_tracer.common.parquet_file_checks import is_encrypted_file
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.plain_files.data_file import file_sha256
 from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS, is_rewritten
+from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format, Match
 from pii_tracer.model.errors import RunError
@@ -222,19 +223,7 @@ class FilesExecutor:
         return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
 
     def _files(self, step: Step) -> list[Path]:
-        """What readers take for data, whatever its name ends in, and hidden files that look like data.
-
-        Of a text table only folders that the catalog names have rows; verification searches all others.
-        """
-        folder = local_path(step.parameters["location"])
-        kind, text = _format(step), text_of(step.parameters)
-        return [
-            path
-            for path in files_below(folder)
-            if not path.name.startswith(TEMPORARY)
-            and is_rewritten(path.relative_to(folder), kind)
-            and (text is None or text.of(path.parent.relative_to(folder)))
-        ]
+        return _data_files(local_path(step.parameters["location"]), _format(step), text_of(step.parameters))
 
     def _leftovers(self, step: Step) -> list[Path]:
         folder = local_path(step.parameters["location"])
@@ -260,6 +249,36 @@ class FilesExecutor:
             lost += rows.before - rows.after - _found(replace(task, match=stays), path)
         if lost:
             raise nobodys(lost, task.match, stays, "")
+
+
+def rehearse(state: TableState, match: Match, source: KeySource) -> None:
+    """Read every file of a bare folder as the step will that writes it again, before anything is approved.
+
+    Raises:
+        RunError: as the step would, for the first file that it refuses.
+    """
+    folder, text = local_path(state.location), text_of(state.properties)
+    encoding = state.properties.get(ENCODING)
+    options = {"encoding": encoding} if encoding else {}
+    # what is stale beside the rows is written again, and is no reason to refuse
+    task = _Task(state.format, match, *keys_of(source, match), None, options, lambda _: False, {}, folder, text)
+    with refusals(state.location):
+        for path in _data_files(folder, state.format, text):
+            _guarded(task, path, _survey)
+
+
+def _data_files(folder: Path, kind: Format, text: TextTable | None) -> list[Path]:
+    """What readers take for data, whatever its name ends in, and hidden files that look like data.
+
+    Of a text table only folders that the catalog names have rows; verification searches all others.
+    """
+    return [
+        path
+        for path in files_below(folder)
+        if not path.name.startswith(TEMPORARY)
+        and is_rewritten(path.relative_to(folder), kind)
+        and (text is None or text.of(path.parent.relative_to(folder)))
+    ]
 
 
 def _guarded(task: _Task, path: Path, act: Callable[[_Task, Path], _T]) -> _T:

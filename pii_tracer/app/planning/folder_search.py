@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
-from pii_tracer.app.planning.values_in_unmatched_rows import places
+from pii_tracer.app.planning.unmatched_rows.remaining_values import places
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import below
 from pii_tracer.lake.formats.plain_files.store_folder import Bare

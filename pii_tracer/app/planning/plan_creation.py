@@ -43,13 +43,14 @@ from pii_tracer.app.planning.subject_sources import (
     spots_of,
 )
 from pii_tracer.app.planning.table_description_search import telling_descriptions
+from pii_tracer.app.planning.unmatched_rows.refused_rewrites import refused_rewrites
+from pii_tracer.app.planning.unmatched_rows.remaining_values import others_rows
 from pii_tracer.app.planning.value_masking import (
     masked_paths,
     refuse_telling_texts,
     telling_beside,
     telling_objects,
 )
-from pii_tracer.app.planning.values_in_unmatched_rows import others_rows
 from pii_tracer.app.scan_ledger_file import searchers_with_ledger
 from pii_tracer.app.settings import Settings
 from pii_tracer.app.stored_places.hdfs_search import search_hdfs
@@ -288,16 +289,14 @@ def make_plan(
     evidence = count_persons(evidence, surveys, inventory, paths, readings, say)
     digits = key_digits(evidence, surveys, graph, inventory, paths, readings, say)
     seen_there = {place: seen.state for found in (hdfs, stored) for place, seen in found.items()}
-    states = [seen_there[place] for place in folders]
-    digits |= unread_digits(folders, surveys, graph, filter(None, states))
+    digits |= unread_digits(folders, surveys, graph, filter(None, map(seen_there.__getitem__, folders)))
     topics = read_topics(estate, base, inventory, surveys, numbers, say)
     sealed = key.seal(key_sets)
     keys = key_facts(estate, surveys, inventory, paths, say)
     of_each = ValuesByPerson(key_sets, patterns.file_keys)
-    owners = of_each if by_person else None
-    others = others_rows(
-        evidence, surveys, inventory, paths, partial(numbers.at, patterns), readings, say, digits, owners
-    )
+    owners, patterns_at = of_each if by_person else None, partial(numbers.at, patterns)
+    others = others_rows(evidence, surveys, inventory, paths, patterns_at, readings, say, digits, owners)
+    refused_rewrites(evidence, surveys, inventory, readings, say)
     described = telling_descriptions(evidence, inventory, paths, patterns, readings, say)
     # what planning could not read stands beside what discovery could not
     known = inventory.model_copy(update={"gaps": in_order({*inventory.gaps, *readings.gaps})})

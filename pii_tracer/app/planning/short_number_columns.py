@@ -58,7 +58,8 @@ DISTINCT = 10_000
 ROWS = 1_000_000
 """So many rows are read to find them."""
 
-_BY_POSITION = re.compile(r"_c(\d+)")
+BY_POSITION = re.compile(r"_c(\d+)")
+"""What the scan calls a column of a CSV file whose header it does not trust."""
 
 Say = Callable[[str], None]
 Known = Callable[[str], frozenset[str]]
@@ -126,7 +127,7 @@ def _spelled(state: TableState, digits: Sequence[Digits], paths: EstatePaths) ->
     """
     if made := format_of(state.format).added_columns:
         return tuple(d for d in digits if not (d.column or "").startswith(made)) or tuple(digits)
-    if state.format is not Format.CSV or not any(_BY_POSITION.fullmatch(d.column or "") for d in digits):
+    if state.format is not Format.CSV or not any(BY_POSITION.fullmatch(d.column or "") for d in digits):
         return tuple(digits)
     try:
         headers = guarded(state, lambda: {_header(file) for file in folder_files(state, paths)})
@@ -134,7 +135,7 @@ def _spelled(state: TableState, digits: Sequence[Digits], paths: EstatePaths) ->
         return tuple(digits)
     found = set[Digits]()
     for one in digits:
-        match = _BY_POSITION.fullmatch(one.column or "")
+        match = BY_POSITION.fullmatch(one.column or "")
         names = {header[int(match[1])] for header in headers if int(match[1]) < len(header)} if match else set()
         found |= {replace(one, column=name) for name in names} or {one}
     return tuple(sorted(found, key=repr))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,8 @@ def test_versions_that_are_there_and_cannot_be_read_are_a_gap(base: Path) -> Non
 
 def test_where_lineage_follows_the_key_alone_there_is_no_such_gap(base: Path) -> None:
     (base / "jobs.sql").write_text("INSERT INTO s.calls SELECT cust AS caller, city FROM s.src;")
+    shutil.rmtree(base / "lake" / "calls")
+    write_deltalake(base / "lake" / "calls", pa.table({"caller": KEYS, "city": ["A", "B", "C"]}))
     (first,) = (Path(uri) for uri in DeltaTable(base / "lake" / "src").file_uris())
     sets(base, "email", NEW, "K-30011")
     first.write_bytes(b"PAR1 torn PAR1")

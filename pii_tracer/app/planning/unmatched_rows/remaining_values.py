@@ -1,7 +1,9 @@
-"""Whose the rows are that hold a value of the persons beside a key: read again where the scan saw one, nowhere else.
+"""Which rows hold a value of the persons and stay: read again where the scan saw one, nowhere else.
 
-A row that the plan's own match does not find is not deleted, so that a value in it stays. Only rows of the current
-state count; a row that was deleted and still stands in a file goes with its file.
+A row that the plan's own match does not find is not deleted, so that a value in it stays: beside the key of somebody
+else, or in the column of keys itself, written as no match compares it. Whatever the search after the run would find in
+such a row is found here, and as it finds it. Only rows of the current state count; a row that was deleted and still
+stands in a file goes with its file.
 """
 
 from __future__ import annotations
@@ -14,22 +16,24 @@ from typing import TYPE_CHECKING, Literal
 
 from pii_tracer.app.persons_apart.values_by_person import ValuesByPerson, whose
 from pii_tracer.app.planning.person_counts import left_to_spark
-from pii_tracer.app.planning.short_number_columns import take_values
+from pii_tracer.app.planning.short_number_columns import BY_POSITION, take_values
+from pii_tracer.app.planning.unmatched_rows.place_columns import PlaceColumns, tops_of
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import LibraryError, data_files
-from pii_tracer.lake.rows.rows_of_files import fields_in_files, names_in_files, read_part
+from pii_tracer.lake.rows.rows_of_files import read_part
 from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.locations import is_remote
 from pii_tracer.model.plan import Mention
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.classification import match_of, mentions_in
-from planners.copies.person_rows import theirs
+from planners.copies.person_rows import theirs, with_blanks
 from planners.copies.scan_evidence import (
     PATH,
     ROWS,
@@ -47,8 +51,6 @@ if TYPE_CHECKING:
 
 MOST = 1_000
 """More rows are not counted in one column: what is to be done about them is the same."""
-
-_SHOWN = frozenset({True})
 
 _Unshown = dict[str, frozenset[str]]
 """Labels of fields in a file that readers do not show, or may not: what they call it where they do, in lower case."""
@@ -93,15 +95,11 @@ def others_rows(
             if match is None and not mentions:
                 continue
             like = frozenset((d.key_set, d.place.lower()) for d in digits.get(state.location, ()))
+            rows = _Rows(state, match, mentions, survey, patterns_at(state.location), like, owners)
             seen = {
-                root: [
-                    p
-                    for p in evidence[root].places
-                    if p.key_set in survey.key_sets and (not p.weak or (p.key_set, (p.column or "").lower()) in like)
-                ]
+                root: [p for p in evidence[root].places if rows.counts(p.key_set, p.column, weak=p.weak)]
                 for root in _roots(state, by_location)
             }
-            rows = _Rows(state, match, mentions, survey, patterns_at(state.location), like, owners)
             look = partial(_look_at, rows, seen, evidence.get(state.location), paths, say)
             readings.table(state, look, None, _UNTOLD)
             found[state.location] = (*found.get(state.location, ()), *rows.told)
@@ -144,15 +142,15 @@ def _roots(state: TableState, by_location: Mapping[str, TableState]) -> list[str
 def _wanted(
     state: TableState, match: Match, seen: Mapping[str, Iterable[Place]], patterns: Patterns, paths: EstatePaths
 ) -> tuple[frozenset[str], frozenset[AnyPlace]]:
-    """The columns to look at, and the files to look at them in: only where a value stands beside the key."""
+    """The columns to look at, and the files to look at them in: only where a value stands."""
     columns, names = frozenset[str](), set[tuple[str, str]]()
     if not any(seen.values()):
         return columns, frozenset()
-    known = _Columns(state, match, paths)
+    known = PlaceColumns(state, match, paths)
     for root, places_ in seen.items():
         for place in places_:
-            if beside := known.beside_the_key(place):
-                columns |= beside
+            if meant := known.meant(place):
+                columns |= meant
                 names.add((_real(root), place.file))
     return columns, frozenset(path for path, name in _named(state, seen, patterns, paths) if name in names)
 
@@ -175,7 +173,7 @@ def _unshown(rows: _Rows, seen: Mapping[str, Iterable[Place]], paths: EstatePath
     are written again."""
     if format_of(rows.state.format).purges_dropped or not any(seen.values()):
         return {}
-    known, labels = _Columns(rows.state, rows.places, paths), dict[tuple[str, str], _Unshown]()
+    known, labels = PlaceColumns(rows.state, rows.places, paths), dict[tuple[str, str], _Unshown]()
     for root, places_ in seen.items():
         for place in places_:
             if place.column and (shown := known.shown(place)) != {True}:
@@ -190,65 +188,6 @@ def _unshown(rows: _Rows, seen: Mapping[str, Iterable[Place]], paths: EstatePath
 def _real(location: str) -> str:
     """A folder, links followed."""
     return location if is_remote(location) else str(Path(location).resolve())
-
-
-class _Columns:
-    """Which columns of a table a place in a file can mean."""
-
-    def __init__(self, state: TableState, match: Match, paths: EstatePaths) -> None:
-        self._names = names_in_files(state, paths)
-        self._fields = fields_in_files(state, paths)
-        keys = {t.column.lower() for t in match.terms if not (t.access or t.beside)}
-        self._rest = frozenset(c.name for c in state.columns if c.name.lower() not in keys)
-        self._folders = self._rest & set(state.partition_columns)
-        self._expected = {t.label().lower() for t in match.terms if not t.beside}
-        self._whole = {t.label().lower() for t in match.terms if t.beside}
-        # what a format writes beside the columns is made of them
-        self._made = format_of(state.format).added_columns
-
-    def shown(self, place: Place) -> frozenset[bool]:
-        """Whether readers show a place among rows: not in a field that the table dropped, under any name. Both, where
-        a field of now has the same label, or where the schemas do not say."""
-        if place.of_path or place.column is None or (self._made and place.column.startswith(self._made)):
-            return _SHOWN
-        label = place.column.lower()
-        if self._names and not any(top in self._names for top in _tops(label)):
-            return frozenset({False})
-        known = next((top for top in _tops(label) if top in self._fields), None)
-        if known is None:
-            return _SHOWN
-        inside = known != label and any(other.startswith(f"{known}.") for other in self._fields)
-        return _SHOWN | {False} if inside else self._fields[known]
-
-    def names_now(self, place: Place) -> Iterator[str]:
-        """What readers call the column of a place, and the fields in it, in lower case."""
-        label = (place.column or "").lower()
-        for top in _tops(label):
-            yield from (name.lower() + label[len(top) :] for name in self._names.get(top, ()))
-
-    def beside_the_key(self, place: Place) -> frozenset[str]:
-        """The columns to look at for a place; none where the match finds whatever stands there."""
-        if place.of_path:
-            return self._folders
-        if place.column is None:
-            return self._rest
-        if self._made and place.column.startswith(self._made):
-            return frozenset()
-        label = place.column.lower()
-        if label in self._whole:
-            return frozenset()
-        for top in _tops(label):
-            if columns := self._names.get(top):
-                now = {name.lower() + label[len(top) :] for name in columns}
-                return frozenset() if now <= self._expected else columns & self._rest
-        return self._rest
-
-
-def _tops(label: str) -> Iterator[str]:
-    """What the top-level column of a label may be called: a name may hold dots itself."""
-    parts = label.split(".")
-    for length in range(len(parts), 0, -1):
-        yield ".".join(parts[:length])
 
 
 class _OnlySparkError(LibraryError):
@@ -269,12 +208,18 @@ class _Rows:
         owners: ValuesByPerson | None,
     ) -> None:
         self.state = state
-        self._like, self._owners = like, owners
+        self._owners = owners
         self._match = match or Match(terms=())
         self._mentions = mentions
         self.places = Match(terms=(*self._match.terms, *(t for m in mentions for t in m.match.terms)))
+        plain = [term for term in self.places.terms if not term.beside]
+        self._key_columns = frozenset(term.column.lower() for term in plain)
+        self._keys = frozenset((term.key_set, term.label().lower()) for term in plain)
+        self._like = like | self._keys
+        self._more_than_its_key: set[str] = set()
         self._key_sets = survey.key_sets
-        self.patterns = patterns
+        self._compared = key_columns(self.places)
+        self.patterns = patterns.comparing(self._compared)
         self._survey = survey
         self._counts: Counter[str] = Counter()
         self._dropped: set[str] = set()
@@ -287,7 +232,14 @@ class _Rows:
         """What was found, by column; of dropped ones, of which no reader tells the rows, that it is there."""
         found = sorted(self._counts.items())
         rows = (
-            OthersRows(name, min(n, MOST), n >= MOST, self._offers(name), frozenset(self._persons.get(name, ())))
+            OthersRows(
+                name,
+                min(n, MOST),
+                n >= MOST,
+                self._offers(name),
+                frozenset(self._persons.get(name, ())),
+                key=name.lower() not in self._more_than_its_key,
+            )
             for name, n in found
         )
         return (*rows, *(OthersRows(name, 1, more=True, dropped=True) for name in sorted(self._dropped)))
@@ -295,10 +247,17 @@ class _Rows:
     def _offers(self, label: str) -> Literal["other_keys", "not_keys"] | None:
         """What can be said of a column in which nothing but keys was found, by all that stands in it."""
         values = self._values.get(label.lower(), ())
-        if label in self._more_than_keys or not values:
+        if label in self._more_than_keys or label.lower() not in self._more_than_its_key or not values:
             return None
         known = frozenset[str]().union(*(known_keys(self._survey, name) for name in plain_key_sets(self._survey)))
         return "other_keys" if are_keys(values, known) else "not_keys"
+
+    def counts(self, key_set: str, column: str | None, *, weak: bool) -> bool:
+        """Whether a value that was seen there is the persons': of a short number only in a column of keys, or in one
+        that looks like it."""
+        label = (column or "").lower()
+        known = not weak or (key_set, label) in self._like or BY_POSITION.fullmatch(label) is not None
+        return key_set in self._key_sets and known
 
     def read(self, columns: frozenset[str], files: Collection[AnyPlace], paths: EstatePaths) -> None:
         """Read columns of files, all at once: a file and what changes its rows may be given together only.
@@ -325,7 +284,7 @@ class _Rows:
             batches = read_part(self.state, keys, [file], paths)
             if any(self._found(batch, self._match).true_count for batch in batches):
                 return
-        tops = {names[top] for now in labels.values() for label in now for top in _tops(label) if top in names}
+        tops = {names[top] for now in labels.values() for label in now for top in tops_of(label) if top in names}
         shown = {
             label.lower()
             for batch in (read_part(self.state, sorted(tops), [file], paths) if tops else ())
@@ -339,6 +298,8 @@ class _Rows:
         mine = self._found(batch, self._match)
         for name in sorted(columns):
             gone = mine
+            if name.lower() in self._key_columns:  # a gap of its own
+                gone = pc.or_(gone, with_blanks(batch, self._match, self._key_sets))
             for mention in self._mentions:
                 if name.lower() in {column.lower() for column in mention.mask.columns}:
                     gone = pc.or_(gone, self._found(batch, mention.match))
@@ -373,7 +334,7 @@ class _Rows:
 
         if self._owners is None:
             return
-        looked = Collector(self._owners.patterns)
+        looked = Collector(self._owners.patterns.comparing(self._compared))
         search_batch(row, looked, "data")
         for hit in looked.hits():
             label = hit.column or row.schema.names[0]
@@ -385,12 +346,9 @@ class _Rows:
 
         looked = Collector(self.patterns)
         search_batch(rows, looked, "data")
-        hits = [
-            hit
-            for hit in looked.hits()
-            if hit.key_set in self._key_sets
-            and (not hit.weak or (hit.key_set, (hit.column or "").lower()) in self._like)
-        ]
+        hits = [hit for hit in looked.hits() if self.counts(hit.key_set, hit.column, weak=hit.weak)]
         keys = plain_key_sets(self._survey)
         self._more_than_keys.update(hit.column or "" for hit in hits if hit.key_set not in keys)
+        labels = ((hit.key_set, (hit.column or "").lower()) for hit in hits)
+        self._more_than_its_key.update(label for key_set, label in labels if (key_set, label) not in self._keys)
         return frozenset(hit.column or rows.schema.names[0] for hit in hits)
