@@ -67,7 +67,12 @@ def discover_object_places(
 def _with_names(place: ObjectPlace, tables: Sequence[StoredTable]) -> ObjectPlace:
     if not tables:
         return place
-    told = {"table_name": tables[0].name, "registered": tables[0].format, "named": named(tables)}
+    told = {
+        "table_name": tables[0].name,
+        "registered": tables[0].format,
+        "text": tables[0].text,
+        "named": named(tables),
+    }
     return place.model_copy(update=told)
 
 
