@@ -20,7 +20,7 @@ from pii_tracer.lake.read_result import in_order
 from pii_tracer.lake.stores.s3.table_places import gap_of
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.layout import TextTable, text_at, text_of
+from pii_tracer.model.hive_text.layout import TextTable, text_near, text_of
 from pii_tracer.model.locations import S3Location, location_of
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.false_bound_hits import without_explained
@@ -240,7 +240,7 @@ class _Search:
         except EstateError as error:
             scan = FileScan(path=path, size=version.size, sha256="", decoded_as="", unread=(error.what,))
             return _Looked(version, scan)
-        how = text_at(self.text, self.place.location.prefix, version.key)
+        how = text_near(self.text, self.place.location.prefix, version.key)
         scan = scan_bytes(version.key, data, self.patterns, how)
         tags, refused = tags_beside(self.client, bucket, version, answer)
         hits, unread = search_beside(answer, tags, self.patterns)

@@ -125,7 +125,7 @@ def _read(
                 if file.path.endswith("/"):  # an empty folder: its name may tell of somebody
                     yield ReadFile(scan_bytes(name, b"", patterns), None)
                     continue
-                data, text = fetch(client, file, place.kind is HdfsKind.SNAPSHOT), place.text_of(file.path)
-                yield ReadFile(scan_bytes(name, data, patterns, text), data, text)
+                data, text = fetch(client, file, place.kind is HdfsKind.SNAPSHOT), place.searched_as(file.path)
+                yield ReadFile(scan_bytes(name, data, patterns, text), data, place.rows_of(file.path))
             except (EstateError, OSError) as error:
                 yield ReadFile(unread_file(name, error, patterns), None)

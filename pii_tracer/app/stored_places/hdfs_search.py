@@ -129,7 +129,7 @@ def _look(
     kept = place.kind is HdfsKind.SNAPSHOT
     try:
         data = fetch(client, file, kept)
-        scan = scan_bytes(name, data, patterns, place.text_of(file.path))
+        scan = scan_bytes(name, data, patterns, place.searched_as(file.path))
         checksum = client.checksum(file.path) if not kept and (scan.hits or place.kind is HdfsKind.FOLDER) else ""
     except (EstateError, OSError) as error:
         return _Looked(unread_file(name, error, patterns))

@@ -141,8 +141,7 @@ def _read(
     """
     for version in place.versions:
         if version.state is not VersionState.SOFT_DELETED:
-            text = place.text_of(version.key)
-            scan, data = scanned(store, version, patterns, text)
+            scan, data = scanned(store, version, patterns, place.searched_as(version.key))
             path = scan.path.removeprefix(place.location.prefix if front is None else front)
             live = version.state is VersionState.LIVE
-            yield ReadFile(scan.model_copy(update={"path": path}), data if live else None, text)
+            yield ReadFile(scan.model_copy(update={"path": path}), data if live else None, place.rows_of(version.key))

@@ -72,7 +72,7 @@ def search_object_places(
 
 
 def _look(store: VersionedStore, patterns: Patterns, place: ObjectPlace, version: StoredVersion) -> _Looked:
-    scan, _ = scanned(store, version, patterns, place.text_of(version.key))
+    scan, _ = scanned(store, version, patterns, place.searched_as(version.key))
     return _Looked(version, scan, bool(scan_beside(version, patterns).hits))
 
 

@@ -110,6 +110,11 @@ class TextTable(Frozen):
         own = (partition.layout for partition in self.others if partition.folder == digest)
         return FileText(columns=self.columns, layout=next(own, self.layout))
 
+    def once_of(self, folder: PurePath) -> FileText:
+        """How a file is searched that may have been one of the table's before, or part of what a job left."""
+        found = self.of(PurePosixPath(*(part for part in folder.parts if "=" in part)))
+        return found or FileText(columns=self.columns, layout=self.layout)
+
 
 class TextFolder(Frozen):
     """A table of text, for the files that a store kept of it. folder: SHA-256 of its path."""
@@ -143,13 +148,20 @@ def text_at(table: TextTable | None, front: str, name: str) -> FileText | None:
     return table.of(PurePosixPath(*folders))
 
 
+def text_near(table: TextTable | None, front: str, name: str) -> FileText | None:
+    """How a file of a store is searched: other files below the table's folder may have been its own before."""
+    if table is None:
+        return None
+    return text_at(table, front, name) or table.once_of(PurePosixPath(name.removeprefix(front)).parent)
+
+
 def kept_text(texts: Sequence[TextFolder], path: str) -> FileText | None:
-    """How a file is read that a store kept, by the innermost of some tables in which it lay. path: where it lay."""
+    """How a file is searched that a store kept, by the innermost of some tables in which it lay. path: where it lay."""
     known = {one.folder: one.table for one in texts}
     place = PurePosixPath(path)
     for folder in place.parents if known else ():
         if table := known.get(digest_of(folder)):
-            return table.of(PurePosixPath(*(p for p in place.parent.relative_to(folder).parts if "=" in p)))
+            return table.once_of(place.parent.relative_to(folder))
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,11 @@ from tests.waivers import name_what_was_seen
 
 __all__ = ["signed", "store"]
 
-JOBS = "".join(
-    f"INSERT INTO prod.{name} SELECT uid, mail FROM shop.people;\n" for name in ("members", "visits", "letters")
-)
+JOBS = """
+INSERT INTO prod.members SELECT uid, mail FROM shop.people;
+INSERT INTO prod.visits SELECT uid, NULL AS mail, '1' AS day FROM shop.people;
+INSERT INTO prod.letters SELECT uid, mail FROM shop.people;
+"""
 BARS = {"field.delim": "|", "escape.delim": "\\"}
 HER = f"{PERSON}|{MAIL}|x\n".encode()
 OTHERS = b"4417700103|\\N\r\n4417700104|a\\|b|\xc3\xa9\n"
@@ -33,12 +36,23 @@ HEADER = b"uid;mail\r\n"
 LETTERS = b'"4417700103";"a ""b"""\r\n4417700104;c\n'
 
 
-def described(client: Any, name: str, place: str, serde: str, options: dict[str, str], **parameters: str) -> Any:
+COLUMNS = {"uid": "bigint", "mail": "string"}
+
+
+def described(
+    client: Any,
+    name: str,
+    place: str,
+    serde: str,
+    options: Mapping[str, str],
+    columns: Mapping[str, str] = COLUMNS,
+    **parameters: str,
+) -> Any:
     """A table of Glue without partitions; what describes its files."""
     storage = {
         "Location": place,
         "InputFormat": TEXT,
-        "Columns": [{"Name": "uid", "Type": "bigint"}, {"Name": "mail", "Type": "string"}],
+        "Columns": [{"Name": column, "Type": kind} for column, kind in columns.items()],
         "SerdeInfo": {"SerializationLibrary": serde, "Parameters": options},
     }
     told = {"Name": name, "TableType": "EXTERNAL_TABLE", "StorageDescriptor": storage, "Parameters": parameters}

@@ -9,7 +9,15 @@ from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lake.stores.catalog_facts_of_table import NamedTable
 from pii_tracer.lake.stores.hdfs.former_paths import former_path
 from pii_tracer.model.datasets import Format, Frozen
-from pii_tracer.model.hive_text.layout import FileText, TextFolder, TextTable, kept_text, text_at, text_properties
+from pii_tracer.model.hive_text.layout import (
+    FileText,
+    TextFolder,
+    TextTable,
+    kept_text,
+    text_at,
+    text_near,
+    text_properties,
+)
 from pii_tracer.model.locations import HdfsLocation
 
 
@@ -84,10 +92,14 @@ class HdfsPlace(Frozen):
         """Whether steps work on it file by file, or on the whole of it; a table is written by its engine."""
         return self.kind is not HdfsKind.TABLE
 
-    def text_of(self, file: str) -> FileText | None:
-        """How a file of text by columns is read, by its path."""
+    def rows_of(self, file: str) -> FileText | None:
+        """How the rows of a file of text are read, by its path; None of one that has none."""
+        return text_at(self.text, self.location.prefix, file)
+
+    def searched_as(self, file: str) -> FileText | None:
+        """The columns of text by which a file is searched, by its path."""
         if self.text is not None:
-            return text_at(self.text, self.location.prefix, file)
+            return text_near(self.text, self.location.prefix, file)
         return kept_text(self.texts, former_path(file)) if self.texts else None
 
     def fingerprint(self) -> str:

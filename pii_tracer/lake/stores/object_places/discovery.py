@@ -79,6 +79,9 @@ def _with_names(place: ObjectPlace, tables: Sequence[StoredTable]) -> ObjectPlac
 def _opaque(places: Sequence[ObjectLocation], registry: Registry) -> dict[ObjectLocation, str]:
     """By place, the table whose files lie in it and are not its rows: the innermost table counts."""
     tables = {table.location for table in registry.stored}
+    # a table of text that is no place of its own: its files look like the place's
+    texts = ((_innermost(places, table.location), table) for table in registry.stored if table.text is not None)
+    merged = {place: table.title for place, table in texts if place is not None and place != table.location}
     opaque = {at: title for at, title in registry.opaque_stored.items() if at not in tables}
     found = {}
     for place in places:
@@ -87,7 +90,7 @@ def _opaque(places: Sequence[ObjectLocation], registry: Registry) -> dict[Object
         one = around if around in opaque else next(inside, None)
         if one is not None:
             found[place] = opaque[one]
-    return found
+    return merged | found
 
 
 def _innermost(places: Iterable[ObjectLocation], one: ObjectLocation) -> ObjectLocation | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pii_tracer.lake.stores.catalog_facts_of_table import NamedTable
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
 from pii_tracer.model.datasets import Format, Frozen
-from pii_tracer.model.hive_text.layout import FileText, TextTable, text_at, text_properties
+from pii_tracer.model.hive_text.layout import FileText, TextTable, text_at, text_near, text_properties
 from pii_tracer.model.locations import ObjectLocation
 
 
@@ -58,9 +58,13 @@ class ObjectPlace(Frozen):
         """Its versions of one state."""
         return (version for version in self.versions if version.state is state)
 
-    def text_of(self, key: str) -> FileText | None:
-        """How an object of text by columns is read, by its key."""
+    def rows_of(self, key: str) -> FileText | None:
+        """How the rows of an object of text are read, by its key; None of one that has none."""
         return text_at(self.text, self.location.prefix, key)
+
+    def searched_as(self, key: str) -> FileText | None:
+        """The columns of text by which an object is searched, by its key."""
+        return text_near(self.text, self.location.prefix, key)
 
     def fingerprint(self) -> str:
         """`sha256:…` over what can be read in it, and how. What was soft-deleted lapses by itself and is no change."""
