@@ -85,6 +85,17 @@ def fill(shop: Shop, client: Any) -> dict[str, bytes]:
     return {f"lake/{key}": left for key, (_, left) in made.items()}
 
 
+def parted_by(client: Any, name: str, sign: str) -> str:
+    """Change the sign between the cells of a table of CSV; the sign before."""
+    told = client.get_table(DatabaseName="prod", Name=name)["Table"]
+    kept = {key: told[key] for key in ("Name", "TableType", "StorageDescriptor", "Parameters")}
+    parameters = kept["StorageDescriptor"]["SerdeInfo"]["Parameters"]
+    before: str = parameters["separatorChar"]
+    parameters["separatorChar"] = sign
+    client.update_table(DatabaseName="prod", TableInput=kept)
+    return before
+
+
 def words(shop: Shop, *more: str) -> list[str]:
     return [*more, "--estate", str(shop.base / "pii-tracer.yaml"), "--state", str(shop.base / "state")]
 
@@ -144,7 +155,11 @@ def test_the_person_leaves_every_version_of_text_that_glue_describes(store: Stor
             ("prod.members", "OBJECT_VERSION"),
         }
         assert not [value for value in (str(PERSON), MAIL) if value in (shop.base / "text.plan.json").read_text()]
-        apply = approved(shop)
+        apply, before = approved(shop), versions(shop)
+        usual = parted_by(client, "letters", ",")
+        assert run(apply) == ExitCode.DRIFT, "Glue says something else than at planning"
+        assert versions(shop) == before
+        parted_by(client, "letters", usual)
         assert run(apply) == ExitCode.DONE
         assert versions(shop) == {key: [data] for key, data in left.items()}
         result = json.loads((shop.base / "result.json").read_text())
@@ -155,3 +170,17 @@ def test_the_person_leaves_every_version_of_text_that_glue_describes(store: Stor
         assert run(verify) == ExitCode.DONE
         shop.put("lake/visits/day=1/2", f"00{PERSON}|\\N\n".encode())
         assert run(verify) == ExitCode.RESIDUE
+
+
+def test_two_readings_of_one_folder_and_what_is_no_row_stay_gaps(store: Store, tmp_path: Path) -> None:
+    with lake(store, tmp_path) as (shop, client):
+        for name, folder in (("members", "one"), ("letters", "one"), ("visits", "two")):
+            options = {"field.delim": {"letters": ","}.get(name, "|")}
+            described(client, name, f"s3://{shop.bucket}/{folder}", LAZY, options)
+        shop.put("one/1", HER)
+        shop.put("two/1", HER)
+        shop.put("two/below/1", HER)
+        shop.jobs = JOBS
+        reasons = {place.rpartition("/")[2]: gap["reason"] for place, gap in shop.gaps().items()}
+    assert "read the same files as different text" in reasons["one"]
+    assert "1 object other than data files that engines read: two/below/1" in reasons["two"]
