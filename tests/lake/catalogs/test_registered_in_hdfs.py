@@ -196,8 +196,11 @@ def test_text_is_read_by_its_table_where_hdfs_keeps_it() -> None:
 def test_a_table_of_text_inside_another_place_is_nobodys_rows() -> None:
     text = TextTable(columns=COLUMNS, layout=layout("|"))
     table = HdfsTable("hms.t", "db.t", Format.CSV, hdfs_location("hdfs://nn/wh/a=1"), text=text)
-    (found,) = with_registered([place("/wh")], Registry(hdfs=(table,)))
-    assert found.opaque == "hms.t"
+    inside = HdfsPlace(
+        location=hdfs_location("hdfs://nn/wh"), kind=HdfsKind.FOLDER, files=(HdfsFile("/wh/a=1/f", 1, 1, 1),)
+    )
+    found = with_registered([inside, place("/"), place("/other")], Registry(hdfs=(table,)))
+    assert [one.opaque for one in found] == ["hms.t", None, None]
 
 
 COLUMNS = (TextColumn(name="uid", type="string"),)

@@ -21,7 +21,7 @@ def with_registered(places: Sequence[HdfsPlace], registry: Registry) -> tuple[Hd
     mine = [place.location for place in places if place.kind in _WITH_ROWS]
     tables = {table.location: table for table in sorted(registry.hdfs, key=lambda one: one.title, reverse=True)}
     partitions = _partitions(mine, registry.hdfs)
-    opaque = _merged_text(mine, registry.hdfs) | _opaque(mine, registry, tables)
+    opaque = _merged_text(places, registry.hdfs) | _opaque(mine, registry, tables)
     texts = [table for table in registry.hdfs if table.text is not None]
     places = [place if place.location in tables else _with_texts(place, texts) for place in places]
     return tuple(
@@ -66,10 +66,18 @@ def _with_texts(place: HdfsPlace, tables: Iterable[HdfsTable]) -> HdfsPlace:
     return place.model_copy(update={"texts": tuple(texts)})
 
 
-def _merged_text(places: Sequence[HdfsLocation], tables: Iterable[HdfsTable]) -> dict[HdfsLocation, str]:
+def _merged_text(places: Sequence[HdfsPlace], tables: Iterable[HdfsTable]) -> dict[HdfsLocation, str]:
     """By place, a table of text that is no place of its own, and whose files look like the place's."""
-    inside = ((_innermost(places, table.location), table) for table in tables if table.text is not None)
-    return {place: table.title for place, table in inside if place is not None and place != table.location}
+    texts = [table for table in tables if table.text is not None]
+    return {
+        place.location: table.title
+        for place in places
+        for table in texts
+        if place.kind in _WITH_ROWS
+        and place.location != table.location
+        and place.location.holds(table.location)
+        and any(file.path.startswith(table.location.prefix) for file in place.files)
+    }
 
 
 def _opaque(

@@ -55,7 +55,7 @@ def discover_object_places(
         except EstateError as error:
             gaps.append(unread_gap(location, error))
     places = [_with_names(place, [one for one in registered if one.location == place.location]) for place in places]
-    opaque = _opaque([place.location for place in places], registry)
+    opaque = _merged_text(places, registered) | _opaque([place.location for place in places], registry)
     places = [place.model_copy(update={"opaque": opaque.get(place.location)}) for place in places]
     missing = (
         one for one in registered if one.format not in PLAIN and not any(p.location == one.location for p in places)
@@ -79,9 +79,6 @@ def _with_names(place: ObjectPlace, tables: Sequence[StoredTable]) -> ObjectPlac
 def _opaque(places: Sequence[ObjectLocation], registry: Registry) -> dict[ObjectLocation, str]:
     """By place, the table whose files lie in it and are not its rows: the innermost table counts."""
     tables = {table.location for table in registry.stored}
-    # a table of text that is no place of its own: its files look like the place's
-    texts = ((_innermost(places, table.location), table) for table in registry.stored if table.text is not None)
-    merged = {place: table.title for place, table in texts if place is not None and place != table.location}
     opaque = {at: title for at, title in registry.opaque_stored.items() if at not in tables}
     found = {}
     for place in places:
@@ -90,7 +87,20 @@ def _opaque(places: Sequence[ObjectLocation], registry: Registry) -> dict[Object
         one = around if around in opaque else next(inside, None)
         if one is not None:
             found[place] = opaque[one]
-    return merged | found
+    return found
+
+
+def _merged_text(places: Iterable[ObjectPlace], tables: Iterable[StoredTable]) -> dict[ObjectLocation, str]:
+    """By place, a table of text that is no place of its own, and whose objects look like the place's."""
+    texts = [table for table in tables if table.text is not None]
+    return {
+        place.location: table.title
+        for place in places
+        for table in texts
+        if place.location != table.location
+        and place.location.holds(table.location)
+        and any(version.key.startswith(table.location.prefix) for version in place.versions)
+    }
 
 
 def _innermost(places: Iterable[ObjectLocation], one: ObjectLocation) -> ObjectLocation | None:
