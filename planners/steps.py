@@ -8,6 +8,7 @@ from typing import Any
 
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind, Strategy
+from pii_tracer.model.hive_text.layout import TEXT_TABLE
 from pii_tracer.model.plan import LAPSES, Precondition
 from planners.copies import backups
 from planners.formats.registry import planner_of
@@ -118,6 +119,12 @@ def _verification(item: CopyDraft, drafts: Sequence[Draft]) -> Draft:
     )
 
 
+def _read_as_text(item: CopyDraft) -> tuple[Precondition, ...]:
+    """That a catalog still says the same of how text is read."""
+    told = item.state.properties.get(TEXT_TABLE) if item.state else None
+    return (Precondition(kind="text", target=item.copy.folder, expected=told),) if told else ()
+
+
 def preconditions(item: CopyDraft) -> tuple[Precondition, ...]:
     """The facts that the plan for a copy relies on, to be compared with the world before its first step."""
     if item.lapse is not None and item.topic is None:
@@ -130,6 +137,7 @@ def preconditions(item: CopyDraft) -> tuple[Precondition, ...]:
         return (
             Precondition(kind="object_versions", target=place, expected="\n".join(ids)),
             Precondition(kind="replication", target=place, expected=rules),
+            *_read_as_text(item),
         )
     if item.topic is not None:
         return topic_steps.preconditions(item.topic, item.copy.strategy)

@@ -136,6 +136,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     ),
     "F8": (
         "tests/executors/formats/plain_files/test_hive_text.py::test_a_reader_that_does_not_know_the_escapes_leaves_the_row",
+        "tests/hdfs/test_hive_text.py::test_the_person_leaves_text_that_a_metastore_describes",
     ),
     "S1": ("tests/executors/stores/s3/test_s3_executor.py::test_naive_delete_leaves_the_person_and_the_steps_do_not",),
     "S2": (

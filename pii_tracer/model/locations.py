@@ -223,6 +223,16 @@ def object_prefix(text: str) -> ObjectPrefix | None:
     return ObjectPrefix(bucket, prefix)
 
 
+def front_of(location: str) -> str:
+    """What the names of all files of a place in a store begin with, as that store names them.
+
+    Raises:
+        EstateError: the location names no place in a store.
+    """
+    found = object_prefix(location)
+    return found.prefix if found is not None else location_in_place(location).prefix
+
+
 def object_uri(bucket: str, key: str) -> str:
     """An object, or a prefix of keys, as plans and proofs name it."""
     return f"s3://{bucket}/{key}"

@@ -189,7 +189,7 @@ class Precondition(Frozen):
     """A fact of the world the plan relies on: `kind` names the check, `expected` the planned value.
 
     Kinds: snapshot, refs, columns, clones, sharing, staged, object_versions, replication, topic, lakefs, hdfs,
-    object_place, writers_stopped.
+    object_place, text, writers_stopped.
     hard: a difference stops the run; a soft one is reported.
     """
 

@@ -19,6 +19,7 @@ from pii_tracer.lake.inventory import (
 from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
+from pii_tracer.model.hive_text.layout import TEXT_TABLE
 from pii_tracer.model.plan import (
     LAPSES,
     ErasurePlan,
@@ -138,6 +139,8 @@ def _found(precondition: Precondition, world: World) -> str:
         return ", ".join(f"{r.kind.value} {r.name}={r.at}" for r in table.refs)
     if precondition.kind == "columns":
         return ", ".join(f"{c.name} {c.type}" for c in table.columns)
+    if precondition.kind == "text":
+        return table.properties.get(TEXT_TABLE, "")
     if precondition.kind == "clones":
         return _only_new(world.clones.get(target, ()), precondition)
     if precondition.kind == "sharing":

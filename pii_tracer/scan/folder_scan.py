@@ -175,9 +175,9 @@ def scan_file(
         return _unread(name, patterns, f"cannot be read: {error.strerror or type(error).__name__}")
 
 
-def scan_bytes(name: str, data: bytes | memoryview, patterns: Patterns) -> FileScan:
-    """Scan an object that is in memory; `name` is its key. Nothing is written anywhere."""
-    return _scan(name, name, memoryview(data), patterns)
+def scan_bytes(name: str, data: bytes | memoryview, patterns: Patterns, text: FileText | None = None) -> FileScan:
+    """Scan an object that is in memory; `name` is its key. Nothing is written anywhere. text: as of `scan_file`."""
+    return _scan(name, name, memoryview(data), patterns, text=text)
 
 
 def _scan(

@@ -8,7 +8,8 @@ from typing import Any, BinaryIO, Protocol
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.hive_text.layout import text_of
+from pii_tracer.model.hive_text.layout import text_near, text_of
+from pii_tracer.model.locations import front_of
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
 from pii_tracer.scan.folder_scan import scan_bytes, scan_tree
 from pii_tracer.scan.hits import FileScan, Hit, column_of, key_set_in, person_in
@@ -140,6 +141,8 @@ def verify_objects(copy: Copy, patterns: Patterns, versions: Iterable[ObjectVers
         EstateError: reading a version was refused.
     """
     patterns = patterns.comparing(key_columns(copy.match, kind=copy.format))
+    text = text_of(copy.facts)
+    front = front_of(copy.location) if text else ""
     files: list[FileScan] = []
     for version in versions:
         name = f"{patterns.mask(version.key)}?versionId={version.version_id}"
@@ -147,7 +150,7 @@ def verify_objects(copy: Copy, patterns: Patterns, versions: Iterable[ObjectVers
             result = scan_bytes(version.key, b"", patterns).model_copy(update={"decoded_as": "delete marker"})
         elif version.evidence == "bytes":
             with version.open() as stream:
-                result = scan_bytes(version.key, stream.read(), patterns)
+                result = scan_bytes(version.key, stream.read(), patterns, text_near(text, front, version.key))
         elif version.evidence == "known" and version.sha256:
             known = scan_bytes(version.key, b"", patterns)
             result = known.model_copy(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pii_tracer.model.errors import ScanError
+from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan
@@ -33,15 +34,16 @@ class Rows:
     sum: int
 
 
-def counted(copy: Copy, name: str, data: bytes | memoryview, patterns: Patterns) -> Rows:
-    """The rows of an object of a copy. name: by whose ending a codec without a mark of its own is known.
+def counted(copy: Copy, name: str, data: bytes | memoryview, patterns: Patterns, text: FileText | None = None) -> Rows:
+    """The rows of an object of a copy. name: by whose ending a codec without a mark of its own is known. text: of text
+    by columns, how it is read.
 
     Raises:
         ScanError: its rows cannot be read.
     """
     persons = others = total = 0
     try:
-        for row in rows_of(copy.format, name, data):
+        for row in rows_of(copy.format, name, data, text=text):
             if _is_persons(copy, row, patterns):
                 persons += 1
             else:

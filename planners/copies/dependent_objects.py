@@ -17,6 +17,7 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.hive_text.layout import text_of, text_properties
 from pii_tracer.model.locations import without_scheme
 from pii_tracer.model.plan import Copy, Gap, Override
 from planners.copies.declared_origins import origin_of
@@ -60,7 +61,9 @@ def archives(world: World, tables: Iterable[CopyDraft], in_objects: Iterable[Cop
                 "lineage": (*origin.copy.lineage, objects.location),
                 "mentions": (),
                 "found": None,
-                "facts": {"region": objects.region} | _left_out(objects),
+                "facts": {"region": objects.region}
+                | _left_out(objects)
+                | text_properties(text_of(itself.copy.facts) if itself else None),
             }
             | (_as_table(itself.copy) if itself else {})
         )

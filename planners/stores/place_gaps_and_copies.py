@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS
 from pii_tracer.lake.inventory import InventoryGap
@@ -61,9 +62,16 @@ def remade_by_nobody(location: TableLocation, store: str, reason: str) -> Gap:
 
 
 def kept_copy(
-    location: TableLocation, id_: str, strategy: Strategy, reason: str, seen: PlaceEvidence, names: Iterable[str]
+    location: TableLocation,
+    id_: str,
+    strategy: Strategy,
+    reason: str,
+    seen: PlaceEvidence,
+    names: Iterable[str],
+    texts: Mapping[str, Any],
 ) -> Copy:
-    """A copy of which files are deleted whole, or waited for. names: of all its files."""
+    """A copy of which files are deleted whole, or waited for. names: of all its files. texts: how text is read there,
+    as facts."""
     return Copy(
         id=f"{id_}-{place_slug(str(location))}",
         kind=CopyKind.DERIVED,
@@ -79,6 +87,7 @@ def kept_copy(
         found=Found(
             files_scanned=seen.files, files_with_person=seen.holders, rows=None, bytes=seen.bytes, unread=seen.unread
         ),
+        facts=dict(texts),
     )
 
 

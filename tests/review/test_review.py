@@ -27,6 +27,7 @@ from pii_tracer.model.datasets import (
     Format,
 )
 from pii_tracer.model.errors import NotApproved, PolicyDenied, ReviewError
+from pii_tracer.model.hive_text.layout import TEXT_TABLE
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.plan import LAPSES, Examined, Gap, Override, PlannedHold, Precondition
 from pii_tracer.model.waivers import Waiver
@@ -450,6 +451,7 @@ def test_drift_of_every_kind() -> None:
         snapshot="s1",
         columns=(Column(name="id", type="bigint"),),
         refs=(Ref(name="audit", kind=RefKind.BRANCH, at="7"),),
+        properties={TEXT_TABLE: "{}"},
     )
     clone = table.model_copy(update={"location": "/dev/c1", "clone_of": "/lake/c1"})
     version = ObjectVersion(key="k", version_id="v", latest=True, size=1, modified="2026-01-01")
@@ -461,6 +463,7 @@ def test_drift_of_every_kind() -> None:
         ("snapshot", "/lake/c1", "s1"),
         ("refs", "/lake/c1", "branch audit=7"),
         ("columns", "/lake/c1", "id bigint"),
+        ("text", "/lake/c1", "{}"),
         ("clones", "/lake/c1", "/dev/c1"),
         ("object_versions", "s3://b/p", "k@v"),
         ("replication", "s3://b/p", "to c: p"),
@@ -472,7 +475,7 @@ def test_drift_of_every_kind() -> None:
     found = compare(plan([step("a", preconditions=tuple(moved))]), inventory, {"job": True})
     assert [(i.kind, i.target, i.found) for i in found] == facts
     empty = compare(plan([step("a", preconditions=tuple(same))]), Inventory(tables=()))
-    assert [i.found for i in empty if i.kind != "clones"] == [MISSING] * 6
+    assert [i.found for i in empty if i.kind != "clones"] == [MISSING] * 7
     unknown = Precondition(kind="weather", target="/lake/c1", expected="fine", hard=False)
     (item,) = compare(plan([step("a", preconditions=(unknown, snapshot("/lake/c1")))]), inventory)
     assert (item.kind, item.hard) == ("weather", False)

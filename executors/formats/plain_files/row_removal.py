@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from executors.formats.plain_files.arrow_match import (
     BY_HAND,
@@ -17,6 +17,7 @@ from executors.formats.plain_files.arrow_match import (
     RowsError,
     keys_of,
 )
+from executors.formats.plain_files.hive_text import text_rewrite
 from executors.formats.plain_files.parquet_dictionaries import Holds
 from executors.formats.plain_files.parquet_rewrite import ENCRYPTED, survey
 from executors.formats.plain_files.parquet_surgery.recipe import Recipe
@@ -27,6 +28,8 @@ from executors.formats.plain_files.stored_file import InMemory
 from pii_tracer.common.parquet_file_checks import is_encrypted
 from pii_tracer.model.datasets import PLAIN, Format, Match
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.hive_text.layout import FileText, TextTable, text_at, text_of
+from pii_tracer.model.locations import front_of
 from pii_tracer.model.plan import Copy
 
 MAX_OBJECT_BYTES = 2 * 1024**3
@@ -65,6 +68,7 @@ class RemovalContext(Protocol):
 class RowRemoval:
     """How one step finds the rows that it drops. strong: values that stand for the person wherever they are found, but
     for whole cells of columns of other numbers (nobodys). holds: whether a text has any value of the plan's persons.
+    text: of a Hive table's text, how it is read; front: what the names of its files begin with.
     """
 
     format: Format
@@ -73,6 +77,8 @@ class RowRemoval:
     strong: frozenset[str]
     nobodys: Nobodys
     holds: Holds
+    text: TextTable | None = None
+    front: str = ""
 
     @classmethod
     def of(
@@ -90,7 +96,9 @@ class RowRemoval:
         keys, strong = keys_of(ctx.keyring, match)
         if not all(keys.values()):
             raise RunError("a key set of the match is empty", todo="make the plan again")
-        return cls(kind, match, keys, strong, ctx.nobodys(copy), ctx.holds)
+        text = text_of(copy.facts) if copy else None
+        front = front_of(copy.location) if copy and text else ""
+        return cls(kind, match, keys, strong, ctx.nobodys(copy), ctx.holds, text, front)
 
     def kept(self, data: bytes, name: str = "") -> Kept:
         """Drop the rows that match from the bytes of one object or file.
@@ -107,8 +115,10 @@ class RowRemoval:
             if self.format is Format.PARQUET:
                 persons = Persons(self.match, self.keys, self.strong, holds=self.holds, nobodys=self.nobodys)
                 return _parquet(data, persons)
+            if self.text is not None:
+                return self._bare(data, text_rewrite, name, text=self._text(name), name=name.rpartition("/")[2])
             if self.format in MODULES:
-                return _bare(data, self.format, self.match, self.keys, name)
+                return self._bare(data, MODULES[self.format], name)
         except RowsError:
             raise
         # the libraries' messages can quote the data they could not read
@@ -117,6 +127,22 @@ class RowRemoval:
                 f"the object cannot be read as {self.format}: {type(error).__name__}", todo=BY_HAND
             ) from None
         raise RowsError(f"rewriting {self.format} objects is not supported", todo="make the plan again")
+
+    def _text(self, name: str) -> FileText:
+        found = text_at(self.text, self.front, name)
+        if found is None:
+            raise RowsError("the catalog named no partition of the table here", todo="plan again")
+        return found
+
+    def _bare(self, data: bytes, module: Any, named: str, **options: Any) -> Kept:
+        """options: how text is read."""
+        old, new = InMemory(named, data), InMemory(named)
+        before, after, missing = module.survey(old, self.match, self.keys, **options)
+        if after == before:
+            return Kept(None, before, after, missing)
+        module.write(old, new, self.match, self.keys, **options)
+        module.compare(old, new, self.match, self.keys, **options)
+        return Kept(new.data, before, after, missing)
 
 
 def _parquet(data: bytes, persons: Persons) -> Kept:
@@ -132,14 +158,3 @@ def _parquet(data: bytes, persons: Persons) -> Kept:
     new = sink.getvalue()
     read_back(old, Original.in_memory(new), made, persons)
     return Kept(new, seen.before, seen.after, seen.missing, seen.stale, made)
-
-
-def _bare(data: bytes, kind: Format, match: Match, keys: Keys, name: str) -> Kept:
-    old, new = InMemory(name, data), InMemory(name)
-    module = MODULES[kind]
-    before, after, missing = module.survey(old, match, keys)
-    if after == before:
-        return Kept(None, before, after, missing)
-    module.write(old, new, match, keys)
-    module.compare(old, new, match, keys)
-    return Kept(new.data, before, after, missing)

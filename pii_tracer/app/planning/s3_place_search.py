@@ -20,6 +20,7 @@ from pii_tracer.lake.read_result import in_order
 from pii_tracer.lake.stores.s3.table_places import gap_of
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.hive_text.layout import TextTable, text_near, text_of
 from pii_tracer.model.locations import S3Location, location_of
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.false_bound_hits import without_explained
@@ -135,7 +136,8 @@ def search_places(
     for place in listed:
         state = states.get(str(place.location))
         mine = whole.at((numbers or OtherNumbers()).at(patterns, str(place.location)), state)
-        seen = _Search(place, clients(place.region), mine, known).seen(say)
+        text = text_of(state.properties) if state else None
+        seen = _Search(place, clients(place.region), mine, known, text).seen(say)
         if _is_table(place):
             tables[str(place.location)] = _evidence(seen, place, mine)
         else:
@@ -208,12 +210,13 @@ class _Seen:
 
 @dataclass(frozen=True)
 class _Search:
-    """Searches one place. known: all places of the inventory."""
+    """Searches one place. known: all places of the inventory. text: of text by columns, how it is read."""
 
     place: RemotePlace
     client: S3Client
     patterns: Patterns
     known: Sequence[S3Location]
+    text: TextTable | None = None
 
     def seen(self, say: Say) -> _Seen:
         """All versions, read once."""
@@ -237,7 +240,8 @@ class _Search:
         except EstateError as error:
             scan = FileScan(path=path, size=version.size, sha256="", decoded_as="", unread=(error.what,))
             return _Looked(version, scan)
-        scan = scan_bytes(version.key, data, self.patterns)
+        how = text_near(self.text, self.place.location.prefix, version.key)
+        scan = scan_bytes(version.key, data, self.patterns, how)
         tags, refused = tags_beside(self.client, bucket, version, answer)
         hits, unread = search_beside(answer, tags, self.patterns)
         beyond, untold = self._beyond(version.key, data)

@@ -36,14 +36,15 @@ def folder_in_hdfs(client: WebHdfs, place: HdfsPlace, names: dict[HdfsLocation, 
     """What a folder is, or why no step can write its files again. names: as of `declared_names`."""
     listed = [HdfsPath(client, one.path, one.size) for one in place.files]
     root, table = HdfsPath(client, place.location.path), names.get(place.location, place.table)
-    return look_at_folder(StoredFolder(place.location.dataset, root, listed, place.fingerprint(), table))
+    return look_at_folder(StoredFolder(place.location.dataset, root, listed, place.fingerprint(), table, place.text))
 
 
 def folder_of_objects(store: VersionedStore, place: ObjectPlace) -> Bare | str:
     """What a folder is, or why no step can write its objects again."""
     live = [VersionFile(store, v.key, v.size, v) for v in place.of_state(VersionState.LIVE)]
     root = VersionFile(store, place.location.key)
-    return look_at_folder(StoredFolder(place.location.dataset, root, live, place.fingerprint(), place.table_name))
+    name, text = place.table_name, place.text
+    return look_at_folder(StoredFolder(place.location.dataset, root, live, place.fingerprint(), name, text))
 
 
 def declared_names(estate: Estate) -> dict[HdfsLocation, str]:

@@ -13,6 +13,7 @@ from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath, pieces
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.hive_text.layout import kept_texts_of, text_of
 from pii_tracer.model.locations import HdfsLocation, hdfs_location
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
@@ -65,7 +66,8 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
         places, gaps = places_now(estate, location, copy.format if copy.stored_table else None)
     except Absent:
         places, gaps = (), ()
-    mine = [place for place in places if place.location == location]
+    told = {"text": text_of(copy.facts), "texts": kept_texts_of(copy.facts)}
+    mine = [place.model_copy(update=told) for place in places if place.location == location]
     unlisted = tuple(f"{patterns.mask(gap.evidence)}: {gap.reason}" for gap in gaps)
     whole = patterns.comparing(key_columns(copy.places, kind=copy.format))
     client = client_at(estate, location)
@@ -123,7 +125,7 @@ def _read(
                 if file.path.endswith("/"):  # an empty folder: its name may tell of somebody
                     yield ReadFile(scan_bytes(name, b"", patterns), None)
                     continue
-                data = fetch(client, file, place.kind is HdfsKind.SNAPSHOT)
-                yield ReadFile(scan_bytes(name, data, patterns), data)
+                data, text = fetch(client, file, place.kind is HdfsKind.SNAPSHOT), place.searched_as(file.path)
+                yield ReadFile(scan_bytes(name, data, patterns, text), data, place.rows_of(file.path))
             except (EstateError, OSError) as error:
                 yield ReadFile(unread_file(name, error, patterns), None)

@@ -63,7 +63,7 @@ def search_hdfs(
         state = tables.get(str(place.location))
         bare = cache(partial(_bare, client, place, names))
         mine = whole.at_folder(mine, bare) if place.kind is HdfsKind.FOLDER else mine
-        looked = list(several(partial(_look, client, estate.hdfs, mine, wanted, place.kind), place.files))
+        looked = list(several(partial(_look, client, estate.hdfs, mine, wanted, place), place.files))
         if state:
             told = _of_table(state, _explained(looked, place), place, short, mine)
             found[state.location] = replace(told, unseen=whole.match(state) is not None)
@@ -119,18 +119,18 @@ def _look(
     name_nodes: Sequence[NameNode],
     patterns: Patterns,
     wanted: Sequence[HdfsLocation],
-    kind: HdfsKind,
+    place: HdfsPlace,
     file: HdfsFile,
 ) -> _Looked:
     """One file; nothing in a snapshot is ever written."""
     name = file.path.lstrip("/")
     if name.endswith("/"):
         return _Looked(scan_bytes(name, b"", patterns))
-    kept = kind is HdfsKind.SNAPSHOT
+    kept = place.kind is HdfsKind.SNAPSHOT
     try:
         data = fetch(client, file, kept)
-        scan = scan_bytes(name, data, patterns)
-        checksum = client.checksum(file.path) if not kept and (scan.hits or kind is HdfsKind.FOLDER) else ""
+        scan = scan_bytes(name, data, patterns, place.searched_as(file.path))
+        checksum = client.checksum(file.path) if not kept and (scan.hits or place.kind is HdfsKind.FOLDER) else ""
     except (EstateError, OSError) as error:
         return _Looked(unread_file(name, error, patterns))
     read = HdfsRead(*file, checksum=checksum, holds=bool(scan.hits))

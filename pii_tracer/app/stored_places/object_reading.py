@@ -15,6 +15,7 @@ from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versio
 from pii_tracer.lake.stores.object_places.version_file import VersionFile
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.hive_text.layout import FileText, text_of
 from pii_tracer.model.locations import ObjectLocation, object_location
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
@@ -48,16 +49,18 @@ def fetch(store: VersionedStore, version: StoredVersion) -> memoryview:
     return data
 
 
-def scanned(store: VersionedStore, version: StoredVersion, patterns: Patterns) -> tuple[FileScan, memoryview | None]:
+def scanned(
+    store: VersionedStore, version: StoredVersion, patterns: Patterns, text: FileText | None
+) -> tuple[FileScan, memoryview | None]:
     """A version searched, with the metadata that stands beside its bytes. Its path names the version where it is old.
 
-    The bytes are None where they could not be read.
+    text: of text by columns, how it is read. The bytes are None where they could not be read.
     """
     path = version.key if version.state is VersionState.LIVE else f"{version.key}?version={version.version_id}"
     data: memoryview | None = None
     try:
         data = fetch(store, version)
-        scan = scan_bytes(version.key, data, patterns)
+        scan = scan_bytes(version.key, data, patterns, text)
     except (EstateError, OSError) as error:
         scan = unread_file(version.key, error, patterns)
     beside = scan_beside(version, patterns)
@@ -83,7 +86,7 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
         ScanError: rows of an object cannot be read.
     """
     location = object_location(copy.location)
-    place = place_now(estate, location)
+    place = place_now(estate, location).model_copy(update={"text": text_of(copy.facts)})
     whole = patterns.comparing(key_columns(copy.places, kind=copy.format))
     files = _read(versioned_store(estate, location), place, whole)
     unlisted = tuple(_soft_deleted(place, patterns))
@@ -138,7 +141,7 @@ def _read(
     """
     for version in place.versions:
         if version.state is not VersionState.SOFT_DELETED:
-            scan, data = scanned(store, version, patterns)
+            scan, data = scanned(store, version, patterns, place.searched_as(version.key))
             path = scan.path.removeprefix(place.location.prefix if front is None else front)
             live = version.state is VersionState.LIVE
-            yield ReadFile(scan.model_copy(update={"path": path}), data if live else None)
+            yield ReadFile(scan.model_copy(update={"path": path}), data if live else None, place.rows_of(version.key))

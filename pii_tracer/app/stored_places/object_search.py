@@ -59,7 +59,7 @@ def search_object_places(
         state = tables.get(str(place.location))
         bare = cache(partial(_bare, store, place))
         mine = mine if state or place.table else whole.at_folder(mine, bare)
-        looked = list(several(partial(_look, store, mine), readable))
+        looked = list(several(partial(_look, store, mine, place), readable))
         told = _told(looked, as_of, patterns)
         if state:
             looked, unseen = _explained(looked, place), whole.match(state) is not None
@@ -71,8 +71,8 @@ def search_object_places(
     return found
 
 
-def _look(store: VersionedStore, patterns: Patterns, version: StoredVersion) -> _Looked:
-    scan, _ = scanned(store, version, patterns)
+def _look(store: VersionedStore, patterns: Patterns, place: ObjectPlace, version: StoredVersion) -> _Looked:
+    scan, _ = scanned(store, version, patterns, place.searched_as(version.key))
     return _Looked(version, scan, bool(scan_beside(version, patterns).hits))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, Head
@@ -15,7 +16,7 @@ from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable, StoredTable, ap
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap, RefKind
 from pii_tracer.lake.read_result import gap
-from pii_tracer.model.datasets import Format
+from pii_tracer.model.datasets import DatasetId, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import TextTable
@@ -25,9 +26,14 @@ from pii_tracer.model.locations import (
     ObjectLocation,
     S3Location,
     is_hdfs,
+    is_s3,
     local_path,
     location_of,
+    s3_location,
 )
+
+_Place = TypeVar("_Place", S3Location, HdfsLocation, ObjectLocation)
+_At = TypeVar("_At", S3Location, HdfsLocation, ObjectLocation, covariant=True)
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,8 @@ class RemoteTable:
     """A table in S3. title: what people know it by; None for a folder that the estate file names as a root.
 
     name: in Spark SQL, where it has one. location: its folder; of an Iceberg table perhaps another one than metadata,
-    the file that its catalog points at, tells. branched: that catalog has branches (Nessie), and this is one's.
+    the file that its catalog points at, tells. branched: that catalog has branches (Nessie), and this is one's. text:
+    as of `CatalogEntry`; misread: why nobody knows how its text is read, where tables there differ in that.
     """
 
     title: str | None
@@ -72,6 +79,8 @@ class RemoteTable:
     location: S3Location
     metadata: S3Location | None = None
     branched: bool = False
+    text: TextTable | None = None
+    misread: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,19 @@ class Registry:
     views: tuple[CatalogView, ...] = ()
 
 
+class _Table(Protocol[_At]):
+    """A table in a store."""
+
+    @property
+    def title(self) -> str | None: ...
+    @property
+    def format(self) -> Format | None: ...
+    @property
+    def location(self) -> _At: ...
+    @property
+    def text(self) -> TextTable | None: ...
+
+
 def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) -> Registry:
     """Ask the catalogs. inside: whether a path lies in the estate; nothing outside of it is opened.
 
@@ -114,6 +136,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
     opaque: dict[Path, str] = {}
     opaque_hdfs: dict[HdfsLocation, str] = {}
     opaque_stored: dict[ObjectLocation, str] = {}
+    opaque_s3: dict[S3Location, str] = {}
     views: list[CatalogView] = []
     for listing in list_catalogs(estate, base):
         gaps += [*listing.gaps, *_former(listing.former, inside)]
@@ -125,6 +148,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
                 gaps.append(found_at)
         opaque |= {place: one.title for one in listing.opaque for place in _here(one.places)}
         for one in listing.opaque:
+            opaque_s3 |= dict.fromkeys(_in_s3(one.places), one.title)
             there, unplaced = in_hdfs(estate, one.title, tuple(filter(is_hdfs, one.places)))
             opaque_hdfs |= dict.fromkeys(there, one.title)
             gaps += unplaced
@@ -164,17 +188,49 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             _add(found, gaps, _of_heads(location, kind, [head for _, head in group], listing.committed))
     for location in [place for place, table in found.items() if table.misread]:
         opaque[location] = ", ".join(found.pop(location).names)
+    misread_hdfs, misread_stored = _misread(hdfs, opaque_hdfs), _misread(stored, opaque_stored)
+    misread = _misread(remote, opaque_s3)
+    gaps += [_misread_gap(str(place), place.dataset, names) for place, names in misread_hdfs.items()]
+    gaps += [_misread_gap(str(place), place.dataset, names) for place, names in misread_stored.items()]
     return Registry(
         tables=found,
-        remote=tuple(remote),
-        hdfs=tuple(hdfs),
-        stored=tuple(stored),
+        remote=tuple(
+            replace(one, misread=_MISREAD.format(misread[one.location])) if one.location in misread else one
+            for one in remote
+        ),
+        hdfs=tuple(one for one in hdfs if one.location not in misread_hdfs),
+        stored=tuple(one for one in stored if one.location not in misread_stored),
         gaps=tuple(gaps),
         opaque=opaque,
-        opaque_hdfs=opaque_hdfs,
-        opaque_stored=opaque_stored,
+        opaque_hdfs=opaque_hdfs | misread_hdfs,
+        opaque_stored=opaque_stored | misread_stored,
         views=tuple(views),
     )
+
+
+_MISREAD = (
+    "{} read the same files as different text: it is unknown which rows are there. Drop all registrations but one"
+)
+
+
+def _misread_gap(place: str, dataset: DatasetId | None, names: str) -> InventoryGap:
+    return gap(dataset, GapKind.REGISTERED_TWICE, _MISREAD.format(names), place)
+
+
+def _misread(tables: Iterable[_Table[_Place]], opaque: Mapping[_Place, str]) -> dict[_Place, str]:
+    """Places that catalogs read in several ways, once at least as text, and the titles of the tables there. opaque:
+    those of which nobody knows how they are read."""
+    told: dict[_Place, list[_Table[_Place]]] = {}
+    for table in tables:
+        if table.format is not None:
+            told.setdefault(table.location, []).append(table)
+    found = {}
+    for place, there in told.items():
+        texts = {table.text for table in there}
+        if len(texts) > 1 or (None not in texts and place in opaque):
+            titles = {table.title or str(place) for table in there} | ({opaque[place]} if place in opaque else set())
+            found[place] = ", ".join(sorted(titles))
+    return found
 
 
 def _here(places: tuple[str, ...]) -> Iterator[Path]:
@@ -182,6 +238,12 @@ def _here(places: tuple[str, ...]) -> Iterator[Path]:
     for text in places:
         with suppress(EstateError):
             yield local_path(text).resolve()
+
+
+def _in_s3(places: tuple[str, ...]) -> Iterator[S3Location]:
+    for text in filter(is_s3, places):
+        with suppress(EstateError):
+            yield s3_location(text)
 
 
 def _add(found: dict[Path, Registered], gaps: list[InventoryGap], placed: Registered) -> None:
@@ -193,11 +255,7 @@ def _add(found: dict[Path, Registered], gaps: list[InventoryGap], placed: Regist
     names = tuple(sorted({*first.names, *placed.names}))
     misread = first.misread or first.text != placed.text
     if misread:
-        reason = (
-            f"{', '.join(names)} read the same files as different text: it is unknown which rows are there. Drop all"
-            " registrations but one"
-        )
-        gaps.append(gap(None, GapKind.REGISTERED_TWICE, reason, str(first.location)))
+        gaps.append(_misread_gap(str(first.location), None, ", ".join(names)))
     found[placed.location] = Registered(
         names, first.format, first.location, first.metadata, text=first.text, misread=misread
     )
@@ -286,5 +344,5 @@ def _remote(entry: CatalogEntry, place: S3Location) -> RemoteTable:
     """A table in S3. Where its catalog does not tell its folder, it is the one that `metadata` lies in, as a rule."""
     title = entry.name or ".".join(entry.parts)
     if not format_of(entry.format).registered_by_metadata:
-        return RemoteTable(title, entry.name, entry.format, place)
+        return RemoteTable(title, entry.name, entry.format, place, text=entry.text)
     return RemoteTable(title, entry.name, entry.format, place.parent.parent, place, entry.head is not None)

@@ -14,6 +14,7 @@ from pii_tracer.lake.read_result import gap
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.hive_text.layout import TextTable
 from pii_tracer.model.locations import (
     HdfsLocation,
     ObjectLocation,
@@ -29,7 +30,7 @@ class HdfsTable:
     """A table in HDFS. name: in Spark SQL, where it has one. partitions: those outside its folder.
 
     Of an Iceberg table, metadata: the folder of the file that its catalog points at, where that lies elsewhere; file:
-    that file. branched: its catalog has branches. notes: as of `CatalogEntry`.
+    that file. branched: its catalog has branches. text, notes: as of `CatalogEntry`.
     """
 
     title: str
@@ -40,6 +41,7 @@ class HdfsTable:
     metadata: HdfsLocation | None = None
     file: str | None = None
     branched: bool = False
+    text: TextTable | None = None
     notes: str | None = None
 
     @property
@@ -52,7 +54,7 @@ class HdfsTable:
 class StoredTable:
     """A table in a store of `object_stores`. name: in Spark SQL, where it has one.
 
-    file, branched, notes: as of `HdfsTable`.
+    file, branched, text, notes: as of `HdfsTable`.
     """
 
     title: str
@@ -61,6 +63,7 @@ class StoredTable:
     location: ObjectLocation
     file: str | None = None
     branched: bool = False
+    text: TextTable | None = None
     notes: str | None = None
 
 
@@ -90,7 +93,7 @@ def _object_table(estate: Estate, entry: CatalogEntry, text: str) -> StoredTable
         return gap(None, GapKind.REMOTE_TABLE, f"{_UNREAD.format(title)}: {error.what}", text)
     if any(store.store == place.store for store in estate.object_stores):
         if not format_of(entry.format).registered_by_metadata:
-            return StoredTable(title, entry.name, entry.format, place)
+            return StoredTable(title, entry.name, entry.format, place, text=entry.text)
         told = entry.location or ""
         own = object_location(told) if is_object_place(told) else place.parent.parent
         return StoredTable(title, entry.name, entry.format, own, str(place), entry.head is not None)
@@ -161,7 +164,7 @@ def _hdfs_table(estate: Estate, entry: CatalogEntry, beyond: tuple[HdfsLocation,
     if gaps:
         return gaps[0]
     if not format_of(entry.format).registered_by_metadata:
-        return HdfsTable(title, entry.name, entry.format, places[0], beyond, notes=entry.notes)
+        return HdfsTable(title, entry.name, entry.format, places[0], beyond, text=entry.text, notes=entry.notes)
     folder = _parent(places[-1])
     location = places[0] if len(places) > 1 else _parent(folder)
     return HdfsTable(

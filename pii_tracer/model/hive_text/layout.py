@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
@@ -19,6 +19,9 @@ from pii_tracer.model.datasets import Column, Frozen
 
 TEXT_TABLE = "hive.text"
 """In `TableState.properties`, `Copy.facts` and the parameters of steps: a `TextTable` as JSON."""
+
+KEPT_TEXTS = "hive.texts"
+"""In `Copy.facts` of what a store kept of deleted files: `TextFolder`s as JSON."""
 
 SKIPPED_LINE = "skipped line"
 """`Hit.where` of a value in a line of a header or footer, which is no row."""
@@ -107,6 +110,18 @@ class TextTable(Frozen):
         own = (partition.layout for partition in self.others if partition.folder == digest)
         return FileText(columns=self.columns, layout=next(own, self.layout))
 
+    def once_of(self, folder: PurePath) -> FileText:
+        """How a file is searched that may have been one of the table's before, or part of what a job left."""
+        found = self.of(PurePosixPath(*(part for part in folder.parts if "=" in part)))
+        return found or FileText(columns=self.columns, layout=self.layout)
+
+
+class TextFolder(Frozen):
+    """A table of text, for the files that a store kept of it. folder: SHA-256 of its path."""
+
+    folder: str
+    table: TextTable
+
 
 def digest_of(folder: PurePath) -> str:
     """What a partition's folder is known by in plans."""
@@ -117,6 +132,47 @@ def text_of(told: Mapping[str, Any]) -> TextTable | None:
     """The text of a table, by its properties, a copy's facts or a step's parameters; None where it has none."""
     found = told.get(TEXT_TABLE)
     return None if found is None else TextTable.model_validate_json(found)
+
+
+def text_properties(table: TextTable | None) -> dict[str, str]:
+    """What `text_of` reads."""
+    return {} if table is None else {TEXT_TABLE: table.model_dump_json()}
+
+
+def text_at(table: TextTable | None, front: str, name: str) -> FileText | None:
+    """How a file of a store is read; None where it has no rows of the table. front: what the names of all files of the
+    table begin with."""
+    *folders, _ = name.removeprefix(front).split("/")
+    if table is None or not name.startswith(front) or {"", ".", ".."} & {*folders}:
+        return None
+    return table.of(PurePosixPath(*folders))
+
+
+def text_near(table: TextTable | None, front: str, name: str) -> FileText | None:
+    """How a file of a store is searched: other files below the table's folder may have been its own before."""
+    if table is None:
+        return None
+    return text_at(table, front, name) or table.once_of(PurePosixPath(name.removeprefix(front)).parent)
+
+
+def kept_text(texts: Sequence[TextFolder], path: str) -> FileText | None:
+    """How a file is searched that a store kept, by the innermost of some tables in which it lay. path: where it lay."""
+    known = {one.folder: one.table for one in texts}
+    place = PurePosixPath(path)
+    for folder in place.parents if known else ():
+        if table := known.get(digest_of(folder)):
+            return table.once_of(place.parent.relative_to(folder))
+    return None
+
+
+def kept_properties(texts: Sequence[TextFolder]) -> dict[str, list[str]]:
+    """What `kept_texts_of` reads."""
+    return {KEPT_TEXTS: [one.model_dump_json() for one in texts]} if texts else {}
+
+
+def kept_texts_of(facts: Mapping[str, Any]) -> tuple[TextFolder, ...]:
+    """The tables of text of which a copy has files that a store kept."""
+    return tuple(map(TextFolder.model_validate_json, facts.get(KEPT_TEXTS, ())))
 
 
 def codec_by_name(name: str, head: bytes) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.hive_text.layout import FileText, text_of
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
@@ -20,10 +21,12 @@ CURRENT = "current"
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A file that was read. data: its bytes, where its rows are to be counted."""
+    """A file that was read. data: its bytes, where its rows are to be counted. text: how they are read, of text by
+    columns."""
 
     scan: FileScan
     data: memoryview | None
+    text: FileText | None = None
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,13 @@ def judge_place(copy: Copy, files: Iterable[ReadFile], unlisted: tuple[str, ...]
     """
     scans: list[FileScan] = []
     rows: list[Rows] = []
+    in_text = text_of(copy.facts) is not None
     by_rows = copy.match is not None and copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT)
     for file in files:
         scans.append(file.scan)
-        if by_rows and file.data is not None and len(file.data):
-            rows.append(counted(copy, file.scan.path, file.data, patterns))
+        with_rows = by_rows and (file.text is not None or not in_text)
+        if with_rows and file.data is not None and len(file.data):
+            rows.append(counted(copy, file.scan.path, file.data, patterns, file.text))
     verdict = judge(copy, copy.location, tuple(scans), frozenset(copy.other_keys))
     unverified = (*verdict.unverified, *unlisted)
     verdict = verdict.model_copy(update={"unverified": unverified, "compared": patterns.key_columns.labels})

@@ -9,17 +9,24 @@ from pii_tracer.lake.inventory import ENCODING
 from pii_tracer.lake.streaming_checkpoints import SINK_LOG
 from pii_tracer.model.actions import Action
 from pii_tracer.model.hive_text.layout import TEXT_TABLE
+from pii_tracer.model.plan import Copy
 from planners.formats.shared_files import sharers
 from planners.locate.sql.shared_rows import mask_mentions
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 
-_BESIDE = {SINK_LOG: "F6", SUMMARY: "F7", TEXT_TABLE: "F8"}
+_TEXT = "F8"
+_BESIDE = {SINK_LOG: "F6", SUMMARY: "F7", TEXT_TABLE: _TEXT}
 """Properties of a folder that are hazards of their own."""
 
 _SUMMARY_GOES = (
     "; the summary _metadata, which repeats their smallest and largest values, is removed, and readers fall back to"
     " the files' own footers"
 )
+
+
+def hazards_of_text(copy: Copy) -> tuple[str, ...]:
+    """The hazards of files of a Hive table's text, wherever they lie."""
+    return (_TEXT,) if TEXT_TABLE in copy.facts else ()
 
 
 def folder_steps(item: CopyDraft) -> tuple[Draft, ...]:

@@ -9,6 +9,7 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.datasets import BY_ROWS, Carries, Strategy
+from pii_tracer.model.hive_text.layout import kept_properties
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Examined, Gap
 from planners.copies.scan_evidence import HdfsEvidence
@@ -72,6 +73,6 @@ def partitions_of(name: str, items: Iterable[CopyDraft], inventory: Inventory) -
 def _kept(place: HdfsPlace, seen: HdfsEvidence) -> CopyDraft:
     agreed = f"; {place.agreed}" if place.agreed else ""
     reason = f"{_WHAT[place.kind]}: {seen.holders:,} of {seen.files:,}{agreed}"
-    names = (file.path for file in place.files)
-    copy = kept_copy(place.location, "c-hdfs", Strategy.DELETE_KEPT, reason, seen, names)
+    names, texts = (file.path for file in place.files), kept_properties(place.texts)
+    copy = kept_copy(place.location, "c-hdfs", Strategy.DELETE_KEPT, reason, seen, names, texts)
     return CopyDraft(copy=copy, hdfs=place, reads=seen.touched)

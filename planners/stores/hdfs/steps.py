@@ -10,6 +10,7 @@ from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Override, Precondition
 from planners.copies.scan_evidence import HdfsRead
+from planners.formats.plain_files.steps import hazards_of_text
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 
 
@@ -33,7 +34,7 @@ def hdfs_steps(item: CopyDraft, place: HdfsPlace, plan_id: str) -> tuple[Draft, 
         steps.add(
             Action.HDFS_REWRITE,
             "each file holds many people: written again without this one, in one rename",
-            hazards=("S9", "F3"),
+            hazards=("S9", "F3", *hazards_of_text(item.copy)),
             verification="every file is free of the person, other rows unchanged",
             format=item.copy.format.value,
             files=[_described(read) for read in item.reads],

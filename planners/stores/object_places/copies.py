@@ -7,6 +7,7 @@ from dataclasses import replace
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.model.datasets import BY_ROWS, Carries, Strategy
+from pii_tracer.model.hive_text.layout import text_properties
 from pii_tracer.model.plan import Examined, Gap
 from planners.copies.scan_evidence import StoredEvidence
 from planners.locate.subject_survey import Survey, World
@@ -64,6 +65,7 @@ def _kept(place: ObjectPlace, seen: StoredEvidence) -> CopyDraft:
         reason = "deleted objects are kept for a while, and whose rows are in them cannot be read"
     elif place.agreed:
         reason = f"{reason}; {place.agreed}"
-    copy = kept_copy(place.location, "c-objects", strategy, reason, seen, (v.key for v in place.versions))
+    names, texts = (v.key for v in place.versions), text_properties(place.text)
+    copy = kept_copy(place.location, "c-objects", strategy, reason, seen, names, texts)
     stored = _draft(place, seen) if seen.strong else StoredDraft(place, (), (), False)
     return CopyDraft(copy=copy, stored=stored)

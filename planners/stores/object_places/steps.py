@@ -13,6 +13,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Override, Precondition
 from pii_tracer.model.timestamps import instant
 from planners.copies.scan_evidence import StoredRead
+from planners.formats.plain_files.steps import hazards_of_text
 from planners.step_drafts import CopyDraft, Draft, StepWriter, StoredDraft
 
 _STANDARD = frozenset({"", "STANDARD", "Hot", "MULTI_REGIONAL", "REGIONAL"})
@@ -34,7 +35,7 @@ def object_steps(item: CopyDraft, stored: StoredDraft, plan_id: str) -> tuple[Dr
         steps.add(
             Action.OBJECT_REWRITE,
             "each object holds many people: written again without this one, if it is still the one that was read",
-            hazards=("S10", "F3"),
+            hazards=("S10", "F3", *hazards_of_text(item.copy)),
             verification="every live object is free of the person, other rows unchanged",
             format=item.copy.format.value,
             versions=replaced,

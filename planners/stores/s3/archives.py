@@ -17,6 +17,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.plan import Override
 from pii_tracer.model.timestamps import instant
+from planners.formats.plain_files.steps import hazards_of_text
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 
 COLD = frozenset({"GLACIER", "DEEP_ARCHIVE", "INTELLIGENT_TIERING"})
@@ -191,7 +192,7 @@ class _Steps:
         self._writer.add(
             Action.S3_REWRITE_ARCHIVE,
             "each object holds many people: written again without this one, in the same storage class",
-            hazards=("S5", "F3"),
+            hazards=("S5", "F3", *hazards_of_text(self._item.copy)),
             verification="the newest version of every object is free of the person, other rows unchanged",
             irreversible=False,
             prefix=self._objects.prefix,

@@ -230,7 +230,7 @@ def test_two_tables_that_read_the_same_files_differently_are_a_gap(hive: Hive, t
 
 
 def test_tables_of_glue(glue: Any, tmp_path: Path) -> None:
-    """On a file system like those of a metastore; in a store they stay gaps."""
+    """On a file system like those of a metastore; what lies in S3 is a place of its own."""
     glue.create_database(DatabaseInput={"Name": "prod"})
     home = tmp_path / "warehouse" / "leads"
     places = [text(home / "day=1", b"uid,name\n7,a\n"), text(home / "day=2", b"8;b\n")]
@@ -248,8 +248,7 @@ def test_tables_of_glue(glue: Any, tmp_path: Path) -> None:
         told = {"Values": [place.name[4:]], "StorageDescriptor": {"Location": str(place), **storage(sign)}}
         glue.create_partition(DatabaseName="prod", TableName="leads", PartitionInput=told)
     found = discover(estate(aws=GLUE), tmp_path)
-    assert kinds(found) == [("unknown_table", "catalog aws.prod.far")]
-    assert "lies in a store" in found.gaps[0].reason
+    assert kinds(found) == [("remote_table", "s3://bucket/far")]
     (state,) = found.tables
     assert (state.table, state.format) == ("prod.leads", Format.CSV)
     read = read_columns(state, ["uid", "name", "day"], EstatePaths(estate(aws=GLUE), tmp_path))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 import pytest
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.hdfs import NameNode
+from pii_tracer.config.stores.object_stores import DeclaredStore, StoredFiles
 from pii_tracer.lake.catalogs import registered_tables
 from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, Opaque
 from pii_tracer.lake.catalogs.registered_tables import HdfsTable, Registry, read_registry
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.registered_places import with_registered
+from pii_tracer.lake.stores.s3.table_reading import TablesAsked
 from pii_tracer.model.datasets import Format
+from pii_tracer.model.hive_text.layout import Serde, TextColumn, TextLayout, TextPartition, TextTable, digest_of
 from pii_tracer.model.locations import hdfs_location
 from tests.lake.catalogs.test_catalogs import estate
 
@@ -26,7 +30,9 @@ def registry_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, listing: Listin
         return [listing]
 
     monkeypatch.setattr(registered_tables, "list_catalogs", listed)
-    return read_registry(estate().model_copy(update={"hdfs": (NODE,)}), tmp_path, lambda place: True)
+    stores = (DeclaredStore(store="gs://b", places=(StoredFiles(prefix="x"),)),)
+    asked = estate().model_copy(update={"hdfs": (NODE,), "object_stores": stores})
+    return read_registry(asked, tmp_path, lambda place: True)
 
 
 def entry(name: str, location: str | None, *partitions: str, metadata: str | None = None) -> CatalogEntry:
@@ -104,3 +110,101 @@ def test_each_place_is_told_what_the_catalogs_know_of_it() -> None:
     assert found["/acid/inner"].table == "e"
     assert found["/t/.snapshot/s"] == places[-1]
     assert found["/alone"] == place("/alone")
+
+
+def test_two_readings_of_one_folder_are_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In every store; a table that is not understood is another reading than one that is."""
+    same = {name: TextTable(columns=COLUMNS, layout=layout(sign)) for name, sign in (("bars", "|"), ("commas", ","))}
+    entries, opaque = [], []
+    for store in ("hdfs://nn", "s3://b", "gs://b"):
+        for name, folder, text in (
+            ("one", "two-ways", same["bars"]),
+            ("two", "two-ways", same["commas"]),
+            ("plain", "half", None),
+            ("text", "half", same["bars"]),
+            ("known", "unknown", same["bars"]),
+            ("a", "alike", same["bars"]),
+            ("b", "alike", same["bars"]),
+        ):
+            made = entry(f"db.{name}", f"{store}/{folder}")
+            entries.append(replace(made, format=Format.CSV, text=text))
+        opaque.append(Opaque(f"hms.db.odd {store}", (f"{store}/unknown",)))
+    found = registry_of(monkeypatch, tmp_path, Listing(tuple(entries), (), opaque=tuple(opaque)))
+    for kept, told in ((found.hdfs, found.opaque_hdfs), (found.stored, found.opaque_stored)):
+        assert {str(table.location).rpartition("/")[2] for table in kept} == {"alike"}
+        assert {str(at).rpartition("/")[2]: title for at, title in told.items()} == {
+            "two-ways": "db.one, db.two",
+            "half": "db.plain, db.text",
+            "unknown": f"db.known, {next(title for title in told.values() if 'odd' in title).rpartition(', ')[2]}",
+        }
+    assert sorted(gap.evidence for gap in found.gaps if gap.kind == "registered_twice") == [
+        f"{store}/{folder}" for store in ("gs://b", "hdfs://nn") for folder in ("half", "two-ways", "unknown")
+    ]
+    misread = {table.location.key for table in found.remote if "different text" in table.misread}
+    assert misread == {"two-ways", "half", "unknown"}
+    asked = TablesAsked((), found.remote, {}, (), None, dict)  # type: ignore[arg-type]
+    assert {table.location.key for table in asked.by_place if not table.misread} == {"alike"}
+    assert all(table.misread for table in asked.by_place if table.location.key == "half")
+
+
+def test_text_is_read_by_its_table_where_hdfs_keeps_it() -> None:
+    bars, semicolons = layout("|"), layout(";")
+    other = TextPartition(folder=digest_of(PurePosixPath("day=2")), layout=semicolons)
+    text = TextTable(columns=COLUMNS, layout=bars, keys=("day",), others=(other,))
+    table = HdfsTable("visits", "db.visits", Format.CSV, hdfs_location("hdfs://nn/wh/visits"), text=text)
+    kinds = {
+        "/wh/visits": HdfsKind.FOLDER,
+        "/wh/visits/old": HdfsKind.FOLDER,
+        "/wh/.snapshot/s1": HdfsKind.SNAPSHOT,
+        "/wh/visits/day=2/.snapshot/s2": HdfsKind.SNAPSHOT,
+        "/user/ann/.Trash": HdfsKind.TRASH,
+        "/wh/visits/.hive-staging_1": HdfsKind.TEMPORARY,
+        "/far": HdfsKind.FOLDER,
+    }
+    inside = {
+        "/wh/visits": {"day=1/f": bars, "day=2/f": semicolons, "f": None},
+        "/wh/visits/old": {"f": bars, "day=2/f": semicolons},
+        "/wh/.snapshot/s1": {"visits/day=2/f": semicolons, "visits/f": bars, "calls/f": None},
+        "/wh/visits/day=2/.snapshot/s2": {"f": semicolons},
+        "/user/ann/.Trash": {
+            "Current/wh/visits/day=1/f": bars,
+            "261129120000/wh/visits/day=2/f": semicolons,
+            "Current/wh/calls/day=2/f": None,
+        },
+        "/wh/visits/.hive-staging_1": {"-ext-10000/day=2/f": semicolons},
+        "/far": {"f": None},
+    }
+    places = [
+        HdfsPlace(
+            location=hdfs_location(f"hdfs://nn{path}"),
+            kind=kind,
+            files=tuple(HdfsFile(f"{path}/{name}", 1, 1, 1) for name in inside[path]),
+        )
+        for path, kind in kinds.items()
+    ]
+    found = {one.location.path: one for one in with_registered(places, Registry(hdfs=(table,)))}
+    for path, files in inside.items():
+        told = {name: found[path].searched_as(f"{path}/{name}") for name in files}
+        wanted = {**files, "f": bars} if path == "/wh/visits" else files
+        assert {name: one and one.layout for name, one in told.items()} == wanted, path
+    rows = {name: found["/wh/visits"].rows_of(f"/wh/visits/{name}") for name in inside["/wh/visits"]}
+    assert {name: one and one.layout for name, one in rows.items()} == inside["/wh/visits"]
+    assert found["/wh/visits"].fingerprint() != places[0].fingerprint(), "another reading is another state"
+    assert found["/far"] == places[-1]
+
+
+def test_a_table_of_text_inside_another_place_is_nobodys_rows() -> None:
+    text = TextTable(columns=COLUMNS, layout=layout("|"))
+    table = HdfsTable("hms.t", "db.t", Format.CSV, hdfs_location("hdfs://nn/wh/a=1"), text=text)
+    inside = HdfsPlace(
+        location=hdfs_location("hdfs://nn/wh"), kind=HdfsKind.FOLDER, files=(HdfsFile("/wh/a=1/f", 1, 1, 1),)
+    )
+    found = with_registered([inside, place("/"), place("/other")], Registry(hdfs=(table,)))
+    assert [one.opaque for one in found] == ["hms.t", None, None]
+
+
+COLUMNS = (TextColumn(name="uid", type="string"),)
+
+
+def layout(sign: str) -> TextLayout:
+    return TextLayout(serde=Serde.DELIMITED, delimiter=sign)

@@ -13,9 +13,10 @@ from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, kept_as, lies_i
 from pii_tracer.lake.catalogs.hive.text_tables import UnreadText, is_text, text_table
 from pii_tracer.lake.catalogs.hive.view_texts import view_of
 from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import TextLayout, TextTable
-from pii_tracer.model.locations import is_hdfs, is_remote
+from pii_tracer.model.locations import in_place, is_hdfs, is_s3, location_in_place, s3_location
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,6 @@ def _text(table: Any, kept: Kept, layout: TextLayout, found: Sequence[PartitionE
     Raises:
         UnreadText: a table, or a partition, that is not read exactly.
     """
-    if is_remote(str(kept.location)):
-        raise UnreadText("it lies in a store, and such tables are read on file systems alone")
     if not complete:
         raise UnreadText("not all of its partitions are known")
     return text_table(table, layout, [(_below(one.place, str(kept.location)), one.described) for one in found])
@@ -142,7 +141,15 @@ def _text(table: Any, kept: Kept, layout: TextLayout, found: Sequence[PartitionE
 def _below(place: str | None, folder: str) -> str | None:
     """A partition's folder below its table's; None where it lies elsewhere."""
     try:
-        found = PurePosixPath(place or "").relative_to(PurePosixPath(folder))
-    except ValueError:
+        front, inner = f"{_spelled(folder)}/", _spelled(place or "")
+    except EstateError:
         return None
-    return None if ".." in found.parts or not found.parts else found.as_posix()
+    below = inner.removeprefix(front)
+    return None if not inner.startswith(front) or {"", ".", ".."} & {*below.split("/")} else below
+
+
+def _spelled(place: str) -> str:
+    """A place in one of the spellings that mean the same."""
+    if is_s3(place):
+        return str(s3_location(place))
+    return str(location_in_place(place)) if in_place(place) else str(PurePosixPath(place))

@@ -26,13 +26,12 @@ from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import HEAD, FileText, codec_by_name
-from pii_tracer.model.locations import object_uri
 from pii_tracer.scan.decode.compression import unpack
 from pii_tracer.scan.decode.text import as_single_bytes, as_text
 from pii_tracer.scan.rows.text_records import UnclearLineError, checked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow.parquet as pq
 
@@ -93,15 +92,25 @@ def data_file(path: Path) -> DataFile | None:
 
 
 def text_file(path: Path, text: FileText) -> DataFile:
-    """A file of a Hive table's text.
+    """A file of a Hive table's text. Raises as `stored_text`."""
+    return DataFile(path, Format.CSV, _text_codec(path), text=text)
+
+
+def stored_text(path: S3Path | RemoteFile, text: FileText) -> StoredFile:
+    """As `text_file`, of what lies in a store.
 
     Raises:
         EstateError: its codec is not read here, or it is no text.
+        OSError: S3 refuses. StoreError: another store does.
     """
-    with path.open("rb") as stream:
+    return StoredFile(path, Format.CSV, _text_codec(path), text=text)
+
+
+def _text_codec(path: AnyFile) -> str | None:
+    with path.open("rb") if isinstance(path, Path) else path.seekable() as stream:
         head = stream.read(HEAD)
     try:
-        return DataFile(path, Format.CSV, codec_by_name(path.name, head), text=text)
+        return codec_by_name(path.name, head)
     except ValueError as error:
         raise EstateError(
             str(error), where=str(path), todo="its job writes it in another codec, then plan again"
@@ -123,27 +132,6 @@ def _kind(path: AnyFile) -> tuple[Format, str | None] | None:
     with path.open("rb") if isinstance(path, Path) else path.seekable() as stream:
         start = stream.read(4)
     return next(((kind, None) for magic, kind in _MAGIC if start.startswith(magic)), None)
-
-
-def objects_below(folder: S3Path, listed: Iterable[tuple[str, int, int]]) -> tuple[list[StoredFile], list[str]]:
-    """Data files of a bare folder in S3 as engines read it, and the keys of everything else there that has bytes.
-
-    listed: what lies in it, as its `walk` tells.
-
-    Raises:
-        OSError: S3 refuses.
-    """
-    files, others = [], []
-    for name, size, _ in listed:
-        path = folder / name.removeprefix(object_uri(folder.location.bucket, folder.location.prefix))
-        *folders, last = parts_below(folder, path)
-        plain = not last.startswith((".", "_")) and all("=" in part for part in folders)
-        file = stored_file(path) if size and plain else None
-        if file:
-            files.append(file)
-        elif size:
-            others.append(path.location.key)
-    return files, others
 
 
 def parts_below(folder: AnyFile, path: AnyFile) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from functools import partial
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
-from pii_tracer.lake.formats.plain_files.data_file import objects_below
+from pii_tracer.lake.formats.plain_files.store_folder import objects_below
 from pii_tracer.lake.formats.plain_files.table_state import told_by
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.read_result import Found
@@ -16,6 +16,7 @@ from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.stores.s3.table_reading import Looked, judged
 from pii_tracer.model.datasets import PLAIN, Format
+from pii_tracer.model.hive_text.layout import text_properties
 
 
 def look_at_bare(
@@ -37,6 +38,7 @@ def _look(table: RemoteTable, sources: Collection[str], folders: Folders) -> Fou
     place = folders.path(table.location)
     return (
         folders.against(place)
+        or table.misread
         or ("it is a source of the persons, and a bare folder in S3 cannot be one" if table.name in sources else None)
         or _found(table, place)
     )
@@ -44,9 +46,10 @@ def _look(table: RemoteTable, sources: Collection[str], folders: Folders) -> Fou
 
 def _found(table: RemoteTable, place: S3Path) -> Found | str:
     listed = sorted(place.walk())
-    files, others = objects_below(place, listed)
+    files, others = objects_below(place, listed, table.text)
     if others:
-        return f"it contains {counted(len(others), 'object')} other than data files that engines read: {others[0]}"
+        what, first = counted(len(others), "object"), others[0].location.key
+        return f"it contains {what} other than data files that engines read: {first}"
     strange = sorted({str(file.format) for file in files if file.format is not table.format})
     if strange:
         return f"objects of other formats lie in it ({', '.join(strange)})"
@@ -59,6 +62,8 @@ def _found(table: RemoteTable, place: S3Path) -> Found | str:
     digest = hashlib.sha256()
     for name, size, when in listed:
         digest.update(f"{name}\0{size}\0{when}\n".encode())
+    properties = text_properties(table.text)
+    digest.update("".join(properties.values()).encode())
     return Found(
         TableState(
             dataset=table.location.dataset,
@@ -67,6 +72,7 @@ def _found(table: RemoteTable, place: S3Path) -> Found | str:
             format=files[0].format,
             snapshot="sha256:" + digest.hexdigest(),
             bytes=sum(size for _, size, _ in listed),
+            properties=properties,
             **told.fields,
         ),
         (),

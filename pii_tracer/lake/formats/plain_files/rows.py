@@ -26,19 +26,19 @@ from pii_tracer.lake.formats.plain_files.data_file import (
     csv_header,
     data_file,
     decompressed,
-    objects_below,
     partition_values,
     text_file,
 )
 from pii_tracer.lake.formats.plain_files.json_types import Shape
 from pii_tracer.lake.formats.plain_files.json_types import rows as json_rows
+from pii_tracer.lake.formats.plain_files.store_folder import objects_below
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
 from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.hive_text.layout import TEXT_TABLE, FileText, TextTable
+from pii_tracer.model.hive_text.layout import FileText, TextTable, text_of
 from pii_tracer.model.locations import is_s3
 from pii_tracer.scan.rows.text_records import UnclearLineError, rows_of
 
@@ -56,13 +56,12 @@ def folder_files(state: TableState, paths: EstatePaths) -> Sequence[StoredFile]:
     Raises:
         EstateError, OSError: it lies in S3, which refuses.
     """
-    place = paths.place(state.location) if is_s3(state.location) else None
-    told = state.properties.get(TEXT_TABLE)
-    if told is not None:
-        return _text_files(state, TextTable.model_validate_json(told))
-    found: Iterable[StoredFile] = (
-        objects_below(place, place.walk())[0] if isinstance(place, S3Path) else _files_here(state)
-    )
+    place, text = paths.place(state.location) if is_s3(state.location) else None, text_of(state.properties)
+    found: Iterable[StoredFile]
+    if isinstance(place, S3Path):
+        found = objects_below(place, place.walk(), text)[0]
+    else:
+        found = _files_here(state) if text is None else _text_files(state, text)
     mine = (replace(f, encoding=state.properties.get(ENCODING)) for f in found if f.format is state.format)
     return sorted(mine, key=lambda f: str(f.path))
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.lake.formats.plain_files.data_file import StoredFile, parts_below, stored_file
+from pii_tracer.lake.formats.plain_files.data_file import StoredFile, parts_below, stored_file, stored_text
 from pii_tracer.lake.formats.plain_files.table_state import told_by
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.remote_file import RemoteFile
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.hive_text.layout import TextTable, text_at, text_properties
+from pii_tracer.model.locations import object_uri
+
+P = TypeVar("P", S3Path, RemoteFile)
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,7 @@ class Bare:
 @dataclass(frozen=True)
 class StoredFolder:
     """A folder as it was listed. root: the folder itself. snapshot: changes when a file comes, goes or is written.
-    table: its name, where it is declared.
+    table: its name, where it is declared. text: of a table of text by columns, how its files are read.
     """
 
     dataset: DatasetId
@@ -37,14 +43,16 @@ class StoredFolder:
     files: Sequence[RemoteFile]
     snapshot: str
     table: str | None = None
+    text: TextTable | None = None
 
 
 def look_at_folder(folder: StoredFolder) -> Bare | str:
     """What a folder is, or why no step can write its files again."""
     try:
-        files, others = _sorted(folder.root, folder.files)
+        files, others = data_files_of(folder.root, ((one, one.length()) for one in folder.files), folder.text)
         if others:
-            return f"it contains {counted(len(others), 'file')} other than data files that engines read: {others[0]}"
+            what = counted(len(others), "file")
+            return f"it contains {what} other than data files that engines read: {others[0].name}"
         if not files:
             return "no data file lies in it"
         formats = sorted({str(file.format) for file in files})
@@ -64,20 +72,44 @@ def look_at_folder(folder: StoredFolder) -> Bare | str:
         format=files[0].format,
         snapshot=folder.snapshot,
         bytes=sum(file.length() for file in folder.files),
+        properties=text_properties(folder.text),
         **told.fields,
     )
     return Bare(state, files)
 
 
-def _sorted(root: RemoteFile, listed: Iterable[RemoteFile]) -> tuple[list[StoredFile], list[str]]:
-    """Data files as engines read them, and the names of everything else that has bytes."""
+def objects_below(
+    folder: S3Path, listed: Iterable[tuple[str, int, int]], text: TextTable | None = None
+) -> tuple[list[StoredFile], list[S3Path]]:
+    """As `data_files_of`, of a folder in S3. listed: what lies in it, as its `walk` tells."""
+    above = object_uri(folder.location.bucket, folder.location.prefix)
+    return data_files_of(folder, ((folder / name.removeprefix(above), size) for name, size, _ in listed), text)
+
+
+def data_files_of(
+    folder: P, listed: Iterable[tuple[P, int]], text: TextTable | None = None
+) -> tuple[list[StoredFile], list[P]]:
+    """Data files as engines read them, and everything else there that has bytes. listed: each with its size.
+
+    Raises:
+        EstateError: a file of text has a codec that is not read here, or is no text.
+        OSError: S3 refuses. StoreError: another store does.
+    """
     files, others = [], []
-    for one in listed:
-        *folders, last = parts_below(root, one)
-        plain = not last.startswith((".", "_")) and all("=" in part for part in folders)
-        file = stored_file(one) if one.length() and plain else None
+    for path, size in listed:
+        file = _data_file(folder, path, text) if size else None
         if file:
             files.append(file)
-        elif one.length():
-            others.append(last)
+        elif size:
+            others.append(path)
     return files, others
+
+
+def _data_file(folder: S3Path | RemoteFile, path: S3Path | RemoteFile, table: TextTable | None) -> StoredFile | None:
+    *folders, last = parts_below(folder, path)
+    if last.startswith((".", "_")):
+        return None
+    if table is None:
+        return stored_file(path) if all("=" in part for part in folders) else None
+    text = text_at(table, "", "/".join((*folders, last)))
+    return stored_text(path, text) if text else None

@@ -44,7 +44,7 @@ from pii_tracer.lake.streaming_checkpoints import SINK_LOG
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.layout import TEXT_TABLE, TextTable
+from pii_tracer.model.hive_text.layout import TextTable, text_properties
 
 _Columns = tuple[tuple[Column, ...], int | None]
 
@@ -103,7 +103,7 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
         bytes=sum(f.path.stat().st_size for f in mine),
         properties=({SINK_LOG: "streaming file sink"} if (folder / SINK_LOG).is_dir() else {})
         | ({ENCODING: encoding} if encoding else {})
-        | ({TEXT_TABLE: text.model_dump_json()} if text else {})
+        | text_properties(text)
         | ({SUMMARY: "Parquet summary"} if _summarised(folder, mine) else {}),
         **told.fields,
     )

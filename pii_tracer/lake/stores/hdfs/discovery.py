@@ -19,6 +19,7 @@ from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import gap
 from pii_tracer.lake.stores.base import Absent, StoreError
+from pii_tracer.lake.stores.hdfs.former_paths import TRASH
 from pii_tracer.lake.stores.hdfs.listed_folder import ListedFolder
 from pii_tracer.lake.stores.hdfs.nameservices import unknown_to_engines
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
@@ -28,7 +29,6 @@ from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
 
-TRASH = ".Trash"
 _TEMPORARY = ("_temporary", ".hive-staging*", ".spark-staging*")
 _OWN = frozenset({HdfsKind.TRASH, HdfsKind.TEMPORARY, HdfsKind.SNAPSHOT})
 """Kinds of places of which all that lies below is a part."""

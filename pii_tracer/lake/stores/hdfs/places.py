@@ -7,7 +7,17 @@ from typing import NamedTuple
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lake.stores.catalog_facts_of_table import NamedTable
+from pii_tracer.lake.stores.hdfs.former_paths import former_path
 from pii_tracer.model.datasets import Format, Frozen
+from pii_tracer.model.hive_text.layout import (
+    FileText,
+    TextFolder,
+    TextTable,
+    kept_text,
+    text_at,
+    text_near,
+    text_properties,
+)
 from pii_tracer.model.locations import HdfsLocation
 
 
@@ -39,7 +49,9 @@ class HdfsPlace(Frozen):
     table: its name in Spark SQL, and registered: its format, as a catalog has them; named: what else
     catalogs tell of it. partition_of: the table whose
     partitions lie in it, outside that table's own folder. opaque: a catalog's title of a table whose files here are not
-    its rows, though they may look so. unreached: why engines do not reach tables there; empty: they do.
+    its rows, though they may look so. text: of a folder of text by columns, how it is read; texts: of any other place,
+    the tables of text in whose folders its files lie or lay. unreached: why engines do not reach tables there; empty:
+    they do.
     """
 
     location: HdfsLocation
@@ -56,6 +68,8 @@ class HdfsPlace(Frozen):
     named: NamedTable = NamedTable()
     partition_of: HdfsLocation | None = None
     opaque: str | None = None
+    text: TextTable | None = None
+    texts: tuple[TextFolder, ...] = ()
     unreached: str = ""
 
     @property
@@ -78,9 +92,20 @@ class HdfsPlace(Frozen):
         """Whether steps work on it file by file, or on the whole of it; a table is written by its engine."""
         return self.kind is not HdfsKind.TABLE
 
+    def rows_of(self, file: str) -> FileText | None:
+        """How the rows of a file of text are read, by its path; None of one that has none."""
+        return text_at(self.text, self.location.prefix, file)
+
+    def searched_as(self, file: str) -> FileText | None:
+        """The columns of text by which a file is searched, by its path."""
+        if self.text is not None:
+            return text_near(self.text, self.location.prefix, file)
+        return kept_text(self.texts, former_path(file)) if self.texts else None
+
     def fingerprint(self) -> str:
-        """`sha256:…` over what lies in it: changes when a file comes, goes or is written."""
+        """`sha256:…` over what lies in it: changes when a file comes, goes, is written, or is read otherwise."""
         digest = hashlib.sha256(f"{self.kind} {self.mark}\n".encode())
+        digest.update("".join(text_properties(self.text).values()).encode())
         for file in self.files:
             digest.update(
                 f"{file.path}\0{file.size}\0{file.modified}\0{file.file_id}\n".encode("utf-8", "surrogateescape")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
 
 from pii_tracer.lake.catalogs.registered_tables import Registry
 from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable
 from pii_tracer.lake.stores.catalog_facts_of_table import named
+from pii_tracer.lake.stores.hdfs.former_paths import former_path
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
+from pii_tracer.model.hive_text.layout import TextFolder, digest_of
 from pii_tracer.model.locations import HdfsLocation
 
 _WITH_ROWS = frozenset({HdfsKind.TABLE, HdfsKind.FOLDER})
@@ -18,12 +21,15 @@ def with_registered(places: Sequence[HdfsPlace], registry: Registry) -> tuple[Hd
     mine = [place.location for place in places if place.kind in _WITH_ROWS]
     tables = {table.location: table for table in sorted(registry.hdfs, key=lambda one: one.title, reverse=True)}
     partitions = _partitions(mine, registry.hdfs)
-    opaque = _opaque(mine, registry, tables)
+    opaque = _merged_text(places, registry.hdfs) | _opaque(mine, registry, tables)
+    texts = [table for table in registry.hdfs if table.text is not None]
+    places = [place if place.location in tables else _with_texts(place, texts) for place in places]
     return tuple(
         place.model_copy(
             update={
                 "table": table.name if (table := tables.get(place.location)) else None,
                 "registered": table.format if table else None,
+                "text": table.text if table else None,
                 "named": named(one for one in registry.hdfs if one.location == place.location),
                 "partition_of": partitions.get(place.location),
                 "opaque": opaque.get(place.location),
@@ -49,6 +55,29 @@ def _partitions(places: Sequence[HdfsLocation], tables: Iterable[HdfsTable]) -> 
             if (place := _innermost(places, partition)) and place != table.location:
                 found.setdefault(place, set()).add(table.location)
     return {place: next(iter(of)) for place, of in found.items() if len(of) == 1}
+
+
+def _with_texts(place: HdfsPlace, tables: Iterable[HdfsTable]) -> HdfsPlace:
+    """A place with the tables of text in whose folders its files lie or lay."""
+    mine = {t.location.path: t.text for t in tables if t.text and t.location.name_node == place.location.name_node}
+    folders = {former_path(file.path).rpartition("/")[0] for file in place.files} if mine else set()
+    around = {str(above) for folder in folders for above in (PurePosixPath(folder), *PurePosixPath(folder).parents)}
+    texts = (TextFolder(folder=digest_of(PurePosixPath(p)), table=mine[p]) for p in sorted(mine.keys() & around))
+    return place.model_copy(update={"texts": tuple(texts)})
+
+
+def _merged_text(places: Sequence[HdfsPlace], tables: Iterable[HdfsTable]) -> dict[HdfsLocation, str]:
+    """By place, a table of text that is no place of its own, and whose files look like the place's."""
+    texts = [table for table in tables if table.text is not None]
+    return {
+        place.location: table.title
+        for place in places
+        for table in texts
+        if place.kind in _WITH_ROWS
+        and place.location != table.location
+        and place.location.holds(table.location)
+        and any(file.path.startswith(table.location.prefix) for file in place.files)
+    }
 
 
 def _opaque(

@@ -55,7 +55,7 @@ def discover_object_places(
         except EstateError as error:
             gaps.append(unread_gap(location, error))
     places = [_with_names(place, [one for one in registered if one.location == place.location]) for place in places]
-    opaque = _opaque([place.location for place in places], registry)
+    opaque = _merged_text(places, registered) | _opaque([place.location for place in places], registry)
     places = [place.model_copy(update={"opaque": opaque.get(place.location)}) for place in places]
     missing = (
         one for one in registered if one.format not in PLAIN and not any(p.location == one.location for p in places)
@@ -67,7 +67,12 @@ def discover_object_places(
 def _with_names(place: ObjectPlace, tables: Sequence[StoredTable]) -> ObjectPlace:
     if not tables:
         return place
-    told = {"table_name": tables[0].name, "registered": tables[0].format, "named": named(tables)}
+    told = {
+        "table_name": tables[0].name,
+        "registered": tables[0].format,
+        "text": tables[0].text,
+        "named": named(tables),
+    }
     return place.model_copy(update=told)
 
 
@@ -83,6 +88,19 @@ def _opaque(places: Sequence[ObjectLocation], registry: Registry) -> dict[Object
         if one is not None:
             found[place] = opaque[one]
     return found
+
+
+def _merged_text(places: Iterable[ObjectPlace], tables: Iterable[StoredTable]) -> dict[ObjectLocation, str]:
+    """By place, a table of text that is no place of its own, and whose objects look like the place's."""
+    texts = [table for table in tables if table.text is not None]
+    return {
+        place.location: table.title
+        for place in places
+        for table in texts
+        if place.location != table.location
+        and place.location.holds(table.location)
+        and any(version.key.startswith(table.location.prefix) for version in place.versions)
+    }
 
 
 def _innermost(places: Iterable[ObjectLocation], one: ObjectLocation) -> ObjectLocation | None:

@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from pii_tracer.lake.stores.catalog_facts_of_table import NamedTable
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
 from pii_tracer.model.datasets import Format, Frozen
+from pii_tracer.model.hive_text.layout import FileText, TextTable, text_at, text_near, text_properties
 from pii_tracer.model.locations import ObjectLocation
 
 
 class ObjectPlace(Frozen):
     """versions: sorted by key and id. table: it is the folder of a table; format: the table's, None where the metadata
     of several lies in it. table_name, registered: the name and the format that a catalog gives it; named: what else
-    catalogs tell of it. opaque: a catalog's title of a table whose files here are not plain rows. untreated: why no
-    step erases the table. read_by: tables elsewhere whose files may lie in it. agreed: who agreed that versions of
-    deleted objects may go, and why, as the estate file says.
+    catalogs tell of it. opaque: a catalog's title of a table whose files here are not plain rows. text: of a folder of
+    text by columns, how it is read. untreated: why no step erases the table. read_by: tables elsewhere whose files may
+    lie in it. agreed: who agreed that versions of deleted objects may go, and why, as the estate file says.
     """
 
     location: ObjectLocation
@@ -26,6 +27,7 @@ class ObjectPlace(Frozen):
     table_name: str | None = None
     registered: Format | None = None
     opaque: str | None = None
+    text: TextTable | None = None
     named: NamedTable = NamedTable()
     format: Format | None = None
     untreated: str | None = None
@@ -56,9 +58,17 @@ class ObjectPlace(Frozen):
         """Its versions of one state."""
         return (version for version in self.versions if version.state is state)
 
+    def rows_of(self, key: str) -> FileText | None:
+        """How the rows of an object of text are read, by its key; None of one that has none."""
+        return text_at(self.text, self.location.prefix, key)
+
+    def searched_as(self, key: str) -> FileText | None:
+        """The columns of text by which an object is searched, by its key."""
+        return text_near(self.text, self.location.prefix, key)
+
     def fingerprint(self) -> str:
-        """`sha256:…` over what can be read in it. What was soft-deleted lapses by itself and is no change."""
-        digest = hashlib.sha256()
+        """`sha256:…` over what can be read in it, and how. What was soft-deleted lapses by itself and is no change."""
+        digest = hashlib.sha256("".join(text_properties(self.text).values()).encode())
         for version in self.versions:
             if version.state is not VersionState.SOFT_DELETED:
                 digest.update(f"{version.line}\n".encode("utf-8", "surrogateescape"))

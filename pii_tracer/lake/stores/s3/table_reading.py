@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -33,11 +33,17 @@ class TablesAsked:
     @property
     def by_place(self) -> list[RemoteTable]:
         """Tables that are known by their folder: all that the estate file declares, and of those that catalogs name
-        what no metadata file of theirs tells; each place once, as the estate file names it if it does."""
+        what no metadata file of theirs tells; each place once, as the estate file names it if it does. How text is read
+        catalogs alone know."""
+        registered = [table for table in self.registered if table.metadata is None and not table.branched]
         first: dict[str, RemoteTable] = {}
-        for table in (*self.declared, *(t for t in self.registered if t.metadata is None and not t.branched)):
+        for table in (*self.declared, *registered):
             first.setdefault(str(table.location), table)
-        return list(first.values())
+        told = {str(table.location): table for table in self.registered if table.text is not None}
+        return [
+            replace(table, text=told[place].text, misread=told[place].misread) if place in told else table
+            for place, table in first.items()
+        ]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from executors.formats.plain_files.compression import writing
 from executors.formats.plain_files.stored_file import InMemory
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format, Match, MatchTerm
+from pii_tracer.model.hive_text.layout import Serde, TextColumn, TextLayout, TextTable, text_properties
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.run.run_state import State
 from pii_tracer.scan.decode.avro_container import open_container
@@ -68,6 +69,18 @@ def plain(name: str, data: bytes) -> bytes:
     """Unpacked by the verifier's own code."""
     found = unpack(name, memoryview(data))
     return found[2] if found else data
+
+
+def text_lines(*users: str) -> bytes:
+    """Delimited text of a Hive table, without a header: numbers with zeros, and ends of lines of both kinds."""
+    ends = ("\n", "\r\n")
+    return b"".join(f"00{user}|{user[::-1]}\\|é{ends[int(user) % 2]}".encode() for user in users)
+
+
+TEXT = TextTable(
+    columns=(TextColumn(name="uid", type="string", whole=64), TextColumn(name="n", type="string")),
+    layout=TextLayout(serde=Serde.DELIMITED, delimiter="|", escape="\\", null="\\N"),
+)
 
 
 def avro_file(*users: str) -> bytes:
@@ -164,18 +177,20 @@ def test_what_a_bare_folder_refuses_an_archive_refuses(name: str, data: bytes) -
 
 @dataclass(frozen=True)
 class Kind:
-    """A format: how its objects are made and what must be the same in them afterwards."""
+    """A format: how its objects are made and what must be the same in them afterwards. text: of a table of text."""
 
     format: Format
     ending: str
     make: Callable[..., bytes]
     read: Callable[[bytes], Any]
+    text: TextTable | None = None
 
 
 KINDS = (
     Kind(Format.JSON, "json.gz", lambda *u: gzip.compress(json_lines(*u)), gzip.decompress),
     Kind(Format.AVRO, "avro", avro_file, read_avro),
     Kind(Format.ORC, "orc", orc_file, read_orc),
+    Kind(Format.CSV, "txt.gz", lambda *u: gzip.compress(text_lines(*u)), gzip.decompress, TEXT),
 )
 
 
@@ -193,6 +208,11 @@ class Place:
 
     def key(self, name: str) -> str:
         return f"{PREFIX}{name}.{self.kind.ending}"
+
+    def plan(self) -> ErasurePlan:
+        plan, told = self.lake.plan(), text_properties(self.kind.text)
+        copies = (copy.model_copy(update={"facts": copy.facts | told}) for copy in plan.copies)
+        return plan.model_copy(update={"copies": tuple(copies)})
 
     def put(self, name: str, *users: str) -> None:
         more = {"Metadata": {"job": "export"}, "ContentType": "application/x-rows"}
@@ -240,13 +260,13 @@ def others_are_there(here: Place) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.format.value)
 def test_the_person_leaves_every_version_and_nobody_else_does(store: Store, tmp_path: Path, kind: Kind) -> None:
     careless, here = place(store, kind, "careless"), place(store, kind, "whole")
-    plan = here.lake.plan()
+    plan = here.plan()
     assert {s.parameters["format"] for s in plan.steps if s.action is Action.S3_REWRITE_ARCHIVE} == {kind.format.value}
-    before = careless.hits(careless.lake.plan())
+    before = careless.hits(careless.plan())
     # the naive way: write one object again, delete the other by its name
     careless.put("a", "1", "2", "77")
     careless.client.delete_object(Bucket=careless.bucket, Key=careless.key("b"))
-    assert (before, careless.hits(plan=careless.lake.plan())) == (3, 3)
+    assert (before, careless.hits(careless.plan())) == (3, 3)
     state = here.lake.attempt(plan, tmp_path / "journal.jsonl")
     assert state is not None
     assert (state.state, state.failed) == (State.COMPLETE, ())
@@ -261,7 +281,7 @@ def test_a_run_that_dies_anywhere_is_resumed_to_the_same_end(store: Store, tmp_p
     deaths = 0
     for moment in range(20):
         here = place(store, kind, f"dying-{moment}")
-        plan, journal = here.lake.plan(), tmp_path / f"{moment}.jsonl"
+        plan, journal = here.plan(), tmp_path / f"{moment}.jsonl"
         if here.lake.attempt(plan, journal, Deadly(here.lake.clients, moment)) is not None:
             break
         deaths += 1
