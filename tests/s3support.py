@@ -10,7 +10,7 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
@@ -129,6 +129,12 @@ class World:
         with self.client().get_object(Bucket=bucket, Key=key, **which)["Body"] as body:
             data: bytes = body.read()
         return data
+
+    def end_lock(self, bucket: str, version: Mapping[str, Any], mode: str) -> None:
+        """A version's retention ended yesterday. The stand-in sets any date, also one that S3 refuses."""
+        past = {"Mode": mode, "RetainUntilDate": datetime.now(timezone.utc) - timedelta(days=1)}
+        which = {"Bucket": bucket, "Key": version["key"], "VersionId": version["version_id"]}
+        self.client().put_object_retention(**which, Retention=past, BypassGovernanceRetention=True)
 
     def versions(self, bucket: str) -> list[tuple[str, str]]:
         answer = self.client().list_object_versions(Bucket=bucket)

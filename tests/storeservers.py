@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.lake.stores.s3.object_versions import S3Client
 from sample_lineage import s3_standin
+from tests.servers import free_ports
 
 ACCESS, SECRET = "storetest", "storetest-secret"
 REGION = "us-east-1"
@@ -101,7 +101,7 @@ def versioned(folder: Path) -> Iterator[Store]:
     root, versions = folder / "objects", folder / "versions"
     root.mkdir(parents=True)
     versions.mkdir()
-    port = free_port()
+    [port] = free_ports(1)
     command = [found, "--port", f"127.0.0.1:{port}", "posix", "--versioning-dir", str(versions), str(root)]
     environment = {"ROOT_ACCESS_KEY": ACCESS, "ROOT_SECRET_KEY": SECRET}
     with _running(command, environment, Store("versitygw", f"http://127.0.0.1:{port}"), folder) as store:
@@ -119,7 +119,7 @@ def minio(folder: Path) -> Iterator[Store]:
     if found is None:
         raise RuntimeError("MinIO has not been built; run `make stores`")
     (folder / "drive").mkdir(parents=True)
-    port = free_port()
+    [port] = free_ports(1)
     command = [found, "server", "--quiet", "--address", f"127.0.0.1:{port}", str(folder / "drive")]
     environment = {
         "MINIO_ROOT_USER": ACCESS,
@@ -168,11 +168,3 @@ def _wait(store: Store, process: subprocess.Popen[bytes], log: Path) -> None:
         except (ClientError, BotoCoreError):
             time.sleep(0.1)
     raise RuntimeError(f"{store.kind} does not answer: {log.read_text(errors='replace')[-2000:]}")
-
-
-def free_port() -> int:
-    """A port of loopback that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.storeservers import free_port
+from tests.servers import free_ports
 
 _CHUNK = 1 << 18
 
@@ -61,7 +61,7 @@ async def _serve(port: int, server: int, delay: float) -> None:
 @contextmanager
 def slow(server: int, milliseconds: float) -> Iterator[int]:
     """The proxy as a process, in front of a port of loopback; gives its own port."""
-    port = free_port()
+    [port] = free_ports(1)
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.benchmarks.slow_proxy", str(port), str(server), str(milliseconds)],
         cwd=Path(__file__).parents[2],

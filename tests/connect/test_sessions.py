@@ -41,10 +41,10 @@ def test_an_address_is_enough() -> None:
 
 
 def test_a_server_that_is_not_there_is_told_at_once() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with pytest.raises(RunError, match="does not answer"):
-        open_remote(f"sc://127.0.0.1:{port}", "3.5", {}, {})
+    with socket.socket() as deaf:  # it refuses connections, and nobody else gets its port meanwhile
+        deaf.bind(("127.0.0.1", 0))
+        with pytest.raises(RunError, match="does not answer"):
+            open_remote(f"sc://127.0.0.1:{deaf.getsockname()[1]}", "3.5", {}, {})
 
 
 def test_a_server_that_writes_an_event_log_is_refused() -> None:

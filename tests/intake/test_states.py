@@ -15,6 +15,7 @@ from deltalake import write_deltalake
 
 from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.intake import due_requests
 from pii_tracer.app.intake.due_requests import DuePlan, plan_due
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn, settle_requests
 from pii_tracer.app.settings import Settings
@@ -49,11 +50,11 @@ def lake(base: Path, more: str = "", database: str | None = None) -> Settings:
     return made
 
 
-def asked(settings: Settings, *keys: int, days: Sequence[float] = ()) -> None:
+def asked(settings: Settings, *keys: int, days: Sequence[float] = (), law: str = "GDPR") -> None:
     """Requests R-1, R-2… for these keys, so many days ago each."""
     when = list(days) or [float(len(keys) - n + 1) for n in range(len(keys))]
     rows = "".join(f"R-{n},{key},{ago(day)}\n" for n, (key, day) in enumerate(zip(keys, when, strict=True), 1))
-    took(settings, f"id,key,received\n{rows}", given={"subject": "user", "law": "GDPR"})
+    took(settings, f"id,key,received\n{rows}", given={"subject": "user", "law": law})
 
 
 def called(settings: Settings, *arguments: str) -> int:
@@ -386,24 +387,27 @@ def test_an_old_line_does_not_undo_what_was_decided(settings: Settings, ended: s
 
 
 def test_the_policy_says_when_a_batch_is_made_and_who_is_in_it(
-    settings: Settings, capsys: pytest.CaptureFixture[str]
+    settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whom no plan can be in time for has the places that are left: by the due date alone she would take the place of
-    one whose deadline can be kept."""
+    one whose deadline can be kept. Each deadline is 45 days, in every month, and no midnight comes meanwhile."""
+    monkeypatch.setattr(due_requests, "moment", lambda _: NOW)
+    now = ("--as-of", NOW.isoformat())
     batches = "batches: {every_hours: 24, takes_days: 9}\n"
     (settings.base / "policy.yaml").write_text(f"version: 1\nmax_persons: 2\nallow_late: true\n{batches}")
     midnight = NOW.replace(hour=0, minute=0, second=0)
-    asked(settings, *PERSONS[:4], days=[28, 20, 15, 14])
-    assert called(settings, "requests", "forecast") == ExitCode.PARTIAL
+    asked(settings, *PERSONS[:4], days=[43, 35, 30, 29], law="CCPA")
+    assert called(settings, "requests", "forecast", *now) == ExitCode.PARTIAL
     told = capsys.readouterr().out
     assert "a batch takes 9 days" not in told
     assert "R-1, due" in told
     assert "4 requests wait; 1 cannot be in time" in told
     found, plan = made(settings)
     assert ([one.id for one in plan.requests], found.marked) == (["R-2", "R-3"], True)
-    assert called(settings, "plan", "--requests") == ExitCode.DONE
+    assert called(settings, "plan", "--requests", *now) == ExitCode.DONE
     assert "the policy lets no plan be made now: the next batch begins on" in capsys.readouterr().err
     next_batch = plan_due(settings).next_batch
     assert next_batch == midnight + timedelta(days=1)
+    assert plan_due(settings, as_of=next_batch - timedelta(seconds=20)).next_batch == next_batch
     _, tomorrow = made(settings, as_of=next_batch)
     assert [one.id for one in tomorrow.requests] == ["R-1", "R-4"]

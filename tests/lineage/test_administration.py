@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pii_tracer.lineage.sql.accounting.administration import administration, kind_of
 from pii_tracer.lineage.sql.parse_lines import answer_sql
@@ -133,17 +131,17 @@ def test_administration_leaves_nothing_open(dialect: str, text: str) -> None:
 MOVING = (
     *("INSERT INTO u SELECT * FROM t", "AS SELECT * FROM t", "SELECT a INTO u FROM t", "MERGE INTO u USING t ON 1 = 1"),
     *("INSERT INTO u VALUES (1)", "COPY INTO u", "CREATE TABLE u AS SELECT 1", "/*! INSERT INTO u SELECT * FROM t */"),
+    *("UPDATE u SET a = 1", "DELETE FROM u"),
 )
 
 
-@given(st.sampled_from([text for _, text in ALL]), st.sampled_from(MOVING), st.data())
-def test_no_statement_that_moves_data_hides_in_one(text: str, moving: str, data: st.DataObject) -> None:
+@pytest.mark.parametrize("moving", MOVING)
+def test_no_statement_that_moves_data_hides_in_one(moving: str) -> None:
     """Wherever it is put, behind the first two words, and without a semicolon."""
-    words = text.split()
-    place = data.draw(st.integers(2, len(words)))
-    mixed = " ".join([*words[:place], moving, *words[place:]])
-    if not _in_quotes(words[:place]):
-        assert administration(mixed) is None
+    for words in (text.split() for _, text in ALL):
+        for place in range(2, len(words) + 1):
+            mixed = " ".join([*words[:place], moving, *words[place:]])
+            assert _in_quotes(words[:place]) or administration(mixed) is None, mixed
 
 
 def _in_quotes(words: list[str]) -> bool:

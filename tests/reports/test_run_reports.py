@@ -226,13 +226,13 @@ def test_what_works_long_says_so_again_and_again() -> None:
     out = io.StringIO()
     with Progress(console=Console(file=out, width=200), quiet=0.01) as progress:
         progress.step("kafka compact · orders", "the plan reckons with 2 min")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 120
         while out.getvalue().count("…") < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         progress.step("verify")
     lines = out.getvalue().splitlines()
-    assert re.fullmatch(r"  … kafka compact · orders  the plan reckons with 2 min  \d\.\d s so far", lines[0])
-    assert re.fullmatch(r"  … kafka compact · orders  the plan reckons with 2 min  \d\.\d s so far", lines[1])
+    assert re.fullmatch(r"  … kafka compact · orders  the plan reckons with 2 min  \d+\.\d s so far", lines[0])
+    assert re.fullmatch(r"  … kafka compact · orders  the plan reckons with 2 min  \d+\.\d s so far", lines[1])
     at = next(n for n, line in enumerate(lines) if "✓ kafka" in line)
     assert not [line for line in lines[at:] if "… kafka" in line]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -125,14 +124,12 @@ def test_a_short_trouble_is_waited_out(world: World, weather: Weather, tmp_path:
 
 
 @pytest.mark.parametrize("how", ["throttle", "reset"])
-def test_a_long_trouble_ends_in_bounded_time_and_is_resumed(
+def test_a_long_trouble_ends_after_few_attempts_and_is_resumed(
     world: World, weather: Weather, tmp_path: Path, how: str
 ) -> None:
     bucket, parameters = prepared(world)
     weather.bad, weather.how = 10_000, how
-    begin = time.monotonic()
     state = go(tmp_path, weather, parameters)
-    assert time.monotonic() - begin < 60
     assert (state.state, state.done, len(state.failed)) == (State.PARTIAL, (), 1)
     assert len(weather.asked) <= 16, "not once more for each version"
     assert len(world.versions(bucket)) == 4, "nothing was deleted, and nothing is said to be"

@@ -149,12 +149,16 @@ def test_what_is_missing_is_lapsed_or_lost_and_never_neither(
 # --- a real broker, whose retention is at work ---
 
 
-def aging(broker: Broker, policy: str, apart: int = 0) -> World:
+SOON = (12, 60, 240)
+"""Seconds in which records lapse. Of these, a test takes the first in which the machine does what comes before."""
+
+
+def aging(broker: Broker, policy: str, seconds: int, apart: int = 0) -> World:
     """Two days of retention; three records of others get beyond them in some seconds. apart: their partition."""
     kept = {"cleanup_policy": policy, "retention_ms": str(2 * DAY), "segment_ms": "3600000"}
     name = broker.topic("aging", 1 + apart, **kept)
     now = int(time.time() * 1000)
-    aged = now - 2 * DAY + 12_000
+    aged = now - 2 * DAY + 1000 * seconds
     old = [("a", value("551", "a@example.org")), ("b", value("552", "b@example.org")), ("a", value("553", "a"))]
     broker.send(name, *old, timestamp=aged, partition=apart)
     broker.send(name, ("c", value("554", "c@example.org")), ("d", value(USER, MAIL)), timestamp=now, partition=0)
@@ -163,8 +167,20 @@ def aging(broker: Broker, policy: str, apart: int = 0) -> World:
     return planned(broker, name, ORDERS, strategy, BY_VALUE)
 
 
+def read_in_time(broker: Broker, policy: str) -> tuple[World, Baseline]:
+    """Such a topic, and what was read of it before the three records lapsed."""
+    for seconds in SOON:
+        world = aging(broker, policy, seconds)
+        before = world.look().baseline
+        assert before is not None
+        assert before.trail is not None
+        if not any(before.trail.starts):
+            return world, before
+    pytest.fail("the records lapsed before they were read")
+
+
 def lapses(world: World, partition: int = 0) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 60 + max(SOON)
     while world.now().offsets[partition][0] < 3:
         assert time.monotonic() < until, "the broker's retention does not come"
         time.sleep(0.3)
@@ -179,9 +195,7 @@ def compared(before: Baseline | None, world: World, facts: Sequence[Mapping[str,
 
 
 def test_records_that_lapse_before_a_rewrite_are_told_and_not_lost(broker: Broker, tmp_path: Path) -> None:
-    world = aging(broker, "delete")
-    before = world.look().baseline
-    assert before is not None
+    world, before = read_in_time(broker, "delete")
     lapses(world)
     (outcome,) = world.run()
     verification = Verification(
@@ -222,8 +236,7 @@ def delete_first(world: World) -> None:
 def test_a_rewrite_that_dies_has_told_where_it_copied_from(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, method: str, call: int
 ) -> None:
-    world = aging(broker, "delete")
-    before = world.look().baseline
+    world, before = read_in_time(broker, "delete")
     lapses(world)
     with monkeypatch.context() as dying:
         dying.setattr(Rewriter, method, dies_at(call, getattr(Rewriter, method)))
@@ -237,9 +250,12 @@ def test_a_rewrite_that_dies_has_told_where_it_copied_from(
 
 
 def test_records_that_lapse_from_the_new_topic_are_told_and_not_lost(broker: Broker) -> None:
-    world = aging(broker, "delete", apart=1)
-    before = world.look().baseline
-    (outcome,) = world.run()
+    for seconds in SOON:
+        world = aging(broker, "delete", seconds, apart=1)
+        before = world.look().baseline
+        (outcome,) = world.run()
+        if not any(outcome.facts["copied_from"]):
+            break
     assert outcome.facts["copied_from"] == [0, 0]
     lapses(world, 1)
     found = compared(before, world, [outcome.facts])
@@ -247,9 +263,7 @@ def test_records_that_lapse_from_the_new_topic_are_told_and_not_lost(broker: Bro
 
 
 def test_records_that_lapse_while_a_topic_is_compacted_are_told_and_not_lost(broker: Broker) -> None:
-    world = aging(broker, "compact,delete")
-    before = world.look().baseline
-    assert before is not None
+    world, before = read_in_time(broker, "compact,delete")
     assert before.states[0].rows_other == 4  # an older record of a key that has a newer one is nobody's loss
     lapses(world)
     world.run()

@@ -74,7 +74,7 @@ def plan_due(
     rule, most = batch_rule(settings, policy), settings.policy(policy)[0].max_persons or MOST_PERSONS
     if rule and not carried_over:
         most -= store.planned_since(rule.span(as_of))
-        begins = rule.opening(as_of) if most > 0 else rule.begin(as_of + timedelta(minutes=1))
+        begins = rule.opening(as_of) if most > 0 else rule.begin(as_of + timedelta.resolution)
         if begins > as_of:
             return DuePlan(None, next_batch=begins)
     apart: dict[str, str] = {}

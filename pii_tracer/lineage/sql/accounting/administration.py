@@ -48,7 +48,8 @@ ANOTHER = rf"(?<!\. ){_STARTS}\b(?! \.)"
 _WORD = rf"(?!{_any(*_MOVES.split())}\b)\w+"
 """A word that moves no data."""
 _ONE = r"(?:@|[^\W\d][\w$]*)"
-_NAME = rf"{_ONE}(?: \. {_ONE})*"
+_NAME = rf"(?!{_any(*_QUERIES.split())} [^.]){_ONE}(?: \. {_ONE})*"
+"""A name. A verb that more words follow is none: it may begin a statement of its own."""
 _PLACES: Mapping[str, str] = {
     "<n>": _NAME,
     "<tail>": rf"(?: (?!{_any(*_MOVES.split())}\b)\S+)*",
@@ -124,7 +125,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         f"ALTER {_TABLE} (?:ENABLE|DISABLE|FORCE|NO FORCE) ROW LEVEL SECURITY",
         f"ALTER {_TABLE} (?:ALTER|MODIFY) (?:COLUMN )?<n> (?:SET|UNSET|DROP) (?:MASK|{_POLICY})<tail>",
         "SECURITY LABEL<tail>",
-        "(?:SET|UNSET) TAGS? ON <n> <n><tail>",
+        f"(?:SET|UNSET) TAGS? ON {_WORD} <n><tail>",
         "ALTER SCHEMA <exists><n> (?:ENABLE|DISABLE) MANAGED ACCESS",
         "DROP (?:RLS|MASKING|ROW|ROW ACCESS) POLICY<rules>",
         "CREATE SECURITY POLICY <n>(?:(?: ,)? ADD (?:FILTER|BLOCK) PREDICATE <n> \\(<tail> \\) ON <n>"

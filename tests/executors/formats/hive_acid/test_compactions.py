@@ -66,6 +66,8 @@ Run = Callable[[Metastore, "list[str]"], Any]
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs a compaction of a table with these files in /t, which looks once."""
+    monkeypatch.setattr(HiveAcidExecutor, "poll_seconds", 0)
+    monkeypatch.setattr(HiveAcidExecutor, "patience", timedelta(0))
 
     def running(metastore: Metastore, files: list[str]) -> Any:
         hdfs = MemoryHdfs(files={f"/t/{path}": b"1" for path in files})
@@ -75,8 +77,6 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
 
         monkeypatch.setattr(executors, "client_at", client)
         monkeypatch.setattr(executors, "Compactions", lambda *_: metastore)
-        monkeypatch.setattr(HiveAcidExecutor, "poll_seconds", 0)
-        monkeypatch.setattr(HiveAcidExecutor, "patience", timedelta(0))
         now = datetime(2026, 1, 1, tzinfo=timezone.utc)
         estate = SimpleNamespace(catalogs={"hms": SimpleNamespace(hiveserver2=SERVER)}, hdfs=(NAME_NODE,))
         ctx = SimpleNamespace(estate=estate, now=lambda: now, note=lambda *_: None, told=lambda _: [])
@@ -95,7 +95,7 @@ def test_a_compaction_that_hive_refuses_ends_the_wait(run: Run, monkeypatch: pyt
     metastore = Metastore(state)
     assert state in run(metastore, FILES).waits_for, "it looked once"
     metastore.asked.clear()
-    monkeypatch.setattr(executors, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(HiveAcidExecutor, "patience", timedelta(days=1))
     with pytest.raises(RunError, match=f"has the state `{state}`"):
         run(metastore, FILES)
     assert metastore.asked == [""]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -34,13 +32,6 @@ from tests.s3support import RESTORE_SECONDS, World, estate, standin, step, world
 __all__ = ["standin", "world"]
 
 PRICES = {"restore_gb": 1000.0, "archive_object": 2.5, "request_1000": 1.0}
-
-
-def poll(condition: Callable[[], bool], seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.1)
 
 
 def cold(world: World, storage: str, **more: Any) -> Bucket:
@@ -235,9 +226,9 @@ def test_the_journal_says_what_it_cost_beside_what_was_planned(world: World, tmp
 
 def test_a_run_parks_until_the_lock_of_one_version_ends(world: World, tmp_path: Path) -> None:
     bucket = world.new("worm", ObjectLockEnabledForBucket=True)
-    until = Now()() + timedelta(seconds=8)
+    until = Now()() + timedelta(hours=1)
     lock = {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": until}
-    world.put(bucket, f"{PREFIX}0.parquet", body(PERSON, "2"), **lock)
+    version = world.put(bucket, f"{PREFIX}0.parquet", body(PERSON, "2"), **lock)
     world.put(bucket, f"{PREFIX}0.parquet", body(PERSON, "2", "3"))
     lake = Bucket(world.endpoint_url, bucket)
     plan, journal = lake.plan(), tmp_path / "journal.jsonl"
@@ -247,7 +238,8 @@ def test_a_run_parks_until_the_lock_of_one_version_ends(world: World, tmp_path: 
     assert state.waiting_until is not None
     assert abs(state.waiting_until - until) < timedelta(seconds=1)
     assert lake.verdict(plan.copies[0]).residue, "the locked version still holds the person, and the verifier sees it"
-    poll(lambda: Now()() > until + timedelta(seconds=1))
+    world.end_lock(bucket, version, "COMPLIANCE")
+    lake.now.offset = timedelta(hours=2)
     state = lake.attempt(plan, journal)
     assert state is not None
     assert (state.state, state.failed) == (State.COMPLETE, ())
@@ -260,16 +252,14 @@ def test_a_retention_that_is_over_is_not_asked_for_again_and_a_hold_stays(world:
     later = (Now()() + timedelta(days=9)).replace(microsecond=0)
     lock = {"ObjectLockMode": "GOVERNANCE", "ObjectLockRetainUntilDate": later}
     over, still, held = (f"{PREFIX}{name}.parquet" for name in ("over", "still", "held"))
-    old = {key: world.put(bucket, key, body(PERSON, "2"), **lock)["version_id"] for key in (over, still, held)}
-    past = {"Mode": "GOVERNANCE", "RetainUntilDate": Now()() - timedelta(days=1)}
+    old = {key: world.put(bucket, key, body(PERSON, "2"), **lock) for key in (over, still, held)}
     for key in (over, held):
-        which = {"Bucket": bucket, "Key": key, "VersionId": old[key]}
-        client.put_object_retention(**which, Retention=past, BypassGovernanceRetention=True)
+        world.end_lock(bucket, old[key], "GOVERNANCE")
     with pytest.raises(ClientError, match="must be in the future"):  # as a server refuses it
-        world.put(bucket, "else", b"x", **lock | {"ObjectLockRetainUntilDate": past["RetainUntilDate"]})
+        world.put(bucket, "else", b"x", **lock | {"ObjectLockRetainUntilDate": Now()() - timedelta(days=1)})
     lake = Bucket(world.endpoint_url, bucket)
     plan = lake.plan()
-    client.put_object_legal_hold(Bucket=bucket, Key=held, VersionId=old[held], LegalHold={"Status": "ON"})
+    client.put_object_legal_hold(Bucket=bucket, Key=held, VersionId=old[held]["version_id"], LegalHold={"Status": "ON"})
     lake.attempt(plan, tmp_path / "journal.jsonl")
     heads = {key: client.head_object(Bucket=bucket, Key=key) for key in old}
     assert [users(world.get(bucket, key)) for key in old] == [["2"]] * 3

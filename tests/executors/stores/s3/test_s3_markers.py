@@ -73,13 +73,7 @@ def test_a_deleted_object_whose_version_is_locked_stays_deleted_until_the_lock_e
     assert not live(world, bucket)
     # only the object whose version could go is gone with its marker
     assert {key for key, _ in world.versions(bucket)} == {KEY, LIVE}
-    world.client().put_object_retention(
-        Bucket=bucket,
-        Key=KEY,
-        VersionId=version["version_id"],
-        Retention={"Mode": "GOVERNANCE", "RetainUntilDate": Now()() - timedelta(days=1)},
-        BypassGovernanceRetention=True,
-    )
+    world.end_lock(bucket, version, "GOVERNANCE")
     lake.now.offset = timedelta(days=41)
     state = lake.attempt(plan, journal)
     assert state is not None

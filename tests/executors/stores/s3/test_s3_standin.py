@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import time
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -139,14 +140,20 @@ def test_limits_ids_and_checksums(world: World) -> None:
     assert hashlib.sha256(world.get(bucket, KEY)).hexdigest() == hashlib.sha256(b"x").hexdigest()
 
 
-def test_one_stand_in_a_folder_and_it_ends_by_itself(tmp_path: Path) -> None:
-    first = s3_standin.start(tmp_path, max_seconds=2.0)
-    assert s3_standin.start(tmp_path) == first
-    for _ in range(600):
-        if s3_standin.running(tmp_path) is None:
-            return
-        time.sleep(0.1)
-    pytest.fail("the stand-in still runs")
+def test_one_stand_in_a_folder(tmp_path: Path) -> None:
+    first = s3_standin.start(tmp_path)
+    try:
+        assert s3_standin.start(tmp_path) == first
+    finally:
+        s3_standin.stop(first)
+    assert s3_standin.running(tmp_path) is None
+
+
+def test_a_stand_in_ends_by_itself(tmp_path: Path) -> None:
+    ready = tmp_path / "ready.json"
+    command = [sys.executable, "-m", "sample_lineage.s3_standin", "--port", "0", "--ready-file", str(ready)]
+    subprocess.run([*command, "--max-seconds", "0.1"], check=True, timeout=300)
+    assert ready.exists(), "it was up"
 
 
 def test_parts_that_are_copied_are_refused_as_s3_refuses_them(world: World) -> None:

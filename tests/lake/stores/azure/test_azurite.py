@@ -21,6 +21,7 @@ from pii_tracer.lake.stores.azure.store import AzureStore
 from pii_tracer.lake.stores.base import ObjectStore
 from pii_tracer.model.azure_location import azure_location
 from tests.kits.store_kit import StoreKit
+from tests.servers import free_ports
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -33,9 +34,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     program = shutil.which("azurite-blob")
     if program is None:
         pytest.skip("azurite-blob is not on the path")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    [port] = free_ports(1)
     place: Path = tmp_path_factory.mktemp("azurite")
     words = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(place), "--skipApiVersionCheck"]
     with subprocess.Popen([program, *words, "--silent"]) as running:
