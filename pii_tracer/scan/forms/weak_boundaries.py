@@ -8,7 +8,7 @@ import unicodedata
 from pii_tracer.scan.email_boundaries import RUN
 
 _OPAQUE_RUN = 20
-_OF_SIGNS = rb"(?:%%(?:25)*|\\(?:u00|x)|\\[01]|&(?:amp;)?#x)%s|&(?:amp;)?#%s;"
+_OF_SIGNS = rb"(?:%%(?:25)*|\\(?:u00|x)|&(?:amp;)?#x)%s|&(?:amp;)?#%s;"
 _ESCAPE = re.compile(
     rb"(?:(?:%|" + _OF_SIGNS % (b"25", b"37") + rb"|\\045)(?:25)*(?:u00)?[0-9a-f]{2}"
     rb"|(?:\\|"
