@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ahocorasick_rs import BytesAhoCorasick
 
 from pii_tracer.scan.forms.escape_views import View, made_alike, printable, reach, undone
+from pii_tracer.scan.forms.weak_boundaries import is_behind_escape
 
 Bytes = npt.NDArray[np.uint8]
 Marks = npt.NDArray[np.bool_]
@@ -176,6 +177,8 @@ def _is_one(data: bytes, start: int, stop: int, *, joined: bool) -> bool:
         return False
     if not (_GROUPED.fullmatch(text) or _THOUSANDS.fullmatch(text)):
         return False
-    return joined or not (
-        data[stop : stop + 1].isdigit() or data[max(0, start - 40) : start].rstrip(b"0")[-1:].isdigit()
-    )
+    if joined:
+        return True
+    before = data[max(0, start - 40) : start]
+    touched = before.rstrip(b"0")[-1:].isdigit() and not is_behind_escape(before, len(before))
+    return not (touched or data[stop : stop + 1].isdigit())

@@ -9,13 +9,14 @@ from pii_tracer.scan.email_boundaries import RUN
 
 _OPAQUE_RUN = 20
 _OF_SIGNS = rb"(?:%%(?:25)*|\\(?:u00|x)|&(?:amp;)?#x)%s|&(?:amp;)?#%s;"
+_OCTAL = rb"01[0-5]|0[45][0-7]|07[2-7]|13[3-7]|17[3-6]"
+"""Of signs alone: behind the backslash of a path, `\20261104` is a day."""
 _ESCAPE = re.compile(
     rb"(?:(?:%|" + _OF_SIGNS % (b"25", b"37") + rb"|\\045)(?:25)*(?:u00)?[0-9a-f]{2}"
-    rb"|(?:\\|"
-    + _OF_SIGNS % (b"5c", b"92")
-    + rb"|\\134)(?:u[0-9a-f]{4}|x[0-9a-f]{2}|U000[0-9a-f]{5}|[0-3][0-7]{2}))\Z",
+    rb"|(?:\\|" + _OF_SIGNS % (b"5c", b"92") + rb"|\\134)(?:u[0-9a-f]{4}|x[0-9a-f]{2}|U000[0-9a-f]{5}|"
+    + _OCTAL + rb"))\Z",
     re.IGNORECASE,
-)
+)  # fmt: skip
 _LONGEST = 14
 """Bytes of an escape: `%` escaped five times."""
 

@@ -18,7 +18,7 @@ WAYS: dict[str, Callable[[str], str]] = {
     "url twice": lambda sign: "".join(f"%25{byte:02X}" for byte in sign.encode()),
     "json": lambda sign: f"\\u{ord(sign):04x}",
     "hex": lambda sign: f"\\x{ord(sign):02X}",
-    "octal": lambda sign: f"\\{ord(sign):03o}",
+    "octal": lambda sign: f"\\{ord(sign):03o}" if sign.isascii() else sign,
     "points": lambda sign: f"\\U{ord(sign):08x}",
     "html": lambda sign: f"&#{ord(sign)};",
     "html hex": lambda sign: f"&amp;#x{ord(sign):x};",
@@ -50,7 +50,14 @@ def test_json_in_an_address_of_the_web_is_found(key: str) -> None:
 
 
 def test_a_longer_number_behind_an_escape_is_anothers() -> None:
-    for text in ("%2255102099%22", "%2299551020%22", "id%3D55102099", "\\u00229551020", "100055102099"):
+    for text in (
+        "%2255102099%22",
+        "%2299551020%22",
+        "id%3D55102099",
+        "\\u00229551020",
+        "100055102099",
+        "D:\\19551020\\x",
+    ):
         assert found("551020", text) == found("551020", text, weak=True) == 0, text
 
 
@@ -66,5 +73,11 @@ def test_a_number_with_escaped_signs_between_its_digits_is_found(way: str, sign:
 
 
 def test_quoted_printable_and_escaped_slashes_between_digits() -> None:
-    for text in ("49=20151=2023456789", "49\\/151\\/23456789", "49=C2=A0151=C2=A023456789", "49151=\n23456789"):
+    for text in (
+        "%2849 151 23456789%29",
+        "49=20151=2023456789",
+        "49\\/151\\/23456789",
+        "49=C2=A0151=C2=A023456789",
+        "49151=\n23456789",
+    ):
         assert found("4915123456789", text), text
