@@ -31,6 +31,8 @@ def _backslashes(value: str) -> str:
 WRITTEN: dict[str, tuple[str, Callable[[str], str]]] = {
     "csv": ("a.csv", _csv),
     "csv with backslashes": ("a.csv", _backslashes),
+    "text of a table": ("a", lambda value: "1;{};x\n".format(value.replace("\\", "\\\\").replace(";", "\\;"))),
+    "text with commas": ("a.txt", lambda value: "1,{},x\n".format(value.replace(",", "\\,"))),
     "json lines": ("a.json", lambda value: json.dumps({"key": value}) + '\n{"key": "zz"}\n'),
     "xml": ("a.xml", lambda value: f"<a><key>{html.escape(value)}</key></a>"),
     "attribute": ("a.xml", lambda value: f'<a key="{html.escape(value)}"/>'),

@@ -172,6 +172,9 @@ def _escaped(value: str) -> Iterator[tuple[Form, bytes]]:
         found.append((Form.ESCAPED, value.replace('"', '""')))
         found.append((Form.ESCAPED, re.sub(r"[\\\"]", r"\\\g<0>", value)))
         found.append((Form.ESCAPED, re.sub(r"[\\\"']", r"\\\g<0>", value)))
+        signs = sorted({sign for sign in value if not (sign.isalnum() or sign.isspace())})
+        for escaped in (signs, *({sign, "\\"} for sign in signs)):  # a delimiter, in text of tables
+            found.append((Form.ESCAPED, "".join(f"\\{sign}" if sign in escaped else sign for sign in value)))
     for form, text in dict.fromkeys((form, text.lower()) for form, text in found):
         if text != value.lower():
             yield form, text.encode()
