@@ -10,15 +10,14 @@ from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import RENAME, LineageGap
-from pii_tracer.model.datasets import BY_ROWS, PLAIN, Carries, DatasetId, Strategy
+from pii_tracer.model.datasets import Carries, DatasetId, Strategy
 from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
-from pii_tracer.model.locations import is_remote, is_s3
+from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import Gap
 from planners.copies.derived_keys import Derived
 from planners.copies.executor_support import astray, no_rebuild, unsupported
 from planners.copies.scan_evidence import Evidence
 from planners.formats.registry import planner_of
-from planners.gaps.copy_gap import gap_of
 from planners.gaps.declared_keys import rows_of_others, silent_key
 from planners.gaps.unerasable_s3_tables import belongs_to_others, remote_gap
 from planners.locate.identifier_traces import Trace
@@ -67,33 +66,11 @@ def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft
                 evidence=carriage.reason,
             )
         )
-    if item.copy.strategy in (*BY_ROWS, Strategy.MASK_COLUMNS) and seen and seen.unread:
-        gaps += _unread_parts(state, item, seen)
     for column, trace in carriage.terms:
         derived = found.derived[trace.origin, trace.expression]
         if derived.unsure:
             gaps.append(not_certain(state.dataset, name, column, trace, derived))
     return gaps + shared_in(found, state, carriage)
-
-
-def _unread_parts(state: TableState, item: CopyDraft, seen: Evidence) -> list[Gap]:
-    """A gap where files of a bare folder were not read, or only in part: a rewrite keeps what nobody can read there.
-
-    Not of tables: files that their log no longer names are removed, read or not.
-    """
-    if state.format not in PLAIN or is_remote(state.location):
-        return []
-    return [
-        gap_of(
-            item,
-            GapKind.NOT_SCANNED,
-            f"{counted(len(seen.unread), 'file')} could not be decoded, or only in part. A rewrite keeps such a part,"
-            " and the search after the run cannot call it clean",
-            "make them readable to the scan (rights, keys, format), or remove them, then plan again. Or look into them"
-            f" and waive the gap: {'; '.join(seen.unread[:3])}",
-            seen.unread,
-        )
-    ]
 
 
 def shared_in(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.model.datasets import BY_ROWS, Strategy
+from pii_tracer.model.datasets import BY_ROWS, PLAIN, Strategy
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import is_remote
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import Evidence
 from planners.formats.registry import planner_of
@@ -18,7 +19,7 @@ from planners.gaps.copy_gap import gap_of
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft
 
-_TREATED = (*BY_ROWS, Strategy.MASK_COLUMNS, Strategy.REBUILD)
+_TREATED = (*BY_ROWS, Strategy.MASK_COLUMNS, Strategy.REBUILD, Strategy.RESTORE_REWRITE_ARCHIVE)
 _NAMED = 5
 """So many files are named; the rest is a number."""
 
@@ -27,12 +28,38 @@ def left_behind(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
     """One gap for each copy whose folder holds such files."""
     gaps = []
     for item in items:
-        seen = world.evidence.get(item.copy.location)
-        if item.state and seen and item.copy.origin is None and item.copy.strategy in _TREATED:
+        seen = world.evidence.get(item.state.location) if item.state else None
+        if seen and item.copy.origin is None and item.copy.strategy in _TREATED:
             ways = _ways(item, seen)
             if ways:
                 gaps.append(_gap(item, ways))
     return tuple(gaps)
+
+
+def unread_parts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
+    """A gap where files of a bare folder were not read, or only in part: a rewrite keeps what nobody can read there.
+
+    Not of tables: files that their log no longer names are removed, read or not. Not of what is held: it stays.
+    """
+    gaps = []
+    for item in items:
+        state, bare = item.state, item.copy.strategy in (*BY_ROWS, Strategy.MASK_COLUMNS)
+        seen = world.evidence.get(state.location) if state and bare and state.format in PLAIN else None
+        if state and seen and seen.unread and not is_remote(state.location):
+            gaps.append(_unread(item, seen))
+    return tuple(gaps)
+
+
+def _unread(item: CopyDraft, seen: Evidence) -> Gap:
+    return gap_of(
+        item,
+        GapKind.NOT_SCANNED,
+        f"{counted(len(seen.unread), 'file')} could not be decoded, or only in part. A rewrite keeps such a part,"
+        " and the search after the run cannot call it clean",
+        "make them readable to the scan (rights, keys, format), or remove them, then plan again. Or look into them"
+        f" and waive the gap: {'; '.join(seen.unread[:3])}",
+        seen.unread,
+    )
 
 
 def _ways(item: CopyDraft, seen: Evidence) -> dict[str, str]:

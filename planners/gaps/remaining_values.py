@@ -12,7 +12,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import OthersRows
 from planners.gaps.copy_gap import gap_of
-from planners.gaps.left_behind import left_behind
+from planners.gaps.left_behind import left_behind, unread_parts
 from planners.locate.edge_effects import value_edges
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft, slug
@@ -46,7 +46,8 @@ _BY_MATCH = (*BY_ROWS, Strategy.MASK_COLUMNS, Strategy.RESTORE_REWRITE_ARCHIVE)
 def remaining_values(items: Sequence[CopyDraft], world: World) -> tuple[Gap, ...]:
     """All of these gaps."""
     again = written_again(items, world)
-    return (*others_rows(items, world), *again, *telling_names(items, world), *left_behind(items, world))
+    unwritten = (*left_behind(items, world), *unread_parts(items, world))
+    return (*others_rows(items, world), *again, *telling_names(items, world), *unwritten)
 
 
 def others_rows(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:

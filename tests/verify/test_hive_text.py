@@ -10,7 +10,15 @@ import pytest
 
 from pii_tracer.model.datasets import Format, KeySet, Match, MatchTerm, Strategy
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.hive_text.layout import SKIPPED_LINE, TEXT_TABLE, Serde, TextColumn, TextLayout, TextTable
+from pii_tracer.model.hive_text.layout import (
+    BEYOND_COLUMNS,
+    SKIPPED_LINE,
+    TEXT_TABLE,
+    Serde,
+    TextColumn,
+    TextLayout,
+    TextTable,
+)
 from pii_tracer.model.plan import HeldColumn, Mask
 from pii_tracer.scan.decode import dispatch
 from pii_tracer.scan.folder_scan import scan_tree
@@ -132,6 +140,21 @@ def test_a_value_in_a_line_that_is_no_row_has_a_place_of_its_own(tmp_path: Path)
     (tmp_path / "a.csv").write_text(f"h\n{USER};\nend\n")
     (found,) = scan_tree(tmp_path, BOTH, text=text_table(layout)).files
     assert {hit.where for hit in found.hits} == {"data"}
+    (tmp_path / "a.csv").write_text(f"h\n1;a;b;c;d;{USER}\nend\n")
+    (found,) = scan_tree(tmp_path, BOTH, text=text_table(layout)).files
+    assert {hit.where for hit in found.hits} == {BEYOND_COLUMNS}
+
+
+@pytest.mark.parametrize("key", ["41", "417", "4177", "41771234"])
+def test_a_number_is_found_in_a_file_of_other_signs(key: str, tmp_path: Path) -> None:
+    """A table was altered, and versions from before have other signs between their cells."""
+    columns = (TextColumn(name="uid", type="string", whole=32), TextColumn(name="note", type="string"))
+    table = TextTable(columns=columns, layout=LAYOUT.model_copy(update={"delimiter": "|"}))
+    person = build_patterns([KeySet(name="no", origin="no", weak=True, values=(("subj_1", key),))])
+    for line in (f"{key};foo", f"0{key},foo", f"{key}\tfoo", f"+{key}\x01foo"):
+        (tmp_path / "1").write_text(f"{line}\n1;bar\n")
+        (found,) = scan_tree(tmp_path, person, text=table).files
+        assert found.hits, line
 
 
 @pytest.mark.parametrize("key", ["41", "4177", "41771234"])

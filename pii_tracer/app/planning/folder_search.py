@@ -15,7 +15,7 @@ from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.layout import SKIPPED_LINE, text_of
+from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, text_of
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers
@@ -97,15 +97,15 @@ def evidence_of(files: Sequence[FileScan], patterns: Patterns) -> Evidence:
         places=places(files),
         digits=frozenset(Digits(h.key_set, h.column, h.where) for file in files for h in file.weak),
         seen=frozenset(
-            Seen(f.path, frozenset(hit.where for hit in f.hits)) for f in files if f.strong or _in_skipped_lines(f)
+            Seen(f.path, frozenset(hit.where for hit in f.hits)) for f in files if f.strong or _beside_columns(f)
         ),
         hashes=hashes_of(files),
     )
 
 
-def _in_skipped_lines(file: FileScan) -> bool:
-    """Whether a line that no step rewrites holds a value, if only a short number."""
-    return any(hit.where == SKIPPED_LINE for hit in file.hits)
+def _beside_columns(file: FileScan) -> bool:
+    """Whether what no step rewrites of a text holds a value, if only a short number."""
+    return any(hit.where in (SKIPPED_LINE, BEYOND_COLUMNS) for hit in file.hits)
 
 
 def seen_in(kind: type[E], scans: Sequence[FileScan], patterns: Patterns, root: str = "") -> E:

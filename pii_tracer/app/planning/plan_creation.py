@@ -43,7 +43,7 @@ from pii_tracer.app.planning.subject_sources import (
     spots_of,
 )
 from pii_tracer.app.planning.table_description_search import telling_descriptions
-from pii_tracer.app.planning.unmatched_rows.refused_rewrites import refused_rewrites
+from pii_tracer.app.planning.unmatched_rows.refused_rewrites import with_refused
 from pii_tracer.app.planning.unmatched_rows.remaining_values import others_rows
 from pii_tracer.app.planning.value_masking import (
     masked_paths,
@@ -296,7 +296,6 @@ def make_plan(
     of_each = ValuesByPerson(key_sets, patterns.file_keys)
     owners, patterns_at = of_each if by_person else None, partial(numbers.at, patterns)
     others = others_rows(evidence, surveys, inventory, paths, patterns_at, readings, say, digits, owners)
-    refused_rewrites(evidence, surveys, inventory, readings, say)
     described = telling_descriptions(evidence, inventory, paths, patterns, readings, say)
     # what planning could not read stands beside what discovery could not
     known = inventory.model_copy(update={"gaps": in_order({*inventory.gaps, *readings.gaps})})
@@ -345,6 +344,8 @@ def make_plan(
         marks=key.marks,
     )
     plan = build_plan(inputs)
+    if refused := with_refused(plan, inputs, say):
+        inputs, plan = refused, build_plan(refused)
     refuse_telling(plan, inputs, patterns, owners)
     apart = searched_apart(plan, inputs, Search(of_each, numbers, say)) if by_person or len(asked) > 1 else {}
     if apart:

@@ -155,13 +155,18 @@ def _unlisted(place: RemotePlace) -> Evidence:
 
 
 def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns) -> Evidence:
-    """As of a table of this machine: all versions of its objects are its files, and deleted objects have names."""
-    scans = [scan for _, scan in seen.explained(place.location)]
+    """As of a table of this machine: all versions of its objects are its files, and deleted objects have names.
+
+    No old version is left behind: a step deletes all of them.
+    """
+    marked = seen.explained(place.location)
+    scans = [scan for _, scan in marked]
     found = evidence_of([*scans, *seen.deleted], patterns)
+    now = evidence_of([scan for version, scan in marked if version.latest], patterns)
     beyond = [f"its metadata names {counted(len(seen.beyond), 'file')} outside of it"] if seen.beyond else []
     doubts = [place.doubt] if place.doubt else []
     unread, files = (*found.unread, *beyond, *doubts), len(scans) + len(seen.clean)
-    return replace(found, files=files, unread=unread, compared=patterns.key_columns.rows is not None)
+    return replace(found, files=files, unread=unread, seen=now.seen, compared=patterns.key_columns.rows is not None)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ KEPT_TEXTS = "hive.texts"
 """In `Copy.facts` of what a store kept of deleted files: `TextFolder`s as JSON."""
 
 SKIPPED_LINE = "skipped line"
+BEYOND_COLUMNS = "cell behind the last column"
 """`Hit.where` of a value in a line of a header or footer, which is no row."""
 
 CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".snappy": "snappy", ".deflate": "deflate"}

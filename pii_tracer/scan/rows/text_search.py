@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from pii_tracer.model.hive_text.layout import SKIPPED_LINE, FileText, Serde, TextColumn
+from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, FileText, Serde, TextColumn
 from pii_tracer.scan.cells_left_out import beyond
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.rows.text_records import UnclearLineError, all_cells, lines_of, unescaped, value_of
 
+_DIGITS = re.compile(r"[0-9]+")
 READ_AS = "text by columns"
 
 
@@ -50,8 +51,9 @@ def search_columns(
         regular = regular and len(cells) <= len(text.columns)
         for at, cell in enumerate(cells):
             column = text.columns[at] if known else None
+            where = "data" if at < len(text.columns) else BEYOND_COLUMNS
+            where = where if number in rows else SKIPPED_LINE
             for written in _spellings(cell, column):
-                where = "data" if number in rows else SKIPPED_LINE
                 inner.string(written, where, column.name if column else None, known=known)
     collector.merge(inner)
     if any(name not in inner.seen for name, _ in found):
@@ -80,7 +82,8 @@ def _spellings(cell: str | None, column: TextColumn | None) -> Iterator[str]:
         return
     try:
         value = value_of(cell, column)
-    except UnclearLineError:
+    except UnclearLineError:  # of an older file, with other signs between its cells
+        yield from (number.lstrip("0") for number in _DIGITS.findall(cell))
         return
     if value not in (None, cell):
         yield value

@@ -12,7 +12,7 @@ from pii_tracer.lake.formats.stray_files import MARKS
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.table_descriptions import FOOTERS
 from pii_tracer.model.datasets import Format
-from pii_tracer.model.hive_text.layout import SKIPPED_LINE, TEXT_TABLE
+from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, TEXT_TABLE
 from planners.copies.scan_evidence import Seen
 from planners.formats.base import FormatPlanner, beside_rows
 from planners.formats.plain_files.steps import folder_steps
@@ -114,6 +114,10 @@ class PlainFilesPlanner(FormatPlanner):
             return "a hidden file that is not a data file (such as an editor's copy): ask its owner to remove it"
         if SKIPPED_LINE in seen.places:
             return "a line of a header or footer contains a value, and a rewrite keeps it: ask its owner to remove it"
+        if BEYOND_COLUMNS in seen.places:
+            return (
+                "a cell behind the last column contains a value, and a rewrite may keep it: ask its owner to remove it"
+            )
         if item.copy.format in _KEPT_METADATA and not seen.places.isdisjoint(_OWN_ENTRIES):
             return (
                 "entries of a data file's own metadata contain a value, and a rewrite keeps them: ask its owner to"

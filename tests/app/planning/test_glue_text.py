@@ -100,9 +100,9 @@ def words(shop: Shop, *more: str) -> list[str]:
     return [*more, "--estate", str(shop.base / "pii-tracer.yaml"), "--state", str(shop.base / "state")]
 
 
-def planned(shop: Shop) -> tuple[int, dict[str, Any]]:
+def planned(shop: Shop, jobs: str = JOBS) -> tuple[int, dict[str, Any]]:
     """The exit code and the plan: the source is held, so that no engine has to run."""
-    shop.jobs = JOBS
+    shop.jobs = jobs
     shop.more = yaml.safe_dump({"holds": [{**HELD, "datasets": ["shop.people"]}]})
     shop.write()
     (shop.base / "policy.yaml").write_text("version: 1\nallow_immediate_retention: true\n")
@@ -184,3 +184,20 @@ def test_two_readings_of_one_folder_and_what_is_no_row_stay_gaps(store: Store, t
         reasons = {place.rpartition("/")[2]: gap["reason"] for place, gap in shop.gaps().items()}
     assert "read the same files as different text" in reasons["one"]
     assert "1 object other than data files that engines read: two/below/1" in reasons["two"]
+
+
+def test_values_that_no_rewrite_removes_are_gaps(store: Store, tmp_path: Path) -> None:
+    """In a line of a header, and behind the last column."""
+    with lake(store, tmp_path) as (shop, client):
+        for name, lines in (("heads", HER), ("tails", f"uid|mail\n4417700103|a|{PERSON}\n".encode())):
+            described(client, name, f"s3://{shop.bucket}/{name}", LAZY, BARS, **{"skip.header.line.count": "1"})
+            shop.put(f"{name}/1", lines + OTHERS)
+            shop.put(f"{name}/2", b"uid|mail\n" + HER)
+        jobs = [f"INSERT INTO prod.{name} SELECT uid, mail FROM shop.people;\n" for name in ("heads", "tails")]
+        code, plan = planned(shop, "".join(jobs))
+    reasons = {gap["id"]: gap["reason"] for gap in plan["gaps"] if gap["kind"] == "left_behind"}
+    assert list(reasons) == []
+    heads, tails = (reasons[f"gap-left_behind-prod.{name}"] for name in ("heads", "tails"))
+    assert "a line of a header or footer" in heads
+    assert "behind the last column" in tails
+    assert code == ExitCode.INCOMPLETE

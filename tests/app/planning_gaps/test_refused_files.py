@@ -8,8 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from tests.app.planning.test_others_rows import HERS, KEY, OTHER, WRITERS, Row, estate, planned
+from tests.hdfs.shop import HELD
 from tests.waivers import write_waivers
 
 PDF = b"%PDF-1.7\n" + bytes(range(256))
@@ -50,3 +52,13 @@ def test_a_file_of_which_a_part_is_unread(tmp_path: Path) -> None:
     assert "part-0.parquet" in gap["evidence"]
     waivers = write_waivers(base / "waivers.yaml", [gap])
     assert planned(base, "--waivers", str(waivers))["complete"]
+
+
+def test_nothing_is_tried_of_what_a_hold_keeps(tmp_path: Path) -> None:
+    """No step writes it, and nobody is asked to change it."""
+    base = estate(tmp_path, "csv")
+    put(base, "csv", {"note": "a\nb", "cust": KEY}, {"note": "c", "cust": "P-3"})
+    assert [kind for kind, _ in gaps(planned(base))] == ["unreadable"]
+    file = base / "pii-tracer.yaml"
+    file.write_text(file.read_text() + yaml.safe_dump({"holds": [{**HELD, "datasets": ["s.tickets"]}]}))
+    assert not {"unreadable", "not_scanned"} & {kind for kind, _ in gaps(planned(base))}
