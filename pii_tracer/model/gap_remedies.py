@@ -173,8 +173,8 @@ REMEDIES: Mapping[str, str] = {
         "request open, put its sealed manifest back, and plan again."
     ),
     GapKind.OTHERS_ROWS: (
-        "Ask the owner to clear the value, name a key that identifies the person's rows, or declare in `not_keys` "
-        "that the number belongs to another system."
+        "Ask the owner to clear the value or to correct the key. Or name a key that identifies the person's rows, or "
+        "declare in `not_keys` that the number belongs to another system."
     ),
     GapKind.NOT_KEYS: "Correct `not_keys`. If only the column's values contradict it, check them and waive the gap.",
     GapKind.KEY_OF_SEVERAL: (
