@@ -50,6 +50,7 @@ def lake_tables(
     declared: Sequence[RemoteTable],
     registered: Sequence[RemoteTable],
     places: Collection[S3Location],
+    opaque: Mapping[S3Location, str],
     archives: Sequence[Archive],
     sources: Collection[str],
     clients: ClientFactory,
@@ -58,10 +59,10 @@ def lake_tables(
     """The tables of a lake in S3.
 
     declared: tables that the estate file declares there; registered: those that catalogs name. places: of all of these
-    and of everything else that the estate file names there. sources: tables that tell who the persons are. options: how
-    libraries reach S3.
+    and of everything else that the estate file names there. opaque: as of `Registry.opaque_s3`.
+    sources: tables that tell who the persons are. options: how libraries reach S3.
     """
-    folders = Folders(places, archives, clients)
+    folders = Folders(places, opaque, archives, clients)
     named = [*declared, *registered]
     asked = TablesAsked(declared, registered, _names(named), sources, folders, options)
     looked = [one for adapter in table_formats() for one in adapter.tables_in_s3(asked)]

@@ -13,6 +13,7 @@ from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import below
 from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, text_of
@@ -25,10 +26,6 @@ from planners.copies.scan_evidence import PATH, Digits, Evidence, FileHashes, Pl
 Say = Callable[[str], None]
 E = TypeVar("E", bound=PlaceEvidence)
 
-_OPAQUE = (
-    "the catalog's table {} lies there, and its files are not plain rows (gap `unknown_table`). Erase the person with"
-    " the table's own engine, then plan again"
-)
 _OTHER_FORMAT = "its catalog says that its files are {}, and they are {}: register it as what it is, then plan again"
 
 
@@ -38,7 +35,7 @@ def as_registered(opaque: str | None, registered: Format | None, look: Callable[
     opaque: the catalog's table there whose files are no plain rows. registered: the format that a catalog gives.
     """
     if opaque:
-        return _OPAQUE.format(opaque)
+        return NO_PLAIN_ROWS.format(opaque)
     bare = look()
     if isinstance(bare, str) or registered in (None, bare.state.format):
         return bare

@@ -90,8 +90,8 @@ class Registry:
     not answer, or what cannot be read.
 
     opaque: folders whose files are not the rows of a table, though they may look so, each with that table's title;
-    opaque_hdfs: those in HDFS; opaque_stored: those in stores of `object_stores`. views: those whose queries are read
-    as lineage.
+    opaque_s3: those in S3; opaque_hdfs: those in HDFS; opaque_stored: those in stores of `object_stores`. views: those
+    whose queries are read as lineage.
     """
 
     tables: Mapping[Path, Registered] = field(default_factory=dict)
@@ -100,6 +100,7 @@ class Registry:
     stored: tuple[StoredTable, ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
     opaque: Mapping[Path, str] = field(default_factory=dict)
+    opaque_s3: Mapping[S3Location, str] = field(default_factory=dict)
     opaque_hdfs: Mapping[HdfsLocation, str] = field(default_factory=dict)
     opaque_stored: Mapping[ObjectLocation, str] = field(default_factory=dict)
     views: tuple[CatalogView, ...] = ()
@@ -202,6 +203,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
         stored=tuple(one for one in stored if one.location not in misread_stored),
         gaps=tuple(gaps),
         opaque=opaque,
+        opaque_s3=opaque_s3,
         opaque_hdfs=opaque_hdfs | misread_hdfs,
         opaque_stored=opaque_stored | misread_stored,
         views=tuple(views),

@@ -156,14 +156,18 @@ def text_near(table: TextTable | None, front: str, name: str) -> FileText | None
     return text_at(table, front, name) or table.once_of(PurePosixPath(name.removeprefix(front)).parent)
 
 
-def kept_text(texts: Sequence[TextFolder], path: str) -> FileText | None:
-    """How a file is searched that a store kept, by the innermost of some tables in which it lay. path: where it lay."""
+def kept_text(texts: Sequence[TextFolder], paths: Sequence[str]) -> FileText | None:
+    """How a file is searched that a store kept, by the innermost of some tables in which it lay; there by a partition
+    that has a layout of its own. paths: where it may have lain; of two that are as good, the first counts."""
     known = {one.folder: one.table for one in texts}
-    place = PurePosixPath(path)
-    for folder in place.parents if known else ():
-        if table := known.get(digest_of(folder)):
-            return table.once_of(place.parent.relative_to(folder))
-    return None
+    found: list[tuple[int, bool, FileText]] = []
+    for place in map(PurePosixPath, paths if known else ()):
+        for folder in place.parents:
+            if table := known.get(digest_of(folder)):
+                text = table.once_of(place.parent.relative_to(folder))
+                found.append((len(folder.parts), text.layout != table.layout, text))
+                break
+    return max(found, key=lambda one: one[:2])[2] if found else None
 
 
 def kept_properties(texts: Sequence[TextFolder]) -> dict[str, list[str]]:

@@ -200,3 +200,31 @@ def test_values_that_no_rewrite_removes_are_gaps(store: Store, tmp_path: Path) -
     assert "a line of a header or footer" in heads
     assert "behind the last column" in tails
     assert code == ExitCode.INCOMPLETE
+
+
+def test_no_folder_is_read_by_its_first_line_where_glue_has_text_that_is_not_read(store: Store, tmp_path: Path) -> None:
+    """The place of such a table, one around it, one inside of it, and one that engines pass over."""
+    odd = BARS | {"escape.delim": "#"}
+    with lake(store, tmp_path) as (shop, client):
+        for declared, registered in (
+            ("same", "same"),
+            ("around", "around/odd"),
+            ("in/side", "in"),
+            ("near", "near/_symlink_format_manifest"),
+        ):
+            table = declared.replace("/", "")
+            described(client, f"odd_{table}", f"s3://{shop.bucket}/{registered}", LAZY, odd)
+            shop.put(f"{declared}/1.csv", b"uid,mail\n" + f"{PERSON},{MAIL}\n".encode())
+            shop.jobs += f"INSERT INTO prod.{table} SELECT uid, mail FROM shop.people;\n"
+            shop.tables[f"prod.{table}"], shop.formats[f"prod.{table}"] = f"s3://{shop.bucket}/{declared}", "csv"
+        plan = shop.plan()
+    reasons = {
+        gap["evidence"].partition(";")[0]: gap["reason"] for gap in plan["gaps"] if gap["kind"] == "remote_table"
+    }
+    at = f"s3://{shop.bucket}"
+    assert reasons.keys() == {f"{at}/same", f"{at}/around", f"{at}/in/side"}
+    assert "the catalog's table aws.prod.odd_same lies there, and its files are not plain rows" in reasons[f"{at}/same"]
+    assert f"{at}/around/odd lies inside its folder" in reasons[f"{at}/around"]
+    assert "the catalog's table aws.prod.odd_inside lies there" in reasons[f"{at}/in/side"]
+    steps = {copy["table"] for copy in plan["copies"] if copy["id"] in {step["copy"] for step in plan["steps"]}}
+    assert steps == {"shop.people", "prod.near"}

@@ -169,6 +169,11 @@ def test_text_is_read_by_its_table_where_hdfs_keeps_it() -> None:
         "/user/ann/.Trash": {
             "Current/wh/visits/day=1/f": bars,
             "261129120000/wh/visits/day=2/f": semicolons,
+            "Current/wh/visits1764453300123/day=2/f": semicolons,
+            "Current/wh/visits/day=21764453300123/f": semicolons,
+            "Current/wh/visits/day=21764453300123/1764453300123/f1764453300123": semicolons,
+            "Current/wh1764453300123/visits/f": bars,
+            "Current/wh/visits176445330012/f": None,
             "Current/wh/calls/day=2/f": None,
         },
         "/wh/visits/.hive-staging_1": {"-ext-10000/day=2/f": semicolons},

@@ -346,7 +346,7 @@ def test_a_table_of_the_first_version(house: House) -> None:
 def test_a_name_that_spark_folds(house: House, key: str, folded: bool) -> None:
     clients = s3_clients(house.estate)
     place = S3Path.of(S3Location(bucket=house.bucket, key=key), clients)
-    told = Folders((), (), clients).against(place)
+    told = Folders((), {}, (), clients).against(place)
     assert ("which Spark's file system folds into another place's name" in (told or "")) is folded
 
 

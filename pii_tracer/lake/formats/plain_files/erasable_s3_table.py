@@ -39,6 +39,7 @@ def _look(table: RemoteTable, sources: Collection[str], folders: Folders) -> Fou
     return (
         folders.against(place)
         or table.misread
+        or folders.without_rows(table.location)
         or ("it is a source of the persons, and a bare folder in S3 cannot be one" if table.name in sources else None)
         or _found(table, place)
     )

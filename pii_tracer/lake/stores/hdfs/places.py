@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lake.stores.catalog_facts_of_table import NamedTable
-from pii_tracer.lake.stores.hdfs.former_paths import former_path
+from pii_tracer.lake.stores.hdfs.former_paths import former_paths
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.hive_text.layout import (
     FileText,
@@ -100,7 +100,7 @@ class HdfsPlace(Frozen):
         """The columns of text by which a file is searched, by its path."""
         if self.text is not None:
             return text_near(self.text, self.location.prefix, file)
-        return kept_text(self.texts, former_path(file)) if self.texts else None
+        return kept_text(self.texts, former_paths(file)) if self.texts else None
 
     def fingerprint(self) -> str:
         """`sha256:…` over what lies in it: changes when a file comes, goes, is written, or is read otherwise."""

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from pii_tracer.lake.catalogs.registered_tables import Registry
 from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable
 from pii_tracer.lake.stores.catalog_facts_of_table import named
-from pii_tracer.lake.stores.hdfs.former_paths import former_path
+from pii_tracer.lake.stores.hdfs.former_paths import former_paths
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.hive_text.layout import TextFolder, digest_of
 from pii_tracer.model.locations import HdfsLocation
@@ -60,7 +60,8 @@ def _partitions(places: Sequence[HdfsLocation], tables: Iterable[HdfsTable]) -> 
 def _with_texts(place: HdfsPlace, tables: Iterable[HdfsTable]) -> HdfsPlace:
     """A place with the tables of text in whose folders its files lie or lay."""
     mine = {t.location.path: t.text for t in tables if t.text and t.location.name_node == place.location.name_node}
-    folders = {former_path(file.path).rpartition("/")[0] for file in place.files} if mine else set()
+    paths = (path for file in place.files for path in former_paths(file.path)) if mine else ()
+    folders = {path.rpartition("/")[0] for path in paths}
     around = {str(above) for folder in folders for above in (PurePosixPath(folder), *PurePosixPath(folder).parents)}
     texts = (TextFolder(folder=digest_of(PurePosixPath(p)), table=mine[p]) for p in sorted(mine.keys() & around))
     return place.model_copy(update={"texts": tuple(texts)})

@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 
 from pii_tracer.config.estate_file import Archive
 from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
 from pii_tracer.lake.stores.s3.bucket_settings import NOT_THERE, touches
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client
 from pii_tracer.lake.stores.s3.s3_path import S3Path
@@ -20,9 +21,11 @@ _NO_RULES = ("ReplicationConfigurationNotFoundError", *NOT_THERE)
 
 @dataclass(frozen=True)
 class Folders:
-    """The folders of an estate in S3. places: of everything that it or a catalog names there."""
+    """The folders of an estate in S3. places: of everything that it or a catalog names there. opaque: as of
+    `Registry.opaque_s3`."""
 
     places: Collection[S3Location]
+    opaque: Mapping[S3Location, str]
     archives: Sequence[Archive]
     clients: ClientFactory
     _roots: dict[str, S3Path] = field(default_factory=dict, init=False)
@@ -46,11 +49,18 @@ class Folders:
             self._buckets[name] = _Bucket.of(place.client, name)
         return self._crowded(location) or self._buckets[name].keeps(location.prefix)
 
+    def without_rows(self, location: S3Location) -> str | None:
+        """Why the files of a bare folder may not be its rows, if so: a table that is not read has files in common."""
+        around = (at for at in sorted(self.opaque, key=str) if at.holds(location))
+        return next((NO_PLAIN_ROWS.format(self.opaque[at]) for at in around), None)
+
     def _crowded(self, location: S3Location) -> str | None:
         """Why its folder is not its own."""
         if location.key and not {"", ".", ".."}.isdisjoint(location.key.split("/")):
             return "a part of its name is empty, `.` or `..`, which Spark's file system folds into another place's name"
-        for other in sorted(self.places, key=str):
+        # engines pass over folders such as `_symlink_format_manifest`
+        unread = {at for at in self.opaque if not at.prefix.removeprefix(location.prefix).startswith(("_", "."))}
+        for other in sorted({*self.places, *unread}, key=str):
             if other != location and location.holds(other):
                 return f"{other} lies inside its folder"
         for archive in self.archives:
