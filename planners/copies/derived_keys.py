@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.key_columns import joined, split
-from pii_tracer.model.number_keys import same_numbers, without_fraction
-from planners.copies.match_key_resolution import Keys, is_short_number, lookalikes
+from pii_tracer.model.number_keys import is_short_number, same_numbers, without_fraction
+from planners.copies.match_key_resolution import Keys, lookalikes
 from planners.locate.keys_of_columns import each_of
 from planners.locate.sql.spark_functions import (
     INPUT,

@@ -19,15 +19,6 @@ from pii_tracer.model.number_keys import writings
 from planners.copies.nobodys_values import nobodys
 from planners.locate.key_uniqueness import SameKey, same_key
 
-WEAK_DIGITS = 10
-"""A number of fewer digits than this is likely to mean something else elsewhere (an id of another table)."""
-
-
-def is_short_number(value: str) -> bool:
-    """Whether a value is such a number (see `KeySet.weak`)."""
-    return value.isdigit() and len(value) < WEAK_DIGITS
-
-
 MOST_LONGER = 1_000
 """More keys of others that contain a person's are not known apart: the manifest would name everybody."""
 
@@ -113,10 +104,6 @@ class Keys:
     same_key: Mapping[str, SameKey] = field(default_factory=dict)
     unseen: bool = False
     unsearched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def weak(self, column: str) -> bool:
-        """True when any of the column's values is a short number."""
-        return any(is_short_number(value) for _, value in self.base[column])
 
 
 def resolve(

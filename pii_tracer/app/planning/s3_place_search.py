@@ -157,7 +157,7 @@ def _unlisted(place: RemotePlace) -> Evidence:
 def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns) -> Evidence:
     """As of a table of this machine: all versions of its objects are its files, and deleted objects have names."""
     scans = [scan for _, scan in seen.explained(place.location)]
-    found = evidence_of([*scans, *seen.deleted], patterns)
+    found = evidence_of([*scans, *seen.deleted])
     beyond = [f"its metadata names {counted(len(seen.beyond), 'file')} outside of it"] if seen.beyond else []
     doubts = [place.doubt] if place.doubt else []
     unread, files = (*found.unread, *beyond, *doubts), len(scans) + len(seen.clean)
