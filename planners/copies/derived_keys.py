@@ -64,7 +64,8 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
     inputs: set[str] = set()
     unsure: dict[str, str] = {}
     former = keys.former.get(column, frozenset())
-    equal = _equal if column == keys.subject.key else _equal_numbers  # keys in two texts are a gap of their own
+    # keys in two texts are a gap of their own; what an expression makes of other keys is not
+    equal = _equal if column == keys.subject.key and kernel is None else _equal_numbers
     left = equal({value for _, value in former}, keys.others[column], kernel)
     pairs = {pair for pair in keys.base[column] if pair not in former or pair[1] not in left}
     if keys.unseen and not (several or is_plain(expression)):
