@@ -31,7 +31,8 @@ def test_what_an_expression_makes_one_number_of_two_keys_deletes_nothing(keys: t
     assert (found.shared, found.keys.values, found.blind) == (1, (), True)
 
 
-def test_keys_themselves_are_a_gap_of_the_request_instead() -> None:
-    known = resolve(CUSTOMER, SourceRows({"cust": ["12345.0", "12345"]}), [Wanted("R-1", "r", "12345.0")])
+@pytest.mark.parametrize("keys", [("12345.0", "12345"), ("12345", "12345.000"), ("12345.0000", "12345.000")])
+def test_keys_themselves_are_a_gap_of_the_request_instead(keys: tuple[str, str]) -> None:
+    known = resolve(CUSTOMER, SourceRows({"cust": list(keys)}), [Wanted("R-1", "r", keys[0])])
     assert derive(known, "cust", "x").shared == 0
     assert known.same_key["R-1"].other_texts == 1
