@@ -118,3 +118,12 @@ def test_numbers_of_another_system_are_left_out_in_both_texts(tmp_path: Path, ki
     file.write_text(file.read_text().rstrip("\n") + NOT_KEYS)
     put(base, kind, *({"ref": ref, "note": "b"} for ref in ("12345.0", "777.0", "778.0")))
     assert planned_copy(base)["gaps"] == []
+
+
+def test_a_column_of_numbers_that_merges_two_keys_is_a_gap(tmp_path: Path) -> None:
+    """The plan was complete, and deleted the other's row."""
+    base = source(estate(tmp_path, "parquet"), "7", "007", "9")
+    put(base, "parquet", *({**CALM, "cust": key} for key in (7, 7, 9)))
+    (gap,) = planned_copy(base)["gaps"]
+    assert gap["kind"] == "value_not_certain"
+    assert "1 value of cust of other people" in gap["reason"]
