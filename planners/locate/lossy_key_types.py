@@ -72,8 +72,8 @@ def _of_others(found: Survey, state: TableState, carriage: Carriage, types: Mapp
                 id=f"gap-misfit-others-{slug(title(state))}-{slug(name)}-{slug(trace.origin)}",
                 dataset=state.dataset,
                 kind=GapKind.VALUE_NOT_CERTAIN,
-                reason=f"{', '.join(numbers)}: stored as a number, in which {counted(number, 'value')} of {trace.origin} of other"
-                " people cannot be told from the persons' (as `007` and `7`): their rows would be erased, too",
+                reason=f"{', '.join(numbers)}: stored as a number, as {counted(number, 'value')} of {trace.origin} of"
+                " other people is, too (as `007` and `7`). Both are one number there, and their rows would be erased",
                 evidence="let the job keep the key in the type that its source has; waive it where they are the same"
                 " person's",
             )
