@@ -36,12 +36,12 @@ from pii_tracer.model.locations import (
     object_location,
     s3_location,
 )
+from pii_tracer.model.number_keys import is_short_number
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.verdicts import ByteVerdict, Residue
-from planners.copies.match_key_resolution import is_short_number
 
 Place = Path | S3Location | HdfsLocation | ObjectLocation
 L = TypeVar("L", S3Location, HdfsLocation, ObjectLocation)

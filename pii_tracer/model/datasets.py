@@ -230,8 +230,8 @@ class KeySet(Frozen):
 
     name: as in `MatchTerm.key_set`, e.g. `user_id` or `user_id|sha2(CAST(x AS STRING), 256)`.
     values: (subject reference, value as text), sorted.
-    weak: short digits that can mean something else elsewhere (a merchant of the same number); a weak value counts
-    only where lineage does not show another origin for the column.
+    weak: some values are short digits, which can mean something else elsewhere (a merchant of the same number). Such a
+    value counts only where lineage does not show another origin for the column; the others of the set count anywhere.
     others: keys of other people of the source that a search takes for one of the values, sorted: in another case, or
     with more words beside it.
     columns: of a key of several columns what its values are made of (`pii_tracer.model.key_columns`), in order. Such

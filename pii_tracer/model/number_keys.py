@@ -25,12 +25,20 @@ Below these every whole number is itself in the type (IEEE 754: so many bits of 
 
 _WIDTHS = {64: "double", 32: "float", 16: "halffloat"}
 
+WEAK_DIGITS = 10
+"""A number of fewer digits than this is likely to mean something else elsewhere (an id of another table)."""
+
 _WHOLE = re.compile(WHOLE_NUMBER)
 _LONGEST = 40
 """No key that is a number has more digits: Spark's decimals have 38."""
 
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
 _FRACTIONS = ("", ".0", ".00")
+
+
+def is_short_number(value: str) -> bool:
+    """Whether a value is a weak one (see `KeySet.weak`)."""
+    return value.isdigit() and len(value) < WEAK_DIGITS
 
 
 def plain(value: Any) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.scan.forms.pattern_automaton import Term
-from pii_tracer.scan.hits import Form, Hit
+from pii_tracer.scan.hits import Form, Hit, without_short
 from pii_tracer.scan.value_forms import PLAIN, Patterns
 
 NOTHING: Mapping[str, int] = MappingProxyType({})
@@ -28,8 +28,8 @@ class LeftCells:
         self._cells: Counter[tuple[str, str, str]] = Counter()
         self._shown: Counter[str] = Counter()
 
-    def leave(self, key_set: str, where: str, column: str, *, shown: bool = True) -> None:
-        """Count a cell. shown: the text that it was read from writes it as the key is written."""
+    def leave(self, key_set: str, where: str, column: str, *, shown: int = 1) -> None:
+        """Count a cell. shown: how often the text that it was read from shows the key there."""
         self._cells[key_set, where, self._patterns.mask(column)] += 1
         self._shown[key_set] += shown
 
@@ -37,15 +37,22 @@ class LeftCells:
         """The key sets that a cell of text is none of, though it is exactly their key."""
         no_keys = self._patterns.key_columns.no_keys_in(column)
         names = no_keys.intersection(self._patterns.of_cell(cell)) if no_keys else no_keys
-        for name in names:
-            self.leave(name, where, column or "")
+        for name, shown in times_shown(self._patterns, names, cell).items():
+            self.leave(name, where, column or "", shown=shown)
         return names
 
     def number(self, key_set: str, value: object, where: str, column: str | None) -> bool:
         """Whether a cell with the number of a key is none."""
-        if column is None or key_set not in self._patterns.key_columns.no_keys_in(column):
+        no_keys = self._patterns.key_columns.no_keys_in(column)
+        if column is None or key_set not in no_keys:
             return False
-        self.leave(key_set, where, column, shown=without_fraction(str(value)).lstrip("-").isdigit())
+        text = str(value)
+        shown = without_fraction(text).lstrip("-").isdigit()
+        times = times_shown(self._patterns, (key_set,), text) if shown else Counter({key_set: 0})
+        self.leave(key_set, where, column, shown=times[key_set])
+        whole = without_short(key_set)
+        if whole != key_set and whole in no_keys.intersection(self._patterns.of_cell(text)):
+            self.leave(whole, where, column)  # the text shows the number and its fraction as one value, too
         return True
 
     def folders(self, path: str, where: str) -> Counter[str]:
@@ -71,7 +78,7 @@ class LeftCells:
         """The cells, sorted."""
         weak = self._patterns.is_weak
         return tuple(
-            Hit(key_set=name, form=Form.TEXT, where=where, column=column, weak=weak(name), count=count)
+            Hit(key_set=without_short(name), form=Form.TEXT, where=where, column=column, weak=weak(name), count=count)
             for (name, where, column), count in sorted(self._cells.items())
         )
 
@@ -79,6 +86,16 @@ class LeftCells:
         """Take over another's."""
         self._cells += other._cells
         self._shown += other._shown
+
+
+def times_shown(patterns: Patterns, names: Collection[str], cell: str) -> Counter[str]:
+    """How often a cell that is a key shows it: more than once where the key set has it in two texts (4711, 4711.0)."""
+    found = Counter[str]()
+    if names:
+        text = cell.encode("utf-8", "surrogateescape")
+        found.update(name for terms, _, _ in patterns.occurrences(text) for name, form in terms if form in PLAIN)
+        found.update(match.key_set for match in patterns.bounded(text) if match.form in PLAIN)
+    return Counter({name: max(1, found[name]) for name in names})
 
 
 def beyond(found: Counter[Term], left: Mapping[str, int]) -> Counter[Term]:

@@ -16,9 +16,10 @@ from pii_tracer.scan.decode.cells import cell_search, messages, variant
 from pii_tracer.scan.decode.cells.json_members import json_leaves, member
 from pii_tracer.scan.false_cell_hits import WINDOW, between, explained
 from pii_tracer.scan.forms.pattern_automaton import Term
-from pii_tracer.scan.hits import Described, Form, Hit
+from pii_tracer.scan.forms.weak_boundaries import WeakMatch
+from pii_tracer.scan.hits import Described, Form, Hit, without_short
 from pii_tracer.scan.key_boundaries import Whole
-from pii_tracer.scan.value_forms import PLAIN, Parts, Patterns, WeakMatch
+from pii_tracer.scan.value_forms import PLAIN, Parts, Patterns
 
 _NAMED = re.compile(rb"([\w.`]{1,128}?)`?(?:#\d+L?)?\s*=\s*\"?'?\Z")
 _CELL = 65_536
@@ -101,7 +102,7 @@ class Collector:
         items = sorted(self._counts.items(), key=lambda item: _order(*item[0]))
         weak = self.patterns.is_weak
         return tuple(
-            Hit(key_set=name, form=form, where=where, column=column, weak=weak(name), count=count, of=of)
+            Hit(key_set=without_short(name), form=form, where=where, column=column, weak=weak(name), count=count, of=of)
             for (name, form, where, column, of), count in items
         )
 

@@ -62,6 +62,20 @@ def person_in(name: str) -> str | None:
     return name.partition(_OF)[2] or None
 
 
+_SHORT = "\x1e"
+"""Behind the name of a key set: the part of it that holds short numbers."""
+
+
+def name_for_short(key_set: str) -> str:
+    """What the short numbers of a key set are called, where other values are in it, too."""
+    return f"{key_set}{_SHORT}"
+
+
+def without_short(name: str) -> str:
+    """The key set, or a person's part of it, whose short numbers a name may be of."""
+    return name.removesuffix(_SHORT)
+
+
 class Described(Frozen):
     """The data file that a bound describes: its path as the metadata writes it (never one with a value in it), and its
     size in bytes.
@@ -76,7 +90,7 @@ class Hit(Frozen):
 
     where: kind of place (`data`, `statistics`, `key-value metadata`, `raw bytes`, `file path`, …).
     column: label as `MatchTerm.label` writes it (`payer.phone`, `payload.$.user_id`), None where no column is known.
-    weak: the key set is weak, so the hit needs lineage to mean anything.
+    weak: the value is a short number, so the hit needs lineage to mean anything (see `KeySet.weak`).
     count: occurrences, not persons.
     of: for a cut bound, the file that it describes, where the metadata tells.
     """

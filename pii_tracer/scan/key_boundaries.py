@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.scan.email_boundaries import QUOTED_PRINTABLE
+from pii_tracer.scan.forms.short_number_parts import named_parts
 from pii_tracer.scan.forms.weak_boundaries import is_behind_escape
 
 if TYPE_CHECKING:
@@ -125,10 +126,7 @@ class KeyColumns:
     def naming(self, parts: Mapping[str, Collection[str]]) -> KeyColumns:
         """The same columns, where key sets are searched for in parts. parts: the names of these, by key set."""
         same = copy.copy(self)
-        same._columns = {
-            label: frozenset(part for name in names for part in parts.get(name, (name,)))
-            for label, names in self._columns.items()
-        }
+        same._columns = named_parts(self._columns, parts)
         return same
 
     def no_keys_in(self, column: str | None) -> frozenset[str]:

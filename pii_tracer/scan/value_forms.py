@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakValueDictionary
 
@@ -33,9 +32,10 @@ from pii_tracer.scan.forms import (
 from pii_tracer.scan.forms.anchors import Anchors
 from pii_tracer.scan.forms.binary_number_cells import PackedNumbers
 from pii_tracer.scan.forms.pattern_automaton import Automaton, Search, Term, is_pattern
+from pii_tracer.scan.forms.short_number_parts import named_parts, parts_of
 from pii_tracer.scan.forms.spaced_numbers import Endings, SpacedNumbers
-from pii_tracer.scan.forms.weak_boundaries import stands_alone, whole_segment
-from pii_tracer.scan.hits import Form
+from pii_tracer.scan.forms.weak_boundaries import WeakMatch, stands_alone, whole_segment
+from pii_tracer.scan.hits import Form, name_for_short, without_short
 from pii_tracer.scan.key_boundaries import KeyColumns, Whole, goes_on, may_be_cut
 from pii_tracer.scan.many_values.search import search_of
 from pii_tracer.scan.parquet_decryption_keys import FileKeys
@@ -63,16 +63,6 @@ Match = tuple[tuple[Term, ...], int, int]
 """The terms that a match stands for, where it starts and ends."""
 
 
-@dataclass(frozen=True)
-class WeakMatch:
-    """A bounded match in text: who, and where it starts and ends in the searched bytes."""
-
-    key_set: str
-    form: Form
-    start: int
-    end: int
-
-
 class Patterns:
     """Everything to search for, built once for the key sets of a plan. Holds values: never printed, never stored."""
 
@@ -89,13 +79,15 @@ class Patterns:
         self.key_columns = KeyColumns()
         given = tuple(key_sets)
         sets = tuple(k for k in given if not k.columns)
-        values = [(key_set, value) for key_set in sets for _, value in key_set.values if value]
+        parts = [part for key_set in sets for part in parts_of(key_set)]
+        values = [(part, value) for part in parts for _, value in part.values if value]
         if not values:
             raise ScanError("there are no values to search for", todo="resolve the persons' keys before scanning")
         self.key_sets = sets
         self.row_sets = tuple(k for k in given if k.columns)
-        self._weak = frozenset(k.name for k in sets if k.weak)
-        self._others = {k.name: frozenset(map(str.encode, k.others)) for k in sets if k.others}
+        self._weak = frozenset(k.name for k in parts if k.weak)
+        self._short = {k.name: (k.name, short) for k in sets if (short := name_for_short(k.name)) in self._weak}
+        self._others = {k.name: frozenset(map(str.encode, k.others)) for k in parts if k.others}
         self._size = sum(len(k.values) for k in sets)
         search = search_of(values)
         tables, self._sieve, self._borders = search.plain, search.sieve, search.borders
@@ -139,13 +131,14 @@ class Patterns:
         What they leave out already they still leave out.
         """
         same = copy.copy(self)
-        same.key_columns = keys.knowing(self._others).leaving_out(self.key_columns.not_keys)
+        keys = keys.naming(self._short).knowing(self._others)
+        same.key_columns = keys.leaving_out(self.key_columns.not_keys)
         return same
 
     def leaving_out(self, not_keys: Mapping[str, Collection[str]]) -> Patterns:
         """The same patterns for a place with columns of another system's numbers (`KeyColumns.leaving_out`)."""
         same = copy.copy(self)
-        same.key_columns = self.key_columns.leaving_out(not_keys)
+        same.key_columns = self.key_columns.leaving_out(named_parts(not_keys, self._short))
         return same
 
     @cached_property
@@ -154,12 +147,19 @@ class Patterns:
         return {found.name: spelled(found) for found in self.row_sets}
 
     def of_cell(self, text: str) -> tuple[str, ...]:
-        """The key sets of which a whole cell is a value, a whole number also where it has a fraction of zeros."""
-        return self.cells.get(text) or self.cells.get(without_fraction(text), ())
+        """The key sets, or parts of them, of which a whole cell is a value, a whole number also where it has a
+        fraction of zeros."""
+        number = without_fraction(text)
+        found = self.cells.get(text, ())
+        return found if number == text else tuple(dict.fromkeys((*found, *self.cells.get(number, ()))))
 
-    def is_weak(self, key_set: str) -> bool:
-        """Whether the key set of this name is weak."""
-        return key_set in self._weak
+    def key_sets_of_cell(self, text: str) -> frozenset[str]:
+        """As `of_cell`, the names of whole key sets."""
+        return frozenset(map(without_short, self.of_cell(text)))
+
+    def is_weak(self, name: str) -> bool:
+        """Whether the values of the key set, or of the part of one, are short numbers."""
+        return name in self._weak
 
     def spots(self, data: bytes | memoryview, label: str | None = None) -> Places:
         """Sorted positions in a buffer: one or more inside every occurrence of anything but tiny numbers, and others.
@@ -380,7 +380,7 @@ class Patterns:
         out, position = b"", 0
         for start, end, name in sorted(spans):
             if start >= position:
-                out += data[position:start] + f"[{name}]".encode()
+                out += data[position:start] + f"[{without_short(name)}]".encode()
             position = max(position, end)
         return (out + data[position:]).decode("utf-8", "replace")
 

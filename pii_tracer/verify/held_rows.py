@@ -122,7 +122,7 @@ def _mine(column: pa.Array, term: MatchTerm, patterns: Patterns) -> Any:
     else:
         found = plain_texts(column)
         cells = column.cast(pa.string()) if found is None else found
-    wanted = [t for t in cells.unique().to_pylist() if t is not None and term.key_set in patterns.of_cell(t)]
+    wanted = [t for t in cells.unique().to_pylist() if t is not None and term.key_set in patterns.key_sets_of_cell(t)]
     return pc.is_in(cells, value_set=pa.array(wanted, pa.string()))
 
 
@@ -137,7 +137,7 @@ def _in_records(rows: Iterable[Row], copy: Copy, mask: Mask, patterns: Patterns,
             term.label()
             for column, term in terms
             for name, value in cells
-            if name == column and term.key_set in patterns.of_cell(_leaf(value, term) or "")
+            if name == column and term.key_set in patterns.key_sets_of_cell(_leaf(value, term) or "")
         }
         missed -= found
         total += bool(found) and any(name in gone and value is not None for name, value in cells)

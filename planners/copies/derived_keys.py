@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.key_columns import joined, split
-from pii_tracer.model.number_keys import same_numbers, without_fraction
-from planners.copies.match_key_resolution import Keys, is_short_number, lookalikes
+from pii_tracer.model.number_keys import is_short_number, same_numbers, without_fraction
+from planners.copies.match_key_resolution import Keys, lookalikes
 from planners.locate.keys_of_columns import each_of
 from planners.locate.sql.spark_functions import (
     INPUT,
@@ -64,7 +64,8 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
     inputs: set[str] = set()
     unsure: dict[str, str] = {}
     former = keys.former.get(column, frozenset())
-    equal = _equal if column == keys.subject.key else _equal_numbers  # keys in two texts are a gap of their own
+    # keys in two texts are a gap of their own; what an expression makes of other keys is not
+    equal = _equal if column == keys.subject.key and kernel is None else _equal_numbers
     left = equal({value for _, value in former}, keys.others[column], kernel)
     pairs = {pair for pair in keys.base[column] if pair not in former or pair[1] not in left}
     if keys.unseen and not (several or is_plain(expression)):

@@ -15,18 +15,10 @@ from itertools import compress
 from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import PersonsUnknown
-from pii_tracer.model.number_keys import writings
+from pii_tracer.model.key_columns import joined, split
+from pii_tracer.model.number_keys import without_fraction
 from planners.copies.nobodys_values import nobodys
 from planners.locate.key_uniqueness import SameKey, same_key
-
-WEAK_DIGITS = 10
-"""A number of fewer digits than this is likely to mean something else elsewhere (an id of another table)."""
-
-
-def is_short_number(value: str) -> bool:
-    """Whether a value is such a number (see `KeySet.weak`)."""
-    return value.isdigit() and len(value) < WEAK_DIGITS
-
 
 MOST_LONGER = 1_000
 """More keys of others that contain a person's are not known apart: the manifest would name everybody."""
@@ -114,10 +106,6 @@ class Keys:
     unseen: bool = False
     unsearched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def weak(self, column: str) -> bool:
-        """True when any of the column's values is a short number."""
-        return any(is_short_number(value) for _, value in self.base[column])
-
 
 def resolve(
     subject: Subject,
@@ -150,13 +138,28 @@ def resolve(
     identifiers = {i.column: rows.columns[i.column] for i in subject.identifiers}
     alike = same_key(rows.columns[subject.key], identifiers, {person.key for person in wanted})
     several = {person.request: alike[person.key] for person in wanted if person.key in alike}
+    written = _written_otherwise(subject, found[subject.key].strange, wanted)
     for person in wanted:
-        same = writings(person.key, several=bool(subject.several_columns)) & found[subject.key].strange
-        if same:
+        if same := written.get(person.key):
             known = several.get(person.request, SameKey(rows=1, groups=1, persons=1, columns=()))
             several[person.request] = replace(known, other_texts=len(same))
     keys = Keys(subject=subject, base={}, others={}, key_only=lost, recased=recased, same_key=several)
     return _joined(keys, found, {column: column for column in found}, subject.categories)
+
+
+def _written_otherwise(subject: Subject, strange: Iterable[str], wanted: Sequence[Wanted]) -> dict[str, set[str]]:
+    """By key of a request the others that are the same but for fractions of zeros."""
+
+    def plain(key: str) -> str:
+        if not subject.several_columns or "." not in key:
+            return without_fraction(key)
+        return joined([without_fraction(part) for part in split(key)]) or key
+
+    numbers = {plain(person.key): set[str]() for person in wanted}
+    for other in strange:
+        if (number := plain(other)) in numbers:
+            numbers[number].add(other)
+    return {person.key: numbers[plain(person.key)] for person in wanted}
 
 
 def _not_there(subject: Subject, gone: Sequence[Wanted], recased: Collection[str]) -> PersonsUnknown:

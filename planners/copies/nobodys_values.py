@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pii_tracer.model.number_keys import without_fraction
+
 _ONCE_OR_TWICE = 2
 _LONG = 20
 
 
 def nobodys(values: Iterable[tuple[str, str]], category: str | None) -> set[str]:
     """Those of (reference, value) pairs that cannot name one person. category: None where it is no identifier."""
-    return {value for _, value in values if category is not None and names_nobody(value, category)}
+    if category is None:
+        return set()
+    # a number with a fraction is compared as the number, too
+    return {v for _, v in values if names_nobody(v, category) or names_nobody(without_fraction(v), category)}
 
 
 def names_nobody(value: str, category: str) -> bool:

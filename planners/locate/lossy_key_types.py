@@ -7,7 +7,7 @@ Engines cast on writing, and no recorded expression tells it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
@@ -16,6 +16,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.key_columns import has_several_columns, split
 from pii_tracer.model.number_keys import EXACT, without_fraction
 from pii_tracer.model.plan import Gap
+from planners.copies.derived_keys import everybodys
 from planners.copies.scan_evidence import Evidence, Padded
 from planners.formats.registry import planner_of
 from planners.locate.identifier_traces import Trace
@@ -29,6 +30,8 @@ _WRITTEN = "blanks beside a value, or accents that are composed in another way"
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", *EXACT)
 _AS_STORED = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
 """What a number looks like that a column of numbers gives back as it was written; `0055` and `12.50` are not."""
+
+_NUMBER = re.compile(r"\s*([+-]?)0*([0-9]+?)(?:\.0*)?\s*\Z")
 
 
 def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
@@ -51,7 +54,56 @@ def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
                 evidence="let the job keep the key in the type that its source has, or waive it by name",
             )
             gaps[gap.id] = gap
-    return list(gaps.values())
+    return [*gaps.values(), *_of_others(found, state, carriage, types)]
+
+
+def _of_others(found: Survey, state: TableState, carriage: Carriage, types: Mapping[str, str]) -> Iterator[Gap]:
+    """A gap for each place of keys in which other people's keys are stored as the persons' numbers."""
+    for name, trace in carriage.found_in:
+        columns = ((name, trace), *trace.beside)
+        kinds = [leaf_type(types.get(column.lower(), "string"), one.access) for column, one in columns]
+        numbers = [column for (column, _), kind in zip(columns, kinds, strict=True) if _is_number(kind)]
+        if not numbers:
+            continue
+        mine = {value for _, value in found.derived[trace.origin, trace.expression].keys.values}
+        number = len(stored_alike(mine, everybodys(found.keys, trace.origin, trace.expression), kinds))
+        if number:
+            yield Gap(
+                id=f"gap-misfit-others-{slug(title(state))}-{slug(name)}-{slug(trace.origin)}",
+                dataset=state.dataset,
+                kind=GapKind.VALUE_NOT_CERTAIN,
+                reason=f"{', '.join(numbers)}: stored as a number, as {counted(number, 'value')} of {trace.origin} of"
+                " other people is, too (as `007` and `7`). Both are one number there, and their rows would be erased",
+                evidence="let the job keep the key in the type that its source has; waive it where they are the same"
+                " person's",
+            )
+
+
+def stored_alike(mine: Collection[str], everybody: Collection[str], kinds: Sequence[str]) -> frozenset[str]:
+    """Others' keys that columns of these types store as the persons': without zeros in front, fraction and plus."""
+
+    def parts(key: str) -> list[tuple[str, str]]:
+        return list(zip(split(key) if len(kinds) > 1 else (key,), kinds, strict=True))
+
+    def stored(key: str) -> tuple[str, ...]:
+        return tuple(_stored(part) if _is_number(kind) else part for part, kind in parts(key))
+
+    # rows of other keys of the persons stay (`misfits`)
+    numbers = {stored(key) for key in mine if all(_fits(without_fraction(part), kind) for part, kind in parts(key))}
+    return frozenset(key for key in everybody if key not in mine and stored(key) in numbers)
+
+
+def _stored(text: str) -> str:
+    """A number as a column of numbers gives it back; other texts as they are."""
+    match = _NUMBER.match(text)
+    if match is None:
+        return text
+    digits = match[2]
+    return f"-{digits}" if match[1] == "-" and digits != "0" else digits
+
+
+def _is_number(kind: str) -> bool:
+    return kind.partition("(")[0] in _NUMBERS
 
 
 def _compared(found: Survey, carriage: Carriage) -> Iterator[tuple[str, Trace, Sequence[str]]]:
@@ -97,7 +149,7 @@ def _padded(found: Survey, seen: Evidence | None) -> list[Padded]:
 
 
 def _fits(value: str, kind: str) -> bool:
-    if kind.partition("(")[0] not in _NUMBERS:
+    if not _is_number(kind):
         return True
     limit = EXACT.get(kind)
     return bool(_AS_STORED.match(value)) and (limit is None or abs(float(value)) < limit)

@@ -27,10 +27,11 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, DatasetId, KeySet
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.number_keys import is_short_number
 from pii_tracer.readiness.canaries import CanaryAnswer, CanarySearch, Searched, places_of
 from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import Patterns, build_patterns
-from planners.copies.match_key_resolution import Wanted, is_short_number
+from planners.copies.match_key_resolution import Wanted
 from planners.copies.scan_evidence import Evidence
 from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, survey

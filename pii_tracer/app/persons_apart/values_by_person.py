@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.forms.short_number_parts import named_parts
 from pii_tracer.scan.hits import key_set_in, name_for, person_in
 from pii_tracer.scan.key_boundaries import KeyColumns
 from pii_tracer.scan.value_forms import Patterns, build_patterns
@@ -49,11 +50,7 @@ class PartOfPatterns(Patterns):
 
     def leaving_out(self, not_keys: Mapping[str, Collection[str]]) -> Patterns:
         """As `Patterns.leaving_out`."""
-        parts = {
-            label: [part for name in names for part in self._parts.get(name, (name,))]
-            for label, names in not_keys.items()
-        }
-        return super().leaving_out(parts)
+        return super().leaving_out(named_parts(not_keys, self._parts))
 
 
 def each_person(key_sets: Iterable[KeySet]) -> tuple[KeySet, ...]:

@@ -74,22 +74,21 @@ def _search(state: TableState, inside: Sequence[Path], patterns: Patterns, searc
         Path(state.location), patterns, without=inside, searchers=searchers, text=text_of(state.properties)
     ).files
     # files that the table reads from other folders hold its rows as well
-    return evidence_of((*below_here, *_outside(state, patterns)), patterns)
+    return evidence_of((*below_here, *_outside(state, patterns)))
 
 
 def _search_lone(path: Path, patterns: Patterns) -> Evidence:
-    return evidence_of([scan_file(path.parent, path.name, path, patterns)], patterns)
+    return evidence_of([scan_file(path.parent, path.name, path, patterns)])
 
 
-def evidence_of(files: Sequence[FileScan], patterns: Patterns) -> Evidence:
+def evidence_of(files: Sequence[FileScan]) -> Evidence:
     """What the files of one location show."""
-    hits = [(hit.key_set, hit.column or hit.where) for file in files for hit in file.hits]
     return Evidence(
         files=len(files),
         files_with_person=sum(bool(file.hits) for file in files),
         bytes=sum(file.size for file in files if file.hits),
-        strong=frozenset(name for name, _ in hits if not patterns.is_weak(name)),
-        weak=frozenset(where for name, where in hits if patterns.is_weak(name)),
+        strong=frozenset(hit.key_set for file in files for hit in file.strong),
+        weak=frozenset(hit.column or hit.where for file in files for hit in file.weak),
         unread=tuple(f"{file.path}: {reason}" for file in files for reason in file.unread),
         places=places(files),
         digits=frozenset(Digits(h.key_set, h.column, h.where) for file in files for h in file.weak),

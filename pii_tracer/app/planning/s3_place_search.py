@@ -162,8 +162,8 @@ def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns) -> Evidence:
     """
     marked = seen.explained(place.location)
     scans = [scan for _, scan in marked]
-    found = evidence_of([*scans, *seen.deleted], patterns)
-    now = evidence_of([scan for version, scan in marked if version.latest], patterns)
+    found = evidence_of([*scans, *seen.deleted])
+    now = evidence_of([scan for version, scan in marked if version.latest])
     beyond = [f"its metadata names {counted(len(seen.beyond), 'file')} outside of it"] if seen.beyond else []
     doubts = [place.doubt] if place.doubt else []
     unread, files = (*found.unread, *beyond, *doubts), len(scans) + len(seen.clean)

@@ -20,6 +20,7 @@ from pii_tracer.model.waivers import Waiver
 from pii_tracer.scan.folder_scan import name_tells
 from pii_tracer.scan.forms.pattern_automaton import TINY_DIGITS
 from pii_tracer.scan.hit_collector import Collector
+from pii_tracer.scan.hits import without_short
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import BesideEvidence
@@ -186,7 +187,7 @@ def _told(plan: ErasurePlan, patterns: Patterns) -> Iterator[tuple[str, PlanErro
         if not _TELLING.search(data, start, end):
             continue
         low, high = data.rfind(b'"', 0, start) + 1, data.find(b'"', end)
-        for name, _ in terms:
+        for name in (without_short(part) for part, _ in terms):
             yield (
                 name,
                 PlanError(
@@ -223,6 +224,6 @@ def _named_in(text: str, patterns: Patterns) -> Iterator[str]:
     """Key sets of which a value stands in a text, short ones included, and no tiny numbers."""
     data = text.encode("utf-8", "surrogateescape")
     if not (text.isdigit() and len(text) < TINY_DIGITS):  # `status = '42'` names nobody
-        yield from patterns.of_cell(text)
-    yield from (terms[0][0] for terms, _, _ in patterns.occurrences(data))
-    yield from (match.key_set for match in patterns.bounded(data))
+        yield from patterns.key_sets_of_cell(text)
+    yield from (without_short(terms[0][0]) for terms, _, _ in patterns.occurrences(data))
+    yield from (without_short(match.key_set) for match in patterns.bounded(data))

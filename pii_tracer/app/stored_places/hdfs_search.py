@@ -91,7 +91,7 @@ def _with_state(
     if isinstance(bare, str):
         return replace(told, stuck=patterns.mask(bare))
     data = tuple(one.read for one in looked if one.read and (one.read.holds or one.read.path in bare.paths))
-    evidence = replace(evidence_of(_below(place, looked), patterns), compared=patterns.key_columns.rows is not None)
+    evidence = replace(evidence_of(_below(place, looked)), compared=patterns.key_columns.rows is not None)
     return replace(told, state=bare.state, evidence=evidence, touched=data)
 
 
@@ -106,7 +106,7 @@ def _of_table(
     state: TableState, looked: Sequence[_Looked], place: HdfsPlace, short: bool, patterns: Patterns
 ) -> HdfsEvidence:
     """What a table showed that steps can erase, as one of this machine does."""
-    evidence = evidence_of(_below(place, looked), patterns)
+    evidence = evidence_of(_below(place, looked))
     return replace(_told(looked, short, patterns), state=state, evidence=evidence, touched=())
 
 

@@ -91,14 +91,14 @@ def _with_state(
     read = tuple(
         replace(one, data=one.version.state is VersionState.LIVE and one.version.key in bare.paths) for one in told.read
     )
-    evidence = replace(evidence_of(scans, patterns), compared=patterns.key_columns.rows is not None)
+    evidence = replace(evidence_of(scans), compared=patterns.key_columns.rows is not None)
     return replace(told, state=bare.state, evidence=evidence, read=read)
 
 
 def _of_table(place: ObjectPlace, looked: Sequence[_Looked], patterns: Patterns) -> Evidence:
     """What a table's files showed. No old version is left behind: a step deletes all of them."""
-    now = evidence_of(_below(place, [one for one in looked if one.live]), patterns)
-    return replace(evidence_of(_below(place, looked), patterns), seen=now.seen)
+    now = evidence_of(_below(place, [one for one in looked if one.live]))
+    return replace(evidence_of(_below(place, looked)), seen=now.seen)
 
 
 def _explained(looked: Sequence[_Looked], place: ObjectPlace) -> list[_Looked]:

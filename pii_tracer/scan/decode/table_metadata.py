@@ -16,6 +16,7 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
+from pii_tracer.scan.cells_left_out import times_shown
 from pii_tracer.scan.decode.cells.json_members import member
 from pii_tracer.scan.decode.table_traces import table_traces
 from pii_tracer.scan.hit_collector import Collector
@@ -181,7 +182,7 @@ def engine_bound(value: str, collector: Collector, label: str) -> None:
     whole = keys.of_cell(told.group(1), cut=True) if told else keys.of_path
     whole = collector.decoded if label in _OF_COLUMNS else whole
     none = no_keys_in(label, collector).intersection(collector.patterns.of_cell(value))
-    left = Counter(none) + collector.left.folders(value, "statistics")
+    left = times_shown(collector.patterns, none, value) + collector.left.folders(value, "statistics")
     if value.lstrip()[:1] == "{":
         left += collector.begun(value)
     collector.prose(value, "statistics", label, whole=whole, left=left)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 
 from pii_tracer.scan.email_boundaries import RUN
+from pii_tracer.scan.hits import Form
 
 _OPAQUE_RUN = 20
 _OF_SIGNS = rb"(?:%%(?:25)*|\\(?:u00|x)|&(?:amp;)?#x)%s|&(?:amp;)?#%s;"
@@ -19,6 +21,16 @@ _ESCAPE = re.compile(
 )  # fmt: skip
 _LONGEST = 14
 """Bytes of an escape: `%` escaped five times."""
+
+
+@dataclass(frozen=True)
+class WeakMatch:
+    """A bounded match in text: who, and where it starts and ends in the searched bytes."""
+
+    key_set: str
+    form: Form
+    start: int
+    end: int
 
 
 def is_behind_escape(data: bytes, at: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,16 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from pii_tracer.cli.main import run
 from tests.app.planning.test_key_of_several import planned
 from tests.app.planning.test_keys_written_otherwise import CALM, put
 from tests.app.planning.test_keys_written_otherwise import people as source
 from tests.app.planning.test_others_rows import HERS, OTHER, PEOPLE, Row, estate
 from tests.app.planning.test_others_rows import planned as planned_copy
+from tests.cli.small import request
 from tests.waivers import write_waivers
+
+NOT_KEYS = "\n    not_keys: [{table: s.tickets, column: ref, reason: of another system, owner: Ops}]\n"
 
 
 def users(*keys: str, **more: Any) -> dict[str, Any]:
@@ -82,3 +87,43 @@ def test_keys_of_several_columns_written_otherwise(tmp_path: Path) -> None:
     (one, two) = (g for g in planned_copy(base)["gaps"] if g["kind"] == "value_not_certain")
     assert "in 1 row of the persons c" in one["reason"]
     assert "has blanks beside a value, or accents that are composed in another way" in two["reason"]
+
+
+def test_a_key_with_a_fraction_is_found_in_texts(tmp_path: Path) -> None:
+    """Its number was added to its key set, and made all of that weak: the table was said to hold nothing."""
+    base = source(estate(tmp_path, "parquet"), "12345.0", "P-3")
+    (base / "jobs.sql").write_text("SELECT 1;\n")
+    put(base, "parquet", {"ref": "call 12345.0 now"}, {"ref": "b"})
+    assert [gap["kind"] for gap in planned_copy(base)["gaps"]] == ["unexpected_copy"]
+
+
+@pytest.mark.parametrize("second", ["12345.0", "12345"])
+def test_a_short_key_of_another_request_hides_nobody(tmp_path: Path, second: str) -> None:
+    base = source(estate(tmp_path, "parquet"), "K-88123-XYZ", second, "P-3")
+    (base / "second.yaml").write_text(request("customer", second).replace("R-1", "R-2"))
+    (base / "jobs.sql").write_text("SELECT 1;\n")
+    put(base, "parquet", {"ref": "call K-88123-XYZ now"}, {"ref": "b"})
+    given = ["--format", "json", "--out", str(base / "two.plan.json"), "--estate", str(base / "pii-tracer.yaml")]
+    requests = [str(base / "request.yaml"), str(base / "second.yaml")]
+    assert run(["plan", *requests, *given, "--state", str(base / "state")]) == 3
+    plan = json.loads((base / "two.plan.json").read_text())
+    assert [gap["kind"] for gap in plan["gaps"]] == ["unexpected_copy"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_numbers_of_another_system_are_left_out_in_both_texts(tmp_path: Path, kind: str) -> None:
+    base = source(estate(tmp_path, kind), "12345.0", "P-3")
+    (base / "jobs.sql").write_text("SELECT 1;\n")
+    file = base / "pii-tracer.yaml"
+    file.write_text(file.read_text().rstrip("\n") + NOT_KEYS)
+    put(base, kind, *({"ref": ref, "note": "b"} for ref in ("12345.0", "777.0", "778.0")))
+    assert planned_copy(base)["gaps"] == []
+
+
+def test_a_column_of_numbers_that_merges_two_keys_is_a_gap(tmp_path: Path) -> None:
+    """The plan was complete, and deleted the other's row."""
+    base = source(estate(tmp_path, "parquet"), "7", "007", "9")
+    put(base, "parquet", *({**CALM, "cust": key} for key in (7, 7, 9)))
+    (gap,) = planned_copy(base)["gaps"]
+    assert gap["kind"] == "value_not_certain"
+    assert "1 value of cust of other people" in gap["reason"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.model.datasets import Column
+from pii_tracer.model.key_columns import joined
 from planners.copies.scan_evidence import Evidence
-from planners.locate.lossy_key_types import _fits
+from planners.locate.lossy_key_types import _fits, stored_alike
 from tests.planners.smalllake import Lake
 
 CLEAN = Evidence(files=3, files_with_person=0, bytes=0)
@@ -45,3 +46,23 @@ def test_a_float_that_cannot_hold_the_key_is_not_called_clean() -> None:
 )
 def test_what_a_type_keeps_as_it_is(value: str, kind: str, same: bool) -> None:
     assert _fits(value, kind) is same
+
+
+@pytest.mark.parametrize("other", ["007", "07", "7.000", "+7", "7.", " 7"])
+def test_a_column_of_numbers_stores_others_keys_as_the_persons(other: str) -> None:
+    everybody = {"7", other, "70", "7.5", "-7", "P-7"}
+    assert stored_alike({"7"}, everybody, ["bigint"]) == {other}
+    assert stored_alike({"7"}, everybody, ["string"]) == set()
+
+
+def test_a_key_that_no_column_of_numbers_holds_finds_nobody() -> None:
+    assert stored_alike({"007"}, {"007", "7"}, ["bigint"]) == set()
+
+
+def test_zero_has_no_sign() -> None:
+    assert stored_alike({"0"}, {"0", "-0.0", "00", "10"}, ["decimal(10,3)"]) == {"-0.0", "00"}
+
+
+def test_keys_of_several_columns_are_compared_part_by_part() -> None:
+    keys = [joined(parts) or "" for parts in (("Pune", "7"), ("Pune", "007"), ("Goa", "007"), ("Pune", "8"))]
+    assert stored_alike({keys[0]}, keys, ["string", "bigint"]) == {keys[1]}

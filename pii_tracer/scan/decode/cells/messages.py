@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pii_tracer.scan.hits import name_for_short
+
 if TYPE_CHECKING:
     from pii_tracer.scan.hit_collector import Collector
 
@@ -28,5 +30,6 @@ def search_message(cell: bytes, where: str, column: str | None, collector: Colle
     found.search_file = None
     found.string(text, where, column, known=False)
     for hit in found.hits():
-        if hit.key_set not in anywhere:
-            collector.add(hit.key_set, hit.form, where, hit.column, hit.count)
+        is_part = hit.weak and not collector.patterns.is_weak(hit.key_set)
+        if (name := name_for_short(hit.key_set) if is_part else hit.key_set) not in anywhere:
+            collector.add(name, hit.form, where, hit.column, hit.count)
