@@ -200,9 +200,9 @@ def test_a_key_that_is_a_text_with_a_fraction_is_a_key(
 
     write("3001177.0", "3001188.0", "3001177.00")
     before = verifier.baseline(copy)
-    assert [(s.rows_total, s.rows_person) for s in before.states] == [(3, 1)]
-    assert verifier.rows(copy).rows_left == 1
-    write("3001188.0", "3001177.00")
+    assert [(s.rows_total, s.rows_person) for s in before.states] == [(3, 2)]
+    assert verifier.rows(copy).rows_left == 2
+    write("3001188.0")
     assert compare(before, verifier.baseline(copy)).equal
     assert verifier.rows(copy).rows_left == 0
 
