@@ -48,7 +48,11 @@ class LeftCells:
             return False
         text = str(value)
         shown = without_fraction(text).lstrip("-").isdigit()
-        times = times_shown(self._patterns, (key_set,), text) if shown else Counter({key_set: 0})
+        # the text may have more zeros in the fraction than the number that was read of it
+        ways = (text, f"{text}0") if "." in text else (text,)
+        times = Counter[str]()
+        if shown:
+            times[key_set] = min(times_shown(self._patterns, (key_set,), way)[key_set] for way in ways)
         self.leave(key_set, where, column, shown=times[key_set])
         whole = without_short(key_set)
         if whole != key_set and whole in no_keys.intersection(self._patterns.of_cell(text)):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
+import re
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.hive_text.layout import FileText, TextTable
@@ -209,6 +211,9 @@ def _scan(
     return scan
 
 
+_ZEROS = re.compile(rb"(?:\.0*)?\s*")
+
+
 def name_tells(name: str, patterns: Patterns) -> bool:
     """Whether a path or an object's name holds a value of the persons."""
     collector = Collector(patterns)
@@ -220,12 +225,26 @@ def path_hits(name: str, collector: Collector) -> None:
     """Values in the path itself: partition folders (`user_id=…`) and object names."""
     folders = collector.left.folders(name, "file path")
     collector.prose(f"/{name}", "file path", whole=collector.patterns.key_columns.of_path, left=folders)
+    patterns = collector.patterns
+    path = f"/{name}".encode("utf-8", "surrogateescape")
+    anywhere = {key_set for terms, _, _ in patterns.occurrences(path) for key_set, _ in terms}
     for segment in name.split("/"):
         column, separator, value = segment.rpartition("=")
-        no_keys = collector.patterns.key_columns.no_keys_in(column)
-        for key_set in collector.patterns.cells.get(value, ()):
-            if collector.patterns.is_weak(key_set) and key_set not in no_keys:
-                collector.text(value, "file path", column if separator else None, tiny=True)
+        short = _in_folder(value, patterns) if separator else set(patterns.cells.get(value, ()))
+        if not short <= anywhere.union(patterns.key_columns.no_keys_in(column)):
+            collector.text(unquote(value), "file path", column if separator else None, tiny=True)
+
+
+def _in_folder(value: str, patterns: Patterns) -> set[str]:
+    """The key sets of which the value of a partition folder is one, as its column has it."""
+    text = unquote(value, errors="surrogateescape")
+    data = text.encode("utf-8", "surrogateescape")
+    found = {
+        match.key_set
+        for match in patterns.bounded(data)
+        if not data[: match.start].strip(b"+0 ") and _ZEROS.fullmatch(data, match.end)
+    }
+    return found.union(patterns.of_cell(text))
 
 
 def _unread(name: str, patterns: Patterns, reason: str) -> FileScan:

@@ -23,7 +23,7 @@ from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
 from planners.locate.sql.leaf_types import leaf_type
 from planners.locate.subject_survey import Survey, title
-from planners.step_drafts import CopyDraft, slug
+from planners.step_drafts import CopyDraft, slug, whole_list
 
 _BLANKS = "blanks behind the value, as a column of type CHAR adds them"
 _WRITTEN = "blanks beside a value, or accents that are composed in another way"
@@ -66,16 +66,20 @@ def _of_others(found: Survey, state: TableState, carriage: Carriage, types: Mapp
         if not numbers:
             continue
         mine = {value for _, value in found.derived[trace.origin, trace.expression].keys.values}
-        number = len(stored_alike(mine, everybodys(found.keys, trace.origin, trace.expression), kinds))
-        if number:
+        alike = stored_alike(mine, everybodys(found.keys, trace.origin, trace.expression), kinds)
+        if alike:
+            reason = (
+                f"{', '.join(numbers)}: stored as a number, as {counted(len(alike), 'value')} of {trace.origin} of"
+                " other people is, too (as `007` and `7`). Both are one number there, and their rows would be erased"
+            )
             yield Gap(
                 id=f"gap-misfit-others-{slug(title(state))}-{slug(name)}-{slug(trace.origin)}",
                 dataset=state.dataset,
                 kind=GapKind.VALUE_NOT_CERTAIN,
-                reason=f"{', '.join(numbers)}: stored as a number, as {counted(number, 'value')} of {trace.origin} of"
-                " other people is, too (as `007` and `7`). Both are one number there, and their rows would be erased",
+                reason=reason,
                 evidence="let the job keep the key in the type that its source has; waive it where they are the same"
                 " person's",
+                seen=whole_list(reason, sorted(alike)),
             )
 
 

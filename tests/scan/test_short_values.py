@@ -14,6 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.folder_scan import name_tells
 from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.support import scan
 
@@ -61,3 +62,27 @@ def test_another_short_value_is_not(kind: str, value: str, other: str) -> None:
     name, written = WRITTEN[kind]
     keys = KeySet(name="key", origin="key", weak=False, values=(("subj_1", value),))
     assert not scan(name, written(other).encode(), build_patterns([keys])).hits
+
+
+@pytest.mark.parametrize(
+    ("value", "weak", "folder"),
+    [
+        *(("AB12", False, folder) for folder in ("cust=AB12", "cust=ab12")),
+        *((value, False, f"cust={value}") for value in ("Rao", "a-b", "1e5")),
+        ("A/1", False, "cust=A%2F1"),
+        *(("8841302", True, folder) for folder in ("cust=8841302", "cust=08841302", "cust=8841302.0", "8841302")),
+        ("471.0", True, "cust=471.0"),
+        ("42", True, "cust=42.0"),
+    ],
+)
+def test_a_short_value_is_found_in_the_name_of_a_folder(value: str, weak: bool, folder: str) -> None:
+    """Where another key of the set is a short number, and where none is."""
+    for beside in ((), (("subj_2", "7730911"),)):
+        keys = KeySet(name="key", origin="key", weak=weak or bool(beside), values=(("subj_1", value), *beside))
+        assert name_tells(f"lake/t/{folder}/part-0.parquet", build_patterns([keys])), beside
+
+
+def test_numbers_in_names_of_files_are_nobodys() -> None:
+    keys = KeySet(name="key", origin="key", weak=True, values=(("subj_1", "42"), ("subj_2", "8")))
+    for path in ("part-00042-a.parquet", "day=042/x", "month=08/x", "42x/x", "000042_0"):
+        assert not name_tells(path, build_patterns([keys])), path

@@ -23,7 +23,7 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.key_columns import joined, joined_arrays
-from pii_tracer.model.number_keys import plain_texts, spelled
+from pii_tracer.model.number_keys import is_short_number, plain_texts, spelled
 
 Keys = Mapping[str, frozenset[str]]
 
@@ -50,8 +50,8 @@ def keys_of(source: KeySource, match: Match) -> tuple[Keys, frozenset[str]]:
     """The values a match compares with, by key set, and those that stand for the person wherever they are found."""
     sets = {term.key_set: source.key_set(term.key_set) for term in match.terms}
     keys = {name: spelled(found) for name, found in sets.items()}
-    whole = (found for found in sets.values() if not (found.weak or found.columns))
-    strong = frozenset(value for found in whole for _, value in found.values)
+    whole = ((found.weak, value) for found in sets.values() if not found.columns for _, value in found.values)
+    strong = frozenset(value for weak, value in whole if not (weak and is_short_number(value.strip())))
     return keys, strong
 
 

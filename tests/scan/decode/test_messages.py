@@ -7,7 +7,9 @@ import json
 import pyarrow as pa
 import pytest
 
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.hit_collector import Collector
+from pii_tracer.scan.value_forms import build_patterns
 from tests.scan import drawn_cells
 from tests.scan.support import avro, parquet, scan
 
@@ -60,3 +62,10 @@ def test_altered_values_in_messages_are_found_as_in_text(written: str) -> None:
     collector = Collector(drawn_cells.patterns_of((NAME, False)))
     collector.binary(json.dumps({"n": written}, ensure_ascii=False).encode(), "data", "value")
     assert collector.hits()
+
+
+def test_a_longer_key_of_a_message_does_not_hide_a_short_one() -> None:
+    keys = KeySet(name="key", origin="key", weak=False, values=(("s1", "AB12"), ("s2", "P-55102")))
+    collector = Collector(build_patterns([keys]))
+    collector.binary(b'{"user": "AB12", "other": "P-551020"}', "data", "value")
+    assert [hit.column for hit in collector.hits()] == ["value.$.user"]

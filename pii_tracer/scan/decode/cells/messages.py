@@ -25,7 +25,7 @@ def search_message(cell: bytes, where: str, column: str | None, collector: Colle
         return
     if not text.translate(_LINES).isprintable():
         return
-    anywhere = {name for terms, _, _ in collector.patterns.occurrences(cell, lines=True) for name, _ in terms}
+    anywhere = {name for name, _ in collector.patterns.ended(cell, text=False)[0]}
     found = collector.inner()
     found.search_file = None
     found.string(text, where, column, known=False)
