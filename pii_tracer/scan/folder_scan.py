@@ -226,13 +226,18 @@ def path_hits(name: str, collector: Collector) -> None:
     folders = collector.left.folders(name, "file path")
     collector.prose(f"/{name}", "file path", whole=collector.patterns.key_columns.of_path, left=folders)
     patterns = collector.patterns
-    path = f"/{name}".encode("utf-8", "surrogateescape")
-    anywhere = {key_set for terms, _, _ in patterns.occurrences(path) for key_set, _ in terms}
     for segment in name.split("/"):
         column, separator, value = segment.rpartition("=")
         short = _in_folder(value, patterns) if separator else set(patterns.cells.get(value, ()))
-        if not short <= anywhere.union(patterns.key_columns.no_keys_in(column)):
+        short -= patterns.key_columns.no_keys_in(column)
+        if short and not short <= _anywhere_in(name, patterns):
             collector.text(unquote(value), "file path", column if separator else None, tiny=True)
+
+
+def _anywhere_in(name: str, patterns: Patterns) -> set[str]:
+    """The key sets of which a path shows a value that is searched for in any text."""
+    found = patterns.occurrences(f"/{name}".encode("utf-8", "surrogateescape"))
+    return {key_set for terms, _, _ in found for key_set, _ in terms}
 
 
 def _in_folder(value: str, patterns: Patterns) -> set[str]:

@@ -92,10 +92,15 @@ def evidence_of(files: Sequence[FileScan]) -> Evidence:
         unread=tuple(f"{file.path}: {reason}" for file in files for reason in file.unread),
         places=places(files),
         digits=frozenset(Digits(h.key_set, h.column, h.where) for file in files for h in file.weak),
-        seen=frozenset(
-            Seen(f.path, frozenset(hit.where for hit in f.hits)) for f in files if f.strong or _beside_columns(f)
-        ),
+        seen=files_seen(files),
         hashes=hashes_of(files),
+    )
+
+
+def files_seen(files: Iterable[FileScan]) -> frozenset[Seen]:
+    """Those that hold a value which has to go with a step, and where in each one stands."""
+    return frozenset(
+        Seen(f.path, frozenset(hit.where for hit in f.hits)) for f in files if f.strong or _beside_columns(f)
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from pii_tracer.app.planning.folder_search import evidence_of, hashes_of
+from pii_tracer.app.planning.folder_search import evidence_of, files_seen, hashes_of
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
@@ -163,11 +163,11 @@ def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns) -> Evidence:
     marked = seen.explained(place.location)
     scans = [scan for _, scan in marked]
     found = evidence_of([*scans, *seen.deleted])
-    now = evidence_of([scan for version, scan in marked if version.latest])
+    now = files_seen(scan for version, scan in marked if version.latest)
     beyond = [f"its metadata names {counted(len(seen.beyond), 'file')} outside of it"] if seen.beyond else []
     doubts = [place.doubt] if place.doubt else []
     unread, files = (*found.unread, *beyond, *doubts), len(scans) + len(seen.clean)
-    return replace(found, files=files, unread=unread, seen=now.seen, compared=patterns.key_columns.rows is not None)
+    return replace(found, files=files, unread=unread, seen=now, compared=patterns.key_columns.rows is not None)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
 
-from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
+from pii_tracer.app.planning.folder_search import as_registered, evidence_of, files_seen, named_below, seen_in
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.stored_places.bare_folders import folder_of_objects
 from pii_tracer.app.stored_places.object_reading import scan_beside, scanned
@@ -64,7 +64,7 @@ def search_object_places(
         if state:
             looked, unseen = _explained(looked, place), whole.match(state) is not None
             told = _told(looked, as_of, patterns, unseen=unseen)
-            told = replace(told, state=state, evidence=_of_table(place, looked, mine))
+            told = replace(told, state=state, evidence=_of_table(place, looked))
         elif not told.unread and not place.table:
             told = _with_state(told, looked, bare(), place, mine)
         found[str(place.location)] = told
@@ -95,10 +95,10 @@ def _with_state(
     return replace(told, state=bare.state, evidence=evidence, read=read)
 
 
-def _of_table(place: ObjectPlace, looked: Sequence[_Looked], patterns: Patterns) -> Evidence:
+def _of_table(place: ObjectPlace, looked: Sequence[_Looked]) -> Evidence:
     """What a table's files showed. No old version is left behind: a step deletes all of them."""
-    now = evidence_of(_below(place, [one for one in looked if one.live]))
-    return replace(evidence_of(_below(place, looked)), seen=now.seen)
+    now = files_seen(_below(place, [one for one in looked if one.live]))
+    return replace(evidence_of(_below(place, looked)), seen=now)
 
 
 def _explained(looked: Sequence[_Looked], place: ObjectPlace) -> list[_Looked]:

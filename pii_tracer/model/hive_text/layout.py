@@ -24,8 +24,10 @@ KEPT_TEXTS = "hive.texts"
 """In `Copy.facts` of what a store kept of deleted files: `TextFolder`s as JSON."""
 
 SKIPPED_LINE = "skipped line"
-BEYOND_COLUMNS = "cell behind the last column"
 """`Hit.where` of a value in a line of a header or footer, which is no row."""
+
+BEYOND_COLUMNS = "cell behind the last column"
+"""`Hit.where` of a value in a cell of a row that is in no column of the table."""
 
 CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".snappy": "snappy", ".deflate": "deflate"}
 """Hadoop knows a codec by the ending of the name alone, in this case

@@ -17,7 +17,6 @@ from ahocorasick_rs import BytesAhoCorasick
 from pii_tracer.scan.forms.escape_views import View, made_alike, printable, reach, undone
 from pii_tracer.scan.forms.weak_boundaries import is_behind_escape
 
-Bytes = npt.NDArray[np.uint8]
 Marks = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
 
@@ -52,18 +51,15 @@ def _is_in(signs: bytes) -> Marks:
 
 _HEX, _UPPER_HEX = _is_in(b"0123456789abcdefABCDEF"), _is_in(b"0123456789ABCDEF")
 _OCTAL, _QUARTER = _is_in(b"01234567"), _is_in(b"0123")
+_LEADS = _is_in(b"".join(_SIGNS))
 
 
 def stand_in(data: bytes) -> bool:
     """Whether a number with so many digits may stand in pieces in a text."""
     whole = np.frombuffer(data, np.uint8)
-    readings = (np.where(_leads(whole), 45, whole)[~within].astype(np.uint8).tobytes() for within in _escapes(data))
+    readings = (np.where(_LEADS[whole], 45, whole)[~within].astype(np.uint8).tobytes() for within in _escapes(data))
     found = (number for reading in (data, *readings) for number in _PARTED.finditer(reading))
     return any(len(number[0].translate(None, _OTHERS)) >= LEAST for number in found)
-
-
-def _leads(whole: Bytes) -> Marks:
-    return np.isin(whole, (37, 38, 61, 92))
 
 
 def _escapes(data: bytes) -> Iterator[Marks]:

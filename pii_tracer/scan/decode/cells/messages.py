@@ -25,11 +25,12 @@ def search_message(cell: bytes, where: str, column: str | None, collector: Colle
         return
     if not text.translate(_LINES).isprintable():
         return
-    anywhere = {name for name, _ in collector.patterns.ended(cell, text=False)[0]}
     found = collector.inner()
     found.search_file = None
     found.string(text, where, column, known=False)
-    for hit in found.hits():
+    hits = found.hits()
+    anywhere = {name for name, _ in collector.patterns.ended(cell, text=False)[0]} if hits else set[str]()
+    for hit in hits:
         is_part = hit.weak and not collector.patterns.is_weak(hit.key_set)
         if (name := name_for_short(hit.key_set) if is_part else hit.key_set) not in anywhere:
             collector.add(name, hit.form, where, hit.column, hit.count)
