@@ -54,7 +54,7 @@ def plain(value: Any) -> str:
 
 def without_fraction(text: str) -> str:
     """`4711` of `4711.0`; other texts as they are."""
-    return _WHOLE.sub(r"\1", text)
+    return _WHOLE.sub(r"\1", text) if "." in text else text
 
 
 def spellings(values: Iterable[str]) -> frozenset[str]:

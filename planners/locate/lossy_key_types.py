@@ -6,15 +6,14 @@ Engines cast on writing, and no recorded expression tells it
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.key_columns import has_several_columns, split
-from pii_tracer.model.number_keys import EXACT, without_fraction
+from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.model.plan import Gap
 from planners.copies.derived_keys import everybodys
 from planners.copies.scan_evidence import Evidence, Padded
@@ -22,16 +21,12 @@ from planners.formats.registry import planner_of
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
 from planners.locate.sql.leaf_types import leaf_type
+from planners.locate.sql.number_columns import fits, is_number, stored_alike
 from planners.locate.subject_survey import Survey, title
 from planners.step_drafts import CopyDraft, slug, whole_list
 
 _BLANKS = "blanks behind the value, as a column of type CHAR adds them"
 _WRITTEN = "blanks beside a value, or accents that are composed in another way"
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", *EXACT)
-_AS_STORED = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
-"""What a number looks like that a column of numbers gives back as it was written; `0055` and `12.50` are not."""
-
-_NUMBER = re.compile(r"\s*([+-]?)0*([0-9]+?)(?:\.0*)?\s*\Z")
 
 
 def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
@@ -43,7 +38,7 @@ def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
     for name, trace, values in _compared(found, carriage):
         kind = leaf_type(types.get(name.lower(), "string"), trace.access)
         # where a value is a number with a fraction of zeros, the number itself is compared as well
-        number = sum(not _fits(without_fraction(value), kind) for value in values)
+        number = sum(not fits(without_fraction(value), kind) for value in values)
         if number:
             gap = Gap(
                 id=f"gap-misfit-{slug(title(state))}-{slug(name)}-{slug(trace.origin)}",
@@ -62,7 +57,7 @@ def _of_others(found: Survey, state: TableState, carriage: Carriage, types: Mapp
     for name, trace in carriage.found_in:
         columns = ((name, trace), *trace.beside)
         kinds = [leaf_type(types.get(column.lower(), "string"), one.access) for column, one in columns]
-        numbers = [column for (column, _), kind in zip(columns, kinds, strict=True) if _is_number(kind)]
+        numbers = [column for (column, _), kind in zip(columns, kinds, strict=True) if is_number(kind)]
         if not numbers:
             continue
         mine = {value for _, value in found.derived[trace.origin, trace.expression].keys.values}
@@ -81,33 +76,6 @@ def _of_others(found: Survey, state: TableState, carriage: Carriage, types: Mapp
                 " person's",
                 seen=whole_list(reason, sorted(alike)),
             )
-
-
-def stored_alike(mine: Collection[str], everybody: Collection[str], kinds: Sequence[str]) -> frozenset[str]:
-    """Others' keys that columns of these types store as the persons': without zeros in front, fraction and plus."""
-
-    def parts(key: str) -> list[tuple[str, str]]:
-        return list(zip(split(key) if len(kinds) > 1 else (key,), kinds, strict=True))
-
-    def stored(key: str) -> tuple[str, ...]:
-        return tuple(_stored(part) if _is_number(kind) else part for part, kind in parts(key))
-
-    # rows of other keys of the persons stay (`misfits`)
-    numbers = {stored(key) for key in mine if all(_fits(without_fraction(part), kind) for part, kind in parts(key))}
-    return frozenset(key for key in everybody if key not in mine and stored(key) in numbers)
-
-
-def _stored(text: str) -> str:
-    """A number as a column of numbers gives it back; other texts as they are."""
-    match = _NUMBER.match(text)
-    if match is None:
-        return text
-    digits = match[2]
-    return f"-{digits}" if match[1] == "-" and digits != "0" else digits
-
-
-def _is_number(kind: str) -> bool:
-    return kind.partition("(")[0] in _NUMBERS
 
 
 def _compared(found: Survey, carriage: Carriage) -> Iterator[tuple[str, Trace, Sequence[str]]]:
@@ -150,10 +118,3 @@ def blanks(found: Survey, state: TableState, item: CopyDraft, seen: Evidence | N
 
 def _padded(found: Survey, seen: Evidence | None) -> list[Padded]:
     return [p for p in (seen.padded if seen else ()) if p.key_set in found.key_sets]
-
-
-def _fits(value: str, kind: str) -> bool:
-    if not _is_number(kind):
-        return True
-    limit = EXACT.get(kind)
-    return bool(_AS_STORED.match(value)) and (limit is None or abs(float(value)) < limit)

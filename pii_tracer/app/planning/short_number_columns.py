@@ -263,11 +263,27 @@ def take_values(batch: pa.RecordBatch, seen: dict[str, set[str]]) -> None:
 
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         for label, leaf in leaf_arrays(column, name):
+            if len(seen.get(label.lower(), ())) >= DISTINCT:
+                leaf = _with_members(leaf)
             for value in pc.unique(leaf).to_pylist():
                 for inner, text in _texts(label, value):
                     mine = seen.setdefault(inner.lower(), set())
                     if len(mine) < DISTINCT:
                         mine.add(text)
+
+
+def _with_members(leaf: pa.Array) -> pa.Array:
+    """The values that may be JSON: of a label with enough values only their members are new."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(leaf.type):
+        leaf = leaf.dictionary_decode()
+    kind = leaf.type
+    if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):  # numbers, dates
+        return leaf.slice(0, 0)
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return leaf.filter(pc.match_substring_regex(leaf, r"^\s*[{\[]")) if any(is_(kind) for is_ in texts) else leaf
 
 
 def _texts(label: str, value: Any) -> Iterator[tuple[str, str]]:
