@@ -36,7 +36,9 @@ class LeftCells:
     def text(self, cell: str, where: str, column: str | None) -> frozenset[str]:
         """The key sets that a cell of text is none of, though it is exactly their key."""
         no_keys = self._patterns.key_columns.no_keys_in(column)
-        names = no_keys.intersection(self._patterns.of_cell(cell)) if no_keys else no_keys
+        if not no_keys:
+            return no_keys
+        names = no_keys.intersection(self._patterns.of_cell(cell))
         for name, shown in times_shown(self._patterns, names, cell).items():
             self.leave(name, where, column or "", shown=shown)
         return names

@@ -34,10 +34,10 @@ class Collector:
         """describing: the data file that what is fed describes, where it is an engine's note of one."""
         self.patterns = patterns
         self._describing = describing
-        self._counts: Counter[tuple[str, Form, str, str | None, Described | None]] = Counter()
+        self.counts: Counter[tuple[str, Form, str, str | None, Described | None]] = Counter()
         self._reasons: dict[str, None] = {}
         # decoded cells in which only a longer key was seen, by key set and by (where in the cell, length of the cell)
-        self._longer: dict[str, dict[tuple[int, int], set[bytes]]] = {}
+        self.longer: dict[str, dict[tuple[int, int], set[bytes]]] = {}
         self._cells = 0
         self.left = LeftCells(patterns)
         self.search_file: Callable[[Collector, bytes], bool] | None = None
@@ -51,7 +51,7 @@ class Collector:
         """Count a hit. The column's label may come from data: a value in it is masked."""
         label = self.patterns.label(column) if column else None
         of = self._describing if form is Form.PREFIX else None
-        self._counts[(key_set, form, where, label, of)] += count
+        self.counts[(key_set, form, where, label, of)] += count
 
     @contextmanager
     def describing(self, path: Any, size: Any) -> Iterator[None]:
@@ -99,7 +99,7 @@ class Collector:
 
     def hits(self) -> tuple[Hit, ...]:
         """The hits, sorted."""
-        items = sorted(self._counts.items(), key=lambda item: _order(*item[0]))
+        items = sorted(self.counts.items(), key=lambda item: _order(*item[0]))
         weak = self.patterns.is_weak
         return tuple(
             Hit(key_set=without_short(name), form=form, where=where, column=column, weak=weak(name), count=count, of=of)
@@ -145,7 +145,7 @@ class Collector:
             for terms, start, end in self.patterns.occurrences(window):
                 at = position + start
                 for name, form in outside(terms, at, position + end, apart) if at < stop else ():
-                    known = self._longer.get(name) if form in PLAIN else None
+                    known = self.longer.get(name) if form in PLAIN else None
                     if not known or not (
                         any(at in p for p in packed) or explained(view, at, position + end, known, read)
                     ):
@@ -169,7 +169,7 @@ class Collector:
 
     def _remember(self, key_set: str, text: bytes, start: int) -> None:
         if len(text) <= _CELL and self._cells < _CELLS:
-            known = self._longer.setdefault(key_set, {}).setdefault((start, len(text)), set())
+            known = self.longer.setdefault(key_set, {}).setdefault((start, len(text)), set())
             self._cells += text not in known
             known.add(text)
 
@@ -192,18 +192,18 @@ class Collector:
         found = (text.find(bytes([byte]), end, end + _CELL) for byte in ends)
         high = min((at for at in found if at >= 0), default=len(text))
         cell = text[low:high].rstrip(b"\\")
-        return [name for name, cells in self._longer.items() if cell in cells.get((start - low, len(cell)), ())]
+        return [name for name, cells in self.longer.items() if cell in cells.get((start - low, len(cell)), ())]
 
     def decoded(self, text: bytes, start: int, end: int) -> Collection[str]:
         """Of which key sets a match in a text is a longer key: the very text is a cell that was decoded here."""
-        return [name for name, cells in self._longer.items() if text in cells.get((start, len(text)), ())]
+        return [name for name, cells in self.longer.items() if text in cells.get((start, len(text)), ())]
 
     def begun(self, cut: str) -> Counter[str]:
         """How often a cut document, its last character raised, may show keys: as one that was decoded and explained."""
         if not self.patterns.key_columns.not_keys:
             return Counter()
         start = cut[:-1].encode("utf-8", "surrogateescape")
-        known = {name: {t for texts in cells.values() for t in texts} for name, cells in self._longer.items()}
+        known = {name: {t for texts in cells.values() for t in texts} for name, cells in self.longer.items()}
         return Counter({name: len(start) for name, texts in known.items() if any(t.startswith(start) for t in texts)})
 
     def prose(
@@ -272,8 +272,9 @@ class Collector:
 
     def strings(self, cells: Sequence[bytes], where: str, column: str | None) -> None:
         """Search text cells of a column, looked at together first. Nothing is kept of large ones."""
-        self.patterns.expect([cell for cell in cells if len(cell) <= _CELL])
-        for cell in cells:
+        others = self.patterns.value_cells.count(cells, self, where, column)
+        self.patterns.expect([cell for cell in others if len(cell) <= _CELL])
+        for cell in others:
             self.string(cell.decode("utf-8", "surrogateescape"), where, column)
         self.patterns.expect(())
 
@@ -372,16 +373,16 @@ class Collector:
     @property
     def seen(self) -> frozenset[str]:
         """Key sets with a hit."""
-        return frozenset(key[0] for key in self._counts)
+        return frozenset(key[0] for key in self.counts)
 
     def merge(self, other: Collector, *, unless_seen_in: Collector | None = None) -> None:
         """Take over another's hits; those of key sets that a third has seen already are left out."""
         known = unless_seen_in.seen if unless_seen_in else frozenset()
-        self._counts.update({key: count for key, count in other._counts.items() if key[0] not in known})
+        self.counts.update({key: count for key, count in other.counts.items() if key[0] not in known})
         self._reasons.update(other._reasons)
-        for name, cells in other._longer.items():
+        for name, cells in other.longer.items():
             for place, texts in cells.items():
-                self._longer.setdefault(name, {}).setdefault(place, set()).update(texts)
+                self.longer.setdefault(name, {}).setdefault(place, set()).update(texts)
         self._cells += other._cells
         self.left.merge(other.left)
 

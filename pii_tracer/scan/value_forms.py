@@ -38,6 +38,7 @@ from pii_tracer.scan.forms.weak_boundaries import WeakMatch, stands_alone, whole
 from pii_tracer.scan.hits import Form, name_for_short, without_short
 from pii_tracer.scan.key_boundaries import KeyColumns, Whole, goes_on, may_be_cut
 from pii_tracer.scan.many_values.search import search_of
+from pii_tracer.scan.many_values.value_cells import ValueCells
 from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.pattern_prefilter import Places, around
 from pii_tracer.scan.shapes.chunk_skipping import Sought
@@ -88,6 +89,7 @@ class Patterns:
         self._weak = frozenset(k.name for k in parts if k.weak)
         self._short = {k.name: (k.name, short) for k in sets if (short := name_for_short(k.name)) in self._weak}
         self._others = {k.name: frozenset(map(str.encode, k.others)) for k in parts if k.others}
+        self.value_cells = ValueCells(self._others.values())
         self._size = sum(len(k.values) for k in sets)
         search = search_of(values)
         tables, self._sieve, self._borders = search.plain, search.sieve, search.borders

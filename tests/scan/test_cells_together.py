@@ -109,7 +109,7 @@ def _collector(patterns: Patterns, *, files: bool) -> Collector:
 
 
 def _seen(collector: Collector) -> tuple[tuple[Hit, ...], tuple[Hit, ...], tuple[str, ...], dict[str, object]]:
-    return collector.hits(), collector.left.hits(), collector.reasons, dict(collector._longer)
+    return collector.hits(), collector.left.hits(), collector.reasons, dict(collector.longer)
 
 
 @settings(max_examples=50, deadline=None)
@@ -215,6 +215,38 @@ def test_windows_are_searched_for_once_a_column_and_not_once_a_cell(monkeypatch:
     monkeypatch.setattr(search, "MANY", 0)
     few, many = ([f"asha{n}@mail.example" for n in range(count)] for count in (20, 200))
     assert _searches(few) == _searches(many)
+
+
+def test_a_cell_that_is_a_value_is_searched_once_for_all_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not where another's key is in it: there, the column decides. Nor where it is packed in another text."""
+    values = (
+        "asha.rao@mail.example",
+        "rao@mail.example",
+        "9f8e7d6c-1234-4bcd-8abc-0123456789ab",
+        "O'Neil",
+        "7340219981",
+    )
+    keys = KeySet(name="one", origin="one", weak=False, values=tuple(("s", v) for v in values), others=("O'Neil",))
+    patterns = Patterns([keys])
+    columns = patterns.comparing(KeyColumns({"id": ["one"]}))
+    column = pa.array([*values, "Pune", f" {values[0]}", *values])
+    searched: list[str] = []
+    string_ = Collector.string
+
+    def counted(self: Collector, value: str, where: str, column: str | None, **more: bool) -> None:
+        searched.append(value)
+        string_(self, value, where, column, **more)
+
+    monkeypatch.setattr(Collector, "string", counted)
+    for again, label, used in ((False, "mail", patterns), (True, "id", columns), (True, "mail", columns)):
+        searched.clear()
+        fast, slow = _collector(used, files=True), _collector(_forgetful(used), files=True)
+        search_leaf(column, fast, "data", label)
+        assert set(values[1:3] + values[4:]).isdisjoint(searched) is again
+        assert searched.count(values[0]) == searched.count("O'Neil") == 2 + (not again)
+        for cell in column.to_pylist():
+            string_(slow, cell, "data", label)
+        assert _seen(fast) == _seen(slow)
 
 
 @given(st.lists(st.text("0123, ", min_size=33, max_size=39) | st.text("0xZ+/%", min_size=33, max_size=39), max_size=2))
