@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.azure.blob_listing import listed, tag_set, when_of
 from tests.azure.blob_state import Account, Blob, Container, Refused, State, find
+from tests.azure.path_access import beside
 from tests.azure.shared_key import ACCOUNT, refuse_unsigned
 from tests.servers import served
 
@@ -150,6 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
             "x-ms-has-immutability-policy": str(found.policy).lower(),
             "x-ms-has-legal-hold": str(found.legal_hold).lower(),
         }
+        policy |= {"x-ms-default-encryption-scope": found.scope} if found.scope else {}
         return 200, self._mark('"c"', self.account.now()) | policy, b""
 
     def _list(self, container: Container) -> tuple[int, dict[str, str], bytes]:
@@ -188,6 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers |= {"x-ms-is-current-version": "true"} if blob and one is blob.current and one.version else {}
         headers |= {"x-ms-lease-state": "leased", "x-ms-lease-status": "locked"} if blob and blob.lease else {}
         headers |= {"x-ms-legal-hold": "true"} if one.legal_hold else {}
+        headers |= beside(one)
         if one.immutable_until:
             until = format_datetime(one.immutable_until, usegmt=True)
             headers |= {"x-ms-immutability-policy-until-date": until, "x-ms-immutability-policy-mode": "locked"}

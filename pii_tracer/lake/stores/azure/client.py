@@ -19,6 +19,7 @@ from pii_tracer.model.errors import EstateError
 
 if TYPE_CHECKING:
     from azure.storage.blob import BlobServiceClient
+    from azure.storage.filedatalake import FileSystemClient
 
 A = TypeVar("A")
 
@@ -31,6 +32,7 @@ _WAITS = (1.0, 2.0, 4.0)
 """Seconds between tries, where the service was too busy to do anything."""
 _SINGLE_WRITE = 4 << 30
 """Bytes of the largest blob that is written in one request, and so on one condition; the service takes 5,000 MiB."""
+_TIMEOUTS: dict[str, Any] = {"connection_timeout": 10, "read_timeout": 60}
 _CODE = re.compile(r"[A-Za-z]{1,80}")
 _RIGHT = "use a key, or a signature with the rights rwdxltfi (read, write, delete, versions, list, tags, immutability)"
 _TODO = {
@@ -60,16 +62,46 @@ def service_of(place: AzureLocation, endpoint: str | None, *, anonymous: bool) -
     try:
         from azure.storage.blob import BlobServiceClient, ExponentialRetry
     except ImportError:
-        raise EstateError(
-            "what reads Azure Storage is not installed", where=place.store, todo="pip install 'pii-tracer[azure]'"
-        ) from None
+        raise _not_installed(place) from None
     return BlobServiceClient(
         endpoint or own_address(place),
         credential=None if anonymous else _credential(place),
         retry_policy=ExponentialRetry(initial_backoff=0, increment_base=2, retry_total=2, random_jitter_range=0),
         max_single_put_size=_SINGLE_WRITE,
-        connection_timeout=10,
-        read_timeout=60,
+        **_TIMEOUTS,
+    )
+
+
+def files_of(
+    place: AzureLocation, endpoint: str | None, dfs_endpoint: str | None, *, anonymous: bool
+) -> FileSystemClient | None:
+    """A client of the same container by the DFS service, which knows owners and access lists; None where the estate
+    file does not say at which address.
+
+    Raises:
+        EstateError: as `service_of`.
+    """
+    host = (endpoint or own_address(place)).partition("://")[2]
+    address = dfs_endpoint or (f"https://{host.replace('.blob.', '.dfs.', 1)}" if ".blob." in host else None)
+    if address is None:
+        return None
+    try:
+        from azure.storage.blob import ExponentialRetry
+        from azure.storage.filedatalake import FileSystemClient
+    except ImportError:
+        raise _not_installed(place) from None
+    return FileSystemClient(
+        address,
+        place.container,
+        credential=None if anonymous else _credential(place),
+        retry_policy=ExponentialRetry(initial_backoff=0, increment_base=2, retry_total=2, random_jitter_range=0),
+        **_TIMEOUTS,
+    )
+
+
+def _not_installed(place: AzureLocation) -> EstateError:
+    return EstateError(
+        "what reads Azure Storage is not installed", where=place.store, todo="pip install 'pii-tracer[azure]'"
     )
 
 
