@@ -14,12 +14,15 @@ from dataclasses import dataclass, field
 from datetime import timezone
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.azure.blob_state import Account, Refused, State
+from tests.azure.entra import CHALLENGE, Entra
 from tests.azure.path_access import beside, created, set_access, shown
 from tests.azure.path_state import Paths
 from tests.azure.shared_key import ACCOUNT, refuse_unsigned
+from tests.certificates import secured
 from tests.servers import served
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -35,11 +38,11 @@ class DfsService:
 
 
 @contextmanager
-def dfs_service(account: Account) -> Iterator[DfsService]:
-    """The stand-in on loopback for one account."""
+def dfs_service(account: Account, entra: Entra | None = None, tls: Path | None = None) -> Iterator[DfsService]:
+    """The stand-in on loopback for one account. entra: it takes tokens alone. tls: its certificate and key."""
     service = DfsService("")
-    handler = type("Handler", (_Handler,), {"account": account, "service": service})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    handler = type("Handler", (_Handler,), {"account": account, "service": service, "entra": entra})
+    server = secured(ThreadingHTTPServer(("127.0.0.1", 0), handler), tls)
     service.address = f"127.0.0.1:{server.server_port}"
     with served(server):
         yield service
@@ -53,6 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     account: Account
     service: DfsService
+    entra: Entra | None
 
     def log_message(self, *_: object) -> None:
         pass
@@ -63,7 +67,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.query = dict(parse_qsl(parts.query, keep_blank_values=True))
         asked = f"{self.command} {self.path}"
         try:
-            refuse_unsigned(self.command, parts.path, self.query, self.headers)
+            if self.entra:
+                self.entra.refuse(self.command, self.query, self.headers)
+            else:
+                refuse_unsigned(self.command, parts.path, self.query, self.headers)
             account, _, rest = unquote(parts.path).removeprefix("/").partition("/")
             container, _, name = rest.partition("/")
             with self.account.lock:
@@ -77,7 +84,9 @@ class _Handler(BaseHTTPRequestHandler):
         except Refused as error:
             code = error.code.replace("Container", "Filesystem").replace("Blob", "Path")
             text = json.dumps({"error": {"code": code, "message": "no"}})
-            self._answer(error.status, {"x-ms-error-code": code, "Content-Type": "application/json"}, text.encode())
+            headers = {"x-ms-error-code": code, "Content-Type": "application/json"}
+            headers |= {"WWW-Authenticate": CHALLENGE} if error.status == 401 and self.entra else {}
+            self._answer(error.status, headers, text.encode())
         except _Unknown:
             self.service.unknown.append(asked)
             self._answer(501, {}, b"")

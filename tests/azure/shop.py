@@ -48,7 +48,10 @@ class Shop(shop.Shop):
         return AzureStore(service_of(place, self.service.uri, anonymous=False), CONTAINER, STORE, files)
 
     def _dfs_endpoint(self) -> dict[str, str]:
-        return {"dfs_endpoint": f"http://{self.dfs.address}/{ACCOUNT}"} if self.dfs else {}
+        assert self.service is not None
+        return (
+            {"dfs_endpoint": f"{self.service.uri.partition(':')[0]}://{self.dfs.address}/{ACCOUNT}"} if self.dfs else {}
+        )
 
     def blob(self, path: str) -> Blob:
         return self.container.blobs[path]

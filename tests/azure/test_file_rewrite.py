@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.lake.stores.azure import file_rewrite
+from pii_tracer.lake.stores.azure import file_rewrite, login
 from pii_tracer.lake.stores.azure.client import patiently
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ExitCode, RunError
@@ -269,6 +269,16 @@ def test_what_cannot_be_kept_is_a_gap_that_says_why(shop: Shop) -> None:
     assert "a retention policy of the container" in held(shop)
     shop.container.policy, shop.dfs = False, None
     assert "the address of the DFS service is not known (set `dfs_endpoint`)" in held(shop)
+
+
+def test_a_signature_sets_no_access_list(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.export("a", "x.csv", csv(OTHERS[0], PERSON))
+    (live,) = (one for one in shop.store.live_objects("a/") if not one.key.endswith("/"))
+    monkeypatch.delenv(login.KEY)
+    monkeypatch.setenv(login.SIGNATURE, "?sv=1&sig=x")
+    signed = shop.store
+    vars(signed)["hierarchical"] = True  # the stand-in takes no signatures
+    assert "which a signature cannot set" in str(signed.cannot_keep(live))
 
 
 def test_a_percent_sign_in_a_path_is_a_gap(shop: Shop) -> None:

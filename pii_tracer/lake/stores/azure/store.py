@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import ObjectVersion, Upload
-from pii_tracer.lake.stores.azure.account_settings import container_holds, deleted_containers, settings_of
+from pii_tracer.lake.stores.azure.account_settings import (
+    container_holds,
+    deleted_containers,
+    has_access_lists,
+    settings_of,
+)
 from pii_tracer.lake.stores.azure.client import ONCE, azure_errors, files_of, patiently, service_of
 from pii_tracer.lake.stores.azure.file_rewrite import FileRewrite
 from pii_tracer.lake.stores.azure.listed_blobs import (
@@ -32,6 +37,7 @@ from pii_tracer.lake.stores.azure.listed_blobs import (
     uncommitted,
     version_id,
 )
+from pii_tracer.lake.stores.azure.login import SCOPE, is_login
 from pii_tracer.lake.stores.base import Absent, Changed, Content, StoreError
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings
 from pii_tracer.model.azure_location import azure_location, is_azure
@@ -50,6 +56,8 @@ _NO_BYTES = "InvalidRange"
 """What the service answers to who asks for bytes of an empty blob."""
 _WRITE, _DELETE, _READ = "a blob cannot be written", "a version cannot be deleted", "a blob cannot be read"
 _NO_ADDRESS = "an owner and an access list, and the address of the DFS service is not known (set `dfs_endpoint`)"
+_NO_RIGHT = "an owner and an access list, which a signature cannot set (use a key, or log in with Entra ID)"
+"""https://learn.microsoft.com/rest/api/storageservices/create-account-sas: it has no rights for them."""
 _NO_TABLES = (
     "Azure gives engines no access to an account without a hierarchical namespace while its soft delete is on: turn"
     " soft delete off, then plan again"
@@ -95,6 +103,8 @@ class AzureStore:
         Raises:
             StoreError: refused.
         """
+        if is_login(self.service.credential):
+            return has_access_lists(self.files, self.name)
         with azure_errors("the account's kind cannot be read", self.name):
             return bool(self._container.get_account_information().get("is_hns_enabled"))
 
@@ -164,8 +174,12 @@ class AzureStore:
         address, _, signature = self.service.url.partition("?")
         told = {"azure_storage_account_name": azure_location(self.name).account, "azure_endpoint": address.rstrip("/")}
         told |= {"azure_allow_http": "true"} if address.startswith("http:") else {}
-        if self.service.credential is not None:
-            return told | {"azure_storage_account_key": self.service.credential.account_key}
+        login = self.service.credential
+        if is_login(login):
+            with azure_errors("no token for the account", self.name):
+                return told | {"azure_storage_token": login.get_token(SCOPE).token}
+        if login is not None:
+            return told | {"azure_storage_account_key": login.account_key}
         return told | ({"azure_storage_sas_key": signature} if signature else {"azure_skip_signature": "true"})
 
     def all_versions(self, prefix: str) -> Iterator[StoredVersion]:
@@ -281,8 +295,8 @@ class AzureStore:
         """As the protocol says: everything of a blob can be kept, but not of a file."""
         if not self.hierarchical:
             return ()
-        if self.files is None:
-            return (_NO_ADDRESS,)
+        if self.files is None or self.files.credential is None:
+            return (_NO_RIGHT if self.files else _NO_ADDRESS,)
         return self._file(self.files, version.key).cannot_keep(version.mark)
 
     def unfinished(self, key: str, plan_id: str) -> bool:
