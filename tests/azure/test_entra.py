@@ -7,17 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from pii_tracer.config.stores.object_stores import DeclaredStore
 from pii_tracer.lake.stores.azure import file_rewrite, login
-from pii_tracer.lake.stores.azure.client import patiently
+from pii_tracer.lake.stores.azure.client import files_of, patiently
 from pii_tracer.lake.stores.base import StoreError
+from pii_tracer.model.azure_location import azure_location
 from pii_tracer.model.errors import EstateError
 from tests.azure.blob_service import blob_service
 from tests.azure.blob_state import Account
 from tests.azure.dfs_service import dfs_service
 from tests.azure.entra import CONTRIBUTOR, OWNER, READER, Entra, identity
 from tests.azure.shared_key import ACCOUNT
-from tests.azure.shop import Shop
+from tests.azure.shop import STORE, Shop
 from tests.certificates import Authority
 from tests.hdfs.shop import OTHERS, PERSON, csv
 
@@ -167,3 +170,37 @@ def test_readers_in_rust_get_a_token(shop: Shop, entra: Entra) -> None:
     told = shop.store.reader_options()
     assert (told["azure_storage_account_name"], told["azure_storage_token"]) == (ACCOUNT, entra.given[-1])
     assert "azure_storage_account_key" not in told
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"dfs_endpoint": "http://files.example"}, "credentials would go over plain HTTP"),
+        ({"dfs_endpoint": "files.example"}, "write the endpoint as"),
+        ({"dfs_endpoint": "https://files.example", "store": "gs://bucket"}, "only a container of Azure Storage"),
+    ],
+)
+def test_an_address_that_cannot_be_meant_is_refused(more: dict[str, str], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        DeclaredStore.model_validate({"store": STORE, "places": [{"prefix": "a"}], **more})
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "dfs_endpoint", "asked"),
+    [
+        (None, None, "https://shimaccount.dfs.core.windows.net"),
+        (
+            "https://shimaccount.privatelink.blob.core.windows.net",
+            None,
+            "https://shimaccount.privatelink.dfs.core.windows.net",
+        ),
+        ("https://storage.example", None, None),
+        ("https://storage.example", "https://files.example", "https://files.example"),
+    ],
+)
+def test_where_the_files_are_asked_for(
+    endpoint: str | None, dfs_endpoint: str | None, asked: str | None, entra: Entra
+) -> None:
+    found = files_of(azure_location(STORE), endpoint, dfs_endpoint, anonymous=False)
+    assert (found.url.rpartition("/")[0] if found else None) == asked
+    assert entra.given == [], "nobody asked for a token yet"

@@ -67,7 +67,7 @@ def search_object_places(
             told = _told(looked, as_of, patterns, unseen=unseen)
             told = replace(told, state=state, evidence=_of_table(place, looked))
         elif not place.table:
-            told = replace(told, lost=tuple(sorted(_lost(store, looked))))
+            told = replace(told, lost=tuple(sorted(set(_lost(store, looked)))))
             told = told if told.unread else _with_state(told, looked, bare(), place, mine)
         found[str(place.location)] = told
     return found
@@ -129,16 +129,19 @@ def _told(looked: Sequence[_Looked], as_of: datetime, patterns: Patterns, *, uns
     )
 
 
-def _lost(store: VersionedStore, looked: Sequence[_Looked]) -> set[str]:
-    """What of live versions with a value a rewrite could not keep, or why that is not known."""
-    found = set[str]()
-    for one in looked:
-        if one.live and one.scan.hits:
-            try:
-                found.update(store.cannot_keep(one.version))
-            except StoreError as error:
-                found.add("; ".join(filter(None, (error.what, error.todo))))
-    return found
+def _lost(store: VersionedStore, looked: Sequence[_Looked]) -> Iterator[str]:
+    """What of live versions with a value a rewrite could not keep."""
+    asked = (one.version for one in looked if one.live and one.scan.hits)
+    for reasons in several(partial(_cannot_keep, store), asked):
+        yield from reasons
+
+
+def _cannot_keep(store: VersionedStore, version: StoredVersion) -> tuple[str, ...]:
+    """As the store says, or why that is not known."""
+    try:
+        return store.cannot_keep(version)
+    except StoreError as error:
+        return ("; ".join(filter(None, (error.what, error.todo))),)
 
 
 def _held(version: StoredVersion, as_of: datetime) -> Iterator[str]:
