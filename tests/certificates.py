@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from http.server import ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -56,3 +58,12 @@ class Authority:
         trusted = [pkcs12.PKCS12Certificate(root, b"ca")]
         one.trust.write_bytes(pkcs12.serialize_java_truststore(trusted, locked))
         return one
+
+
+def secured(server: ThreadingHTTPServer, certificate: Path | None) -> ThreadingHTTPServer:
+    """A server that speaks TLS if it has a certificate."""
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    return server

@@ -166,6 +166,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "tests/gcs/test_whole_path.py::test_soft_deleted_bytes_are_dated_and_never_called_clean_before",
         "tests/azure/test_run.py::test_a_plain_overwrite_and_a_plain_delete_leave_the_person",
         "tests/azure/test_whole_path.py::test_the_person_leaves_every_version_and_snapshot_and_nobody_else_does",
+        "tests/azure/test_file_rewrite.py::test_a_plain_overwrite_loses_who_may_read_and_a_plain_rename_leaves_the_person",
+        "tests/azure/test_file_rewrite.py::test_what_soft_delete_keeps_of_the_old_file_is_waited_for",
     ),
     "K1": (
         "tests/executors/streams/kafka/test_kafka.py::test_a_tombstone_alone_leaves_every_value_on_disk",

@@ -381,10 +381,12 @@ class StoredRead:
 class StoredEvidence(PlaceEvidence):
     """in_digits: live versions alone; old_in_digits: noncurrent ones. beside: versions whose metadata holds a value.
 
-    read: every version that was read. held: what keeps the store from changing a version with a value, in words.
+    read: every version that was read. held: what keeps the store from changing a version with a value, in words; lost:
+    what of a live one a rewrite could not keep.
     """
 
     old_in_digits: int = 0
     beside: int = 0
     read: tuple[StoredRead, ...] = ()
     held: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()

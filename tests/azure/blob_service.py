@@ -15,11 +15,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import format_datetime, parsedate_to_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.azure.blob_listing import listed, tag_set, when_of
 from tests.azure.blob_state import Account, Blob, Container, Refused, State, find
+from tests.azure.entra import CHALLENGE, Entra
+from tests.azure.path_access import beside
 from tests.azure.shared_key import ACCOUNT, refuse_unsigned
+from tests.certificates import secured
 from tests.servers import served
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -42,19 +46,20 @@ class BlobService:
 
 
 @contextmanager
-def blob_service(account: Account) -> Iterator[BlobService]:
-    """The stand-in on loopback for one account."""
+def blob_service(account: Account, entra: Entra | None = None, tls: Path | None = None) -> Iterator[BlobService]:
+    """The stand-in on loopback for one account. entra: it takes tokens alone. tls: its certificate and key."""
     asked: list[str] = []
-    handler = type("Handler", (_Handler,), {"account": account, "asked": asked})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    handler = type("Handler", (_Handler,), {"account": account, "asked": asked, "entra": entra})
+    server = secured(ThreadingHTTPServer(("127.0.0.1", 0), handler), tls)
     with served(server):
-        yield BlobService(f"http://127.0.0.1:{server.server_port}/{ACCOUNT}", account, asked)
+        yield BlobService(f"http{'s' * bool(tls)}://127.0.0.1:{server.server_port}/{ACCOUNT}", account, asked)
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     account: Account
     asked: list[str]
+    entra: Entra | None
 
     def log_message(self, *_: object) -> None:
         pass
@@ -64,7 +69,10 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         self.query = dict(parse_qsl(parts.query, keep_blank_values=True))
         try:
-            refuse_unsigned(self.command, parts.path, self.query, self.headers)
+            if self.entra:
+                self.entra.refuse(self.command, self.query, self.headers)
+            else:
+                refuse_unsigned(self.command, parts.path, self.query, self.headers)
             with self.account.lock:
                 self.asked.append(f"{self.command} {self.path}")
                 if self.account.faults and (fault := self.account.faults.pop()):
@@ -72,9 +80,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(*self._routed(unquote(parts.path).split("/", 3)[2:], body))
         except Refused as error:
             text = f"<?xml version='1.0'?><Error><Code>{error.code}</Code><Message>no</Message></Error>"
-            self._answer(
-                error.status, {"x-ms-error-code": error.code, "Content-Type": "application/xml"}, text.encode()
-            )
+            headers = {"x-ms-error-code": error.code, "Content-Type": "application/xml"}
+            headers |= {"WWW-Authenticate": CHALLENGE} if error.status == 401 and self.entra else {}
+            self._answer(error.status, headers, text.encode())
 
     do_GET = do_HEAD = do_PUT = do_DELETE = do_POST = _any
 
@@ -150,6 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
             "x-ms-has-immutability-policy": str(found.policy).lower(),
             "x-ms-has-legal-hold": str(found.legal_hold).lower(),
         }
+        policy |= {"x-ms-default-encryption-scope": found.scope} if found.scope else {}
         return 200, self._mark('"c"', self.account.now()) | policy, b""
 
     def _list(self, container: Container) -> tuple[int, dict[str, str], bytes]:
@@ -188,6 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers |= {"x-ms-is-current-version": "true"} if blob and one is blob.current and one.version else {}
         headers |= {"x-ms-lease-state": "leased", "x-ms-lease-status": "locked"} if blob and blob.lease else {}
         headers |= {"x-ms-legal-hold": "true"} if one.legal_hold else {}
+        headers |= beside(one)
         if one.immutable_until:
             until = format_datetime(one.immutable_until, usegmt=True)
             headers |= {"x-ms-immutability-policy-until-date": until, "x-ms-immutability-policy-mode": "locked"}

@@ -29,7 +29,8 @@ class Refused(Exception):
 @dataclass
 class State:
     """One state of a blob: the current one, a version, or a snapshot. deleted: since when it is soft-deleted. inside: of
-    a deleted directory, what lay in it.
+    a deleted directory, what lay in it. owner, group, acl: of a path in a hierarchical namespace; default_acl: what new
+    paths in a directory inherit. scope, context, expires: how it is encrypted, and when it goes by itself.
     """
 
     data: bytes
@@ -48,6 +49,13 @@ class State:
     blob_type: str = "BlockBlob"
     replicated: bool = False
     inside: dict[str, State] = field(default_factory=dict)
+    owner: str = "$superuser"
+    group: str = "$superuser"
+    acl: str = "user::rw-,group::r--,other::---"
+    default_acl: str = ""
+    scope: str = ""
+    context: str = ""
+    expires: datetime | None = None
 
     @property
     def folder(self) -> bool:
@@ -79,6 +87,7 @@ class Container:
     policy: bool = False
     legal_hold: bool = False
     deleted: datetime | None = None
+    scope: str = ""
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pii_tracer.lake.stores.azure import client
+from pii_tracer.lake.stores.azure import login
 from tests.azure.blob_service import BlobService, blob_service
 from tests.azure.blob_state import Account
 from tests.azure.dfs_service import DfsService, dfs_service
@@ -24,7 +24,7 @@ def running() -> Iterator[BlobService]:
 
 @pytest.fixture
 def azure(running: BlobService, monkeypatch: pytest.MonkeyPatch) -> BlobService:
-    monkeypatch.setenv(client.KEY, KEY)
+    monkeypatch.setenv(login.KEY, KEY)
     fresh = Account(page=3)
     for name in ("versioning", "soft_delete_days", "container_days", "hierarchical", "page", "faults", "containers"):
         setattr(running.account, name, getattr(fresh, name))

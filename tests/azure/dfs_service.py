@@ -14,11 +14,15 @@ from dataclasses import dataclass, field
 from datetime import timezone
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.azure.blob_state import Account, Refused, State
+from tests.azure.entra import CHALLENGE, Entra
+from tests.azure.path_access import beside, created, set_access, shown
 from tests.azure.path_state import Paths
 from tests.azure.shared_key import ACCOUNT, refuse_unsigned
+from tests.certificates import secured
 from tests.servers import served
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -34,11 +38,11 @@ class DfsService:
 
 
 @contextmanager
-def dfs_service(account: Account) -> Iterator[DfsService]:
-    """The stand-in on loopback for one account."""
+def dfs_service(account: Account, entra: Entra | None = None, tls: Path | None = None) -> Iterator[DfsService]:
+    """The stand-in on loopback for one account. entra: it takes tokens alone. tls: its certificate and key."""
     service = DfsService("")
-    handler = type("Handler", (_Handler,), {"account": account, "service": service})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    handler = type("Handler", (_Handler,), {"account": account, "service": service, "entra": entra})
+    server = secured(ThreadingHTTPServer(("127.0.0.1", 0), handler), tls)
     service.address = f"127.0.0.1:{server.server_port}"
     with served(server):
         yield service
@@ -52,6 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     account: Account
     service: DfsService
+    entra: Entra | None
 
     def log_message(self, *_: object) -> None:
         pass
@@ -62,7 +67,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.query = dict(parse_qsl(parts.query, keep_blank_values=True))
         asked = f"{self.command} {self.path}"
         try:
-            refuse_unsigned(self.command, parts.path, self.query, self.headers)
+            if self.entra:
+                self.entra.refuse(self.command, self.query, self.headers)
+            else:
+                refuse_unsigned(self.command, parts.path, self.query, self.headers)
             account, _, rest = unquote(parts.path).removeprefix("/").partition("/")
             container, _, name = rest.partition("/")
             with self.account.lock:
@@ -76,12 +84,14 @@ class _Handler(BaseHTTPRequestHandler):
         except Refused as error:
             code = error.code.replace("Container", "Filesystem").replace("Blob", "Path")
             text = json.dumps({"error": {"code": code, "message": "no"}})
-            self._answer(error.status, {"x-ms-error-code": code, "Content-Type": "application/json"}, text.encode())
+            headers = {"x-ms-error-code": code, "Content-Type": "application/json"}
+            headers |= {"WWW-Authenticate": CHALLENGE} if error.status == 401 and self.entra else {}
+            self._answer(error.status, headers, text.encode())
         except _Unknown:
             self.service.unknown.append(asked)
             self._answer(501, {}, b"")
 
-    do_GET = do_HEAD = do_PUT = do_DELETE = do_POST = _any
+    do_GET = do_HEAD = do_PUT = do_DELETE = do_POST = do_PATCH = _any
 
     def _answer(self, status: int, headers: dict[str, str], body: bytes = b"") -> None:
         self.send_response(status)
@@ -110,7 +120,10 @@ class _Handler(BaseHTTPRequestHandler):
             paths.leased(name, self.headers.get("x-ms-lease-id"))
             paths.delete(name, recursive=query.get("recursive") == "true")
             return 200, {}, b""
-        if self.command == "PUT" and self.headers.get("x-http-method-override") == "PATCH":
+        override = self.command == "PUT" and self.headers.get("x-http-method-override") == "PATCH"
+        if (override or self.command == "PATCH") and action == "setAccessControl" and wanted == {"action"} and not body:
+            return self._allow(paths, name)
+        if override or self.command == "PATCH":
             return self._update(paths, name, action, body)
         if self.command == "PUT" and self.headers.get("x-ms-rename-source"):
             return self._rename(paths, name)
@@ -120,14 +133,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _status(self, paths: Paths, name: str, action: str) -> Answer:
         state = paths.state(name)
-        mine = {"x-ms-owner": "$superuser", "x-ms-group": "$superuser", "x-ms-permissions": "rwxr-x---"}
+        self._condition(paths, name)
+        mine = shown(state)
         if action == "getAccessControl":
             if not self.account.hierarchical:
                 raise Refused(400, "UnsupportedRestVersion")
-            return 200, mine | {"x-ms-acl": "user::rwx,group::r-x,other::---"} | self._mark(state), b""
+            return 200, mine | {"x-ms-acl": state.acl} | self._mark(state), b""
         told = self._mark(state) | {"x-ms-resource-type": "directory" if state.folder else "file"}
         told |= {"Content-Length": str(len(state.data)), "Accept-Ranges": "bytes"}
-        told |= mine if self.account.hierarchical else {}
+        told |= {**mine, **beside(state)} if self.account.hierarchical else {}
         return 200, told | ({} if action else {"x-ms-properties": ""}), b""
 
     def _list(self, paths: Paths, wanted: set[str]) -> Answer:
@@ -143,9 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "contentLength": str(len(state.data)),
                 "lastModified": format_datetime(state.modified.astimezone(timezone.utc), usegmt=True),
                 "etag": state.etag.strip('"'),
-                "owner": "$superuser",
-                "group": "$superuser",
-                "permissions": "rwxr-x---",
+                **{title.removeprefix("x-ms-"): text for title, text in shown(state).items()},
             }
             for name, state in found[first : first + size]
         ]
@@ -174,17 +186,32 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(400, "UnsupportedHeader")
         self._condition(paths, name)
         paths.leased(name, self.headers.get("x-ms-lease-id"))
-        return 201, self._mark(paths.create(name, folder=folder)), b""
+        made = paths.create(name, folder=folder)
+        if not folder:
+            created(made, self.headers)
+        return 201, self._mark(made), b""
+
+    def _allow(self, paths: Paths, name: str) -> Answer:
+        if not self.account.hierarchical:
+            raise Refused(400, "UnsupportedRestVersion")
+        self._condition(paths, name)
+        paths.leased(name, self.headers.get("x-ms-lease-id"))
+        state = paths.state(name)
+        set_access(state, self.headers)
+        return 200, self._mark(state), b""
 
     def _rename(self, paths: Paths, name: str) -> Answer:
         source = unquote(self.headers["x-ms-rename-source"].partition("?")[0]).removeprefix("/")
         container, _, old = source.partition("/")
-        if self.headers.get("If-None-Match") != "*" or self.account.containers.get(container) is not paths.container:
+        conditional = self.headers.get("If-None-Match") == "*" or self.headers.get("If-Match")
+        if not conditional or self.account.containers.get(container) is not paths.container:
             raise _Unknown
         self._condition(paths, name)
-        for one in (old.rstrip("/"), name):
-            paths.leased(one, self.headers.get("x-ms-lease-id"))
-        paths.rename(old.rstrip("/"), name)
+        old, wanted = old.rstrip("/"), self.headers.get("x-ms-source-if-match")
+        if wanted and (not paths.exists(old) or paths.state(old).etag.strip('"') != wanted.strip('"')):
+            raise Refused(412, "SourceConditionNotMet")
+        paths.leased(old, self.headers.get("x-ms-source-lease-id") or self.headers.get("x-ms-lease-id"))
+        paths.rename(old, name)
         return 201, self._mark(paths.state(name)), b""
 
     def _update(self, paths: Paths, name: str, action: str, body: bytes) -> Answer:

@@ -39,16 +39,11 @@ class Estate:
     unity: Unity
 
     @property
-    def bare(self) -> tuple[str, ...]:
-        """Its bare folders: none in a hierarchical namespace, where no step writes a file again."""
-        return () if self.shop.service and self.shop.service.account.hierarchical else BARE
-
-    @property
     def catalog(self) -> RestCatalog:
         return client_of(self.shop, self.server)
 
     def plan(self) -> tuple[int, dict[str, Any]]:
-        self.shop.exports, self.shop.waived = [*TABLES, *self.bare], [WAIVED]
+        self.shop.exports, self.shop.waived = [*TABLES, *BARE], [WAIVED]
         return self.shop.plan(catalogs=self.catalogs(), object_stores=self.places())
 
     def catalogs(self) -> dict[str, dict[str, object]]:
@@ -62,14 +57,13 @@ class Estate:
 
     def places(self) -> list[dict[str, Any]]:
         """What no catalog names as a table."""
-        return self.shop.stored("wh", *self.bare[1:])
+        return self.shop.stored("wh", *BARE[1:])
 
     def make(self) -> None:
         """Every table with the person, but for the decoy's."""
         self._iceberg()
         self._delta()
-        if self.bare:
-            self._files()
+        self._files()
         self.shop.write(catalogs=self.catalogs(), object_stores=self.places())
         in_spark(self.shop, "abfss", [*merge_on_read("deletes", 2, again=True), *_marked(f"{STORE}/uc/marked")])
 
@@ -124,7 +118,7 @@ class Estate:
         """
         found = by_reference(self.catalog, ICEBERG)
         found |= {name: self.shop.rows(f"uc/{name}") for name in DELTA if name != "marked"}
-        found |= {folder: self._in_files(folder) for folder in ("uc/marked", *self.bare[:1])}
+        found |= {folder: self._in_files(folder) for folder in ("uc/marked", *BARE[:1])}
         return {name: sorted(row for row in people if row != PERSON) for name, people in found.items()}
 
     def _in_files(self, folder: str) -> People:

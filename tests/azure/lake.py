@@ -28,9 +28,8 @@ _PLAIN_HTTP = {
 
 @dataclass
 class Lake(Shop, tables.Lake):
-    """dfs: the endpoint of the account's that engines use. waived: ids of gaps beside that of the shop."""
+    """dfs: the endpoint of the account's that engines use, too. waived: ids of gaps beside that of the shop."""
 
-    dfs: DfsService | None = None
     waived: list[str] = field(default_factory=list)
 
     @classmethod

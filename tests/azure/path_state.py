@@ -8,9 +8,11 @@ directories are paths of their own, a rename moves one with all in it, and what 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from tests.azure.blob_state import FOLDER, Account, Blob, Container, Refused, State
+from tests.azure.path_access import inherited
 
 
 @dataclass
@@ -63,10 +65,16 @@ class Paths:
                 return old.current
             self._guard(name)
         made = State(b"", self.account.etag(), self.account.now(), metadata=dict(FOLDER) if folder else {})
+        if self.account.hierarchical:
+            made.scope = self.container.scope
+            with suppress(Refused):
+                inherited(made, self.state(name.rpartition("/")[0]))
         return self.account.write(self.container, name, made)
 
     def append(self, name: str, position: int, data: bytes) -> None:
         """Path Update, `append`: nobody reads the bytes before they are flushed."""
+        if not data:
+            raise Refused(400, "InvalidInput")
         self._file(name).stage(f"{position:020}", data, self.account.now())
 
     def flush(self, name: str, position: int) -> State:
@@ -106,7 +114,9 @@ class Paths:
             self.container.blobs.setdefault(name, Blob()).past.append(kept)
 
     def rename(self, source: str, name: str) -> None:
-        """Path Create with `x-ms-rename-source`, where nothing stands under the new name."""
+        """Path Create with `x-ms-rename-source`, whose conditions were checked. A file that stands under the new name
+        is soft-deleted, and a lease on it is broken; it is not documented what becomes of its snapshots.
+        """
         if not self.exists(source):
             raise Refused(404, "SourcePathNotFound")
         if self.account.hierarchical and not self.exists(name.rpartition("/")[0]):
@@ -116,15 +126,30 @@ class Paths:
         moved = [one for one in (source, *self.below(source)) if one in self.container.blobs]
         for one in moved:
             self._guard(one)
+        if self.exists(name):
+            self._make_way(source, name)
         for one in moved:
             blob, to = self.container.blobs[one], f"{name}{one[len(source) :]}"
             assert blob.current is not None
             if self.account.hierarchical:
-                self.container.blobs.setdefault(to, Blob()).current = self._taken(one)
+                target = self.container.blobs.setdefault(to, Blob())
+                target.current, target.blocks = self._taken(one), {}
             else:
                 fresh = replace(blob.current, etag=self.account.etag(), modified=self.account.now())
                 self.account.write(self.container, to, fresh)
                 self.account.delete_blob(self.container, blob, snapshots=None)
+
+    def _make_way(self, source: str, name: str) -> None:
+        old = self.state(name)
+        if not self.account.hierarchical or old.folder or self.state(source).folder:
+            raise Refused(409, "PathAlreadyExists")
+        blob = self.container.blobs[name]
+        if blob.snapshots:
+            raise Refused(409, "SnapshotsPresent")
+        self._guard(name)
+        blob.lease = None
+        if self.account.soft_delete_days:
+            blob.past.append(replace(old, deleted=self.account.now()))
 
     def leased(self, name: str, lease: str | None) -> None:
         """Refuse whoever does not have the lease of a path."""

@@ -7,11 +7,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.lake.stores.azure.client import service_of
+from pii_tracer.lake.stores.azure.client import files_of, service_of
 from pii_tracer.lake.stores.azure.store import AzureStore
 from pii_tracer.model.azure_location import azure_location
 from tests.azure.blob_service import BlobService
 from tests.azure.blob_state import Blob, Container, State
+from tests.azure.dfs_service import DfsService
 from tests.azure.shared_key import ACCOUNT
 from tests.gcs import shop
 
@@ -21,9 +22,10 @@ STORE = f"abfss://{CONTAINER}@{ACCOUNT}.dfs.core.windows.net"
 
 @dataclass
 class Shop(shop.Shop):
-    """service: the stand-in, in which a naive user writes and deletes without this program."""
+    """service: the stand-in, in which a naive user writes and deletes without this program. dfs: its other endpoint."""
 
     service: BlobService | None = None
+    dfs: DfsService | None = None
 
     @classmethod
     def on(cls, service: BlobService, base: Path, **settings: Any) -> Shop:
@@ -41,7 +43,15 @@ class Shop(shop.Shop):
     @property
     def store(self) -> AzureStore:
         assert self.service is not None
-        return AzureStore(service_of(azure_location(STORE), self.service.uri, anonymous=False), CONTAINER, STORE)
+        place, more = azure_location(STORE), self._dfs_endpoint()
+        files = files_of(place, self.service.uri, more.get("dfs_endpoint"), anonymous=False)
+        return AzureStore(service_of(place, self.service.uri, anonymous=False), CONTAINER, STORE, files)
+
+    def _dfs_endpoint(self) -> dict[str, str]:
+        assert self.service is not None
+        return (
+            {"dfs_endpoint": f"{self.service.uri.partition(':')[0]}://{self.dfs.address}/{ACCOUNT}"} if self.dfs else {}
+        )
 
     def blob(self, path: str) -> Blob:
         return self.container.blobs[path]
@@ -82,7 +92,7 @@ class Shop(shop.Shop):
         assert self.service is not None
         agreed = {"deletable": {"owner": "Ann", "reason": "nobody needs it"}} if self.agreed else {}
         places = [{"prefix": prefix, **agreed} for prefix in prefixes or sorted(self.exports)]
-        return [{"store": STORE, "endpoint": self.service.uri, "places": places}]
+        return [{"store": STORE, "endpoint": self.service.uri, **self._dfs_endpoint(), "places": places}]
 
     def _dataset(self, folder: str) -> dict[str, str]:
         """As an engine with the older driver names it."""

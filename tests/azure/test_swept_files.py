@@ -12,8 +12,8 @@ from executors.stores.object_places.swept_files import ObjectFiles
 from executors.stores.spark_connectors import connectors, store_of
 from executors.sweep.table_folders import empty_partitions, files_below
 from pii_tracer.config.estate_file import Estate, load_estate
-from pii_tracer.lake.stores.azure.client import KEY as KEY_VARIABLE
-from pii_tracer.lake.stores.azure.client import SIGNATURE
+from pii_tracer.lake.stores.azure.login import KEY as KEY_VARIABLE
+from pii_tracer.lake.stores.azure.login import SIGNATURE
 from pii_tracer.lake.stores.base import Absent
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.object_places.versions import VersionState

@@ -11,7 +11,8 @@ from __future__ import annotations
 from executors.engine.version_profiles import SPARK_3_5, Profile
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.stores.object_stores import DeclaredStore
-from pii_tracer.lake.stores.azure.client import KEY, SIGNATURE, own_address, secret_variable
+from pii_tracer.lake.stores.azure.client import own_address
+from pii_tracer.lake.stores.azure.login import KEY, SIGNATURE, secret_variable
 from pii_tracer.model.azure_location import AzureLocation, azure_location, is_azure
 from pii_tracer.model.errors import RunError
 
@@ -71,7 +72,8 @@ def _key(store: DeclaredStore) -> tuple[str, str]:
     place = azure_location(store.store)
     variable = None if store.anonymous else secret_variable(place)
     if variable is None or not variable.startswith(KEY):
-        raise _no_key(place, "no credentials" if variable is None else f"a signature ({SIGNATURE})")
+        login = "no credentials" if store.anonymous else "the login that searches it (Entra ID)"
+        raise _no_key(place, login if variable is None else f"a signature ({SIGNATURE})")
     return f"{_HADOOP}fs.azure.account.key.{place.account}.dfs.{place.suffix}", f"${{env.{variable}}}"
 
 

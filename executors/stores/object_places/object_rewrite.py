@@ -60,6 +60,7 @@ class Rewriting(ObjectPart):
                 done[ref.key] = told
             else:
                 left_alone += 1
+            store.discard_unfinished(ref.key, self.parameters.plan_id)
         ids = {ref.key: ref.version_id for ref in self.parameters.versions}
         return Outcome(
             {
@@ -76,6 +77,8 @@ class Rewriting(ObjectPart):
         removal, store, written = self._removal(), self._store, self.noted(_WRITTEN)
         findings: set[str] = set()
         for ref in self.parameters.versions:
+            if store.unfinished(ref.key, self.parameters.plan_id):
+                findings.add("a rewrite that was interrupted left a file behind")
             found = live_version(store, ref.key)
             if found is None or self._ours(store, written, found):
                 continue
@@ -109,9 +112,12 @@ class Rewriting(ObjectPart):
             return False
         return bool(hashlib.sha256(self._read(store, found)).hexdigest() == known["sha256"])
 
-    @staticmethod
-    def _refuse_another(store: VersionedStore, ref: VersionRef, found: StoredVersion) -> None:
-        if found.mark != ref.mark or found.size != ref.size:
+    def _refuse_another(self, store: VersionedStore, ref: VersionRef, found: StoredVersion) -> None:
+        """Raise `RunError` for an object that changed or is held. What a killed rewrite left beside it goes."""
+        changed = found.mark != ref.mark or found.size != ref.size
+        if changed or found.holds:
+            store.discard_unfinished(ref.key, self.parameters.plan_id)
+        if changed:
             raise another(store, ref.key)
         if found.holds:
             raise RunError(

@@ -16,6 +16,7 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
@@ -65,8 +66,9 @@ def search_object_places(
             looked, unseen = _explained(looked, place), whole.match(state) is not None
             told = _told(looked, as_of, patterns, unseen=unseen)
             told = replace(told, state=state, evidence=_of_table(place, looked))
-        elif not told.unread and not place.table:
-            told = _with_state(told, looked, bare(), place, mine)
+        elif not place.table:
+            told = replace(told, lost=tuple(sorted(set(_lost(store, looked)))))
+            told = told if told.unread else _with_state(told, looked, bare(), place, mine)
         found[str(place.location)] = told
     return found
 
@@ -125,6 +127,21 @@ def _told(looked: Sequence[_Looked], as_of: datetime, patterns: Patterns, *, uns
         held=tuple(sorted({why for one in looked if one.scan.hits or unseen for why in _held(one.version, as_of)})),
         unseen=unseen,
     )
+
+
+def _lost(store: VersionedStore, looked: Sequence[_Looked]) -> Iterator[str]:
+    """What of live versions with a value a rewrite could not keep."""
+    asked = (one.version for one in looked if one.live and one.scan.hits)
+    for reasons in several(partial(_cannot_keep, store), asked):
+        yield from reasons
+
+
+def _cannot_keep(store: VersionedStore, version: StoredVersion) -> tuple[str, ...]:
+    """As the store says, or why that is not known."""
+    try:
+        return store.cannot_keep(version)
+    except StoreError as error:
+        return ("; ".join(filter(None, (error.what, error.todo))),)
 
 
 def _held(version: StoredVersion, as_of: datetime) -> Iterator[str]:

@@ -38,12 +38,13 @@ class DeclaredStore(Frozen):
     """A bucket or container.
 
     store: as places in it are written, `gs://bucket` or `abfss://container@account.dfs.core.windows.net`. endpoint:
-    the address of its API, where that is not the provider's own. anonymous: requests carry no credentials, as emulators
-    want it; otherwise the environment has them (docs/gcs.md, docs/azure.md).
+    the address of its API, where that is not the provider's own; dfs_endpoint: that of Azure's DFS service. anonymous:
+    requests carry no credentials, as emulators want it; otherwise the environment has them.
     """
 
     store: str = Field(pattern=r"^(gs|abfss)://[A-Za-z0-9$][A-Za-z0-9._@-]*$")
     endpoint: str | None = None
+    dfs_endpoint: str | None = None
     anonymous: bool = False
     places: tuple[StoredFiles, ...] = Field(min_length=1)
 
@@ -60,7 +61,7 @@ class DeclaredStore(Frozen):
             raise ValueError("name the container alone: `places` lists what is in it")
         return location.store
 
-    @field_validator("endpoint")
+    @field_validator("endpoint", "dfs_endpoint")
     @classmethod
     def _address(cls, endpoint: str | None) -> str | None:
         if endpoint is None:
@@ -72,9 +73,13 @@ class DeclaredStore(Frozen):
 
     @model_validator(mode="after")
     def _no_open_token(self) -> DeclaredStore:
-        parts = urlsplit(self.endpoint or "")
-        if parts.scheme == "http" and parts.hostname not in _HERE and not self.anonymous:
-            raise ValueError("credentials would go over plain HTTP: write an `https://` endpoint, or `anonymous: true`")
+        for parts in map(urlsplit, filter(None, (self.endpoint, self.dfs_endpoint))):
+            if parts.scheme == "http" and parts.hostname not in _HERE and not self.anonymous:
+                raise ValueError(
+                    "credentials would go over plain HTTP: write an `https://` endpoint, or `anonymous: true`"
+                )
+        if self.dfs_endpoint and not is_azure(self.store):
+            raise ValueError("only a container of Azure Storage has a `dfs_endpoint`")
         return self
 
     def located(self) -> Iterator[tuple[ObjectLocation, StoredFiles]]:

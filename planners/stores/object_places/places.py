@@ -77,8 +77,10 @@ def untreated(place: ObjectPlace, seen: StoredEvidence | None) -> Untreated | No
             f"the store refuses to change what holds the person: {', '.join(seen.held)}; plan again after that",
             GapKind.OBJECT_HELD,
         )
-    if place.settings.no_rewrites and not place.table:
-        return Untreated(f"no object there is written again: {place.settings.no_rewrites}", GapKind.OBJECT_HELD)
+    if seen.lost:
+        return Untreated(
+            f"a rewrite would lose what objects with the person have: {', '.join(seen.lost)}", GapKind.OBJECT_HELD
+        )
     return None if place.table else _stuck(place, seen)
 
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pii_tracer.lake.stores.azure.client import azure_errors
+from pii_tracer.lake.stores.azure.client import azure_errors, code_of
 from pii_tracer.lake.stores.azure.listed_blobs import moment
+from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
 
 if TYPE_CHECKING:
     from azure.storage.blob import BlobServiceClient, ContainerClient
+    from azure.storage.filedatalake import FileSystemClient
 
 _DAY = 86_400
+_KIND = "the account's kind cannot be read"
+_NO_LISTS, _FLAT = 400, "EndpointUnsupportedAccountFeatures"
+"""What the DFS service answers in an account without a hierarchical namespace."""
 _POLICY = "a retention policy of the container (`az storage container immutability-policy show` says how long)"
 _HOLD = "a legal hold on the container"
 
@@ -26,6 +31,27 @@ def settings_of(service: BlobServiceClient, where: str) -> StoreSettings:
     with azure_errors("the account's soft delete settings cannot be read", where):
         policy = service.get_service_properties()["delete_retention_policy"]
     return StoreSettings(soft_delete_seconds=int(policy.days or 0) * _DAY if policy.enabled else 0, keeps_ids=False)
+
+
+def has_access_lists(files: FileSystemClient | None, where: str) -> bool:
+    """Whether the account has a hierarchical namespace, for a login with Entra ID: only such an account has access
+    lists, and Get Account Information takes only keys and signatures. Hadoop's driver asks in this way, too.
+
+    Raises:
+        StoreError: refused, or the address of the DFS service is not known.
+    """
+    from azure.core.exceptions import HttpResponseError
+
+    if files is None:
+        raise StoreError(_KIND, "NoAddress", where=where, todo="set `dfs_endpoint` in the estate file")
+    with azure_errors(_KIND, where):
+        try:
+            files.get_directory_client("/").get_access_control()
+        except HttpResponseError as error:
+            if error.status_code != _NO_LISTS and code_of(error) != _FLAT:
+                raise
+            return False
+    return True
 
 
 def container_holds(container: ContainerClient, where: str) -> tuple[str, ...]:

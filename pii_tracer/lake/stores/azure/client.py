@@ -6,24 +6,23 @@ busy to do it. Reads are tried three times. Of what the service says, only its c
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pii_tracer.lake.stores.azure.login import KEY, SIGNATURE, credential_of
 from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.model.azure_location import AzureLocation
 from pii_tracer.model.errors import EstateError
 
 if TYPE_CHECKING:
     from azure.storage.blob import BlobServiceClient
+    from azure.storage.filedatalake import FileSystemClient
 
 A = TypeVar("A")
 
-KEY, SIGNATURE = "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"
-"""Variables of the environment, as Azure's own command line names them; `_ACCOUNT` behind one makes it an account's."""
 ONCE: dict[str, Any] = {"retry_total": 0}
 """Options of a request that the library sends once."""
 _BUSY = frozenset({"ServerBusy", "TooManyRequests"})
@@ -31,11 +30,22 @@ _WAITS = (1.0, 2.0, 4.0)
 """Seconds between tries, where the service was too busy to do anything."""
 _SINGLE_WRITE = 4 << 30
 """Bytes of the largest blob that is written in one request, and so on one condition; the service takes 5,000 MiB."""
+_TIMEOUTS: dict[str, Any] = {"connection_timeout": 10, "read_timeout": 60}
 _CODE = re.compile(r"[A-Za-z]{1,80}")
-_RIGHT = "use a key, or a signature with the rights rwdxltfi (read, write, delete, versions, list, tags, immutability)"
+_RIGHT = (
+    "use a key, or a signature with the rights rwdxltfi (read, write, delete, versions, list, tags, immutability)."
+    " Or log in with Entra ID, with the roles Storage Blob Data Owner and Reader on the account"
+)
+_LOG_IN = (
+    f"set {KEY} or {SIGNATURE}, or log in with Entra ID (`az login`, a managed identity, or AZURE_CLIENT_ID,"
+    " AZURE_TENANT_ID and AZURE_CLIENT_SECRET)"
+)
 _TODO = {
     "AuthenticationFailed": f"set {KEY} or {SIGNATURE} to one that is valid now",
-    "NoAuthenticationInformation": f"set {KEY} or {SIGNATURE}",
+    "NoAuthenticationInformation": _LOG_IN,
+    "ClientAuthenticationError": _LOG_IN,
+    "CredentialUnavailableError": _LOG_IN,
+    "InvalidAuthenticationInfo": "log in with Entra ID again, then run the command again",
     "AuthorizationFailure": _RIGHT,
     "AuthorizationPermissionMismatch": _RIGHT,
     "ContainerNotFound": "correct the name of the container",
@@ -60,41 +70,53 @@ def service_of(place: AzureLocation, endpoint: str | None, *, anonymous: bool) -
     try:
         from azure.storage.blob import BlobServiceClient, ExponentialRetry
     except ImportError:
-        raise EstateError(
-            "what reads Azure Storage is not installed", where=place.store, todo="pip install 'pii-tracer[azure]'"
-        ) from None
+        raise _not_installed(place) from None
+    address = endpoint or own_address(place)
     return BlobServiceClient(
-        endpoint or own_address(place),
-        credential=None if anonymous else _credential(place),
+        address,
+        credential=None if anonymous else credential_of(place, address),
         retry_policy=ExponentialRetry(initial_backoff=0, increment_base=2, retry_total=2, random_jitter_range=0),
         max_single_put_size=_SINGLE_WRITE,
-        connection_timeout=10,
-        read_timeout=60,
+        **_TIMEOUTS,
+    )
+
+
+def files_of(
+    place: AzureLocation, endpoint: str | None, dfs_endpoint: str | None, *, anonymous: bool
+) -> FileSystemClient | None:
+    """A client of the same container by the DFS service, which knows owners and access lists; None where the estate
+    file does not say at which address.
+
+    Raises:
+        EstateError: as `service_of`.
+    """
+    host = (endpoint or own_address(place)).partition("://")[2]
+    address = dfs_endpoint or (f"https://{host.replace('.blob.', '.dfs.', 1)}" if ".blob." in host else None)
+    if address is None:
+        return None
+    try:
+        from azure.storage.blob import ExponentialRetry
+        from azure.storage.filedatalake import FileSystemClient
+    except ImportError:
+        raise _not_installed(place) from None
+    return FileSystemClient(
+        address,
+        place.container,
+        credential=None if anonymous else credential_of(place, address),
+        retry_policy=ExponentialRetry(initial_backoff=0, increment_base=2, retry_total=2, random_jitter_range=0),
+        **_TIMEOUTS,
+    )
+
+
+def _not_installed(place: AzureLocation) -> EstateError:
+    return EstateError(
+        "what reads Azure Storage is not installed", where=place.store, todo="pip install 'pii-tracer[azure]'"
     )
 
 
 def own_address(place: AzureLocation) -> str:
     """Where the blob service of a place's account answers, unless the estate file says otherwise."""
     return f"https://{place.account}.blob.{place.suffix}"
-
-
-def secret_variable(place: AzureLocation) -> str | None:
-    """The variable of the environment that has the credential of a place's account: a key, or a signature."""
-    mine = place.account.upper()
-    names = (f"{KEY}_{mine}", f"{SIGNATURE}_{mine}", KEY, SIGNATURE)
-    return next((name for name in names if os.environ.get(name)), None)
-
-
-def _credential(place: AzureLocation) -> dict[str, str] | str:
-    mine, name = place.account.upper(), secret_variable(place)
-    if name is not None:
-        secret = os.environ[name]
-        return {"account_name": place.account, "account_key": secret} if name.startswith(KEY) else secret.lstrip("?")
-    raise EstateError(
-        "the environment has no credential for a storage account",
-        where=place.store,
-        todo=f"set {KEY}_{mine} or {SIGNATURE}_{mine}",
-    )
 
 
 @contextmanager

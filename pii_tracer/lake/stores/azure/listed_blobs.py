@@ -150,6 +150,13 @@ def is_block_blob(item: BlobProperties) -> bool:
     return str(getattr(item.blob_type, "value", item.blob_type)) == "BlockBlob"
 
 
+def if_match(etag: str) -> dict[str, Any]:
+    """The condition of a request on what has a mark."""
+    from azure.core import MatchConditions
+
+    return {"etag": f'"{etag.strip(chr(34))}"', "match_condition": MatchConditions.IfNotModified}
+
+
 def version_id(item: BlobProperties) -> str:
     """The id of a state among all that its blob ever had."""
     if item.snapshot:

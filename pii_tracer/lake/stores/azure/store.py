@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import ObjectVersion, Upload
-from pii_tracer.lake.stores.azure.account_settings import container_holds, deleted_containers, settings_of
-from pii_tracer.lake.stores.azure.client import ONCE, azure_errors, patiently, service_of
+from pii_tracer.lake.stores.azure.account_settings import (
+    container_holds,
+    deleted_containers,
+    has_access_lists,
+    settings_of,
+)
+from pii_tracer.lake.stores.azure.client import ONCE, azure_errors, files_of, patiently, service_of
+from pii_tracer.lake.stores.azure.file_rewrite import FileRewrite
 from pii_tracer.lake.stores.azure.listed_blobs import (
     FOLDER,
     PLAN,
@@ -21,6 +27,7 @@ from pii_tracer.lake.stores.azure.listed_blobs import (
     UNCOMMITTED,
     UNVERSIONED,
     deleted_above,
+    if_match,
     is_block_blob,
     is_folder,
     is_past,
@@ -30,6 +37,7 @@ from pii_tracer.lake.stores.azure.listed_blobs import (
     uncommitted,
     version_id,
 )
+from pii_tracer.lake.stores.azure.login import SCOPE, is_login
 from pii_tracer.lake.stores.base import Absent, Changed, Content, StoreError
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings
 from pii_tracer.model.azure_location import azure_location, is_azure
@@ -38,6 +46,7 @@ from pii_tracer.model.locations import object_location
 
 if TYPE_CHECKING:
     from azure.storage.blob import BlobClient, BlobProperties, BlobServiceClient, ContainerClient
+    from azure.storage.filedatalake import FileSystemClient
 
 _ABSENT: dict[str, type[StoreError]] = {"BlobNotFound": Absent, "ResourceNotFound": Absent}
 _CHANGED: dict[str, type[StoreError]] = {"ConditionNotMet": Changed, "BlobAlreadyExists": Changed}
@@ -46,7 +55,9 @@ _IS_CURRENT = "OperationNotAllowedOnRootBlob"
 _NO_BYTES = "InvalidRange"
 """What the service answers to who asks for bytes of an empty blob."""
 _WRITE, _DELETE, _READ = "a blob cannot be written", "a version cannot be deleted", "a blob cannot be read"
-_NO_REWRITES = "in a hierarchical namespace that loses a file's owner and access list: erase with its engine"
+_NO_ADDRESS = "an owner and an access list, and the address of the DFS service is not known (set `dfs_endpoint`)"
+_NO_RIGHT = "an owner and an access list, which a signature cannot set (use a key, or log in with Entra ID)"
+"""https://learn.microsoft.com/rest/api/storageservices/create-account-sas: it has no rights for them."""
 _NO_TABLES = (
     "Azure gives engines no access to an account without a hierarchical namespace while its soft delete is on: turn"
     " soft delete off, then plan again"
@@ -56,11 +67,15 @@ _NO_TABLES = (
 
 @dataclass(frozen=True)
 class AzureStore:
-    """A container, and the client that reaches its account. name: as `abfss://container@account.dfs.core.windows.net`."""
+    """A container, and the client that reaches its account. name: as `abfss://container@account.dfs.core.windows.net`.
+
+    files: the same container by the DFS service; None where nobody says at which address.
+    """
 
     service: BlobServiceClient
     container_name: str
     name: str
+    files: FileSystemClient | None = None
 
     @classmethod
     def at(cls, estate: Estate, place: str, region: str | None = None) -> tuple[AzureStore, str]:
@@ -69,8 +84,10 @@ class AzureStore:
         for declared in estate.object_stores:
             if declared.store == location.store and is_azure(location.store):
                 found = azure_location(location.store)
-                service = service_of(found, declared.endpoint, anonymous=declared.anonymous)
-                return cls(service, found.container, location.store), location.prefix
+                login = {"anonymous": declared.anonymous}
+                service = service_of(found, declared.endpoint, **login)
+                files = files_of(found, declared.endpoint, declared.dfs_endpoint, **login)
+                return cls(service, found.container, location.store, files), location.prefix
         raise EstateError(
             "the estate file does not declare this container", where=location.store, todo="add it to `object_stores`"
         )
@@ -86,6 +103,8 @@ class AzureStore:
         Raises:
             StoreError: refused.
         """
+        if is_login(self.service.credential):
+            return has_access_lists(self.files, self.name)
         with azure_errors("the account's kind cannot be read", self.name):
             return bool(self._container.get_account_information().get("is_hns_enabled"))
 
@@ -110,7 +129,7 @@ class AzureStore:
 
     def put_if_unchanged(self, key: str, data: bytes, media_type: str, etag: str) -> str:
         """Put Blob with `If-Match`."""
-        return self._put(key, data, media_type, _if_match(etag) | {"overwrite": True})
+        return self._put(key, data, media_type, if_match(etag) | {"overwrite": True})
 
     def _put(self, key: str, data: bytes, media_type: str, condition: dict[str, Any]) -> str:
         from azure.storage.blob import ContentSettings
@@ -147,17 +166,20 @@ class AzureStore:
     def settings(self) -> StoreSettings:
         """As the protocol says."""
         found = settings_of(self.service, self.name)
-        if self.hierarchical:
-            return found.model_copy(update={"no_rewrites": _NO_REWRITES})
-        return found.model_copy(update={"no_tables": _NO_TABLES if found.soft_delete_seconds else ""})
+        unreached = found.soft_delete_seconds and not self.hierarchical
+        return found.model_copy(update={"no_tables": _NO_TABLES if unreached else ""})
 
     def reader_options(self) -> dict[str, str]:
         """As the protocol says."""
         address, _, signature = self.service.url.partition("?")
         told = {"azure_storage_account_name": azure_location(self.name).account, "azure_endpoint": address.rstrip("/")}
         told |= {"azure_allow_http": "true"} if address.startswith("http:") else {}
-        if self.service.credential is not None:
-            return told | {"azure_storage_account_key": self.service.credential.account_key}
+        login = self.service.credential
+        if is_login(login):
+            with azure_errors("no token for the account", self.name):
+                return told | {"azure_storage_token": login.get_token(SCOPE).token}
+        if login is not None:
+            return told | {"azure_storage_account_key": login.account_key}
         return told | ({"azure_storage_sas_key": signature} if signature else {"azure_skip_signature": "true"})
 
     def all_versions(self, prefix: str) -> Iterator[StoredVersion]:
@@ -197,7 +219,7 @@ class AzureStore:
         name, state = _named(key, version_id)
         blob, more = self._state(name, state)
         if state.startswith(UNVERSIONED):
-            more = _if_match(state.removeprefix(UNVERSIONED))
+            more = if_match(state.removeprefix(UNVERSIONED))
         return self._now(key, blob, more)
 
     def live_version(self, key: str) -> StoredVersion:
@@ -225,14 +247,15 @@ class AzureStore:
         length = min(at_most, version.size - first)
         blob, more = self._state(version.key, version.version_id)
         with azure_errors(_READ, self._where(version.key), _ABSENT | _CHANGED):
-            found = blob.download_blob(offset=first, length=length, **_if_match(version.mark), **more)
+            found = blob.download_blob(offset=first, length=length, **if_match(version.mark), **more)
             data = bytes(found.readall())
         if len(data) != length:
             raise StoreError(_READ, "Cut", where=self._where(version.key), todo="run the command again")
         return data
 
     def replace(self, old: StoredVersion, data: bytes, plan_id: str) -> StoredVersion:
-        """Put Blob with `If-Match`, with the blob's own headers, metadata, tags, tier and encryption scope.
+        """Put Blob with `If-Match`, with the blob's own headers, metadata, tags, tier and encryption scope; in a
+        hierarchical namespace, see `FileRewrite`.
 
         Blocks that were not committed are gone with it (https://learn.microsoft.com/rest/api/storageservices/put-blob).
 
@@ -244,14 +267,12 @@ class AzureStore:
 
         where, blob = self._where(old.key), self._blob(old.key)
         if self.hierarchical:
-            raise StoreError(
-                "a file's owner and access list would be lost",
-                "HierarchicalNamespace",
-                where=where,
-                todo="erase the person there with the engine that writes the files",
-            )
+            if self.files is None:
+                raise StoreError(_WRITE, "NoAddress", where=where, todo=f"it has {_NO_ADDRESS}")
+            self._file(self.files, old.key).write(old.mark, data, plan_id)
+            return self.live_version(old.key)
         with azure_errors(_WRITE, where, _CHANGED | dict.fromkeys(_ABSENT, Changed)):
-            now = blob.get_blob_properties(**_if_match(old.mark))
+            now = blob.get_blob_properties(**if_match(old.mark))
             if not is_block_blob(now):
                 raise StoreError(_WRITE, "NotBlockBlob", where=where, todo="only block blobs are written again")
             now.content_settings.content_md5 = None
@@ -264,11 +285,32 @@ class AzureStore:
                 tags=blob.get_blob_tags() if now.tag_count else None,
                 standard_blob_tier=None if now.blob_tier_inferred else StandardBlobTier(now.blob_tier),
                 encryption_scope=now.encryption_scope,
-                **_if_match(old.mark),
+                **if_match(old.mark),
                 **ONCE,
             )
             patiently(upload)
         return self.live_version(old.key)
+
+    def cannot_keep(self, version: StoredVersion) -> tuple[str, ...]:
+        """As the protocol says: everything of a blob can be kept, but not of a file."""
+        if not self.hierarchical:
+            return ()
+        if self.files is None or self.files.credential is None:
+            return (_NO_RIGHT if self.files else _NO_ADDRESS,)
+        return self._file(self.files, version.key).cannot_keep(version.mark)
+
+    def unfinished(self, key: str, plan_id: str) -> bool:
+        """As the protocol says: a blob is written in one request."""
+        files = self.files if self.hierarchical else None
+        return files is not None and self._file(files, key).unfinished(plan_id)
+
+    def discard_unfinished(self, key: str, plan_id: str) -> None:
+        """As the protocol says."""
+        if self.hierarchical and self.files is not None:
+            self._file(self.files, key).discard(plan_id)
+
+    def _file(self, files: FileSystemClient, key: str) -> FileRewrite:
+        return FileRewrite(self._container, files, key, self._where(key))
 
     def delete_exactly(self, version: StoredVersion) -> None:
         """Delete a noncurrent state, if it still has its mark. One that is gone is deleted already.
@@ -283,7 +325,7 @@ class AzureStore:
         blob, more = self._state(name, version_id)
         if version_id.startswith(UNVERSIONED):
             mark = version_id.removeprefix(UNVERSIONED)
-        condition = _if_match(mark) if mark else {}
+        condition = if_match(mark) if mark else {}
         try:
             with azure_errors(_DELETE, where, _ABSENT | _CHANGED):
                 patiently(partial(blob.delete_blob, **more, **condition, **ONCE))
@@ -311,7 +353,7 @@ class AzureStore:
                 raise StoreError(
                     _DELETE, "Held", where=where, todo="wait until it is released: its policy, or its hold"
                 )
-            patiently(partial(self._blob(key).delete_blob, **_if_match(str(now.etag)), **ONCE))
+            patiently(partial(self._blob(key).delete_blob, **if_match(str(now.etag)), **ONCE))
 
     def _listed(self, prefix: str) -> Iterator[BlobProperties]:
         return listed(self._container, prefix, self._where(prefix), hierarchical=self.hierarchical)
@@ -346,9 +388,3 @@ def _named(key: str, version_id: str) -> tuple[str, str]:
 
 def _can_have_blocks(item: BlobProperties) -> bool:
     return is_block_blob(item) and not is_folder(item) and not item.deleted and not is_past(item)
-
-
-def _if_match(etag: str) -> dict[str, Any]:
-    from azure.core import MatchConditions
-
-    return {"etag": f'"{etag.strip(chr(34))}"', "match_condition": MatchConditions.IfNotModified}

@@ -158,6 +158,17 @@ class GcsStore:
         kept["metadata"] = {**told.get("metadata", {}), PLAN_TAG: plan_id}
         return self._put(old.key, data, kept, **_matching(old))
 
+    def cannot_keep(self, version: StoredVersion) -> tuple[str, ...]:
+        """As the protocol says: `replace` keeps everything."""
+        return ()
+
+    def unfinished(self, key: str, plan_id: str) -> bool:
+        """As the protocol says: an object is written in one request."""
+        return False
+
+    def discard_unfinished(self, key: str, plan_id: str) -> None:
+        """As the protocol says."""
+
     def delete_exactly(self, version: StoredVersion) -> None:
         """As the protocol says."""
         query = _matching(version)

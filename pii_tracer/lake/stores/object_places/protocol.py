@@ -60,6 +60,15 @@ class VersionedStore(ObjectStore, Protocol):
             Changed: another version stands there, its metadata changed, or nothing does.
         """
 
+    def cannot_keep(self, version: StoredVersion) -> tuple[str, ...]:
+        """What `replace` could not keep of a live version, in words for people: planning asks, and the step again."""
+
+    def unfinished(self, key: str, plan_id: str) -> bool:
+        """Whether a `replace` of the plan that was killed left something beside the object."""
+
+    def discard_unfinished(self, key: str, plan_id: str) -> None:
+        """Remove what a `replace` of the plan that was killed left beside the object."""
+
     def delete_exactly(self, version: StoredVersion) -> None:
         """Delete a noncurrent version by its id, if it still has its mark. One that is gone is deleted already.
 

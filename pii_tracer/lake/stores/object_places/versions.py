@@ -68,12 +68,11 @@ class StoreSettings(Frozen):
     soft_delete_seconds: how long deleted bytes stay; 0 where soft delete is off. keeps_ids: a version has the same id
     when it is soft-deleted; where not, all deleted versions of a key are waited for.
 
-    no_rewrites: why no object is written again by a step; no_tables: why engines reach no table there. Empty: they can.
+    no_tables: why engines reach no table there; empty: they do.
     """
 
     soft_delete_seconds: int = 0
     keeps_ids: bool = True
-    no_rewrites: str = ""
     no_tables: str = ""
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from azure.storage.blob import BlobServiceClient
 
-from pii_tracer.lake.stores.azure.client import KEY as KEY_VARIABLE
 from pii_tracer.lake.stores.azure.client import service_of
+from pii_tracer.lake.stores.azure.login import KEY as KEY_VARIABLE
 from pii_tracer.lake.stores.azure.store import AzureStore
 from pii_tracer.lake.stores.base import Changed, ObjectStore, StoreError
 from pii_tracer.model.azure_location import azure_location

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.lake.stores.azure.client import KEY as KEY_VARIABLE
 from pii_tracer.lake.stores.azure.client import service_of
+from pii_tracer.lake.stores.azure.login import KEY as KEY_VARIABLE
 from pii_tracer.lake.stores.azure.store import AzureStore
 from pii_tracer.lake.stores.base import ObjectStore
 from pii_tracer.model.azure_location import azure_location

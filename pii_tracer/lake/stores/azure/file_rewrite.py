@@ -1,0 +1,247 @@
+"""A file of an account with a hierarchical namespace, written again with its owner and its access list.
+
+A write over such a file would lose both. So the new content goes into a file beside it, which is renamed over the old
+one (https://learn.microsoft.com/rest/api/storageservices/datalakestoragegen2/path/create). The new file is empty until
+its owner and its access list are those of the old one: a new file inherits the default list of its folder, which may
+let more people read it. Both the rename and the look at the old file are conditional on their marks.
+
+Azure breaks a lease on a file that is renamed over, and keeps that file where soft delete is on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.lake.stores.azure.client import ONCE, azure_errors, patiently
+from pii_tracer.lake.stores.azure.listed_blobs import PLAN, if_match, is_block_blob
+from pii_tracer.lake.stores.base import Absent, Changed, StoreError
+
+if TYPE_CHECKING:
+    from azure.storage.blob import ContainerClient
+    from azure.storage.filedatalake import DataLakeFileClient, FileSystemClient
+
+_GONE: dict[str, type[StoreError]] = dict.fromkeys(("BlobNotFound", "PathNotFound", "ResourceNotFound"), Absent)
+_CHANGED: dict[str, type[StoreError]] = {
+    **dict.fromkeys(_GONE, Changed),
+    **dict.fromkeys(("ConditionNotMet", "SourceConditionNotMet", "PathAlreadyExists", "SourcePathNotFound"), Changed),
+}
+_WRITE, _READ = "a file cannot be written", "a file's owner and access list cannot be read"
+_PIECE = 64 << 20
+"""Bytes of one request that appends; the service takes 4,000 MiB."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What the new file has to have of the old one. permissions: as the service writes them, `rw-r-----+`."""
+
+    owner: str
+    group: str
+    permissions: str
+    acl: str
+    headers: tuple[str | None, ...]
+    metadata: tuple[tuple[str, str], ...]
+    scope: str
+    context: str
+    expires: Any
+    tier: str
+
+
+@dataclass(frozen=True)
+class FileRewrite:
+    """One file. files: the container by the DFS service. key: the file's path; where: how people are shown it."""
+
+    container: ContainerClient
+    files: FileSystemClient
+    key: str
+    where: str
+
+    def cannot_keep(self, mark: str) -> tuple[str, ...]:
+        """What of the file no new one could have, in words for people.
+
+        Raises:
+            Changed: another file is there, or none.
+            StoreError: refused.
+        """
+        return tuple(self._obstacles(self._look(self.key, mark)))
+
+    def unfinished(self, plan_id: str) -> bool:
+        """Whether the new file of a killed rewrite is still there."""
+        return self._left_over(plan_id) is not None
+
+    def discard(self, plan_id: str) -> None:
+        """Remove the new file of a killed rewrite. Soft delete may keep it; the person is not in it."""
+        name = self._new_name(plan_id)
+        while (mark := self._left_over(plan_id)) is not None:
+            with azure_errors("an unfinished file cannot be removed", self.where, _CHANGED), suppress(Changed):
+                patiently(partial(self.files.get_file_client(name).delete_file, **if_match(mark), **ONCE))
+
+    def write(self, mark: str, data: bytes, plan_id: str) -> None:
+        """Write new content over the file, if it still has its mark and its access list.
+
+        Raises:
+            Changed: it has not.
+            StoreError: refused, or something of the file could not be kept; then the file is as it was.
+        """
+        kept = self._look(self.key, mark)
+        if reasons := tuple(self._obstacles(kept)):
+            raise self._not_kept(f"it has {', '.join(reasons)}")
+        new = self.files.get_file_client(self._new_name(plan_id))
+        try:
+            self._make(new, kept, plan_id)
+            self._fill(new, data)
+            if kept.tier:
+                self._set_tier(new.path_name, kept.tier)
+            self._move(new, kept, mark, len(data))
+        except StoreError:
+            with suppress(StoreError):  # the error that counts is the first one, and verification finds the file
+                self.discard(plan_id)
+            raise
+
+    def _make(self, new: DataLakeFileClient, kept: _Kept, plan_id: str) -> None:
+        """An empty file that has everything of the old one. One of a killed rewrite is written over."""
+        from azure.core import MatchConditions
+
+        left_over = self._left_over(plan_id)
+        condition = {"match_condition": MatchConditions.IfMissing} if left_over is None else if_match(left_over)
+        create = partial(
+            new.create_file,
+            content_settings=_settings(kept),
+            metadata={**dict(kept.metadata), PLAN: plan_id},
+            expires_on=kept.expires,
+            encryption_context=kept.context or None,
+            **condition,
+            **ONCE,
+        )
+        allow = partial(new.set_access_control, owner=kept.owner, group=kept.group, acl=kept.acl, **ONCE)
+        with azure_errors(_WRITE, self.where, _CHANGED):
+            patiently(create)
+        with azure_errors("a new file's owner and access list cannot be set", self.where, _CHANGED):
+            patiently(allow)
+        made = self._look(new.path_name, None)
+        made = replace(made, metadata=tuple(pair for pair in made.metadata if pair[0] != PLAN))
+        if replace(made, tier="") != replace(kept, tier=""):
+            raise self._not_kept("the new one did not get all of it")
+
+    def _fill(self, new: DataLakeFileClient, data: bytes) -> None:
+        with azure_errors(_WRITE, self.where, _CHANGED):
+            for first in range(0, len(data), _PIECE):
+                piece = data[first : first + _PIECE]
+                patiently(partial(new.append_data, piece, offset=first, length=len(piece), **ONCE))
+            if data:
+                patiently(partial(new.flush_data, len(data), close=True, **ONCE))
+
+    def _set_tier(self, name: str, tier: str) -> None:
+        with azure_errors(_WRITE, self.where, _CHANGED):
+            patiently(partial(self.container.get_blob_client(name).set_standard_blob_tier, tier, **ONCE))
+
+    def _move(self, new: DataLakeFileClient, kept: _Kept, mark: str, size: int) -> None:
+        """Rename the new file over the old one, after a last look at both."""
+        from azure.core import MatchConditions
+
+        with azure_errors(_WRITE, self.where, _CHANGED):
+            ready = self.container.get_blob_client(new.path_name).get_blob_properties()
+        made = self._look(new.path_name, str(ready.etag).strip('"'))
+        made = replace(made, metadata=tuple(pair for pair in made.metadata if pair[0] != PLAN))
+        if (made, ready.size) != (kept, size) or self._look(self.key, mark) != kept:
+            raise Changed(_WRITE, "Changed", where=self.where)
+        rename = partial(
+            new.rename_file,
+            f"{self.files.file_system_name}/{self.key}",
+            source_etag=ready.etag,
+            source_match_condition=MatchConditions.IfNotModified,
+            **if_match(mark),
+            **ONCE,
+        )
+        with azure_errors(_WRITE, self.where, _CHANGED):
+            patiently(rename)
+
+    def _look(self, name: str, mark: str | None) -> _Kept:
+        """What a file has now. Raises Changed: it has another mark, or is gone."""
+        condition = if_match(mark) if mark else {}
+        file = self.files.get_file_client(name)
+        with azure_errors(_READ, self.where, _CHANGED):
+            blob = self.container.get_blob_client(name).get_blob_properties(**condition)
+            more = file.get_file_properties(**condition)
+            access = file.get_access_control(**condition)
+        settings = blob.content_settings
+        if not is_block_blob(blob) or (blob.lease and blob.lease.state in ("leased", "breaking")):
+            raise Changed(_READ, "Changed", where=self.where)
+        return _Kept(
+            owner=str(access["owner"]),
+            group=str(access["group"]),
+            permissions=str(access["permissions"]),
+            acl=str(access["acl"]),
+            headers=(
+                settings.content_type,
+                settings.content_encoding,
+                settings.content_language,
+                settings.content_disposition,
+                settings.cache_control,
+            ),
+            metadata=tuple(sorted((blob.metadata or {}).items())),
+            scope=str(blob.encryption_scope or ""),
+            context=str(more.encryption_context or ""),
+            expires=more.expiry_time,
+            tier="" if blob.blob_tier_inferred else str(blob.blob_tier or ""),
+        )
+
+    def _obstacles(self, kept: _Kept) -> Iterator[str]:
+        if kept.permissions.rstrip("+")[-1:] in ("t", "T"):
+            yield "a sticky bit, which goes with no access list"
+        if kept.scope and kept.scope != self._own_scope():
+            yield "an encryption scope that is not its container's"
+        if "%" in self.key:
+            yield "a percent sign in its path, which Azure's library takes for another one"
+        with azure_errors(_READ, self.where):
+            listed = self.container.list_blobs(name_starts_with=self.key, include=["snapshots"])
+            if any(item.name == self.key and item.snapshot for item in listed):
+                yield "snapshots (delete them: it is not known what becomes of them)"
+
+    def _own_scope(self) -> str:
+        with azure_errors(_READ, self.where):
+            found = self.container.get_container_properties().encryption_scope
+        return str(found.default_encryption_scope) if found else ""
+
+    def _left_over(self, plan_id: str) -> str | None:
+        """The mark of the new file of a killed rewrite."""
+        blob = self.container.get_blob_client(self._new_name(plan_id))
+        try:
+            with azure_errors(_READ, self.where, _GONE):
+                found = blob.get_blob_properties()
+        except Absent:
+            return None
+        if (found.metadata or {}).get(PLAN) != plan_id:
+            return None
+        return str(found.etag).strip('"')
+
+    def _new_name(self, plan_id: str) -> str:
+        """The path of the new file: in the same folder, hidden from readers, the same after a crash."""
+        digest = hashlib.sha256(f"{plan_id}\0{self.key}".encode("utf-8", "surrogateescape")).hexdigest()
+        folder, slash, _ = self.key.rpartition("/")
+        return f"{folder}{slash}_pii_tracer_{digest[:32]}.tmp"
+
+    def _not_kept(self, why: str) -> StoreError:
+        return StoreError(
+            f"a new file cannot have what this one has: {why}",
+            "NotKept",
+            where=self.where,
+            todo="erase the person there with the engine that writes the files",
+        )
+
+
+def _settings(kept: _Kept) -> Any:
+    from azure.storage.filedatalake import ContentSettings
+
+    kind, encoding, language, disposition, cache = kept.headers
+    return ContentSettings(
+        content_type=kind,
+        content_encoding=encoding,
+        content_language=language,
+        content_disposition=disposition,
+        cache_control=cache,
+    )
