@@ -15,7 +15,7 @@ from pii_tracer.model.plan import (
     PlannedColumn,
 )
 from planners.locate.key_location import Carriage
-from planners.locate.sql.leaf_types import leaf_type
+from planners.locate.sql.column_types import leaf_type
 from planners.locate.subject_survey import Survey, title
 
 

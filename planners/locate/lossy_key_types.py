@@ -20,8 +20,7 @@ from planners.copies.scan_evidence import Evidence, Padded
 from planners.formats.registry import planner_of
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
-from planners.locate.sql.leaf_types import leaf_type
-from planners.locate.sql.number_columns import fits, is_number, stored_alike
+from planners.locate.sql.column_types import fits, is_number, leaf_type, stored_alike
 from planners.locate.subject_survey import Survey, title
 from planners.step_drafts import CopyDraft, slug, whole_list
 

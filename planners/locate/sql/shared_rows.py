@@ -24,7 +24,7 @@ from planners.formats.registry import planner_of
 from planners.gaps.copy_gap import gap_of
 from planners.holds.column_holds import fixed_columns
 from planners.locate.key_location import Carriage, field_name
-from planners.locate.sql.leaf_types import leaf_type
+from planners.locate.sql.column_types import leaf_type
 from planners.locate.subject_survey import Survey
 from planners.step_drafts import NO_ROWS, CopyDraft, StepWriter
 

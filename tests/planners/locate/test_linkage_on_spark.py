@@ -16,7 +16,7 @@ from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import Match, MatchTerm
 from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.locate.key_location import Carriage
-from planners.locate.sql.leaf_types import leaf_type
+from planners.locate.sql.column_types import leaf_type
 from planners.locate.subject_survey import Survey, survey
 from tests.planners.copies.slow_rows import count_rows
 from tests.planners.estates import PERSON, TABLES, Case, carriage, dataset

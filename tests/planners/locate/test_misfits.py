@@ -10,7 +10,7 @@ from pii_tracer.model.datasets import Column
 from pii_tracer.model.key_columns import joined
 from pii_tracer.model.number_keys import without_fraction
 from planners.copies.scan_evidence import Evidence
-from planners.locate.sql.number_columns import fits, stored, stored_alike
+from planners.locate.sql.column_types import fits, stored, stored_alike
 from tests.planners.smalllake import Lake
 
 CLEAN = Evidence(files=3, files_with_person=0, bytes=0)

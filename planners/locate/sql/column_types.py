@@ -1,4 +1,4 @@
-"""What columns of numbers hold for a text that is written into them.
+"""Types of the leaves that keys stand in, and what columns of numbers hold for a text that is written into them.
 
 Engines cast on writing, and do it in several ways: fractions are cut off or rounded, and a number outside of the range
 of its type is refused, NULL, clamped or wrapped around
@@ -14,6 +14,8 @@ from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import cache
 from itertools import product
 
+from pii_tracer.model.column_paths import struct_fields
+from pii_tracer.model.datasets import Access, FieldAccess, JsonAccess
 from pii_tracer.model.key_columns import split
 from pii_tracer.model.number_keys import EXACT, without_fraction
 
@@ -28,6 +30,20 @@ _EVERY_DIGIT = Context(prec=400)
 _PACKED = {"double": "d", "float": "f", "halffloat": "e"}
 _SIGNIFICANT = 17
 """So many digits tell two doubles apart."""
+
+
+def leaf_type(column_type: str, access: tuple[Access, ...]) -> str:
+    """Type of the leaf that an access leads to; JSON members are strings."""
+    for step in access:
+        if isinstance(step, JsonAccess):
+            return "string"
+        column_type = _field_type(column_type, step)
+    return column_type
+
+
+def _field_type(struct: str, step: FieldAccess) -> str:
+    fields = struct_fields(struct) or ()
+    return next((kind for name, kind in fields if name.lower() == step.name.lower()), "string")
 
 
 def is_number(kind: str) -> bool:
