@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ByFile"]
 
-TOGETHER = re.compile(r"tests/sample_lineage/test_(build|plan)\.py|tests/lake/(formats/test_folders|test_\w+)\.py")
+TOGETHER = re.compile(
+    r"tests/sample_lineage/test_(build|plan)\.py|tests/lake/(formats/test_folders|stores/test_s3_lake_hudi|test_\w+)\.py"
+)
 """Files that share a dear fixture: one worker takes those of a folder, or each worker would build an estate of its own."""
 
 

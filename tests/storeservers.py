@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import boto3
+import botocore.loaders
+import botocore.session
 import pytest
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
@@ -28,6 +30,7 @@ ACCESS, SECRET = "storetest", "storetest-secret"
 REGION = "us-east-1"
 STANDIN = "stand-in"
 _ANSWERS_WITHIN = 120.0
+_LOADER = botocore.loaders.create_loader()
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,10 @@ def signed(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in credentials().items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it keeps the credentials that it found first
+    # a session keeps the credentials that it found first; what it reads of AWS' services is the same for all
+    session = botocore.session.Session()
+    session.register_component("data_loader", _LOADER)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.session.Session(botocore_session=session))
 
 
 def program(name: str) -> str | None:

@@ -1,4 +1,5 @@
-"""What planning trusts its steps with is gone when they are done: everything that `taken` says, planted in one table.
+"""What planning trusts its steps with is gone when they are done: everything that `taken` says, planted in one table
+of each format, all in one estate.
 
 The kit (`tests/kits/planted`) says of each place whether a step takes the value away, or a gap says that it stays.
 """
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -28,14 +30,14 @@ _BREAKS = ("0 add.stats.minValues.cust", "0 add.stats.maxValues.cust")
 """A table whose log says that her row is not in its file: no engine finds it."""
 
 
-def erased(base: Path, table: Mapping[str, Any], front: str) -> dict[str, Any]:
-    """Plan without a gap, approve, apply; the result. table: of the estate file's catalogs."""
+def erased(base: Path, catalogs: Mapping[str, Any], *tables: str) -> dict[str, Any]:
+    """Plan without a gap, approve, apply; the result. catalogs: of the estate file. tables: which a job fills."""
     estate = {
         "version": 1,
         "estate": "shop",
         "environment": "local",
         "spark": small_spark(),
-        "catalogs": table,
+        "catalogs": catalogs,
         "roots": ["lake", "warehouse"],
         "lineage": {"sql": ["jobs.sql"]},
         "subjects": [
@@ -47,11 +49,11 @@ def erased(base: Path, table: Mapping[str, Any], front: str) -> dict[str, Any]:
             }
         ],
     }
-    (base / "warehouse").mkdir(exist_ok=True)
     forget_tables()
+    jobs = (f"INSERT INTO {table} (cust, note) SELECT cust, city FROM s.people;\n" for table in tables)
     (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
     (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "allow_immediate_retention": True}))
-    (base / "jobs.sql").write_text(f"INSERT INTO {front} (cust, note) SELECT cust, city FROM s.people;\n")
+    (base / "jobs.sql").write_text("".join(jobs))
     (base / "request.yaml").write_text(request("customer", KEY))
     where = ["--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state")]
     file, key = str(base / "r.plan.json"), base / "approver.pem"
@@ -67,40 +69,15 @@ def erased(base: Path, table: Mapping[str, Any], front: str) -> dict[str, Any]:
     return found
 
 
-def taken(made: Planted, plants: Mapping[str, Plant], without: Iterable[str] = ()) -> list[Plant]:
-    return [put for name, put in plants.items() if made.action(name) is not None and name not in without]
+def plant(made: Planted, plants: Mapping[str, Plant], folder: Path, without: Iterable[str] = ()) -> None:
+    """Plant all that a step takes away."""
+    for name, put in plants.items():
+        if made.action(name) is not None and name not in without:
+            put(folder)
 
 
-def people(base: Path) -> dict[str, Any]:
-    from deltalake import write_deltalake
-
-    write_deltalake(base / "lake" / "people", PEOPLE.append_column("city", PEOPLE["cust"]))
-    return {"name": "s.people", "format": "delta", "location": "lake/people"}
-
-
-def declared(*tables: Mapping[str, Any]) -> dict[str, Any]:
-    return {"spark_catalog": {"type": "declared", "tables": list(tables)}}
-
-
-def assert_gone(result: Mapping[str, Any]) -> None:
-    assert [(r["file"], r["where"]) for r in result["residue"]] == []
-    assert (result["state"], result["unverified"]) == ("complete", [])
-    assert result["bystander_rows_lost"] == 0
-
-
-def test_a_delta_table(spark: Any, tmp_path: Path) -> None:
-    plants = delta.DELTA.every(tmp_path / "template")
-    (tmp_path / "lake").mkdir()
-    folder = delta.build(tmp_path, "t")
-    for put in taken(delta.DELTA, plants, _BREAKS):
-        put(folder)
-    assert sum(MAIL.encode() in file.read_bytes() for file in folder.rglob("*") if file.is_file()) > 8
-    told = {"name": "s.t", "format": "delta", "location": "lake/t"}
-    assert_gone(erased(tmp_path, declared(people(tmp_path), told), "s.t"))
-
-
-def test_an_iceberg_table(spark: Any, tmp_path: Path) -> None:
-    clinic.use_catalog(tmp_path, spark)
+def iceberg_table(base: Path, spark: Any) -> None:
+    clinic.use_catalog(base, spark)
     spark.sql("CREATE DATABASE IF NOT EXISTS med.core")
     for number, rows in enumerate((HERS, OTHERS)):
         frame = frame_of_rows(spark, [tuple(row.values()) for row in rows.to_pylist()], "cust string, note string")
@@ -108,27 +85,27 @@ def test_an_iceberg_table(spark: Any, tmp_path: Path) -> None:
         writer.append() if number else writer.using("iceberg").create()
     spark.sql("ALTER TABLE med.core.t CREATE BRANCH audit")
     spark.sql("ALTER TABLE med.core.t CREATE TAG q3")
-    folder = tmp_path / "warehouse" / "core" / "t"
-    plants = iceberg.plants(folder)
-    for put in taken(iceberg.ICEBERG, plants):
-        put(folder)
+    folder = base / "warehouse" / "core" / "t"
+    plant(iceberg.ICEBERG, iceberg.plants(folder), folder)
     spark.sql("REFRESH TABLE med.core.t")
-    catalogs = declared(people_below(tmp_path)) | {"med": {"type": "iceberg-hadoop", "warehouse": "warehouse"}}
-    assert_gone(erased(tmp_path, catalogs, "med.core.t"))
 
 
-def people_below(base: Path) -> dict[str, Any]:
-    (base / "lake").mkdir()
-    return people(base)
-
-
-@pytest.mark.parametrize("kind", ["parquet"])
-def test_a_folder(spark: Any, tmp_path: Path, kind: str) -> None:
-    made = files.planted(kind)
-    plants = made.every(tmp_path / "template")
-    (tmp_path / "lake").mkdir()
-    folder = made.build(tmp_path, "t")
-    for put in taken(made, plants):
-        put(folder)
-    told = {"name": "s.t", "format": kind, "location": "lake/t"}
-    assert_gone(erased(tmp_path, declared(people(tmp_path), told), "s.t"))
+def test_everything_that_steps_take_away_is_gone(spark: Any, tmp_path: Path) -> None:
+    lake, parquet = tmp_path / "lake", files.planted("parquet")
+    (lake / "people").mkdir(parents=True)
+    pq.write_table(PEOPLE.append_column("city", PEOPLE["cust"]), lake / "people" / "a.parquet")
+    delta_folder = delta.build(tmp_path, "t")
+    plant(delta.DELTA, delta.DELTA.every(tmp_path / "delta"), delta_folder, _BREAKS)
+    assert sum(MAIL.encode() in file.read_bytes() for file in delta_folder.rglob("*") if file.is_file()) > 8
+    plant(parquet, parquet.every(tmp_path / "parquet"), parquet.build(tmp_path, "f"))
+    iceberg_table(tmp_path, spark)
+    kinds = {"people": "parquet", "t": "delta", "f": "parquet"}
+    told = [{"name": f"s.{name}", "format": kind, "location": f"lake/{name}"} for name, kind in kinds.items()]
+    catalogs = {
+        "spark_catalog": {"type": "declared", "tables": told},
+        "med": {"type": "iceberg-hadoop", "warehouse": "warehouse"},
+    }
+    result = erased(tmp_path, catalogs, "s.t", "s.f", "med.core.t")
+    assert [(r["file"], r["where"]) for r in result["residue"]] == []
+    assert (result["state"], result["unverified"]) == ("complete", [])
+    assert result["bystander_rows_lost"] == 0

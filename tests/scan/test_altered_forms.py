@@ -12,7 +12,7 @@ import json
 import lzma
 import textwrap
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from urllib.parse import quote, quote_plus
 
 import pyarrow as pa
@@ -110,11 +110,16 @@ def _found(result: FileScan) -> bool:
     return bool(result.strong) or bool(result.unread)
 
 
+def _places(number: int) -> Iterator[tuple[str, Callable[[str], tuple[str, bytes]]]]:
+    """Text, and the other places in turn."""
+    return ((place, make) for n, (place, make) in enumerate(PLACES.items()) if n == 0 or (n + number) % 3 == 0)
+
+
 @pytest.mark.parametrize("writing", [*WRITINGS, *IN_FORMS])
 def test_every_writing_of_a_value_is_found(writing: str) -> None:
     for number, value in enumerate((*ALL, *ACCENTS)):
         text = {**WRITINGS, **IN_FORMS}[writing](value)
-        for place, make in PLACES.items():
+        for place, make in _places(number):
             if place == "unknown" and (value in ACCENTS or writing in IN_FORMS):
                 continue  # where no text is known, not all signs are altered at once
             found = scan(*make(text), PATTERNS)
@@ -123,14 +128,15 @@ def test_every_writing_of_a_value_is_found(writing: str) -> None:
 
 @pytest.mark.parametrize("writing", WRITINGS)
 def test_writings_of_others_are_clean(writing: str) -> None:
-    for other in (
+    others = (
         "Aoife O'Ferro-Lindgren",
         'Noor "Nora" Haddad',
         "Wei O'Nail",
         "+91 98450 12354",
         "siobhan.o'doe@mail.example",
-    ):
-        for place, make in PLACES.items():
+    )
+    for number, other in enumerate(others):
+        for place, make in _places(number):
             assert scan(*make(WRITINGS[writing](other)), PATTERNS).hits == (), (place, other)
 
 

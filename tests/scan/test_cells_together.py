@@ -112,7 +112,7 @@ def _seen(collector: Collector) -> tuple[tuple[Hit, ...], tuple[Hit, ...], tuple
     return collector.hits(), collector.left.hits(), collector.reasons, dict(collector.longer)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @example(seed=1, many=True, files=True)
 @example(seed=21169, many=False, files=False)
 @given(seed=_SEEDS, many=st.booleans(), files=st.booleans())

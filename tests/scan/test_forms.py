@@ -176,7 +176,7 @@ NUMBERS = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.sampled_from
 CODECS = st.sampled_from(["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=st.lists(st.tuples(CELLS, NUMBERS, st.lists(CELLS, max_size=3)), max_size=12),
     codec=CODECS,
@@ -203,7 +203,7 @@ def test_parquet_agrees_with_a_slow_obvious_search(
     assert cells.get("number", 0) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(before=st.binary(max_size=40), after=st.binary(max_size=40), value=st.text("abcdef0123456789+ ñ漢", min_size=8))
 def test_any_embedding_of_a_strong_value_is_found(before: bytes, after: bytes, value: str) -> None:
     patterns = build_patterns([KeySet(name="k", origin="k", weak=False, values=(("s", value),))])
@@ -215,7 +215,7 @@ def test_any_embedding_of_a_strong_value_is_found(before: bytes, after: bytes, v
     assert value not in patterns.mask(value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(data=st.binary(max_size=200))
 def test_hostile_bytes_never_break_a_scan(data: bytes) -> None:
     for head in (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.model.datasets import KeySet
@@ -245,7 +245,6 @@ def test_encrypted_files_are_opened_each_time(world: World) -> None:
 CELLS = st.text("ab1@.- \"';é", max_size=12)
 
 
-@settings(max_examples=300)
 @given(value=CELLS.filter(lambda v: len(v.strip()) >= 3), before=CELLS, behind=CELLS, other=CELLS)
 def test_what_no_search_finds_without_key_columns_none_finds_with_them(
     value: str, before: str, behind: str, other: str

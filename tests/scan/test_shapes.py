@@ -262,7 +262,7 @@ def test_drawn_cells_show_the_same_with_shapes(draw: Random, version: str) -> No
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(
     data=st.binary(max_size=40) | st.text("0123456789", max_size=40).map(str.encode),
     block=st.sampled_from([1, 2, 1 << 16]),
@@ -282,7 +282,7 @@ def test_all_pieces_of_some_bytes_are_in_their_tables(data: bytes, block: int, w
     assert PatternDigits([piece]).may_stand(tables[2]).all()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(draw=st.randoms(use_true_random=False))
 def test_whole_numbers_of_a_column_are_all_noted(draw: Random) -> None:
     array = drawn_cells.number(draw, drawn_cells.person(draw)[0])

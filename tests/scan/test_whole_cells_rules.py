@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pii_tracer.model.datasets import (
@@ -254,7 +254,6 @@ def _slow(cells: list[str], notes: list[str]) -> bool:
     return any(at(cell, True) for cell in cells) or any(at(note, False) for note in notes)
 
 
-@settings(max_examples=300)
 @given(
     st.lists(CELL, min_size=1, max_size=6),
     st.lists(st.one_of(st.just("paid"), CELL), max_size=1),

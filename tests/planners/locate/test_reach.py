@@ -66,7 +66,7 @@ def reachable(made: tuple[Edge, ...], start: set[tuple[DatasetId, str]], plain: 
         found |= more
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(st.lists(edges(), max_size=12))
 def test_arrays_reach_what_edges_reach(drawn: list[Edge]) -> None:
     graph = LineageGraph(collect(columns={}, edges=drawn, memberships=[], jobs=[], gaps=[], aliases={}))

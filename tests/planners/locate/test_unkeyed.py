@@ -473,7 +473,7 @@ def erased(rows: Counter[tuple[Any, ...]], found: Carriage, person: tuple[str, .
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(scripts())
 @example(
     "INSERT INTO prod.out SELECT u.alias AS c1, u.email AS c2, u.alias AS c3 FROM prod.users u;"

@@ -91,7 +91,7 @@ def test_where_the_clock_is_changed(text: str, after: str, hours: float, starts:
 @given(cases())
 @example((weekly(BERLIN), at("2026-10-25T00:00"), timedelta(hours=4)))
 @example((weekly(BERLIN), at("2027-03-28T00:30"), timedelta(hours=3)))
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 def test_a_window_is_where_the_clock_says(case: tuple[Weekly, datetime, timedelta]) -> None:
     window, after, need = case
     assert window.opening(after, need) == slow(window, after, need)

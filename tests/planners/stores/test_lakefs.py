@@ -137,13 +137,13 @@ def slow_active(repo: Repository, rules: Rules, now: datetime) -> set[str]:
 
 
 @given(histories(), rules_of)
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 def test_active_commits_are_those_of_the_slow_model(repo: Repository, rules: Rules) -> None:
     assert active(repo, rules, NOW) == slow_active(repo, rules, NOW)
 
 
 @given(histories(), rules_of, st.integers(0, 40), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 def test_an_object_goes_when_its_keepers_say(repo: Repository, rules: Rules, wait: int, data: st.DataObject) -> None:
     holders = data.draw(st.sets(st.sampled_from(sorted(repo.commits)), min_size=1))
     later = NOW + timedelta(days=wait)
@@ -152,7 +152,7 @@ def test_an_object_goes_when_its_keepers_say(repo: Repository, rules: Rules, wai
 
 
 @given(histories(), rules_of, st.integers(0, 30), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 def test_after_the_change_the_object_is_gone_by_the_deadline(
     repo: Repository, rules: Rules, days: int, data: st.DataObject
 ) -> None:
