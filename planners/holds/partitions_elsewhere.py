@@ -1,4 +1,4 @@
-"""Partitions of a table outside of its folder, in HDFS and in S3: a hold on the table keeps them, too."""
+"""Partitions of a table outside of its folder, in a store: a hold on the table keeps them, too."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ def _named(name: str, inventory: Inventory) -> Iterator[DatasetId]:
     for place in inventory.hdfs:
         if names_place(name, place.table, str(place.location), place.location.path):
             yield place.location.dataset
+    for stored in inventory.object_places:
+        if names_place(name, stored.table_name, str(stored.location), stored.location.key):
+            yield stored.location.dataset
     for remote in inventory.remote:
         if any(names_place(name, table, str(remote.location), remote.location.key) for table in remote.tables):
             yield remote.dataset

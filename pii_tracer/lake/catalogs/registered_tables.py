@@ -164,6 +164,8 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             beyond, unplaced = in_hdfs(estate, title, tuple(filter(is_hdfs, entry.partitions)))
             gaps += unplaced
             beyond_in_s3 = tuple(_in_s3(entry.partitions))
+            beyond_in_stores, unplaced = in_object_stores(estate, title, entry.partitions)
+            gaps += unplaced
             text = entry.metadata if format_of(entry.format).registered_by_metadata else entry.location
             placed = in_store(estate, entry, text or "", beyond) or _place(entry, inside)
             if beyond and not isinstance(placed, HdfsTable):
@@ -172,6 +174,13 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
                 gaps.append(apart(title, "S3", beyond_in_s3))
             of = placed.location.dataset if isinstance(placed, RemoteTable) else None
             remote += (_partition(title, entry.format, place, of) for place in beyond_in_s3)
+            if beyond_in_stores and not isinstance(placed, StoredTable):
+                gaps.append(apart(title, "an object store", beyond_in_stores))
+            table = placed.location if isinstance(placed, StoredTable) else None
+            stored += (
+                StoredTable(_PARTITION.format(title), None, entry.format, place, partition_of=table)
+                for place in beyond_in_stores
+            )
             if isinstance(placed, InventoryGap):
                 gaps.append(placed)
             elif isinstance(placed, StoredTable):
@@ -349,9 +358,12 @@ def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | 
     return Registered((entry.name,) if entry.name else (), entry.format, place.resolve(), metadata, text=entry.text)
 
 
+_PARTITION = "{} (a partition)"
+
+
 def _partition(title: str, kind: Format, place: S3Location, of: DatasetId | None) -> RemoteTable:
     """A place of partitions of a table, whether the table itself can be placed or not: it is to be searched."""
-    return RemoteTable(f"{title} (a partition)", None, kind, place, partition_of=of)
+    return RemoteTable(_PARTITION.format(title), None, kind, place, partition_of=of)
 
 
 def _remote(entry: CatalogEntry, place: S3Location) -> RemoteTable:

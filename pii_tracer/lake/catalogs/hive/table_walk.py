@@ -16,7 +16,7 @@ from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import TextLayout, TextTable
-from pii_tracer.model.locations import in_place, is_hdfs, is_s3, location_in_place, s3_location
+from pii_tracer.model.locations import in_place, is_s3, location_in_place, s3_location
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class TableWalk:
         return kept
 
     def _beyond(self, parts: tuple[str, str], kept: Kept, found: Sequence[PartitionEntry]) -> tuple[str, ...]:
-        """The places in HDFS and S3 of partitions outside the table's folder. Partitions elsewhere, or of another
-        format, are none of the folder's, and are gaps."""
+        """The places in stores of partitions outside the table's folder. Partitions elsewhere, or of another format,
+        are none of the folder's, and are gaps."""
         everywhere = (one.place for one in found)
         places = [place for place in everywhere if place is None or not lies_inside(place, str(kept.location))]
         known = tuple(sorted({place for place in places if place and _is_reached(place)}))
@@ -128,9 +128,9 @@ class TableWalk:
 
 
 def _is_reached(place: str) -> bool:
-    """Whether a partition's place is one that the estate looks into by itself."""
+    """Whether a partition's place is one in a store, which the estate looks into by itself."""
     try:
-        return is_hdfs(place) or (is_s3(place) and bool(s3_location(place)))
+        return in_place(place) or (is_s3(place) and bool(s3_location(place)))
     except EstateError:
         return False
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.aws_errors import error_code, remedy
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
+
+_SETTINGS = "s3:GetBucketVersioning, s3:GetBucketObjectLockConfiguration and s3:GetReplicationConfiguration"
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ def judged(look: Callable[[], Found | str]) -> Found | str:
     except EstateError as error:
         return "; ".join(filter(None, (error.what, error.todo)))
     except (ClientError, BotoCoreError) as error:
-        return f"S3 does not say what keeps deleted objects there ({error_code(error)})"
+        code = error_code(error)
+        return f"S3 does not say what keeps deleted objects there ({code}){remedy(code, _SETTINGS)}"
     except OSError as error:
-        return f"S3 refuses to show it ({str(error).rpartition(': ')[2]})"
+        code = str(error).rpartition(": ")[2]
+        return f"S3 refuses to show it ({code}){remedy(code, 's3:ListBucket and s3:GetObject')}"
