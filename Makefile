@@ -25,7 +25,7 @@ SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-all test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-erase bench-estimate bench-lineage bench-month bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-storm bench-surgery bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-erase bench-estimate bench-lineage bench-month bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-storm bench-surgery bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -51,26 +51,26 @@ test-slow test-nightly test-spark4: WORKERS := 2
 # `make demo`, and its test, run as users run them.
 JAVA_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC \
     -Xms1g -Xmn400m -XX:MetaspaceSize=256m -Dspark.sql.codegen.wholeStage=false -Dspark.sql.adaptive.enabled=false
-test test-slow test-all: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
+test test-slow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
 test-airflow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN
 test-nightly: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
 test-spark4: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(SPARK4_CLASSES)
 # tests write thousands of small files and wait for the disk at each: they lie in memory, where there is enough of it
 FAST_DISK := $(shell test -w /dev/shm && df -Pk /dev/shm | awk 'NR == 2 && $$4 > 8000000 {print "/dev/shm"}')
-test test-slow test-all test-nightly test-spark4 test-airflow: export TMPDIR := $(or $(TMPDIR),$(FAST_DISK),/tmp)
+test test-slow test-nightly test-spark4 test-airflow: export TMPDIR := $(or $(TMPDIR),$(FAST_DISK),/tmp)
+
+# which tests `make test` runs; `MARKS='not nightly'` adds the slow ones, in less time than one run after the other takes
+MARKS ?= not slow and not nightly
 
 # Python keeps the modules that it compiled, also where the environment forbids it, as many images do: each of some
 # hundred processes would compile what it imports anew, the tests' own modules included
 export PYTHONDONTWRITEBYTECODE :=
 
 test: setup $(CLASSES) lint types imports ## every check and every test but the slow ones, the tests of a file in one order
-	$(PYTEST) -m 'not slow and not nightly'
+	$(PYTEST) -m '$(MARKS)' --ignore tests/connect
 
 test-slow: setup $(CLASSES) ## the tests that take minutes each
 	$(PYTEST) -m 'slow and not nightly' --ignore tests/connect
-
-test-all: setup $(CLASSES) lint types imports ## both in one run, which takes less time than one after the other
-	$(PYTEST) -m 'not nightly' --ignore tests/connect
 
 test-nightly: setup $(CLASSES) ## dear tests: further pairs and servers, whole paths of single rules
 	$(PYTEST) -m nightly --ignore tests/connect

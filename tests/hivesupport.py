@@ -16,7 +16,9 @@ from typing import Any
 from pii_tracer.lake.catalogs.hive.client import Metastore
 from pii_tracer.lake.catalogs.hive.security import OPEN, Security
 from tests.hdfssupport import hadoop_jars
+from tests.s3jars import s3a_jars
 from tests.servers import end, free_ports, own_java, retrieved, spark_jars
+from tests.storeservers import ACCESS, REGION, SECRET, Store
 
 DISRUPTOR = "3.3.7"
 STANDALONE = "3.1.3"
@@ -170,18 +172,38 @@ def _standalone() -> str:
     return f"{hadoop_jars()}/*:{standalone_jars()}/*"
 
 
+def in_s3(store: Store) -> dict[str, str]:
+    """How a metastore, or Spark, reaches a server of S3 through S3A, in each of the schemes that people write."""
+    system = {f"fs.{scheme}.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem" for scheme in ("s3", "s3a", "s3n")}
+    return {
+        **system,
+        "fs.s3a.endpoint": store.endpoint_url,
+        "fs.s3a.endpoint.region": REGION,
+        "fs.s3a.path.style.access": "true",
+        "fs.s3a.connection.ssl.enabled": "false",
+        "fs.s3a.access.key": ACCESS,
+        "fs.s3a.secret.key": SECRET,
+        "fs.s3a.change.detection.mode": "none",
+        "fs.s3a.attempts.maximum": "2",
+    }
+
+
 @contextmanager
-def serving(folder: Path, version: str = "2.3.9", secured: Secured | None = None) -> Iterator[Hive]:
-    """A metastore that keeps its tables in memory, until the block ends; its log goes into the folder."""
+def serving(
+    folder: Path, version: str = "2.3.9", secured: Secured | None = None, store: Store | None = None
+) -> Iterator[Hive]:
+    """A metastore that keeps its tables in memory, until the block ends; its log goes into the folder. store: in which
+    it can have tables, too."""
     secured = secured or Secured()
+    reached = in_s3(store) if store else {}
     (port,) = free_ports(1)
     alone = version == STANDALONE
-    classes = _standalone() if alone else _spark_brings()
+    classes = ":".join([_standalone() if alone else _spark_brings(), *(map(str, s3a_jars()) if store else ())])
     conf = folder / "conf"
     conf.mkdir()
     properties = (
         f"<property><name>{key}</name><value>{value.format(folder=folder)}</value></property>"
-        for key, value in (_SETTINGS | (_WITHOUT_HIVE if alone else {}) | secured.settings).items()
+        for key, value in (_SETTINGS | (_WITHOUT_HIVE if alone else {}) | secured.settings | reached).items()
     )
     (conf / "hive-site.xml").write_text(f"<configuration>{''.join(properties)}</configuration>", encoding="utf-8")
     for name, text in secured.files.items():

@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+_REFUSED = frozenset({"403", "AccessDenied", "AccessDeniedException", "UnauthorizedException"})
+_INVALID = frozenset(
+    {
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "InvalidToken",
+        "NoCredentialsError",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "TokenRefreshRequired",
+        "UnrecognizedClientException",
+    }
+)
+
 
 def error_code(error: Exception) -> str:
     """The code of a refusal alone, or the kind of a failure without an answer: messages can repeat outside values.
@@ -14,3 +28,14 @@ def error_code(error: Exception) -> str:
     if isinstance(answer, Mapping):
         return str(answer.get("Error", {}).get("Code") or "unknown")
     return type(error).__name__
+
+
+def remedy(code: str, rights: str) -> str:
+    """What the owner does about a refusal, behind a colon; nothing for other failures. rights: that are needed."""
+    if code in _REFUSED:
+        return f": grant the account {rights}"
+    if code.startswith("Expired") or code in _INVALID:
+        return ": its credentials are not valid, or not any more; get new ones and run the command again"
+    if "Throttl" in code or code in ("RequestLimitExceeded", "SlowDown"):
+        return ": AWS takes no more requests now; run the command again later"
+    return ""

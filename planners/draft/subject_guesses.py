@@ -18,7 +18,8 @@ _LONG = 5
 class SampledTable:
     """A table as far as a draft looks at it. name: in Spark SQL. sample: values by column; empty where none were read.
 
-    rows: how many were read, of which a sample may hold fewer values.
+    rows: how many were read, of which a sample may hold fewer values. in_objects: it is a bare folder in S3, which
+    cannot tell who the persons are.
     """
 
     name: str
@@ -26,6 +27,7 @@ class SampledTable:
     sample: Mapping[str, Sequence[object]]
     rows: int = 0
     clone: bool = False
+    in_objects: bool = False
 
     def values(self, column: str) -> Sequence[object]:
         """The sampled values of a column."""
@@ -71,10 +73,16 @@ class SubjectGuess:
 def guess_subjects(tables: Sequence[SampledTable]) -> list[SubjectGuess]:
     """Tables that may know persons, the most likely one first: with further tables, for the first alone.
 
-    A table counts that has a column like a key and one that identifies by itself; clones do not.
+    A table counts that has a column like a key and one that identifies by itself; clones do not. Those that cannot be
+    a source come last.
     """
-    found = [(score, guess) for table in tables if not table.clone for score, guess in _of(table)]
-    ranked = [guess for _, guess in sorted(found, key=lambda item: (-item[0], item[1].source))]
+    found = [
+        (table.in_objects, -score, guess.source, guess)
+        for table in tables
+        if not table.clone
+        for score, guess in _of(table)
+    ]
+    ranked = [guess for *_, guess in sorted(found, key=lambda item: item[:3])]
     if not ranked:
         return []
     first, *others = ranked

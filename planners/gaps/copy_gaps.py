@@ -19,7 +19,7 @@ from planners.copies.executor_support import astray, no_rebuild, unsupported
 from planners.copies.scan_evidence import Evidence
 from planners.formats.registry import planner_of
 from planners.gaps.declared_keys import rows_of_others, silent_key
-from planners.gaps.unerasable_s3_tables import belongs_to_others, remote_gap
+from planners.gaps.unerasable_s3_tables import has_no_bytes, remote_gap
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
 from planners.locate.keys_of_columns import is_several
@@ -267,7 +267,7 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
         kind, reason = g.kind, g.reason
         if kind == GapKind.REMOTE_TABLE and g.evidence in remote:
             place, found = remote[g.evidence], world.remote.get(g.evidence)
-            if not belongs_to_others(place, found, world.inventory):
+            if not has_no_bytes(place, found, world.inventory):
                 gaps.append(remote_gap(g, place, found))
             continue
         if kind in HDFS_PLACES or kind is GapKind.OBJECT_PLACE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pii_tracer.lake.inventory import Inventory, InventoryGap, RemotePlace
+from pii_tracer.model.datasets import PLAIN
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import RemoteEvidence
 from planners.step_drafts import slug
@@ -36,13 +37,20 @@ def remote_gap(gap: InventoryGap, place: RemotePlace, seen: RemoteEvidence | Non
     )
 
 
-def belongs_to_others(place: RemotePlace, seen: RemoteEvidence | None, inventory: Inventory) -> bool:
-    """Whether a root was listed and searched, and all that lies in it is in tables and archives, which count for
-    themselves: it is then no place of its own. One in which nothing lies at all may be named wrong, and is."""
-    if place.tables or seen is None or place.unlisted or _open(place, seen):
+def has_no_bytes(place: RemotePlace, seen: RemoteEvidence | None, inventory: Inventory) -> bool:
+    """Whether a place was listed and searched, and no object of its own has a byte: as Hadoop marks a folder, which it
+    makes for each new table and database. Names, tags and metadata of the objects were searched.
+
+    A table of bare files is empty then. One with a log or metadata of its own is not so simple. A root is no place of
+    its own where all that has bytes in it is in tables and archives, which count for themselves. Where nothing lies at
+    all, the place may be named wrong, and is told.
+    """
+    if seen is None or place.unlisted or _open(place, seen) or any(version.size for version in place.versions):
         return False
-    if len(place.versions) or seen.versions or seen.named or seen.digits:
+    if seen.holders or seen.named or seen.digits:
         return False
+    if place.tables:
+        return place.format in PLAIN and len(place.versions) > 0
     here = place.location
     inside = (p for p in inventory.remote if p.location != here and here.holds(p.location) and len(p.versions))
     archives = (o for o in inventory.objects if o.bucket == here.bucket and o.prefix.startswith(here.prefix))

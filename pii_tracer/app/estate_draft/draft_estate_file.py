@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pii_tracer.app.estate_draft.given_places import Places
+from pii_tracer.app.estate_draft.given_places import Places, with_buckets
 from pii_tracer.common import plugins
 from pii_tracer.config.catalogs import GROUP, CatalogType
 from pii_tracer.config.estate_file import Estate
@@ -22,7 +22,7 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import EstateError, LineageError, UsageError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import object_uri
+from pii_tracer.model.locations import is_s3, object_uri, s3_location
 from planners.draft.column_guesses import key_strength
 from planners.draft.object_tables import tables_of
 from planners.draft.subject_guesses import SampledTable, SubjectGuess, guess_subjects
@@ -72,8 +72,10 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
     warehouses: dict[str, dict[str, str]] = {}
     declared: list[tuple[str, Format, str]] = []
     found = _look(_estate(name, places, warehouses, declared), base, say)
-    if placed := _roots_around(found, base):
-        places = replace(places, roots=[*places.roots, *placed])
+    placed = _roots_around(found, base)
+    buckets = _buckets(found, places)
+    if placed or buckets:
+        places = with_buckets(replace(places, roots=[*places.roots, *placed]), buckets)
         found = _look(_estate(name, places, warehouses, declared), base, say)
     warehouses |= _warehouses(found, base)
     taken = [table.table for table in found.tables if table.table]
@@ -93,7 +95,7 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
         tables=len(found.tables),
         unread=unread,
         gaps=tuple(sorted({gap.kind.value for gap in found.gaps})),
-        placed=bool(placed),
+        placed=bool(placed or buckets),
         uncompiled=tuple(project for project in places.lineage.get("dbt", ()) if not _is_compiled(base / project)),
     )
 
@@ -182,6 +184,13 @@ def _roots_around(found: Inventory, base: Path) -> list[str]:
     return sorted(_written(root, base) for root in roots if not roots.intersection(root.parents))
 
 
+def _buckets(found: Inventory, places: Places) -> list[str]:
+    """The buckets in which catalogs name tables and nobody named a place: files of dropped tables, and what engines
+    throw away, lie anywhere in them."""
+    named = {s3_location(root).bucket for root in places.roots if is_s3(root)}
+    return sorted({place.location.bucket for place in found.remote} - named)
+
+
 def _is_compiled(project: Path) -> bool:
     from pii_tracer.lineage.sources.dbt import manifest_of
 
@@ -232,7 +241,7 @@ def _sampled(found: Inventory, paths: EstatePaths, say: Say) -> tuple[list[Sampl
         elif columns:
             unread.append(table.table)
         clone = table.clone_of is not None or table.same_files_as is not None or paths.is_dev(table.location)
-        sampled.append(SampledTable(table.table, table.columns, sample, count, clone))
+        sampled.append(SampledTable(table.table, table.columns, sample, count, clone, table.in_objects))
     return sampled, tuple(sorted(unread))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,13 @@ from pii_tracer.model.errors import UsageError
 @dataclass
 class Places:
     """What was named. catalogs: as the estate file has them; roots: relative to its folder where they lie below it.
-    lineage: files and folders by the kind of source, as the estate file has them."""
+    lineage: files and folders by the kind of source, as the estate file has them. region: of S3, where it was given."""
 
     catalogs: dict[str, dict[str, Any]] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
     s3: dict[str, str] | None = None
     lineage: dict[str, list[str]] = field(default_factory=dict)
+    region: str | None = None
 
 
 def read_places(
@@ -46,7 +47,7 @@ def read_places(
     Raises:
         UsageError: a folder that is not there, a place of a kind that cannot be looked into, or S3 without a region.
     """
-    found = Places()
+    found = Places(region=region)
     for place in places:
         scheme = place.partition(":")[0].lower() if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", place) else ""
         if scheme in ("s3", "s3a"):
@@ -63,15 +64,25 @@ def read_places(
             found.roots.append(_folder(Path(place), base))
     in_aws = next((made["region"] for made in found.catalogs.values() if "region" in made), None)
     if in_aws or any(root.startswith("s3://") for root in found.roots) or str(warehouse).startswith("s3"):
-        found.s3 = {"region": in_aws or _region(region)}
-        if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
-            found.s3["endpoint_url"] = endpoint
+        found.s3 = _s3(in_aws or region)
     if warehouse and not re.match(r"[a-z0-9+.-]+://", warehouse) and Path(warehouse).is_dir():
         found.roots.append(_folder(Path(warehouse), base))
     found.roots = list(dict.fromkeys(found.roots))
     for source in lineage:
         found.lineage.setdefault(_kind_of_lineage(source), []).append(_from(source, base))
     return found
+
+
+def with_buckets(found: Places, buckets: Sequence[str]) -> Places:
+    """The places with buckets that catalogs led to, and how S3 is reached.
+
+    Raises:
+        UsageError: the region of S3 is not known.
+    """
+    if not buckets:
+        return found
+    roots = [*found.roots, *(f"s3://{bucket}" for bucket in buckets)]
+    return replace(found, roots=roots, s3=found.s3 or _s3(found.region))
 
 
 def _kind_of_lineage(source: Path) -> str:
@@ -109,6 +120,12 @@ def _from(path: Path, base: Path) -> str:
         raise UsageError("there is no such file or folder", where=str(path), todo="name one that is there")
     place = path.resolve()
     return str(place.relative_to(base.resolve())) if place.is_relative_to(base.resolve()) else str(place)
+
+
+def _s3(region: str | None) -> dict[str, str]:
+    """How S3 is reached, as the estate file has it."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    return {"region": _region(region), **({"endpoint_url": endpoint} if endpoint else {})}
 
 
 def _region(given: str | None) -> str:

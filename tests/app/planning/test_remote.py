@@ -223,7 +223,7 @@ def test_an_estate_that_is_refused_by_the_store(shop: Shop, monkeypatch: pytest.
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     told = shop.gaps()[place]
     assert told["id"].startswith("gap-remote_table-unseen-")
-    assert "it cannot be listed (SignatureDoesNotMatch)" in told["reason"]
+    assert "it cannot be listed (SignatureDoesNotMatch): its credentials are not valid" in told["reason"]
 
 
 def test_the_inventory_shows_what_lies_there(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.config.catalogs import Catalog
-from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.aws_errors import error_code, remedy
 from pii_tracer.lake.catalogs.base import Listing
 from pii_tracer.lake.catalogs.hive.storage import (
     Kept,
@@ -80,17 +80,11 @@ def list_glue(name: str, catalog: Catalog) -> Listing:
 
 def grant(error: Exception) -> str:
     """What the owner does about a refusal; nothing for other failures."""
-    code = error_code(error)
-    if code in ("AccessDeniedException", "AccessDenied", "UnauthorizedException"):
-        return (
-            ": grant the account glue:GetDatabases, GetTables, GetTableVersions, GetPartitions and"
-            " GetColumnStatistics…, and in Lake Formation DESCRIBE and SELECT"
-        )
-    if code.startswith("Expired") or code in ("UnrecognizedClientException", "InvalidClientTokenId"):
-        return ": its credentials are not valid any more; get new ones and run the command again"
-    if "Throttl" in code or code == "RequestLimitExceeded":
-        return ": Glue takes no more requests now; run the command again later"
-    return ""
+    rights = (
+        "glue:GetDatabases, GetTables, GetTableVersions, GetPartitions and GetColumnStatistics…, and in Lake Formation"
+        " DESCRIBE and SELECT"
+    )
+    return remedy(error_code(error), rights)
 
 
 def as_metastore(table: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.aws_errors import error_code, remedy
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import ObjectSet, ObjectVersion, RemotePlace
@@ -91,7 +91,7 @@ class _Listing:
                 ),
             )
         except (ClientError, BotoCoreError) as error:
-            return self.of.model_copy(update={"unlisted": f"it cannot be listed ({error_code(error)})"})
+            return self.of.model_copy(update={"unlisted": _refused("it", error, "s3:ListBucketVersions")})
         listed = self.of.model_copy(update={"region": region, "versions": versions})
         try:
             uploads = tuple(
@@ -100,7 +100,8 @@ class _Listing:
                 if not upload.key.startswith(without)
             )
         except (ClientError, BotoCoreError) as error:
-            told = f"unfinished uploads cannot be listed ({error_code(error)})"
+            rights = "s3:ListBucketMultipartUploads and s3:ListMultipartUploadParts"
+            told = _refused("unfinished uploads", error, rights)
             return listed.model_copy(update={"doubt": "; ".join(filter(None, (self.of.doubt, told)))})
         return listed.model_copy(update={"uploads": uploads})
 
@@ -117,3 +118,8 @@ class _Listing:
             yield version
             if number % _TELL_EVERY == 0:
                 self.say(f"{self.of.location}: {counted(number, 'version')}")
+
+
+def _refused(what: str, error: Exception, rights: str) -> str:
+    code = error_code(error)
+    return f"{what} cannot be listed ({code}){remedy(code, rights)}"

@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.common.unnamed_file import in_unnamed_file
-from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.aws_errors import error_code, remedy
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.object_versions import GONE, S3Client, head_version, tags_of
 from pii_tracer.model.errors import EstateError
@@ -83,4 +83,6 @@ def beside(
 def _told(code: str, version: ObjectVersion) -> str:
     if code == _ARCHIVED:
         return f"archived ({version.storage_class}) and not restored"
-    return "gone since it was listed" if code in GONE else f"it cannot be had ({code})"
+    if code in GONE:
+        return "gone since it was listed"
+    return f"it cannot be had ({code}){remedy(code, 's3:GetObject and s3:GetObjectVersion')}"

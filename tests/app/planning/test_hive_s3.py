@@ -1,0 +1,190 @@
+"""Tables in S3 that a real Hive metastore names, and nothing else does: found, and planned."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from deltalake import write_deltalake
+from pyarrow import orc
+
+from pii_tracer.cli.main import run
+from pii_tracer.model.errors import ExitCode
+from tests.app.planning.test_remote import MAIL, PEOPLE, PERSON, Shop
+from tests.cli.small import request
+from tests.hdfs.shop import HELD
+from tests.hivesupport import JSON_SERDE, ORC, TEXT, Hive, serving
+from tests.hivetextsupport import LAZY, OPEN_CSV
+from tests.storeservers import REGION, Store, signed
+from tests.storeservers import strict_store as store
+
+__all__ = ["signed", "store"]
+
+COLUMNS = {"uid": "bigint", "mail": "string"}
+_numbers = iter(range(100))
+
+
+@pytest.fixture(scope="module")
+def running(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hive]:
+    with serving(tmp_path_factory.mktemp("hive"), store=store) as server:
+        yield server
+
+
+@pytest.fixture
+def hive(running: Hive) -> Iterator[Hive]:
+    with running.database("core"):
+        yield running
+
+
+@pytest.fixture
+def shop(store: Store, hive: Hive, tmp_path: Path) -> Shop:
+    shop = Shop(tmp_path, store, f"hive-lake-{next(_numbers)}")
+    shop.catalogs = f"  hms: {{type: hive, uri: '{hive.uri}'}}\n"
+    return shop
+
+
+def parquet(rows: pa.Table = PEOPLE) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(rows, sink)
+    return sink.getvalue()
+
+
+def as_orc(rows: pa.Table = PEOPLE) -> bytes:
+    sink = io.BytesIO()
+    orc.write_table(rows, sink)
+    return sink.getvalue()
+
+
+def calls(shop: Shop, hive: Hive, elsewhere: Mapping[str, str], name: str = "calls") -> None:
+    """A table with a partition in its folder, and others elsewhere."""
+    place = f"s3a://{shop.bucket}/wh/core.db/{name}"
+    shop.put(f"wh/core.db/{name}/day=0/0.parquet", parquet())
+    partitions = {"0": f"{place}/day=0", **elsewhere}
+    hive.table(f"core.{name}", place, kind="MANAGED_TABLE", columns=COLUMNS, partitions=partitions)
+    shop.jobs += f"INSERT INTO core.{name} SELECT uid, mail, '0' AS day FROM shop.people;\n"
+
+
+def fill(shop: Shop, hive: Hive) -> dict[str, str]:
+    """A table of each kind, in the spellings that engines left over the years; places by name."""
+    at, found = f"{shop.bucket}/ext", dict[str, str]()
+
+    def add(name: str, location: str, *how: Any, **more: Any) -> None:
+        found[f"core.{name}"] = f"s3://{at}/{name}"
+        hive.table(f"core.{name}", location, *how, columns=COLUMNS, **more)
+        shop.jobs += f"INSERT INTO core.{name} SELECT uid, mail FROM shop.people;\n"
+
+    write_deltalake(f"s3://{at}/orders", PEOPLE, storage_options=shop.options)
+    placeholder = f"s3a://{shop.bucket}/wh/core.db/orders-__PLACEHOLDER__"
+    spark = {"spark.sql.sources.provider": "delta"}
+    add("orders", placeholder, parameters=spark, options={"path": f"s3a://{at}/orders"})
+    shop.put("ext/bills/000000_0", as_orc())
+    add("bills", f"s3n://{at}/bills/", ORC)
+    shop.put("ext/lines/0.json", json.dumps({"uid": PERSON, "mail": MAIL}).encode() + b"\n")
+    add("lines", f"s3a://{at}/lines", TEXT, serde=JSON_SERDE)
+    shop.put("ext/members/0", f"{PERSON}|{MAIL}\n1|a\n".encode())
+    add("members", f"s3://{at}/members/", TEXT, serde=LAZY, options={"field.delim": "|"})
+    shop.put("ext/letters/0.csv", f'"{PERSON}","{MAIL}"\n"1","a"\n'.encode())
+    add("letters", f"s3a://{at}/letters", TEXT, serde=OPEN_CSV, options={"separatorChar": ","})
+    catalog = shop.iceberg()
+    shop.catalogs = f"  hms: {{type: hive, uri: '{hive.uri}'}}\n"
+    ice = catalog.create_table("prod.ice", PEOPLE.schema, location=f"s3a://{at}/ice")
+    ice.append(PEOPLE)
+    add("ice", f"s3a://{at}/ice", parameters={"table_type": "ICEBERG", "metadata_location": ice.metadata_location})
+    shop.jobs = shop.jobs.replace("INTO core.ice", "INTO hms.core.ice")
+    found["hms.core.ice"] = found.pop("core.ice")
+    return found
+
+
+def test_tables_of_each_kind_and_spelling_are_copies_with_steps(shop: Shop, hive: Hive) -> None:
+    places = fill(shop, hive)
+    plan = shop.plan()
+    copies = {copy["table"]: copy for copy in plan["copies"]}
+    assert {name: copies[name]["location"].rstrip("/") for name in places} == places
+    assert {copies[name]["id"] for name in places} <= {step["copy"] for step in plan["steps"]}
+    assert {copies[name]["found"]["rows"] for name in places} == {1}
+    assert {gap["kind"] for gap in plan["gaps"]} == {"unguarded_commits"}
+
+
+def test_partitions_elsewhere_are_erased_as_their_table_is(shop: Shop, hive: Hive) -> None:
+    """In another folder, and in another bucket, which nothing else names. They were a gap, and not searched."""
+    other = Shop.__new__(Shop)  # a bucket alone
+    other.store, other.bucket = shop.store, f"{shop.bucket}-old"
+    shop.store.client().create_bucket(Bucket=other.bucket)
+    shop.put("old/1/0.parquet", parquet())
+    other.put("day=2/0.parquet", parquet())
+    calls(shop, hive, {"1": f"s3n://{shop.bucket}/old/1/", "2": f"s3a://{other.bucket}/day=2"})
+    plan = shop.plan()
+    assert plan["gaps"] == []
+    steps = {step["copy"] for step in plan["steps"] if step["action"] == "s3_rewrite_archive"}
+    found = {copy["location"]: copy["reason"] for copy in plan["copies"] if copy["id"] in steps}
+    beyond = {f"s3://{shop.bucket}/old/1/", f"s3://{other.bucket}/day=2/"}
+    assert found.keys() == {f"s3://{shop.bucket}/wh/core.db/calls/", *beyond}
+    assert all("partitions of wh/core.db/calls" in found[place] for place in beyond)
+
+
+def test_whose_partitions_lie_in_a_folder_must_be_certain(shop: Shop, hive: Hive) -> None:
+    shop.put("both/0.parquet", parquet())
+    for name in ("one", "two"):
+        calls(shop, hive, {"1": f"s3a://{shop.bucket}/both"}, name)
+    assert [gap["kind"] for gap in shop.plan()["gaps"]] == ["unexpected_copy"]
+
+
+def test_a_hold_on_a_table_keeps_its_partitions_elsewhere(shop: Shop, hive: Hive) -> None:
+    shop.put("old/0.parquet", parquet())
+    calls(shop, hive, {"1": f"s3a://{shop.bucket}/old"})
+    shop.more = yaml.safe_dump({"holds": [{**HELD, "datasets": ["core.calls"]}]})
+    strategies = {copy["location"].rstrip("/"): copy["strategy"] for copy in shop.plan()["copies"]}
+    assert strategies[f"s3://{shop.bucket}/old"] == "exempt", strategies
+
+
+def test_partitions_that_are_registered_in_another_format_stay_a_gap(shop: Shop, hive: Hive) -> None:
+    shop.put("old/0", as_orc())
+    calls(shop, hive, {"1": f"s3a://{shop.bucket}/old"})
+    gaps = {gap["kind"]: gap for gap in shop.plan()["gaps"]}
+    assert gaps["remote_table"]["id"].startswith("gap-remote_table-person-")
+    assert "objects of other formats lie in it (orc)" in gaps["remote_table"]["reason"]
+
+
+def test_marks_of_folders_are_no_gap_and_a_folder_that_is_gone_is_one(shop: Shop, hive: Hive) -> None:
+    """A metastore makes an empty object for each folder. A table without rows was a gap, and so was each root."""
+    for name in ("empty", "gone"):
+        hive.table(f"core.{name}", f"s3a://{shop.bucket}/wh/core.db/{name}", columns=COLUMNS)
+    calls(shop, hive, {})
+    client = shop.store.client()
+    for item in client.list_object_versions(Bucket=shop.bucket, Prefix="wh/core.db/gone")["Versions"]:
+        client.delete_object(Bucket=shop.bucket, Key=item["Key"], VersionId=item["VersionId"])
+    shop.put("wh/core.db/", b"")
+    shop.roots.append(f"s3://{shop.bucket}")
+    (gap,) = shop.plan()["gaps"]
+    assert gap["evidence"] == f"s3://{shop.bucket}/wh/core.db/gone"
+    shop.put(f"wh/{MAIL}/", b"")
+    assert f"gap-remote_table-person-{shop.bucket}" in {gap["id"] for gap in shop.plan()["gaps"]}
+
+
+def test_a_first_estate_file_from_the_metastore_alone(shop: Shop, hive: Hive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It had no table: nothing said how S3 is reached. Its guess of a source was a table that cannot be one."""
+    fill(shop, hive)
+    shop.put("left/dropped/0.parquet", parquet())
+    monkeypatch.setenv("AWS_ENDPOINT_URL", shop.store.endpoint_url)
+    base = shop.base / "first"
+    base.mkdir()
+    assert run(["init", str(base), "--discover", hive.uri, "--region", REGION]) == ExitCode.DONE
+    made = yaml.safe_load((base / "pii-tracer.yaml").read_text())
+    assert made["roots"] == [f"s3://{shop.bucket}"]
+    assert made["s3"] == {"region": REGION, "endpoint_url": shop.store.endpoint_url}
+    declared = [table["location"] for table in made["catalogs"]["spark_catalog"]["tables"]]
+    assert declared == [f"s3://{shop.bucket}/left/dropped"]
+    assert made["subjects"][0]["source"] in ("core.orders", "hive.core.ice")
+    (base / "request.yaml").write_text(request("person", str(PERSON), "2026-11-01T09:00:00+01:00"))
+    words = ["plan", str(base / "request.yaml"), "--out", str(base / "p.plan.json"), "--estate"]
+    run([*words, str(base / "pii-tracer.yaml"), "--state", str(base / "state")])
+    plan = json.loads((base / "p.plan.json").read_text())
+    assert {gap["kind"] for gap in plan["gaps"]} == {"unguarded_commits"}, plan["gaps"]
+    assert len(plan["copies"]) == len({copy["id"] for copy in plan["copies"]}) >= 7
