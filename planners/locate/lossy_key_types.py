@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.model.datasets import Strategy
+from pii_tracer.model.datasets import PLAIN, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.key_columns import has_several_columns, split
 from pii_tracer.model.number_keys import without_fraction
@@ -32,7 +32,7 @@ def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
     """A gap for each column of keys in which some of the persons' values are stored as others."""
     if carriage.mixed or planner_of(state.format).holds_texts(state):  # rows that nobody deletes; texts
         return []
-    types = {c.name.lower(): c.type for c in state.columns}
+    types = _types(state)
     gaps = {}
     for name, trace, values in _compared(found, carriage):
         kind = leaf_type(types.get(name.lower(), "string"), trace.access)
@@ -49,6 +49,16 @@ def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
             )
             gaps[gap.id] = gap
     return [*gaps.values(), *_of_others(found, state, carriage, types)]
+
+
+def _types(state: TableState) -> dict[str, str]:
+    """By column, in lower case. Of folders with bare files, that of a partition is made of the values that are there
+    now: it says nothing of those that were, or come."""
+    made = {name.lower() for name in state.partition_columns} if state.format in PLAIN else frozenset[str]()
+    return {
+        name: "bigint" if name in made and kind == "int" else kind
+        for name, kind in ((c.name.lower(), c.type) for c in state.columns)
+    }
 
 
 def _of_others(found: Survey, state: TableState, carriage: Carriage, types: Mapping[str, str]) -> Iterator[Gap]:

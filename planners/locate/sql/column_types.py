@@ -12,7 +12,7 @@ import struct
 from collections.abc import Collection, Iterator, Sequence
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import cache
-from itertools import product
+from itertools import islice, product
 
 from pii_tracer.model.column_paths import struct_fields
 from pii_tracer.model.datasets import Access, FieldAccess, JsonAccess
@@ -24,10 +24,17 @@ _DECIMAL = re.compile(r"decimal(?:\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\))?\Z")
 _BARE = (10, 0)
 """Digits, and those behind the point, of a decimal that names none."""
 
-_NUMBER = re.compile(r"\s*[+-]?(?:[0-9]{1,60}(?:\.[0-9]{0,60})?|\.[0-9]{1,60})(?:[eE][+-]?[0-9]{1,2})?\s*\Z")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,60}(?:\.[0-9]{0,60})?|\.[0-9]{1,60})(?:[eE][+-]?0*[0-9]{1,2})?")
+_FLOAT = re.compile(rf"({_NUMBER.pattern})[dDfF]?")
+_HEX = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]{1,30}\.?[0-9a-fA-F]{0,30}|\.[0-9a-fA-F]{1,30})[pP][+-]?[0-9]{1,3}[dDfF]?")
+"""Java reads these as floats (https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/lang/Double.html)."""
+
+_BLANKS = "".join(map(chr, (*range(0x21), *range(0x7F, 0xA0))))
+"""Spark passes over blanks and control characters around a number."""
+
 _ROUNDED = (ROUND_DOWN, ROUND_HALF_UP, ROUND_HALF_EVEN)
 _EVERY_DIGIT = Context(prec=400)
-_PACKED = {"double": "d", "float": "f", "halffloat": "e"}
+_PACKED = {"double": "<d", "float": "<f", "halffloat": "<e"}
 _SIGNIFICANT = 17
 """So many digits tell two doubles apart."""
 
@@ -62,16 +69,18 @@ def stored(text: str, kind: str) -> frozenset[str]:
     """The numbers that a column of numbers may hold for a text, in plain digits; none where it is no number."""
     if _plain(text, _longest(kind)):
         return frozenset((text,))
-    if not _NUMBER.match(text):
+    number = _number(text.strip(_BLANKS), kind)
+    if number is None:
         return frozenset()
-    number = Decimal(text.strip())
     if kind in EXACT:
         return frozenset(_as_float(number, kind))
     if kind in _BITS:
         wholes = map(int, _rounded(number, 0))
         return frozenset(str(held) for whole in wholes for held in _in_range(whole, _BITS[kind]))
     digits, behind = _digits(kind)
-    return frozenset(_text(held) for held in _rounded(number, behind) if abs(held) < Decimal(10) ** (digits - behind))
+    return frozenset(
+        _text(held) for held in _rounded(number, behind) if held.copy_abs() < Decimal(10) ** (digits - behind)
+    )
 
 
 def stored_alike(mine: Collection[str], everybody: frozenset[str], kinds: Sequence[str]) -> frozenset[str]:
@@ -87,6 +96,8 @@ def stored_alike(mine: Collection[str], everybody: frozenset[str], kinds: Sequen
 
     whole = (tuple(map(without_fraction, (key,) if alone else split(key))) for key in mine)
     numbers = {parts for parts in whole if all(map(fits, parts, kinds))}
+    if not numbers:
+        return frozenset()
     same, odd = frozenset[str](), everybody
     if alone:  # most keys of a source with millions are numbers as they are: none of these is looked at by itself
         longest = _longest(kinds[0])
@@ -108,7 +119,7 @@ def _longest(kind: str) -> int:
     if kind in _BITS:
         return len(str(2 ** (_BITS[kind] - 1))) - 1
     digits, behind = _digits(kind)
-    return digits - behind
+    return digits - behind if behind >= 0 else 0
 
 
 def _digits(kind: str) -> tuple[int, int]:
@@ -126,18 +137,32 @@ def _in_range(whole: int, bits: int) -> set[int]:
     return {(whole + half) % (2 * half) - half, min(max(whole, -half), half - 1)}
 
 
+def _number(text: str, kind: str) -> Decimal | None:
+    if kind not in EXACT:
+        return Decimal(text) if _NUMBER.fullmatch(text) else None
+    if match := _FLOAT.fullmatch(text):
+        return Decimal(match[1])
+    try:
+        return Decimal(float.fromhex(text.rstrip("dDfF"))) if _HEX.fullmatch(text) else None
+    except OverflowError:
+        return None
+
+
 def _as_float(number: Decimal, kind: str) -> Iterator[str]:
     """The number that a float is, with as few digits as name it; none beyond its range."""
-    try:
-        packed = struct.pack(_PACKED[kind], float(number))
-    except OverflowError:
+    packed = _packed(float(number), kind)
+    if packed is None:
         return
     value = struct.unpack(_PACKED[kind], packed)[0]
-    for digits in range(1, _SIGNIFICANT + 1):
-        shortest = f"{value:.{digits}g}"
-        if digits == _SIGNIFICANT or struct.pack(_PACKED[kind], float(shortest)) == packed:
-            yield _text(Decimal(shortest))
-            return
+    texts = (f"{value:.{digits}g}" for digits in range(1, _SIGNIFICANT + 1))
+    yield from (_text(Decimal(text)) for text in islice((t for t in texts if _packed(float(t), kind) == packed), 1))
+
+
+def _packed(value: float, kind: str) -> bytes | None:
+    try:
+        return struct.pack(_PACKED[kind], value)
+    except OverflowError:
+        return None
 
 
 def _text(number: Decimal) -> str:

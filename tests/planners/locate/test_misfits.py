@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.model.datasets import Column
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.key_columns import joined
 from pii_tracer.model.number_keys import without_fraction
 from planners.copies.scan_evidence import Evidence
+from planners.locate.lossy_key_types import _types
 from planners.locate.sql.column_types import fits, stored, stored_alike
 from tests.planners.smalllake import Lake
 
@@ -80,6 +84,11 @@ def test_a_column_of_numbers_stores_others_keys_as_the_persons(other: str) -> No
         ("decimal", "8", "7.5"),
         ("double", "7.5", "75e-1"),
         ("float", "0.1", "0.100000001"),
+        ("double", "7", "7d"),
+        ("double", "8", "0x1p3"),
+        ("float", "7", "7.0F"),
+        ("decimal(5,0)", "70", "70e-000"),
+        ("bigint", "7", "\x017\x00"),
     ],
 )
 def test_each_way_to_cast_a_number_counts(kind: str, mine: str, other: str) -> None:
@@ -98,6 +107,29 @@ def test_the_fast_way_finds_what_the_slow_one_finds(kind: str, other: str, mine:
     slow = {key for key in everybody - {mine} if same and without_fraction(mine) in stored(key, kind)}
     assert stored_alike({mine}, everybody, [kind]) == slow
     assert fits(other, kind) <= (stored(other, kind) == {other})
+
+
+def test_no_number_is_too_large_for_any_type() -> None:
+    others = frozenset(
+        f"{sign}{number}" for number in (65004, 65504, 65520, 10**5, 10**39, 10**310) for sign in ("", "-")
+    )
+    for kind in ("halffloat", "float", "double", "decimal(38,0)", "decimal(5,-2)", "tinyint"):
+        assert stored_alike({"7"}, others | {"7"}, [kind]) == set()
+    assert fits("-" + "9" * 38, "decimal(38,0)")
+    assert not fits("12345", "decimal(5,-2)")
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [
+        ({"format": Format.PARQUET, "partition_columns": ("UID",)}, "bigint"),
+        ({"format": Format.PARQUET}, "int"),
+        ({"format": ICEBERG, "partition_columns": ("uid",)}, "int"),
+    ],
+)
+def test_the_type_of_a_partition_is_made_of_the_values_that_are_there(made: dict[str, Any], kind: str) -> None:
+    state = Lake(states={"a": {"columns": (Column(name="uid", type="int"),), **made}})._state("a")
+    assert _types(state) == {"uid": kind}
 
 
 def test_a_key_that_no_column_of_numbers_holds_finds_nobody() -> None:
