@@ -49,10 +49,10 @@ def has_no_bytes(place: RemotePlace, seen: RemoteEvidence | None, inventory: Inv
         return False
     if seen.holders or seen.named or seen.digits:
         return False
-    if place.tables:
-        return place.format in PLAIN and len(place.versions) > 0
     here = place.location
     inside = (p for p in inventory.remote if p.location != here and here.holds(p.location) and len(p.versions))
+    if place.tables:  # what is in the folder of another table was left out of this one
+        return place.format in PLAIN and len(place.versions) > 0 and next(inside, None) is None
     archives = (o for o in inventory.objects if o.bucket == here.bucket and o.prefix.startswith(here.prefix))
     return any(inside) or any(len(archive.versions) for archive in archives)
 

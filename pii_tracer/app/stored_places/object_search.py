@@ -80,11 +80,7 @@ def _look(store: VersionedStore, patterns: Patterns, place: ObjectPlace, version
 
 def _bare(store: VersionedStore, place: ObjectPlace) -> Bare | str:
     """A bare folder whose live objects can be written again, or why they cannot."""
-    bare = as_registered(place.opaque, place.registered, partial(folder_of_objects, store, place))
-    if isinstance(bare, str):
-        return bare
-    of = place.partition_of and place.partition_of.dataset
-    return replace(bare, state=bare.state.model_copy(update={"partition_of": of}))
+    return as_registered(place.opaque, place.registered, partial(folder_of_objects, store, place))
 
 
 def _with_state(

@@ -59,7 +59,7 @@ class CatalogEntry:
 
     location and metadata: as the catalog writes them, paths or URIs; an Iceberg table may have no location here, it
     then stands in its metadata. head: only in catalogs with branches, which have an entry for each reference.
-    partitions: places in stores of its partitions outside its folder, as the catalog writes them. text: of a table of
+    partitions: places in HDFS of its partitions outside its folder, as the catalog writes them. text: of a table of
     text by columns, how it is read. notes: what the catalog says of it beside, for the adapter of its format.
     """
 

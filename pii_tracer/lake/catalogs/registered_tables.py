@@ -71,7 +71,6 @@ class RemoteTable:
     name: in Spark SQL, where it has one. location: its folder; of an Iceberg table perhaps another one than metadata,
     the file that its catalog points at, tells. branched: that catalog has branches (Nessie), and this is one's. text:
     as of `CatalogEntry`; misread: why nobody knows how its text is read, where tables there differ in that.
-    partition_of: of a partition outside its table's folder, that table.
     """
 
     title: str | None
@@ -82,7 +81,6 @@ class RemoteTable:
     branched: bool = False
     text: TextTable | None = None
     misread: str = ""
-    partition_of: DatasetId | None = None
 
 
 @dataclass(frozen=True)
@@ -161,26 +159,12 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
         heads: dict[Path, list[tuple[CatalogEntry, PlacedHead]]] = {}
         for entry in listing.entries:
             title = entry.name or ".".join(entry.parts)
-            beyond, unplaced = in_hdfs(estate, title, tuple(filter(is_hdfs, entry.partitions)))
-            gaps += unplaced
-            beyond_in_s3 = tuple(_in_s3(entry.partitions))
-            beyond_in_stores, unplaced = in_object_stores(estate, title, entry.partitions)
+            beyond, unplaced = in_hdfs(estate, title, entry.partitions)
             gaps += unplaced
             text = entry.metadata if format_of(entry.format).registered_by_metadata else entry.location
             placed = in_store(estate, entry, text or "", beyond) or _place(entry, inside)
             if beyond and not isinstance(placed, HdfsTable):
-                gaps.append(apart(title, "HDFS", beyond))
-            if beyond_in_s3 and not isinstance(placed, RemoteTable):
-                gaps.append(apart(title, "S3", beyond_in_s3))
-            of = placed.location.dataset if isinstance(placed, RemoteTable) else None
-            remote += (_partition(title, entry.format, place, of) for place in beyond_in_s3)
-            if beyond_in_stores and not isinstance(placed, StoredTable):
-                gaps.append(apart(title, "an object store", beyond_in_stores))
-            table = placed.location if isinstance(placed, StoredTable) else None
-            stored += (
-                StoredTable(_PARTITION.format(title), None, entry.format, place, partition_of=table)
-                for place in beyond_in_stores
-            )
+                gaps.append(apart(title, beyond))
             if isinstance(placed, InventoryGap):
                 gaps.append(placed)
             elif isinstance(placed, StoredTable):
@@ -356,14 +340,6 @@ def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | 
         reason = f"the registered table {title} lies outside the estate's roots and was not read"
         return gap(None, GapKind.OUTSIDE_ROOTS, reason, str(place))
     return Registered((entry.name,) if entry.name else (), entry.format, place.resolve(), metadata, text=entry.text)
-
-
-_PARTITION = "{} (a partition)"
-
-
-def _partition(title: str, kind: Format, place: S3Location, of: DatasetId | None) -> RemoteTable:
-    """A place of partitions of a table, whether the table itself can be placed or not: it is to be searched."""
-    return RemoteTable(_PARTITION.format(title), None, kind, place, partition_of=of)
 
 
 def _remote(entry: CatalogEntry, place: S3Location) -> RemoteTable:

@@ -18,7 +18,6 @@ from pii_tracer.model.hive_text.layout import TextTable
 from pii_tracer.model.locations import (
     HdfsLocation,
     ObjectLocation,
-    S3Location,
     hdfs_location,
     is_hdfs,
     is_object_place,
@@ -55,7 +54,7 @@ class HdfsTable:
 class StoredTable:
     """A table in a store of `object_stores`. name: in Spark SQL, where it has one.
 
-    file, branched, text, notes: as of `HdfsTable`. partition_of: of a partition outside its table's folder, that table.
+    file, branched, text, notes: as of `HdfsTable`.
     """
 
     title: str
@@ -66,7 +65,6 @@ class StoredTable:
     branched: bool = False
     text: TextTable | None = None
     notes: str | None = None
-    partition_of: ObjectLocation | None = None
 
 
 def in_store(
@@ -80,11 +78,9 @@ def in_store(
     return None
 
 
-def apart(
-    title: str, where: str, partitions: Sequence[HdfsLocation] | Sequence[S3Location] | Sequence[ObjectLocation]
-) -> InventoryGap:
-    """The gap of a table that lies elsewhere than its partitions. where: they lie."""
-    reason = f"partitions of the registered table {title} lie in {where}, and the table itself elsewhere"
+def apart(title: str, partitions: Sequence[HdfsLocation]) -> InventoryGap:
+    """The gap of a table that lies elsewhere than its partitions."""
+    reason = f"partitions of the registered table {title} lie in HDFS, and the table itself elsewhere"
     first = partitions[0]
     return gap(first.dataset, GapKind.EXTERNAL_FILES, _TOGETHER.format(reason), str(first), partitions)
 

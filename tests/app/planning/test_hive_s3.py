@@ -19,7 +19,6 @@ from pii_tracer.cli.main import run
 from pii_tracer.model.errors import ExitCode
 from tests.app.planning.test_remote import MAIL, PEOPLE, PERSON, Shop
 from tests.cli.small import request
-from tests.hdfs.shop import HELD
 from tests.hivesupport import JSON_SERDE, ORC, TEXT, Hive, serving
 from tests.hivetextsupport import LAZY, OPEN_CSV
 from tests.storeservers import REGION, Store, signed
@@ -112,44 +111,24 @@ def test_tables_of_each_kind_and_spelling_are_copies_with_steps(shop: Shop, hive
     assert {gap["kind"] for gap in plan["gaps"]} == {"unguarded_commits"}
 
 
-def test_partitions_elsewhere_are_erased_as_their_table_is(shop: Shop, hive: Hive) -> None:
-    """In another folder, and in another bucket, which nothing else names. They were a gap, and not searched."""
-    other = Shop.__new__(Shop)  # a bucket alone
-    other.store, other.bucket = shop.store, f"{shop.bucket}-old"
-    shop.store.client().create_bucket(Bucket=other.bucket)
-    shop.put("old/1/0.parquet", parquet())
-    other.put("day=2/0.parquet", parquet())
-    calls(shop, hive, {"1": f"s3n://{shop.bucket}/old/1/", "2": f"s3a://{other.bucket}/day=2"})
-    plan = shop.plan()
-    assert plan["gaps"] == []
-    steps = {step["copy"] for step in plan["steps"] if step["action"] == "s3_rewrite_archive"}
-    found = {copy["location"]: copy["reason"] for copy in plan["copies"] if copy["id"] in steps}
-    beyond = {f"s3://{shop.bucket}/old/1/", f"s3://{other.bucket}/day=2/"}
-    assert found.keys() == {f"s3://{shop.bucket}/wh/core.db/calls/", *beyond}
-    assert all("partitions of wh/core.db/calls" in found[place] for place in beyond)
-
-
-def test_whose_partitions_lie_in_a_folder_must_be_certain(shop: Shop, hive: Hive) -> None:
-    shop.put("both/0.parquet", parquet())
-    for name in ("one", "two"):
-        calls(shop, hive, {"1": f"s3a://{shop.bucket}/both"}, name)
-    assert [gap["kind"] for gap in shop.plan()["gaps"]] == ["unexpected_copy"]
-
-
-def test_a_hold_on_a_table_keeps_its_partitions_elsewhere(shop: Shop, hive: Hive) -> None:
+def test_partitions_elsewhere_are_a_gap(shop: Shop, hive: Hive) -> None:
     shop.put("old/0.parquet", parquet())
-    calls(shop, hive, {"1": f"s3a://{shop.bucket}/old"})
-    shop.more = yaml.safe_dump({"holds": [{**HELD, "datasets": ["core.calls"]}]})
-    strategies = {copy["location"].rstrip("/"): copy["strategy"] for copy in shop.plan()["copies"]}
-    assert strategies[f"s3://{shop.bucket}/old"] == "exempt", strategies
+    calls(shop, hive, {"1": f"s3n://{shop.bucket}/old/"})
+    (found,) = [gap for gap in shop.plan()["gaps"] if gap["kind"] == "external_files"]
+    assert "1 of 2 partitions" in found["reason"]
 
 
-def test_partitions_that_are_registered_in_another_format_stay_a_gap(shop: Shop, hive: Hive) -> None:
-    shop.put("old/0", as_orc())
-    calls(shop, hive, {"1": f"s3a://{shop.bucket}/old"})
-    gaps = {gap["kind"]: gap for gap in shop.plan()["gaps"]}
-    assert gaps["remote_table"]["id"].startswith("gap-remote_table-person-")
-    assert "objects of other formats lie in it (orc)" in gaps["remote_table"]["reason"]
+def test_a_table_whose_files_are_anothers_is_not_empty(shop: Shop, hive: Hive) -> None:
+    """Its own folder has nothing but a mark: all its rows are in the folder of a second table inside."""
+    columns = {"ext": "bigint", "mail": "string"}
+    inside = f"s3a://{shop.bucket}/ext/big/y=1"
+    hive.table("core.big", f"s3a://{shop.bucket}/ext/big", columns=columns, partitions={"1": inside})
+    shop.put("ext/big/_SUCCESS", b"")
+    shop.put("ext/big/y=1/0.parquet", parquet(PEOPLE.rename_columns(["ext", "mail"])))
+    hive.table("core.second", inside, columns=columns)
+    shop.jobs += "INSERT INTO core.big SELECT uid AS ext, mail, '1' AS y FROM shop.people;\n"
+    gaps = [gap for gap in shop.plan()["gaps"] if gap["evidence"] == f"s3://{shop.bucket}/ext/big"]
+    assert [gap["kind"] for gap in gaps] == ["remote_table"]
 
 
 def test_marks_of_folders_are_no_gap_and_a_folder_that_is_gone_is_one(shop: Shop, hive: Hive) -> None:

@@ -16,7 +16,7 @@ from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import TextLayout, TextTable
-from pii_tracer.model.locations import in_place, is_s3, location_in_place, s3_location
+from pii_tracer.model.locations import in_place, is_hdfs, is_s3, location_in_place, s3_location
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,12 @@ class TableWalk:
         return kept
 
     def _beyond(self, parts: tuple[str, str], kept: Kept, found: Sequence[PartitionEntry]) -> tuple[str, ...]:
-        """The places in stores of partitions outside the table's folder. Partitions elsewhere, or of another format,
-        are none of the folder's, and are gaps."""
+        """The places in HDFS of partitions outside the table's folder. Partitions elsewhere, or of another format, are
+        none of the folder's, and are gaps."""
         everywhere = (one.place for one in found)
         places = [place for place in everywhere if place is None or not lies_inside(place, str(kept.location))]
-        known = tuple(sorted({place for place in places if place and _is_reached(place)}))
-        outside = sum(place not in known for place in places)
+        in_hdfs = tuple(sorted({place for place in places if place and is_hdfs(place)}))
+        outside = sum(place not in in_hdfs for place in places)
         if outside:
             self.gap(
                 f"outside the table's folder, and not erased with it: {outside} of {counted(len(found), 'partition')};"
@@ -124,15 +124,7 @@ class TableWalk:
                 *parts,
                 kind=GapKind.MIXED_FORMATS,
             )
-        return known
-
-
-def _is_reached(place: str) -> bool:
-    """Whether a partition's place is one in a store, which the estate looks into by itself."""
-    try:
-        return in_place(place) or (is_s3(place) and bool(s3_location(place)))
-    except EstateError:
-        return False
+        return in_hdfs
 
 
 def _text(table: Any, kept: Kept, layout: TextLayout, found: Sequence[PartitionEntry], complete: bool) -> TextTable:

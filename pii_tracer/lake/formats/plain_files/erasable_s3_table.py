@@ -73,7 +73,6 @@ def _found(table: RemoteTable, place: S3Path) -> Found | str:
             format=files[0].format,
             snapshot="sha256:" + digest.hexdigest(),
             bytes=sum(size for _, size, _ in listed),
-            partition_of=table.partition_of,
             properties=properties,
             **told.fields,
         ),

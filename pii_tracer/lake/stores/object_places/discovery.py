@@ -67,10 +67,7 @@ def discover_object_places(
 def _with_names(place: ObjectPlace, tables: Sequence[StoredTable]) -> ObjectPlace:
     if not tables:
         return place
-    tables = sorted(tables, key=lambda one: one.name is None)
-    of = {one.partition_of for one in tables if one.partition_of}
     told = {
-        "partition_of": of.pop() if len(of) == 1 else None,
         "table_name": tables[0].name,
         "registered": tables[0].format,
         "text": tables[0].text,

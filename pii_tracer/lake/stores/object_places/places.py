@@ -17,8 +17,7 @@ class ObjectPlace(Frozen):
     of several lies in it. table_name, registered: the name and the format that a catalog gives it; named: what else
     catalogs tell of it. opaque: a catalog's title of a table whose files here are not plain rows. text: of a folder of
     text by columns, how it is read. untreated: why no step erases the table. read_by: tables elsewhere whose files may
-    lie in it. partition_of: the table whose partitions lie in it, outside that table's own folder. agreed: who agreed
-    that versions of deleted objects may go, and why, as the estate file says.
+    lie in it. agreed: who agreed that versions of deleted objects may go, and why, as the estate file says.
     """
 
     location: ObjectLocation
@@ -33,7 +32,6 @@ class ObjectPlace(Frozen):
     format: Format | None = None
     untreated: str | None = None
     read_by: tuple[str, ...] = ()
-    partition_of: ObjectLocation | None = None
     agreed: str | None = None
 
     @property

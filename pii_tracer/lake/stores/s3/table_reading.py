@@ -11,7 +11,6 @@ from pii_tracer.lake.aws_errors import error_code, remedy
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
-from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
 
@@ -37,26 +36,16 @@ class TablesAsked:
     def by_place(self) -> list[RemoteTable]:
         """Tables that are known by their folder: all that the estate file declares, and of those that catalogs name
         what no metadata file of theirs tells; each place once, as the estate file names it if it does. How text is read
-        catalogs alone know, and whose partitions lie there."""
+        catalogs alone know."""
         registered = [table for table in self.registered if table.metadata is None and not table.branched]
         first: dict[str, RemoteTable] = {}
         for table in (*self.declared, *registered):
             first.setdefault(str(table.location), table)
         told = {str(table.location): table for table in self.registered if table.text is not None}
         return [
-            replace(
-                table,
-                text=told[place].text if place in told else table.text,
-                misread=told[place].misread if place in told else table.misread,
-                partition_of=self._partition_of(table.location),
-            )
+            replace(table, text=told[place].text, misread=told[place].misread) if place in told else table
             for place, table in first.items()
         ]
-
-    def _partition_of(self, place: S3Location) -> DatasetId | None:
-        """Whose partitions lie there. Where they are of several tables, nobody knows whose rows lie there."""
-        found = {one.partition_of for one in self.registered if one.location == place and one.partition_of}
-        return found.pop() if len(found) == 1 else None
 
 
 @dataclass(frozen=True)
