@@ -112,8 +112,8 @@ class TableState(Frozen):
     write_mode: Iceberg `copy-on-write`/`merge-on-read`, Hudi `cow`/`mor`; None elsewhere.
     rows, files, bytes: of the current state (bytes of data files); rows None when only a scan could tell.
     clone_of: location of the table whose files it reads (Delta shallow clone). clones: locations of those reading its.
-    same_files_as: location of a table whose data files are byte for byte in here too (a copied folder). partition_of:
-    the table whose partitions lie here, outside its folder. metadata: the metadata file that the table's catalog points
+    same_files_as: location of a table whose data files are byte for byte in here too (a copied folder). partitions_of:
+    tables whose partitions lie here, outside their folders. metadata: the metadata file that the table's catalog points
     at (Iceberg); None where the folder tells which one counts. sharing: with whom files are shared, so that neither
     side's clean-up may remove what the other still reads. expiry: whether anything expires its snapshots (Iceberg).
     row_key: columns by which the table itself tells rows apart (Hudi's record key, Iceberg's identifier fields).
@@ -154,7 +154,7 @@ class TableState(Frozen):
     clone_of: str | None = None
     clones: tuple[str, ...] = ()
     same_files_as: str | None = None
-    partition_of: DatasetId | None = None
+    partitions_of: tuple[DatasetId, ...] = ()
     metadata: str | None = None
     nessie: NessieTable | None = None
     sharing: tuple[Sharing, ...] = ()

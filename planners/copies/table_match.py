@@ -28,8 +28,10 @@ def carriage_of(found: Survey, state: TableState, by_location: Mapping[str, Tabl
         origin = by_location.get(location or "")
         if origin is not None and origin.dataset in found.carriages:
             return found.carriages[origin.dataset], f"{why} {title(origin)}: "
-    of = state.partition_of
-    return (found.carriages.get(of), f"partitions of {of.name}: ") if of else (None, "")
+    if len(state.partitions_of) != 1:  # of several tables: nobody knows whose rows lie there
+        return None, ""
+    (of,) = state.partitions_of
+    return found.carriages.get(of), f"partitions of {of.name}: "
 
 
 def pii_columns(carriage: Carriage) -> tuple[PlannedColumn, ...]:

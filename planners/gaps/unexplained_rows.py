@@ -78,7 +78,7 @@ def made_of_unseen(found: Survey, world: World, dark: Mapping[DatasetId, Dataset
     by_location = {state.location: state.dataset for state in world.inventory.tables}
     for state in world.inventory.tables:
         origins = [by_location.get(location or "") for location in (state.clone_of, state.same_files_as)]
-        for clone_of in (*origins, state.partition_of):
+        for clone_of in (*origins, *state.partitions_of):
             if clone_of is None or clone_of not in dark or state.dataset in found.carriages:
                 continue
             if found.carriages[clone_of].carries is Carries.NONE:

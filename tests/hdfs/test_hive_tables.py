@@ -200,13 +200,17 @@ def test_whose_partitions_lie_in_a_folder_must_be_certain(shop: Shop, hive: Hive
 
 
 def test_a_hold_on_a_table_keeps_its_partitions_elsewhere(shop: Shop, hive: Hive) -> None:
-    shop.export("t", "day=1/0.parquet", parquet(OTHERS[0]))
+    for folder in ("t", "u"):
+        shop.export(folder, "day=1/0.parquet", parquet(OTHERS[0]))
     shop.put("old/0.parquet", parquet(PERSON))
-    hive.table("core.t", at(shop, "t"), partitions={"2": at(shop, "old")}, columns=COLUMNS)
+    shop.export("both", "0.parquet", parquet(PERSON))  # which a job fills, too
+    for name, partitions in (("core.t", {"2": "old", "3": "both"}), ("core.u", {"3": "both"})):  # of two tables
+        places = {value: at(shop, folder) for value, folder in partitions.items()}
+        hive.table(name, at(shop, name[-1]), partitions=places, columns=COLUMNS)
     held = {**HELD, "id": "calls", "datasets": ["core.t"]}
     plan = shop.plan(holds=[HELD, held], **named(shop, hive))[1]
     strategies = {copy["location"]: copy["strategy"] for copy in plan["copies"]}
-    assert strategies[at(shop, "old")] == "exempt"
+    assert (strategies[at(shop, "old")], strategies[at(shop, "both")]) == ("exempt", "exempt")
 
 
 def wallets(shop: Shop, hive: Hive) -> str:

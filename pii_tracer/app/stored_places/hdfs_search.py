@@ -80,8 +80,8 @@ def _bare(client: WebHdfs, place: HdfsPlace, names: dict[HdfsLocation, str]) -> 
     bare = as_registered(place.opaque, place.registered, partial(folder_in_hdfs, client, place, names))
     if isinstance(bare, str):
         return bare
-    of = place.partition_of and place.partition_of.dataset
-    return replace(bare, state=bare.state.model_copy(update={"partition_of": of}))
+    of = tuple(table.dataset for table in place.partitions_of)
+    return replace(bare, state=bare.state.model_copy(update={"partitions_of": of}))
 
 
 def _with_state(

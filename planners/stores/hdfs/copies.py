@@ -66,7 +66,8 @@ def partitions_of(name: str, items: Iterable[CopyDraft], inventory: Inventory) -
     known = (p.location for p in inventory.hdfs if names_place(name, p.table, str(p.location), p.location.path))
     tables = {location.dataset for location in known}
     for item in items:
-        if item.state is not None and item.state.partition_of in tables and not is_named(name, item.copy):
+        of = item.state.partitions_of if item.state is not None else ()
+        if not tables.isdisjoint(of) and not is_named(name, item.copy):
             yield item
 
 

@@ -104,8 +104,8 @@ def test_each_place_is_told_what_the_catalogs_know_of_it() -> None:
     places = [*map(place, paths), place("/t/.snapshot/s", HdfsKind.SNAPSHOT)]
     found = {one.location.path: one for one in with_registered(places, named)}
     assert (found["/t"].table, found["/t"].registered) == ("a", Format.ORC)
-    assert str(found["/old"].partition_of) == "hdfs://nn/t"
-    assert found["/two"].partition_of is None, "nobody knows whose rows lie there"
+    assert list(map(str, found["/old"].partitions_of)) == ["hdfs://nn/t"]
+    assert len(found["/two"].partitions_of) == 2
     assert {path for path, one in found.items() if one.opaque} == {"/acid/base_1", "/mixed"}
     assert found["/acid/inner"].table == "e"
     assert found["/t/.snapshot/s"] == places[-1]

@@ -47,8 +47,8 @@ class HdfsPlace(Frozen):
     striped: or is erasure-coded. mark: of a snapshot: another one of the same name has another. agreed: who agreed that
     it may be deleted, and why, as the estate file says. untreated: why no step erases a table, where that was asked.
     table: its name in Spark SQL, and registered: its format, as a catalog has them; named: what else
-    catalogs tell of it. partition_of: the table whose
-    partitions lie in it, outside that table's own folder. opaque: a catalog's title of a table whose files here are not
+    catalogs tell of it. partitions_of: tables whose
+    partitions lie in it, outside their own folders. opaque: a catalog's title of a table whose files here are not
     its rows, though they may look so. text: of a folder of text by columns, how it is read; texts: of any other place,
     the tables of text in whose folders its files lie or lay. unreached: why engines do not reach tables there; empty:
     they do.
@@ -66,7 +66,7 @@ class HdfsPlace(Frozen):
     table: str | None = None
     registered: Format | None = None
     named: NamedTable = NamedTable()
-    partition_of: HdfsLocation | None = None
+    partitions_of: tuple[HdfsLocation, ...] = ()
     opaque: str | None = None
     text: TextTable | None = None
     texts: tuple[TextFolder, ...] = ()

@@ -31,7 +31,7 @@ def with_registered(places: Sequence[HdfsPlace], registry: Registry) -> tuple[Hd
                 "registered": table.format if table else None,
                 "text": table.text if table else None,
                 "named": named(one for one in registry.hdfs if one.location == place.location),
-                "partition_of": partitions.get(place.location),
+                "partitions_of": partitions.get(place.location, ()),
                 "opaque": opaque.get(place.location),
             }
         )
@@ -46,15 +46,16 @@ def _innermost(places: Iterable[HdfsLocation], one: HdfsLocation) -> HdfsLocatio
     return max((p for p in places if p.holds(one)), key=lambda p: len(p.path), default=None)
 
 
-def _partitions(places: Sequence[HdfsLocation], tables: Iterable[HdfsTable]) -> dict[HdfsLocation, HdfsLocation]:
-    """By place, the table of which partitions lie there. Where they are of several tables, nobody knows whose rows lie
-    there: none is named."""
+def _partitions(
+    places: Sequence[HdfsLocation], tables: Iterable[HdfsTable]
+) -> dict[HdfsLocation, tuple[HdfsLocation, ...]]:
+    """By place, the tables of which partitions lie there, sorted."""
     found: dict[HdfsLocation, set[HdfsLocation]] = {}
     for table in tables:
         for partition in table.partitions:
             if (place := _innermost(places, partition)) and place != table.location:
                 found.setdefault(place, set()).add(table.location)
-    return {place: next(iter(of)) for place, of in found.items() if len(of) == 1}
+    return {place: tuple(sorted(of, key=str)) for place, of in found.items()}
 
 
 def _with_texts(place: HdfsPlace, tables: Iterable[HdfsTable]) -> HdfsPlace:
