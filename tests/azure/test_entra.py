@@ -13,6 +13,7 @@ from pii_tracer.config.stores.object_stores import DeclaredStore
 from pii_tracer.lake.stores.azure import file_rewrite, login
 from pii_tracer.lake.stores.azure.client import files_of, patiently
 from pii_tracer.lake.stores.base import StoreError
+from pii_tracer.lake.stores.object_places.versions import VersionState
 from pii_tracer.model.azure_location import azure_location
 from pii_tracer.model.errors import EstateError
 from tests.azure.blob_service import blob_service
@@ -130,6 +131,27 @@ def test_a_missing_role_is_an_error_that_names_it(shop: Shop, entra: Entra) -> N
     entra.roles = {READER}
     with pytest.raises(StoreError, match="AuthorizationPermissionMismatch"):
         list(shop.store.live_objects("a/"))
+
+
+def test_a_flat_account_needs_the_same_role(shop: Shop, entra: Entra) -> None:
+    """Its listings show index tags, and its old versions are deleted by their ids."""
+    assert shop.service is not None
+    shop.service.account.hierarchical, shop.service.account.versioning = False, True
+    shop.put("b/x.csv", csv(OTHERS[0], PERSON), tags={"team": "n"})
+    entra.roles = {CONTRIBUTOR, READER}
+    with pytest.raises(StoreError, match="AuthorizationPermissionMismatch") as told:
+        list(shop.store.live_objects("b/"))
+    assert "Storage Blob Data Owner" in str(told.value.todo)
+    entra.roles = {OWNER, READER}
+    (live,) = shop.store.live_objects("b/")
+    shop.store.replace(live, csv(OTHERS[0]), "plan-1")
+    (old,) = (one for one in shop.store.all_versions("b/") if one.state is VersionState.NONCURRENT)
+    entra.roles = {CONTRIBUTOR, READER}
+    with pytest.raises(StoreError, match="AuthorizationPermissionMismatch"):
+        shop.store.delete_exactly(old)
+    entra.roles = {OWNER, READER}
+    shop.store.delete_exactly(old)
+    assert (shop.read("b/x.csv"), shop.kept()) == (csv(OTHERS[0]), [])
 
 
 def test_who_has_no_valid_login_learns_what_to_do(shop: Shop, entra: Entra) -> None:

@@ -35,7 +35,7 @@ def settings_of(service: BlobServiceClient, where: str) -> StoreSettings:
 
 def has_access_lists(files: FileSystemClient | None, where: str) -> bool:
     """Whether the account has a hierarchical namespace, for a login with Entra ID: only such an account has access
-    lists, and Get Account Information takes only keys and signatures. Hadoop's driver asks in this way, too.
+    lists. The page of Get Account Information names keys and signatures alone. Hadoop's driver asks in this way, too.
 
     Raises:
         StoreError: refused, or the address of the DFS service is not known.
