@@ -17,9 +17,10 @@ from pii_tracer.lake.stores.object_places.versions import VersionState
 from pii_tracer.model.azure_location import azure_location
 from pii_tracer.model.errors import EstateError
 from tests.azure.blob_service import blob_service
-from tests.azure.blob_state import Account
+from tests.azure.blob_state import Account, Refused, State
 from tests.azure.dfs_service import dfs_service
 from tests.azure.entra import CONTRIBUTOR, OWNER, READER, Entra, identity
+from tests.azure.path_state import Paths
 from tests.azure.shared_key import ACCOUNT
 from tests.azure.shop import STORE, Shop
 from tests.certificates import Authority
@@ -178,6 +179,36 @@ def test_the_kind_of_an_account_is_known_without_its_key(shop: Shop) -> None:
     with pytest.raises(StoreError, match="kind cannot be read") as told:
         assert shop.store.hierarchical
     assert "dfs_endpoint" in str(told.value.todo)
+
+
+def test_another_answer_says_nothing_of_the_kind(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: Paths, name: str) -> State:
+        raise Refused(400, "InvalidUri")
+
+    monkeypatch.setattr(Paths, "state", refused)
+    with pytest.raises(StoreError, match="kind cannot be read: InvalidUri"):
+        assert shop.store.hierarchical
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"AZURE_TOKEN_CREDENTIALS": "Nobody"},
+        {"AZURE_CLIENT_CERTIFICATE_PATH": "/nowhere/cert.pem"},
+        {"AZURE_TENANT_ID": "no tenant!", "AZURE_CLIENT_SECRET": "hers"},
+        {"AZURE_AUTHORITY_HOST": "http://login.invalid", "AZURE_CLIENT_SECRET": "hers"},
+    ],
+)
+def test_settings_that_no_login_can_have_are_named(
+    settings: dict[str, str], entra: Entra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = {"AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential", "AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c"}
+    for name, value in {**service, **settings}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(EstateError, match="settings of the login with Entra ID are wrong") as told:
+        login.entra_login()
+    assert next(iter(settings)) in str(told.value.todo)
+    assert not any(value in f"{told.value}" for value in settings.values())
 
 
 def test_no_token_goes_over_plain_http(shop: Shop, entra: Entra) -> None:
