@@ -137,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
         mine = shown(state)
         if action == "getAccessControl":
             if not self.account.hierarchical:
-                raise Refused(400, "UnsupportedRestVersion")
+                raise Refused(400, "HierarchicalNamespaceNotEnabled")
             return 200, mine | {"x-ms-acl": state.acl} | self._mark(state), b""
         told = self._mark(state) | {"x-ms-resource-type": "directory" if state.folder else "file"}
         told |= {"Content-Length": str(len(state.data)), "Accept-Ranges": "bytes"}
@@ -193,7 +193,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _allow(self, paths: Paths, name: str) -> Answer:
         if not self.account.hierarchical:
-            raise Refused(400, "UnsupportedRestVersion")
+            raise Refused(400, "HierarchicalNamespaceNotEnabled")
         self._condition(paths, name)
         paths.leased(name, self.headers.get("x-ms-lease-id"))
         state = paths.state(name)

@@ -2,8 +2,8 @@
 does with them.
 
 https://learn.microsoft.com/azure/app-service/overview-managed-identity#rest-endpoint-reference and
-https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/storage. Get Account Information takes no
-tokens (https://learn.microsoft.com/rest/api/storageservices/get-account-information).
+https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/storage. The page of Get
+Account Information names keys and signatures alone (https://learn.microsoft.com/rest/api/storageservices/get-account-information).
 """
 
 from __future__ import annotations
@@ -63,12 +63,22 @@ class Entra:
             raise Refused(403, "AuthorizationFailure")
         if asked == ("service", "properties"):
             allowed = READER in self.roles
-        elif query.get("action") == "setAccessControl":
+        elif query.get("action") == "setAccessControl" or _beyond_contributor(method, query, headers):
             allowed = OWNER in self.roles
         else:
             allowed = bool(self.roles & {OWNER, CONTRIBUTOR})
         if not allowed:
             raise Refused(403, "AuthorizationPermissionMismatch")
+
+
+def _beyond_contributor(method: str, query: Mapping[str, str], headers: Message) -> bool:
+    """What needs `blobs/tags/read`, `blobs/tags/write` or `blobs/deleteBlobVersion/action`
+    (https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active-directory).
+    """
+    listed = "tags" in query.get("include", "").split(",")
+    return (
+        listed or query.get("comp") == "tags" or "x-ms-tags" in headers or (method == "DELETE" and "versionid" in query)
+    )
 
 
 @contextmanager

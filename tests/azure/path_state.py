@@ -14,6 +14,9 @@ from dataclasses import dataclass, replace
 from tests.azure.blob_state import FOLDER, Account, Blob, Container, Refused, State
 from tests.azure.path_access import inherited
 
+_LONGEST = 1024
+"""Characters (https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata)."""
+
 
 @dataclass
 class Paths:
@@ -57,6 +60,8 @@ class Paths:
 
     def create(self, name: str, *, folder: bool) -> State:
         """Path Create, whose conditions were checked."""
+        if len(name) > _LONGEST:
+            raise Refused(400, "InvalidUri")
         old = self.container.blobs.get(name)
         if old and old.current:
             if old.current.folder != folder:

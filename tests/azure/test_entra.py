@@ -13,12 +13,14 @@ from pii_tracer.config.stores.object_stores import DeclaredStore
 from pii_tracer.lake.stores.azure import file_rewrite, login
 from pii_tracer.lake.stores.azure.client import files_of, patiently
 from pii_tracer.lake.stores.base import StoreError
+from pii_tracer.lake.stores.object_places.versions import VersionState
 from pii_tracer.model.azure_location import azure_location
 from pii_tracer.model.errors import EstateError
 from tests.azure.blob_service import blob_service
-from tests.azure.blob_state import Account
+from tests.azure.blob_state import Account, Refused, State
 from tests.azure.dfs_service import dfs_service
 from tests.azure.entra import CONTRIBUTOR, OWNER, READER, Entra, identity
+from tests.azure.path_state import Paths
 from tests.azure.shared_key import ACCOUNT
 from tests.azure.shop import STORE, Shop
 from tests.certificates import Authority
@@ -132,6 +134,27 @@ def test_a_missing_role_is_an_error_that_names_it(shop: Shop, entra: Entra) -> N
         list(shop.store.live_objects("a/"))
 
 
+def test_a_flat_account_needs_the_same_role(shop: Shop, entra: Entra) -> None:
+    """Its listings show index tags, and its old versions are deleted by their ids."""
+    assert shop.service is not None
+    shop.service.account.hierarchical, shop.service.account.versioning = False, True
+    shop.put("b/x.csv", csv(OTHERS[0], PERSON), tags={"team": "n"})
+    entra.roles = {CONTRIBUTOR, READER}
+    with pytest.raises(StoreError, match="AuthorizationPermissionMismatch") as told:
+        list(shop.store.live_objects("b/"))
+    assert "Storage Blob Data Owner" in str(told.value.todo)
+    entra.roles = {OWNER, READER}
+    (live,) = shop.store.live_objects("b/")
+    shop.store.replace(live, csv(OTHERS[0]), "plan-1")
+    (old,) = (one for one in shop.store.all_versions("b/") if one.state is VersionState.NONCURRENT)
+    entra.roles = {CONTRIBUTOR, READER}
+    with pytest.raises(StoreError, match="AuthorizationPermissionMismatch"):
+        shop.store.delete_exactly(old)
+    entra.roles = {OWNER, READER}
+    shop.store.delete_exactly(old)
+    assert (shop.read("b/x.csv"), shop.kept()) == (csv(OTHERS[0]), [])
+
+
 def test_who_has_no_valid_login_learns_what_to_do(shop: Shop, entra: Entra) -> None:
     assert shop.store.hierarchical
     entra.end()
@@ -156,6 +179,36 @@ def test_the_kind_of_an_account_is_known_without_its_key(shop: Shop) -> None:
     with pytest.raises(StoreError, match="kind cannot be read") as told:
         assert shop.store.hierarchical
     assert "dfs_endpoint" in str(told.value.todo)
+
+
+def test_another_answer_says_nothing_of_the_kind(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: Paths, name: str) -> State:
+        raise Refused(400, "InvalidUri")
+
+    monkeypatch.setattr(Paths, "state", refused)
+    with pytest.raises(StoreError, match="kind cannot be read: InvalidUri"):
+        assert shop.store.hierarchical
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"AZURE_TOKEN_CREDENTIALS": "Nobody"},
+        {"AZURE_CLIENT_CERTIFICATE_PATH": "/nowhere/cert.pem"},
+        {"AZURE_TENANT_ID": "no tenant!", "AZURE_CLIENT_SECRET": "hers"},
+        {"AZURE_AUTHORITY_HOST": "http://login.invalid", "AZURE_CLIENT_SECRET": "hers"},
+    ],
+)
+def test_settings_that_no_login_can_have_are_named(
+    settings: dict[str, str], entra: Entra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = {"AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential", "AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c"}
+    for name, value in {**service, **settings}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(EstateError, match="settings of the login with Entra ID are wrong") as told:
+        login.entra_login()
+    assert next(iter(settings)) in str(told.value.todo)
+    assert not any(value in f"{told.value}" for value in settings.values())
 
 
 def test_no_token_goes_over_plain_http(shop: Shop, entra: Entra) -> None:

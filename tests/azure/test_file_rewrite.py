@@ -13,10 +13,11 @@ import pytest
 
 from pii_tracer.lake.stores.azure import file_rewrite, login
 from pii_tracer.lake.stores.azure.client import patiently
+from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ExitCode, RunError
 from tests.azure.blob_service import BlobService
-from tests.azure.blob_state import State
+from tests.azure.blob_state import Refused, State
 from tests.azure.dfs_service import DfsService
 from tests.azure.path_state import Paths
 from tests.azure.shop import STORE, Shop
@@ -220,6 +221,37 @@ def test_what_is_left_over_beside_a_file_that_changed_goes(shop: Shop, monkeypat
     assert names(shop) == ["a/x.csv"]
 
 
+@pytest.mark.parametrize("going_on", [Run.check, Run.run])
+def test_nothing_is_left_beside_any_file_where_one_changed(
+    going_on: Callable[[Run], object], shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("0.csv", "1.csv"):
+        shop.export("a", name, csv(OTHERS[0], PERSON))
+    run = rewriting(shop)
+    with monkeypatch.context() as patched:
+        at_request(patched, 9, after=killed)  # the second file's bytes are there
+        with pytest.raises(Killed):
+            run.run()
+    assert len(names(shop)) == 3
+    shop.put("a/0.csv", csv(OTHERS[3]))
+    with pytest.raises(RunError, match="somebody changed an object"):
+        going_on(run)
+    assert names(shop) == ["a/0.csv", "a/1.csv"]
+
+
+def test_a_later_plan_says_which_one_left_a_file(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.export("a", "x.csv", csv(OTHERS[0], PERSON))
+    run = rewriting(shop)
+    with monkeypatch.context() as patched:
+        at_request(patched, 4, after=killed)
+        with pytest.raises(Killed):
+            run.run()
+    left, _ = names(shop)
+    (gap,) = [gap for gap in shop.plan()[1]["gaps"] if gap["waiver"] is None]
+    assert gap["kind"] == "object_place"
+    assert f"plan plan-1 left {left} behind when it was killed: resume its run, or delete that file" in gap["reason"]
+
+
 def test_a_new_file_that_does_not_get_everything_is_never_filled(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service that does not set the list, as an example of what nobody foresaw."""
     shop.export("a", "x.csv", csv(OTHERS[0], PERSON), **SET)
@@ -244,6 +276,81 @@ def test_a_file_of_somebody_else_under_the_new_name_stays(shop: Shop, monkeypatc
     with pytest.raises(RunError, match="somebody changed an object"):
         run.run()
     assert (shop.read(left), MAIL.encode() in shop.read("a/x.csv")) == (b"hers", True)
+
+
+def test_a_later_plan_erases_in_a_file_that_an_earlier_one_rewrote(shop: Shop) -> None:
+    shop.export("a", "x.csv", csv(OTHERS[0], OTHERS[1], PERSON), **SET)
+    before = kept(state(shop, "a/x.csv"))
+    assert rewriting(shop).run()["files_rewritten"] == 1
+    again = state(shop, "a/x.csv")  # a job that keeps the metadata brings the person back
+    again.data, again.etag = csv(OTHERS[0], PERSON), '"0xAGAIN"'
+    run = rewriting(shop)
+    run.parameters["plan_id"] = "plan-2"
+    assert run.run()["files_rewritten"] == 1
+    assert run.seen().ok
+    assert (shop.read("a/x.csv"), kept(state(shop, "a/x.csv"))) == (csv(OTHERS[0]), before)
+
+
+def test_what_a_rename_did_not_bring_along_is_an_error(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that loses the list on the way, as an example of what nobody foresaw."""
+    shop.export("a", "x.csv", csv(OTHERS[0], PERSON), **SET)
+    run, rename = rewriting(shop), Paths.rename
+
+    def lossy(self: Paths, source: str, name: str) -> None:
+        rename(self, source, name)
+        self.state(name).acl = "user::rw-,group::rw-,other::r--"
+
+    monkeypatch.setattr(Paths, "rename", lossy)
+    with pytest.raises(RunError, match="its owner, access list or another property is not what it was"):
+        run.run()
+
+
+def test_bytes_that_arrive_otherwise_never_replace_a_file(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.export("a", "x.csv", csv(OTHERS[0], PERSON))
+    run, append = rewriting(shop), Paths.append
+    monkeypatch.setattr(Paths, "append", lambda self, name, at, data: append(self, name, at, b"#" * len(data)))
+    with pytest.raises(RunError, match="OtherBytes"):
+        run.run()
+    assert (names(shop), shop.read("a/x.csv")) == (["a/x.csv"], csv(OTHERS[0], PERSON))
+
+
+@pytest.mark.parametrize("number", [1, 6])
+def test_a_request_that_was_done_and_called_too_busy_is_no_change_of_somebody_else(
+    number: int, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.export("a", "x.csv", csv(OTHERS[0], PERSON), **SET)
+    before, run, done = kept(state(shop, "a/x.csv")), rewriting(shop), list[int]()
+
+    def asked(ask: Callable[[], Any]) -> Any:
+        done.append(1)
+        if len(done) == number:
+            ask()
+        return patiently(ask)
+
+    monkeypatch.setattr(file_rewrite, "patiently", asked)
+    assert run.run()["files_rewritten"] == 1
+    assert (names(shop), shop.read("a/x.csv"), kept(state(shop, "a/x.csv"))) == (["a/x.csv"], csv(OTHERS[0]), before)
+
+
+def test_a_file_that_one_endpoint_shows_and_the_other_does_not_is_no_endless_task(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.export("a", "x.csv", csv(OTHERS[0], PERSON))
+    run, asked = rewriting(shop), list[str]()
+    with monkeypatch.context() as patched:
+        at_request(patched, 4, after=killed)
+        with pytest.raises(Killed):
+            run.run()
+    (live,) = (one for one in shop.store.live_objects("a/x.csv"))
+
+    def gone(self: Paths, name: str, *, recursive: bool) -> None:
+        asked.append(name)
+        raise Refused(404, "PathNotFound")
+
+    monkeypatch.setattr(Paths, "delete", gone)
+    with pytest.raises(StoreError, match="an unfinished file cannot be removed") as told:
+        shop.store.discard_unfinished(live.key, "plan-1")
+    assert ("dfs_endpoint" in str(told.value.todo), 1 < len(asked) < 10) == (True, True)
 
 
 def held(shop: Shop) -> str:
@@ -284,6 +391,40 @@ def test_a_signature_sets_no_access_list(shop: Shop, monkeypatch: pytest.MonkeyP
 def test_a_percent_sign_in_a_path_is_a_gap(shop: Shop) -> None:
     shop.export("a", "x%41.csv", csv(OTHERS[0], PERSON))
     assert "a percent sign" in held(shop)
+
+
+@pytest.mark.parametrize(
+    ("change", "lost"),
+    [
+        (lambda shop: None, ""),
+        (lambda shop: setattr(shop.container, "scope", "$account-encryption-key"), ""),
+        (lambda shop: setattr(shop.container, "scope", "hers"), "no encryption scope, and a new file would get its"),
+        (lambda shop: state(shop, "a/x.csv").tags.update(team="n"), "index tags"),
+    ],
+)
+def test_what_a_new_file_could_not_have_is_known_before(
+    change: Callable[[Shop], object], lost: str, shop: Shop
+) -> None:
+    shop.put("a/x.csv", csv(OTHERS[0], PERSON))
+    change(shop)
+    (live,) = shop.store.live_objects("a/x.csv")
+    reasons = shop.store.cannot_keep(live)
+    assert (len(reasons), lost in "".join(reasons)) == (bool(lost), True)
+
+
+@pytest.mark.parametrize(("letters", "fits"), [(140, True), (190, False)])
+def test_a_path_beside_which_no_other_fits_is_a_gap(letters: int, fits: bool, shop: Shop) -> None:
+    key = "/".join(("a", *["d" * 200] * 4, "e" * letters, "x.csv"))
+    shop.put(key, csv(OTHERS[0], PERSON))
+    (live,) = (one for one in shop.store.live_objects(key) if not one.key.endswith("/"))
+    assert [why for why in shop.store.cannot_keep(live) if "so long a path" in why] == (
+        [] if fits else ["so long a path that a file beside it cannot have a name"]
+    )
+    if fits:
+        assert shop.store.replace(live, csv(OTHERS[0]), "plan-1").size == len(csv(OTHERS[0]))
+    else:
+        with pytest.raises(StoreError, match="so long a path"):
+            shop.store.replace(live, csv(OTHERS[0]), "plan-1")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ before that, and the new object the plan's id, so that a run after a crash knows
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from executors.stores.object_places.step_base import (
     live_version,
     named,
 )
-from pii_tracer.lake.stores.base import Changed
+from pii_tracer.lake.stores.base import Changed, StoreError
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore
 from pii_tracer.lake.stores.object_places.version_file import VersionFile
 from pii_tracer.lake.stores.object_places.versions import StoredVersion
@@ -40,14 +41,31 @@ class Rewriting(ObjectPart):
         """Raise `RunError` for a missing match, and for an object that changed or is held."""
         self._removal()
         store, written = self._store, self.noted(_WRITTEN)
-        for ref in self.parameters.versions:
-            found = live_version(store, ref.key)
-            if found is not None and not self._ours(store, written, found):
-                self._refuse_another(store, ref, found)
+        with self._tidied(store):
+            for ref in self.parameters.versions:
+                found = live_version(store, ref.key)
+                if found is not None and not self._ours(store, written, found):
+                    self._refuse_another(store, ref, found)
 
     def run(self) -> Outcome:
         """Object by object; what this plan wrote before a crash is known by its id and the journal's hash."""
-        removal, store, written = self._removal(), self._store, self.noted(_WRITTEN)
+        store = self._store
+        with self._tidied(store):
+            return self._rewritten(store)
+
+    @contextmanager
+    def _tidied(self, store: VersionedStore) -> Iterator[None]:
+        """Where the step cannot go on, what killed rewrites left beside any of its objects goes."""
+        try:
+            yield
+        except RunError:
+            with suppress(StoreError):  # the error that counts is the first one, and verification finds the file
+                for ref in self.parameters.versions:
+                    store.discard_unfinished(ref.key, self.parameters.plan_id)
+            raise
+
+    def _rewritten(self, store: VersionedStore) -> Outcome:
+        removal, written = self._removal(), self.noted(_WRITTEN)
         done: dict[str, Mapping[str, Any]] = {}
         left_alone = gone = 0
         for ref in self.parameters.versions:
@@ -113,11 +131,8 @@ class Rewriting(ObjectPart):
         return bool(hashlib.sha256(self._read(store, found)).hexdigest() == known["sha256"])
 
     def _refuse_another(self, store: VersionedStore, ref: VersionRef, found: StoredVersion) -> None:
-        """Raise `RunError` for an object that changed or is held. What a killed rewrite left beside it goes."""
-        changed = found.mark != ref.mark or found.size != ref.size
-        if changed or found.holds:
-            store.discard_unfinished(ref.key, self.parameters.plan_id)
-        if changed:
+        """Raise `RunError` for an object that changed or is held."""
+        if found.mark != ref.mark or found.size != ref.size:
             raise another(store, ref.key)
         if found.holds:
             raise RunError(

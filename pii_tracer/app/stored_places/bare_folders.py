@@ -41,6 +41,8 @@ def folder_in_hdfs(client: WebHdfs, place: HdfsPlace, names: dict[HdfsLocation, 
 
 def folder_of_objects(store: VersionedStore, place: ObjectPlace) -> Bare | str:
     """What a folder is, or why no step can write its objects again."""
+    for left in (version for version in place.of_state(VersionState.LIVE) if version.unfinished):
+        return f"plan {left.plan} left {left.key} behind when it was killed: resume its run, or delete that file"
     live = [VersionFile(store, v.key, v.size, v) for v in place.of_state(VersionState.LIVE)]
     root = VersionFile(store, place.location.key)
     name, text = place.table_name, place.text

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _DAY = 86_400
 _KIND = "the account's kind cannot be read"
-_NO_LISTS, _FLAT = 400, "EndpointUnsupportedAccountFeatures"
+_FLAT = ("HierarchicalNamespaceNotEnabled", "EndpointUnsupportedAccountFeatures")
 """What the DFS service answers in an account without a hierarchical namespace."""
 _POLICY = "a retention policy of the container (`az storage container immutability-policy show` says how long)"
 _HOLD = "a legal hold on the container"
@@ -35,7 +35,7 @@ def settings_of(service: BlobServiceClient, where: str) -> StoreSettings:
 
 def has_access_lists(files: FileSystemClient | None, where: str) -> bool:
     """Whether the account has a hierarchical namespace, for a login with Entra ID: only such an account has access
-    lists, and Get Account Information takes only keys and signatures. Hadoop's driver asks in this way, too.
+    lists. The page of Get Account Information names keys and signatures alone. Hadoop's driver asks in this way, too.
 
     Raises:
         StoreError: refused, or the address of the DFS service is not known.
@@ -48,7 +48,7 @@ def has_access_lists(files: FileSystemClient | None, where: str) -> bool:
         try:
             files.get_directory_client("/").get_access_control()
         except HttpResponseError as error:
-            if error.status_code != _NO_LISTS and code_of(error) != _FLAT:
+            if code_of(error) not in _FLAT:
                 raise
             return False
     return True

@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.stores.azure.client import ONCE, azure_errors, patiently
-from pii_tracer.lake.stores.azure.listed_blobs import PLAN, if_match, is_block_blob
+from pii_tracer.lake.stores.azure.listed_blobs import PLAN, if_match, is_block_blob, unfinished_name
 from pii_tracer.lake.stores.base import Absent, Changed, StoreError
 
 if TYPE_CHECKING:
@@ -31,13 +31,23 @@ _CHANGED: dict[str, type[StoreError]] = {
     **dict.fromkeys(("ConditionNotMet", "SourceConditionNotMet", "PathAlreadyExists", "SourcePathNotFound"), Changed),
 }
 _WRITE, _READ = "a file cannot be written", "a file's owner and access list cannot be read"
+_REMOVE = "an unfinished file cannot be removed"
+_TRIES = 3
+"""How often a file that changes is tried to be removed."""
+_ACCOUNT_KEY = "$account-encryption-key"
+"""The scope of a container that has none of its own."""
+_NO_SCOPE = "no encryption scope, and a new file would get its container's"
+_LONGEST = 1024
+"""Characters of a path (https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata)."""
 _PIECE = 64 << 20
 """Bytes of one request that appends; the service takes 4,000 MiB."""
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """What the new file has to have of the old one. permissions: as the service writes them, `rw-r-----+`."""
+    """What the new file has to have of the old one. permissions: as the service writes them, `rw-r-----+`. metadata:
+    without the id of a plan that wrote the file. tags: how many.
+    """
 
     owner: str
     group: str
@@ -45,6 +55,7 @@ class _Kept:
     acl: str
     headers: tuple[str | None, ...]
     metadata: tuple[tuple[str, str], ...]
+    tags: int
     scope: str
     context: str
     expires: Any
@@ -75,28 +86,34 @@ class FileRewrite:
 
     def discard(self, plan_id: str) -> None:
         """Remove the new file of a killed rewrite. Soft delete may keep it; the person is not in it."""
-        name = self._new_name(plan_id)
-        while (mark := self._left_over(plan_id)) is not None:
-            with azure_errors("an unfinished file cannot be removed", self.where, _CHANGED), suppress(Changed):
-                patiently(partial(self.files.get_file_client(name).delete_file, **if_match(mark), **ONCE))
+        file = self.files.get_file_client(unfinished_name(self.key, plan_id))
+        for _ in range(_TRIES):
+            mark = self._left_over(plan_id)
+            if mark is None:
+                return
+            with suppress(Changed), azure_errors(_REMOVE, self.where, _CHANGED):
+                patiently(partial(file.delete_file, **if_match(mark), **ONCE))
+        if self._left_over(plan_id) is not None:
+            raise StoreError(_REMOVE, "Changed", where=self.where, todo="correct `dfs_endpoint`, or delete the file")
 
     def write(self, mark: str, data: bytes, plan_id: str) -> None:
         """Write new content over the file, if it still has its mark and its access list.
 
         Raises:
             Changed: it has not.
-            StoreError: refused, or something of the file could not be kept; then the file is as it was.
+            StoreError: refused, or something of the file could not be kept. The file is as it was, unless the error
+                says that it was rewritten.
         """
         kept = self._look(self.key, mark)
         if reasons := tuple(self._obstacles(kept)):
             raise self._not_kept(f"it has {', '.join(reasons)}")
-        new = self.files.get_file_client(self._new_name(plan_id))
+        new = self.files.get_file_client(unfinished_name(self.key, plan_id))
         try:
             self._make(new, kept, plan_id)
             self._fill(new, data)
             if kept.tier:
                 self._set_tier(new.path_name, kept.tier)
-            self._move(new, kept, mark, len(data))
+            self._move(new, kept, mark, data, plan_id)
         except StoreError:
             with suppress(StoreError):  # the error that counts is the first one, and verification finds the file
                 self.discard(plan_id)
@@ -118,13 +135,15 @@ class FileRewrite:
             **ONCE,
         )
         allow = partial(new.set_access_control, owner=kept.owner, group=kept.group, acl=kept.acl, **ONCE)
-        with azure_errors(_WRITE, self.where, _CHANGED):
-            patiently(create)
+        try:
+            with azure_errors(_WRITE, self.where, _CHANGED):
+                patiently(create)
+        except Changed:  # a request that the service called too busy may have been done
+            if self._left_over(plan_id) in (None, left_over):
+                raise
         with azure_errors("a new file's owner and access list cannot be set", self.where, _CHANGED):
             patiently(allow)
-        made = self._look(new.path_name, None)
-        made = replace(made, metadata=tuple(pair for pair in made.metadata if pair[0] != PLAN))
-        if replace(made, tier="") != replace(kept, tier=""):
+        if replace(self._look(new.path_name, None), tier="") != replace(kept, tier=""):
             raise self._not_kept("the new one did not get all of it")
 
     def _fill(self, new: DataLakeFileClient, data: bytes) -> None:
@@ -139,26 +158,50 @@ class FileRewrite:
         with azure_errors(_WRITE, self.where, _CHANGED):
             patiently(partial(self.container.get_blob_client(name).set_standard_blob_tier, tier, **ONCE))
 
-    def _move(self, new: DataLakeFileClient, kept: _Kept, mark: str, size: int) -> None:
-        """Rename the new file over the old one, after a last look at both."""
+    def _move(self, new: DataLakeFileClient, kept: _Kept, mark: str, data: bytes, plan_id: str) -> None:
+        """Rename the new file over the old one, after a last look at both; then look at what stands there."""
         from azure.core import MatchConditions
 
-        with azure_errors(_WRITE, self.where, _CHANGED):
-            ready = self.container.get_blob_client(new.path_name).get_blob_properties()
-        made = self._look(new.path_name, str(ready.etag).strip('"'))
-        made = replace(made, metadata=tuple(pair for pair in made.metadata if pair[0] != PLAN))
-        if (made, ready.size) != (kept, size) or self._look(self.key, mark) != kept:
+        ready = self._left_over(plan_id)
+        if ready is None or self._look(new.path_name, ready) != kept:
+            raise Changed(_WRITE, "Changed", where=self.where)
+        if not self._has(new.path_name, ready, data):
+            raise StoreError(_WRITE, "OtherBytes", where=self.where, todo="run the command again")
+        if self._look(self.key, mark) != kept:
             raise Changed(_WRITE, "Changed", where=self.where)
         rename = partial(
             new.rename_file,
             f"{self.files.file_system_name}/{self.key}",
-            source_etag=ready.etag,
+            source_etag=f'"{ready}"',
             source_match_condition=MatchConditions.IfNotModified,
             **if_match(mark),
             **ONCE,
         )
-        with azure_errors(_WRITE, self.where, _CHANGED):
-            patiently(rename)
+        try:
+            with azure_errors(_WRITE, self.where, _CHANGED):
+                patiently(rename)
+        except Changed:  # a request that the service called too busy may have been done
+            now = self._marked(self.key, plan_id)
+            if now is None or not self._has(self.key, now, data):
+                raise
+        if self._look(self.key, None) != kept:
+            raise StoreError(
+                "a file was rewritten, and its owner, access list or another property is not what it was",
+                "NotKept",
+                where=self.where,
+                todo="set them as they were: another file of the folder may show how",
+            )
+
+    def _has(self, name: str, mark: str, data: bytes) -> bool:
+        """Whether a file with this mark has exactly these bytes."""
+        with azure_errors(_READ, self.where, _CHANGED):
+            blob = self.container.get_blob_client(name)
+            if blob.get_blob_properties(**if_match(mark)).size != len(data):
+                return False
+            found = hashlib.sha256()
+            for piece in blob.download_blob(**if_match(mark)).chunks() if data else ():
+                found.update(piece)
+        return not data or found.digest() == hashlib.sha256(data).digest()
 
     def _look(self, name: str, mark: str | None) -> _Kept:
         """What a file has now. Raises Changed: it has another mark, or is gone."""
@@ -183,7 +226,8 @@ class FileRewrite:
                 settings.content_disposition,
                 settings.cache_control,
             ),
-            metadata=tuple(sorted((blob.metadata or {}).items())),
+            metadata=tuple(sorted(pair for pair in (blob.metadata or {}).items() if pair[0] != PLAN)),
+            tags=blob.tag_count or 0,
             scope=str(blob.encryption_scope or ""),
             context=str(more.encryption_context or ""),
             expires=more.expiry_time,
@@ -193,8 +237,12 @@ class FileRewrite:
     def _obstacles(self, kept: _Kept) -> Iterator[str]:
         if kept.permissions.rstrip("+")[-1:] in ("t", "T"):
             yield "a sticky bit, which goes with no access list"
-        if kept.scope and kept.scope != self._own_scope():
-            yield "an encryption scope that is not its container's"
+        if kept.scope != self._own_scope():
+            yield "an encryption scope that is not its container's" if kept.scope else _NO_SCOPE
+        if kept.tags:
+            yield "index tags, which no file beside it can get"
+        if len(unfinished_name(self.key, "")) > _LONGEST:
+            yield "so long a path that a file beside it cannot have a name"
         if "%" in self.key:
             yield "a percent sign in its path, which Azure's library takes for another one"
         with azure_errors(_READ, self.where):
@@ -205,25 +253,23 @@ class FileRewrite:
     def _own_scope(self) -> str:
         with azure_errors(_READ, self.where):
             found = self.container.get_container_properties().encryption_scope
-        return str(found.default_encryption_scope) if found else ""
+        name = str(found.default_encryption_scope) if found else ""
+        return "" if name == _ACCOUNT_KEY else name
 
     def _left_over(self, plan_id: str) -> str | None:
-        """The mark of the new file of a killed rewrite."""
-        blob = self.container.get_blob_client(self._new_name(plan_id))
+        """The mark of the new file of a rewrite that was killed, or goes on."""
+        return self._marked(unfinished_name(self.key, plan_id), plan_id)
+
+    def _marked(self, name: str, plan_id: str) -> str | None:
+        """The mark of a file that the plan wrote."""
         try:
             with azure_errors(_READ, self.where, _GONE):
-                found = blob.get_blob_properties()
+                found = self.container.get_blob_client(name).get_blob_properties()
         except Absent:
             return None
         if (found.metadata or {}).get(PLAN) != plan_id:
             return None
         return str(found.etag).strip('"')
-
-    def _new_name(self, plan_id: str) -> str:
-        """The path of the new file: in the same folder, hidden from readers, the same after a crash."""
-        digest = hashlib.sha256(f"{plan_id}\0{self.key}".encode("utf-8", "surrogateescape")).hexdigest()
-        folder, slash, _ = self.key.rpartition("/")
-        return f"{folder}{slash}_pii_tracer_{digest[:32]}.tmp"
 
     def _not_kept(self, why: str) -> StoreError:
         return StoreError(

@@ -6,6 +6,8 @@ snapshots were taken by somebody. Each of them can be soft-deleted, which hides 
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 PLAN = "pii_tracer_plan"
 """Metadata of a blob that a plan wrote: names of metadata here have no hyphens."""
+_UNFINISHED = re.compile(r"_pii_tracer_[0-9a-f]{32}\.tmp")
 SNAPSHOT = "snapshot="
 UNVERSIONED = "etag="
 """What the ids of a snapshot, and of a blob without versions, begin with: no id stands for other bytes later."""
@@ -85,6 +88,13 @@ def deleted_above(container: ContainerClient, prefix: str, where: str) -> Iterat
                     yield item
 
 
+def unfinished_name(key: str, plan_id: str) -> str:
+    """The path of a plan's new file for a key: in the same folder, hidden from readers, the same after a crash."""
+    digest = hashlib.sha256(f"{plan_id}\0{key}".encode("utf-8", "surrogateescape")).hexdigest()
+    folder, slash, _ = key.rpartition("/")
+    return f"{folder}{slash}_pii_tracer_{digest[:32]}.tmp"
+
+
 def is_folder(item: BlobProperties) -> bool:
     """Whether it is a directory."""
     return bool((item.metadata or {}).get(_IS_FOLDER) == "true")
@@ -114,6 +124,7 @@ def stored(item: BlobProperties, now: datetime, held: tuple[str, ...] = ()) -> S
         offline=item.blob_tier == _ARCHIVE,
         pins=bool(item.snapshot),
         plan=metadata.get(PLAN),
+        unfinished=PLAN in metadata and bool(_UNFINISHED.fullmatch(item.name.rpartition("/")[2])),
         beside=_beside(item, metadata),
     )
 

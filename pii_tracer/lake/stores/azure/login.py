@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 KEY, SIGNATURE = "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"
 """Variables of the environment, as Azure's own command line names them; `_ACCOUNT` behind one makes it an account's."""
+_SETTINGS = (
+    "AZURE_TOKEN_CREDENTIALS, AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_CERTIFICATE_PATH or AZURE_AUTHORITY_HOST"
+)
 SCOPE = "https://storage.azure.com/.default"
 """https://learn.microsoft.com/azure/storage/blobs/authorize-access-azure-active-directory"""
 
@@ -59,7 +62,7 @@ def entra_login() -> TokenCredential:
     """The login of this process. Who cannot log in learns it from the first request.
 
     Raises:
-        EstateError: the extra `azure` is not installed.
+        EstateError: the extra `azure` is not installed, or the environment says something that no login can be.
     """
     try:
         from azure.identity import DefaultAzureCredential
@@ -67,10 +70,15 @@ def entra_login() -> TokenCredential:
         raise EstateError(
             "what logs in with Entra ID is not installed", todo="pip install 'pii-tracer[azure]'"
         ) from None
-    return DefaultAzureCredential(
-        exclude_shared_token_cache_credential=True,
-        exclude_visual_studio_code_credential=True,
-        exclude_developer_cli_credential=True,
-        exclude_powershell_credential=True,
-        exclude_broker_credential=True,
-    )
+    try:
+        return DefaultAzureCredential(
+            exclude_shared_token_cache_credential=True,
+            exclude_visual_studio_code_credential=True,
+            exclude_developer_cli_credential=True,
+            exclude_powershell_credential=True,
+            exclude_broker_credential=True,
+        )
+    except (ValueError, OSError) as error:  # without the library's message, which may contain a setting
+        raise EstateError(
+            f"the settings of the login with Entra ID are wrong ({type(error).__name__})", todo=f"correct {_SETTINGS}"
+        ) from None

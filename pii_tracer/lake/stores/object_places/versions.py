@@ -35,8 +35,10 @@ class StoredVersion(Frozen):
     gone_on: of a soft-deleted version, when the store removes its bytes; None where it does not say. offline: its bytes
     cannot be read until somebody brings them back. pins: the store deletes no object under its key before it.
 
-    plan: the plan that wrote it (`PLAN_TAG`). beside: texts that stand beside the bytes (metadata, headers, tags). They
-    are searched for persons and never written down.
+    plan: the plan that wrote it (`PLAN_TAG`). unfinished: a rewrite of that plan left it beside an object.
+
+    beside: texts that stand beside the bytes (metadata, headers, tags). They are searched for persons and never written
+    down.
     """
 
     key: str
@@ -54,6 +56,7 @@ class StoredVersion(Frozen):
     offline: bool = False
     pins: bool = False
     plan: str | None = None
+    unfinished: bool = False
     beside: tuple[str, ...] = Field(default=(), exclude=True, repr=False)
 
     @property
