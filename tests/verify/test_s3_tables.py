@@ -345,7 +345,7 @@ def test_memory_does_not_follow_the_objects_bytes(lake: Lake) -> None:
     """Thirty megabytes in small objects; what is kept of each is its name and digest."""
     import tracemalloc
 
-    body = f"note\n{'x' * 300_000}\n".encode()
+    body = f"note\n{'a late parcel ' * 21_000}\n".encode()
     for number in range(100):
         lake.put(f"notes/{number}.csv", body)
     copy = lake.copy()
