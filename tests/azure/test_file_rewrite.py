@@ -163,6 +163,16 @@ def killed() -> None:
     raise Killed
 
 
+def killed_at(request: int, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A step that was killed after one of its requests."""
+    run = rewriting(shop)
+    with monkeypatch.context() as patched:
+        at_request(patched, request, after=killed)
+        with pytest.raises(Killed):
+            run.run()
+    return run
+
+
 @pytest.mark.parametrize("moment", range(1, 7))
 def test_a_step_that_is_killed_anywhere_is_taken_up_again(
     moment: int, shop: Shop, monkeypatch: pytest.MonkeyPatch
@@ -208,11 +218,7 @@ def test_an_access_list_that_is_changed_meanwhile_is_not_undone(shop: Shop, monk
 
 def test_what_is_left_over_beside_a_file_that_changed_goes(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.export("a", "x.csv", csv(OTHERS[0], PERSON))
-    run = rewriting(shop)
-    with monkeypatch.context() as patched:
-        at_request(patched, 4, after=killed)
-        with pytest.raises(Killed):
-            run.run()
+    run = killed_at(4, shop, monkeypatch)
     (left, _) = names(shop)
     assert (left.startswith("a/_pii_tracer_"), shop.read(left)) == (True, csv(OTHERS[0]))
     shop.put("a/x.csv", csv(OTHERS[3]))
@@ -227,11 +233,7 @@ def test_nothing_is_left_beside_any_file_where_one_changed(
 ) -> None:
     for name in ("0.csv", "1.csv"):
         shop.export("a", name, csv(OTHERS[0], PERSON))
-    run = rewriting(shop)
-    with monkeypatch.context() as patched:
-        at_request(patched, 9, after=killed)  # the second file's bytes are there
-        with pytest.raises(Killed):
-            run.run()
+    run = killed_at(9, shop, monkeypatch)  # the second file's bytes are there
     assert len(names(shop)) == 3
     shop.put("a/0.csv", csv(OTHERS[3]))
     with pytest.raises(RunError, match="somebody changed an object"):
@@ -241,11 +243,7 @@ def test_nothing_is_left_beside_any_file_where_one_changed(
 
 def test_a_later_plan_says_which_one_left_a_file(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.export("a", "x.csv", csv(OTHERS[0], PERSON))
-    run = rewriting(shop)
-    with monkeypatch.context() as patched:
-        at_request(patched, 4, after=killed)
-        with pytest.raises(Killed):
-            run.run()
+    killed_at(4, shop, monkeypatch)
     left, _ = names(shop)
     (gap,) = [gap for gap in shop.plan()[1]["gaps"] if gap["waiver"] is None]
     assert gap["kind"] == "object_place"
@@ -266,11 +264,7 @@ def test_a_new_file_that_does_not_get_everything_is_never_filled(shop: Shop, mon
 
 def test_a_file_of_somebody_else_under_the_new_name_stays(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.export("a", "x.csv", csv(OTHERS[0], PERSON))
-    run = rewriting(shop)
-    with monkeypatch.context() as patched:
-        at_request(patched, 1, after=killed)
-        with pytest.raises(Killed):
-            run.run()
+    run = killed_at(1, shop, monkeypatch)
     (left, _) = names(shop)
     shop.put(left, b"hers")
     with pytest.raises(RunError, match="somebody changed an object"):
