@@ -38,8 +38,8 @@ def remote_gap(gap: InventoryGap, place: RemotePlace, seen: RemoteEvidence | Non
 
 
 def has_no_bytes(place: RemotePlace, seen: RemoteEvidence | None, inventory: Inventory) -> bool:
-    """Whether a place was listed and searched, and no object of its own has a byte, or was deleted: as Hadoop marks a folder, which it
-    makes for each new table and database. Names, tags and metadata of the objects were searched.
+    """Whether a place was listed and searched, and no object of its own has a byte, or was deleted: as Hadoop marks a
+    folder, which it makes for each new table and database. Names, tags and metadata of the objects were searched.
 
     A table of bare files is empty then. One with a log or metadata of its own is not so simple. A root is no place of
     its own where all that has bytes in it is in tables and archives, which count for themselves. Where nothing lies at
