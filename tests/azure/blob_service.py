@@ -21,19 +21,13 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from tests.azure.blob_listing import listed, tag_set, when_of
 from tests.azure.blob_state import Account, Blob, Container, Refused, State, find
 from tests.azure.entra import CHALLENGE, Entra
-from tests.azure.path_access import beside
+from tests.azure.path_access import CONTENT, beside
 from tests.azure.shared_key import ACCOUNT, refuse_unsigned
 from tests.certificates import secured
 from tests.servers import served
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SETTINGS = {
-    "x-ms-blob-content-type": "Content-Type",
-    "x-ms-blob-content-disposition": "Content-Disposition",
-    "x-ms-blob-content-language": "Content-Language",
-    "x-ms-blob-content-encoding": "Content-Encoding",
-    "x-ms-blob-cache-control": "Cache-Control",
-}
+_SETTINGS = {name.replace("x-ms-", "x-ms-blob-"): header for name, header in CONTENT.items()}
 
 
 @dataclass

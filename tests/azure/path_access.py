@@ -16,7 +16,7 @@ from email.utils import format_datetime, parsedate_to_datetime
 from tests.azure.blob_state import Refused, State
 
 _ENTRY = re.compile(r"(user|group|mask|other):([A-Za-z0-9$-]*):([r-][w-][x-])")
-_CONTENT = {
+CONTENT = {
     "x-ms-content-type": "Content-Type",
     "x-ms-content-disposition": "Content-Disposition",
     "x-ms-content-language": "Content-Language",
@@ -74,7 +74,7 @@ def inherited(state: State, parent: State) -> None:
 def created(state: State, headers: Message) -> None:
     """What Path Create says of a new file beside its bytes."""
     state.metadata |= _properties(headers.get("x-ms-properties") or "")
-    state.headers |= {mine: headers[name] for name, mine in _CONTENT.items() if headers.get(name)}
+    state.headers |= {mine: headers[name] for name, mine in CONTENT.items() if headers.get(name)}
     state.context = headers.get("x-ms-encryption-context") or ""
     if headers.get("x-ms-expiry-option") is not None:
         if headers["x-ms-expiry-option"] != "Absolute":

@@ -30,7 +30,6 @@ _WAITS = (1.0, 2.0, 4.0)
 """Seconds between tries, where the service was too busy to do anything."""
 _SINGLE_WRITE = 4 << 30
 """Bytes of the largest blob that is written in one request, and so on one condition; the service takes 5,000 MiB."""
-_TIMEOUTS: dict[str, Any] = {"connection_timeout": 10, "read_timeout": 60}
 _CODE = re.compile(r"[A-Za-z]{1,80}")
 _RIGHT = (
     "use a key, or a signature with the rights rwdxltfi (read, write, delete, versions, list, tags, immutability)."
@@ -68,16 +67,12 @@ def service_of(place: AzureLocation, endpoint: str | None, *, anonymous: bool) -
         EstateError: the extra `azure` is not installed, or the environment has no credential.
     """
     try:
-        from azure.storage.blob import BlobServiceClient, ExponentialRetry
+        from azure.storage.blob import BlobServiceClient
     except ImportError:
         raise _not_installed(place) from None
     address = endpoint or own_address(place)
     return BlobServiceClient(
-        address,
-        credential=None if anonymous else credential_of(place, address),
-        retry_policy=ExponentialRetry(initial_backoff=0, increment_base=2, retry_total=2, random_jitter_range=0),
-        max_single_put_size=_SINGLE_WRITE,
-        **_TIMEOUTS,
+        address, max_single_put_size=_SINGLE_WRITE, **_options(place, address, anonymous=anonymous)
     )
 
 
@@ -95,17 +90,22 @@ def files_of(
     if address is None:
         return None
     try:
-        from azure.storage.blob import ExponentialRetry
         from azure.storage.filedatalake import FileSystemClient
     except ImportError:
         raise _not_installed(place) from None
-    return FileSystemClient(
-        address,
-        place.container,
-        credential=None if anonymous else credential_of(place, address),
-        retry_policy=ExponentialRetry(initial_backoff=0, increment_base=2, retry_total=2, random_jitter_range=0),
-        **_TIMEOUTS,
-    )
+    return FileSystemClient(address, place.container, **_options(place, address, anonymous=anonymous))
+
+
+def _options(place: AzureLocation, address: str, *, anonymous: bool) -> dict[str, Any]:
+    """What the clients of both services have in common."""
+    from azure.storage.blob import ExponentialRetry
+
+    return {
+        "credential": None if anonymous else credential_of(place, address),
+        "retry_policy": ExponentialRetry(initial_backoff=0, increment_base=2, retry_total=2, random_jitter_range=0),
+        "connection_timeout": 10,
+        "read_timeout": 60,
+    }
 
 
 def _not_installed(place: AzureLocation) -> EstateError:

@@ -84,9 +84,9 @@ class AzureStore:
         for declared in estate.object_stores:
             if declared.store == location.store and is_azure(location.store):
                 found = azure_location(location.store)
-                login = {"anonymous": declared.anonymous}
-                service = service_of(found, declared.endpoint, **login)
-                files = files_of(found, declared.endpoint, declared.dfs_endpoint, **login)
+                anonymous = declared.anonymous
+                service = service_of(found, declared.endpoint, anonymous=anonymous)
+                files = files_of(found, declared.endpoint, declared.dfs_endpoint, anonymous=anonymous)
                 return cls(service, found.container, location.store, files), location.prefix
         raise EstateError(
             "the estate file does not declare this container", where=location.store, todo="add it to `object_stores`"
