@@ -19,7 +19,7 @@ from pii_tracer.app import Settings
 from pii_tracer.model import errors
 from pii_tracer.model.errors import ExitCode, NotApproved, PiiTracerError, UsageError
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
-from tests.cli.small import declared, request
+from tests.cli.small import RECEIVED, declared, request
 
 PAGE = (Path(__file__).parents[2] / "docs" / "python-api.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -82,7 +82,7 @@ def test_a_plan_is_made_checked_and_approved(settings: Settings, capsys: pytest.
 def test_a_list_is_taken_in_and_planned(settings: Settings) -> None:
     """Whom the source does not know waits with the reason, and delays nobody."""
     (settings.base / "today.csv").write_text("id,key\nR-1,7\nR-2,9000\nR-3,\n")
-    given = {"subject": "user", "law": "GDPR", "received": "2026-11-01T00:00:00Z"}
+    given = {"subject": "user", "law": "GDPR", "received": RECEIVED}
     added = api.add_requests(settings, settings.base / "today.csv", given=given)
     assert (added.added, [row.line for row in added.refusals]) == (2, [4])
     due = api.plan_due(settings, planner="Ben Okafor")

@@ -113,16 +113,14 @@ class Shop:
             f"subjects:\n  - {{name: user, source: shop.people, {self.subject}}}\n"
         )
         (self.base / "jobs.sql").write_text(self.jobs)
-        (self.base / "request.yaml").write_text(request("user", str(PERSON), "2026-11-01T09:00:00+01:00"))
+        (self.base / "request.yaml").write_text(request("user", str(PERSON)))
         (self.base / "policy.yaml").write_text("version: 1\n")
 
     def plan(self, name: str = "p") -> dict[str, Any]:
         """The plan, which holds no value of the person."""
         self.write()
         file = self.base / f"{name}.plan.json"
-        code = called(
-            self.base, "plan", str(self.base / "request.yaml"), "--as-of", "2026-11-20T09:00:00Z", "--out", str(file)
-        )
+        code = called(self.base, "plan", str(self.base / "request.yaml"), "--out", str(file))
         assert code in (ExitCode.DONE, ExitCode.INCOMPLETE)
         text = file.read_text()
         assert str(PERSON) not in text
