@@ -22,6 +22,6 @@ RECEIVED = (datetime.now(timezone.utc) - timedelta(days=2)).isoformat(timespec="
 """When a request came in that is planned for now: a fixed day's deadline would be over one day, and its plan refused."""
 
 
-def request(kind: str, key: str, received: str = RECEIVED) -> str:
+def request(kind: str, key: str) -> str:
     """A request file for the person of this key."""
-    return f"id: R-1\nlaw: GDPR\nreceived: {received}\nsubject: {{type: {kind}, key: '{key}'}}\n"
+    return f"id: R-1\nlaw: GDPR\nreceived: {RECEIVED}\nsubject: {{type: {kind}, key: '{key}'}}\n"
