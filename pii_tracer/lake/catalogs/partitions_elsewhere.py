@@ -43,6 +43,8 @@ _DAY = re.compile(
     r"(?:19|20)\d\d(?:[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?(?:0[1-9]|[12]\d|3[01])(?:[-_.T]?[0-2]\d)?)?)?|\d\d?"
 )
 """A year, month, day or hour, which names nobody."""
+_WORD = 3
+"""Letters of a value from which on it is looked for inside of names, too."""
 _NUMBER = re.compile(r"\d+(?:[-_.T]?\d+)*")
 
 
@@ -134,7 +136,8 @@ def names_nobody(place: str, values: Iterable[str]) -> bool:
     if "@" in path or any(_DAY.fullmatch(number) is None for number in _NUMBER.findall(path)):
         return False
     parts = {part for name in path.split("/") for part in (name, name.partition("=")[2])}
-    return not any(value in parts and _DAY.fullmatch(value) is None for value in map(unquote, values) if value)
+    telling = (value for value in map(unquote, values) if value and _DAY.fullmatch(value) is None)
+    return not any(value in parts or (len(value) >= _WORD and value in path) for value in telling)
 
 
 def _gap(apart: PartitionsApart, left: int) -> InventoryGap:

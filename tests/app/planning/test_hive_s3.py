@@ -230,16 +230,23 @@ def test_marks_of_folders_are_no_gap_and_a_folder_that_is_gone_is_one(shop: Shop
     assert f"gap-remote_table-person-{shop.bucket}" in {gap["id"] for gap in shop.plan()["gaps"]}
 
 
-def test_a_first_estate_file_from_the_metastore_alone(shop: Shop, hive: Hive, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_estate_file_from_the_metastore_alone(
+    shop: Shop, hive: Hive, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It had no table: nothing said how S3 is reached. Its guess of a source was a table that cannot be one."""
     fill(shop, hive)
     shop.put("left/dropped/0.parquet", parquet())
+    other = f"{shop.bucket}-old"  # a partition alone lies in it
+    shop.store.client().create_bucket(Bucket=other)
+    shop.store.client().put_object(Bucket=other, Key="day=1/0.parquet", Body=parquet())
+    calls(shop, hive, {"1": f"s3a://{other}/day=1"})
     monkeypatch.setenv("AWS_ENDPOINT_URL", shop.store.endpoint_url)
     base = shop.base / "first"
     base.mkdir()
     assert run(["init", str(base), "--discover", hive.uri, "--region", REGION]) == ExitCode.DONE
     made = yaml.safe_load((base / "pii-tracer.yaml").read_text())
-    assert made["roots"] == [f"s3://{shop.bucket}"]
+    assert made["roots"] == [f"s3://{shop.bucket}", f"s3://{other}"]
+    assert f"lie there: s3://{shop.bucket}, s3://{other}\n" in capsys.readouterr().out
     assert made["s3"] == {"region": REGION, "endpoint_url": shop.store.endpoint_url}
     declared = [table["location"] for table in made["catalogs"]["spark_catalog"]["tables"]]
     assert declared == [f"s3://{shop.bucket}/left/dropped"]

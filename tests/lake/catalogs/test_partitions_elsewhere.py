@@ -122,6 +122,7 @@ def test_what_may_tell_of_a_person_is_no_place() -> None:
         "s3://b/old/name=asha": ("asha",),
         "s3://b/old/asha": ("asha",),
         "s3://b/old/a%20b": ("a b",),
+        "s3://b/old/of-asha-1": ("asha",),
         "s3://b/old/20191301": ("x",),
     }.items():
         assert not names_nobody(place, values), place
