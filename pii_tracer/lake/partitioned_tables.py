@@ -44,6 +44,11 @@ class PlacesOfPartitions:
             found |= at.get(place, set())
         return tuple(self._tables[number] for number in sorted(found))
 
+    def inside(self, location: str) -> tuple[PartitionedTable, ...]:
+        """The tables of which partitions lie in a folder that is not their own."""
+        here, (_, inside) = location.rstrip("/"), self._places
+        return tuple(t for n in sorted(inside.get(here, ())) if (t := self._tables[n]).location.rstrip("/") != here)
+
     def untold(self, location: str) -> tuple[tuple[PartitionedTable, frozenset[str]], ...]:
         """The tables with rows at a place of which the catalog alone has values, and the columns of these, in lower
         case: of a partition outside of its table's folder, all that the table is partitioned by."""

@@ -39,7 +39,7 @@ from planners.copies.dependent_objects import (
     with_history,
 )
 from planners.copies.executor_support import astray, no_rebuild, unsupported
-from planners.copies.partition_values import values_in_catalog
+from planners.copies.partition_values import files_of_others, values_in_catalog
 from planners.copies.row_key_columns import numbered_columns
 from planners.copies.scan_evidence import Evidence
 from planners.copies.shallow_clones import clones_taken_along
@@ -217,6 +217,8 @@ def _table(
             return [_Clean(told, _origin(found, world, state, carriage, why, seen))]
         return [told.model_copy(update={"reason": f"{why}{carriage.reason}; the person has no value to be found by"})]
     item = _copy(found, world, state, carriage, why, seen)
+    if shared := files_of_others(world, state):
+        return [_blocked(item), *shared]
     wrong += blanks(found, state, item, seen)
     return [item, *doubts(found, state, carriage, item, seen), *wrong, *foreign_keys(found, world, state, carriage)]
 
@@ -227,9 +229,12 @@ def _untouched(
     """A table in which no step touches a row, and of which nobody says that it is clean."""
     if carriage is None or carriage.carries is Carries.NONE:
         return [one for one in _stranger(found, world, state, seen, carriage) if not isinstance(one, Examined)]
-    item = _copy(found, world, state, carriage, why, seen)
+    return [_blocked(_copy(found, world, state, carriage, why, seen))]
+
+
+def _blocked(item: CopyDraft) -> CopyDraft:
     blocked = {"strategy": Strategy.BLOCKED, **NO_ROWS}
-    return [replace(item, copy=item.copy.model_copy(update=blocked), rebuild_sql=None)]
+    return replace(item, copy=item.copy.model_copy(update=blocked), rebuild_sql=None)
 
 
 def _shared(found: Survey, trace: Trace) -> bool:

@@ -143,8 +143,9 @@ def names_nobody(place: str, values: Iterable[str]) -> bool:
 def _gap(apart: PartitionsApart, left: int) -> InventoryGap:
     reason = (
         f"outside the table's folder, and not erased with it: {left} of {counted(apart.partitions, 'partition')}; those"
-        f" below `roots` count as folders of their own. Move them into the table's folder ({apart.move}), each into a"
-        " folder of its own that no other table or archive names and whose name has no key, or declare each as a table"
+        f" below `roots` count as folders of their own. Move them into the table's folder ({apart.move}). Or move each"
+        " into a folder of its own whose name has no key and that no other table or archive names. Or declare each as a"
+        " table, and waive this"
     )
     return gap(None, GapKind.EXTERNAL_FILES, reason, apart.evidence)
 

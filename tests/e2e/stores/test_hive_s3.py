@@ -45,17 +45,24 @@ WITHOUT_LOCKS = {"spark.hadoop.iceberg.engine.hive.lock-enabled": "false"}
 
 
 def lake(shop: Shop, hive: Hive) -> set[str]:
-    """Tables of each kind, old versions, an archive, and a table that she is not in. The names of those that she is in."""
+    """Tables of each kind, a partition in another bucket, old versions, an archive, and a table that she is not in. The
+    names of those that she is in."""
     at = f"{shop.bucket}/ext"
     names = set(fill(shop, hive)) | {"core.calls", "core.plain", "shop.people"}
-    calls(shop, hive, {"1": f"s3a://{shop.bucket}/wh/core.db/calls/day=1"})
+    far = f"{shop.bucket}-far"
+    client = shop.store.client()
+    client.create_bucket(Bucket=far)
+    client.put_bucket_versioning(Bucket=far, VersioningConfiguration={"Status": "Enabled"})
+    for rows_there in (PEOPLE, PEOPLE.slice(1), pa.concat_tables([PEOPLE, ALIKE])):
+        client.put_object(Bucket=far, Key="old/2019/0.parquet", Body=parquet(rows_there))
+    calls(shop, hive, {"1": f"s3a://{shop.bucket}/wh/core.db/calls/day=1", "2": f"s3n://{far}/old/2019/"})
     shop.put("wh/core.db/calls/day=1/0.parquet", parquet(pa.concat_tables([PEOPLE, ALIKE])))
     hive.table("core.plain", f"s3://{at}/plain", columns=COLUMNS)
     shop.jobs += "INSERT INTO core.plain SELECT uid, mail FROM shop.people;\n"
     shop.put("ext/plain/0.parquet", parquet())
     shop.put("ext/plain/0.parquet", parquet(PEOPLE.slice(1)))  # the naive way: she is in the former version
     shop.put("ext/plain/1.parquet", parquet())
-    shop.store.client().delete_object(Bucket=shop.bucket, Key="ext/plain/1.parquet")
+    client.delete_object(Bucket=shop.bucket, Key="ext/plain/1.parquet")
     shop.put("ext/bills/000000_1", as_orc(ALIKE))
     hive.table("core.strangers", f"s3a://{at}/strangers", columns=COLUMNS)
     shop.put("ext/strangers/0.parquet", parquet(ALIKE))
@@ -72,14 +79,15 @@ def versions(shop: Shop, into: Path) -> dict[tuple[str, str], bool]:
     """Every version of every object, each as a file. By key and version: whether it is the current one."""
     client, found = shop.store.client(), dict[tuple[str, str], bool]()
     into.mkdir()
-    for page in client.get_paginator("list_object_versions").paginate(Bucket=shop.bucket):
-        for item in page.get("DeleteMarkers", ()):
-            found[item["Key"], item["VersionId"]] = False
-        for item in page.get("Versions", ()):
-            key, version = item["Key"], item["VersionId"]
-            answer = client.get_object(Bucket=shop.bucket, Key=key, VersionId=version)
-            (into / f"{len(found)}-{Path(key).name}").write_bytes(answer["Body"].read())
-            found[key, version] = item["IsLatest"]
+    for bucket in (shop.bucket, f"{shop.bucket}-far"):
+        for page in client.get_paginator("list_object_versions").paginate(Bucket=bucket):
+            for item in page.get("DeleteMarkers", ()):
+                found[item["Key"], item["VersionId"]] = False
+            for item in page.get("Versions", ()):
+                key, version = item["Key"], item["VersionId"]
+                answer = client.get_object(Bucket=bucket, Key=key, VersionId=version)
+                (into / f"{len(found)}-{Path(key).name}").write_bytes(answer["Body"].read())
+                found[key, version] = item["IsLatest"]
     return found
 
 
@@ -94,6 +102,7 @@ def _parquet(data: bytes) -> list[int]:
 
 PLAIN: dict[str, Callable[[bytes], list[int]]] = {
     "wh/core.db/calls/": _parquet,
+    "old/": _parquet,
     "ext/plain/": _parquet,
     "ext/strangers/": _parquet,
     "archive/": _parquet,
@@ -109,8 +118,9 @@ def rows(shop: Shop, hive: Hive) -> dict[str, list[int]]:
     client = shop.store.client()
 
     def numbers(prefix: str, read: Callable[[bytes], list[int]]) -> Iterator[int]:
-        for item in client.list_objects_v2(Bucket=shop.bucket, Prefix=prefix).get("Contents", ()):
-            if data := client.get_object(Bucket=shop.bucket, Key=item["Key"])["Body"].read():
+        bucket = f"{shop.bucket}-far" if prefix == "old/" else shop.bucket
+        for item in client.list_objects_v2(Bucket=bucket, Prefix=prefix)["Contents"]:
+            if data := client.get_object(Bucket=bucket, Key=item["Key"])["Body"].read():
                 yield from read(data)
 
     found: dict[str, list[int]] = {prefix: sorted(numbers(prefix, read)) for prefix, read in PLAIN.items()}
@@ -145,6 +155,9 @@ def test_the_person_is_erased_from_all_that_the_metastore_names(store: Store, tm
         ]
         plan = load_plan(file).plan
         assert {copy.table for copy in plan.copies if copy.table} == names
+        assert {copy.location for copy in plan.copies if "-far/" in copy.location} == {
+            f"s3://{shop.bucket}-far/old/2019/"
+        }
         public = generate(base / "approver.pem")
         (base / "approvers.yaml").write_bytes(trusted_yaml([("Dr. Sen", "officer", public_pem(public).decode())]))
         who = ["--approver", "Dr. Sen", "--role", "officer", "--reason", "right", "--key", str(base / "approver.pem")]

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.model.datasets import Column
+from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.locations import hdfs_location
 from planners.copies.scan_evidence import Evidence, HdfsEvidence
 from tests.planners.smalllake import Lake, dataset, kinds, strategies, touched
@@ -97,3 +98,28 @@ def test_a_key_that_is_added_up_is_nobodys() -> None:
     made = lake(table("a", "/w/odd"))
     made.copies = {"a": Subtype.AGGREGATION, "b": Subtype.IDENTITY}
     assert "uid of" not in " ".join(gap.reason for gap in made.plan().gaps)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seen", "place", "blocked"),
+    [
+        (DELTA, FOUND, "/w/a/x", True),
+        (DELTA, FOUND, "/w/a", False),
+        (DELTA, FOUND, "/w/ab", False),
+        (DELTA, CLEAN, "/w/a/x", False),
+        (Format.PARQUET, FOUND, "/w/a/x", False),
+    ],
+)
+def test_an_engine_does_not_clean_up_around_partitions_of_others(
+    kind: Format, seen: Evidence, place: str, blocked: bool
+) -> None:
+    """A vacuum removes what the log does not name: everybody's rows of that partition."""
+    made = Lake(states={"a": {"format": kind}}, seen={"/w/a": seen}, partitioned=(table("b", place, key="day"),))
+    plan = made.plan()
+    assert (strategies(plan).get("c-prod.a") == "blocked") is blocked
+    assert kinds(plan) == (["shared_files"] if blocked else [])
+
+
+def test_a_table_may_have_its_own_partitions_in_its_folder() -> None:
+    own = table("a", "/w/a/x", key="day")
+    assert kinds(Lake(partitioned=(own,)).plan()) == []
