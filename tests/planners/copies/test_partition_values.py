@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.inventory import Inventory, InventoryGap
 from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.datasets import Column, Format
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import hdfs_location
 from planners.copies.scan_evidence import Evidence, HdfsEvidence
+from planners.stores.hdfs.places import hdfs_gaps
 from tests.planners.smalllake import Lake, dataset, kinds, strategies, touched
 
 CLEAN = Evidence(files=1, files_with_person=0, bytes=1)
@@ -123,3 +126,16 @@ def test_an_engine_does_not_clean_up_around_partitions_of_others(
 def test_a_table_may_have_its_own_partitions_in_its_folder() -> None:
     own = table("a", "/w/a/x", key="day")
     assert kinds(Lake(partitioned=(own,)).plan()) == []
+
+
+def test_a_key_in_the_name_of_a_partitions_folder_is_told_to_nobody() -> None:
+    """The plan was refused, because the gap's dataset has the folder's name."""
+    location = hdfs_location("hdfs://nn/odd/cust=4417700102")
+    place = HdfsPlace(location=location, kind=HdfsKind.FOLDER, files=(HdfsFile(f"{location.path}/f", 1, 1, 1),))
+    told = InventoryGap(dataset=location.dataset, kind=GapKind.HDFS_PLACE, reason="x", evidence=str(location))
+    shown = {str(location): "hdfs://nn/odd/cust=***"}
+    inventory = Inventory(tables=(), hdfs=(place,))
+    for seen in ({}, {str(location): HdfsEvidence(files=1, telling=1)}):
+        (found,) = hdfs_gaps([told], shown, inventory, seen)
+        assert "4417700102" not in found.model_dump_json()
+        assert "hdfs://nn/odd/cust=***" in found.evidence
