@@ -72,7 +72,7 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
     warehouses: dict[str, dict[str, str]] = {}
     declared: list[tuple[str, Format, str]] = []
     found = _look(_estate(name, places, warehouses, declared), base, say)
-    placed = _roots_around(found, base)
+    given, placed = places.roots, _roots_around(found, base)
     buckets = _buckets(found, places)
     if placed or buckets:
         places = with_buckets(replace(places, roots=[*places.roots, *placed]), buckets)
@@ -95,7 +95,7 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
         tables=len(found.tables),
         unread=unread,
         gaps=tuple(sorted({gap.kind.value for gap in found.gaps})),
-        placed=(*placed, *(f"s3://{bucket}" for bucket in buckets)),
+        placed=tuple(root for root in places.roots if root not in given),
         uncompiled=tuple(project for project in places.lineage.get("dbt", ()) if not _is_compiled(base / project)),
     )
 

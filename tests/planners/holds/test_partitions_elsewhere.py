@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.lake.partitioned_tables import PartitionedTable
-from pii_tracer.model.datasets import DatasetId
+from pii_tracer.model.datasets import DatasetId, Format
 from tests.planners.smalllake import Lake, archive, dataset, hold, strategies
 
 S3 = DatasetId(namespace="s3://lake", name="t")
@@ -18,7 +18,8 @@ def table(title: str, *elsewhere: str) -> PartitionedTable:
 @pytest.mark.parametrize("place", ["/w/a", "/w/a/day=1", "/w/a/x/y"])
 @pytest.mark.parametrize("name", ["CORE.t", "s3://lake/t", "lake/t"])
 def test_a_table_at_or_around_a_partition_is_kept(place: str, name: str) -> None:
-    lake = Lake(partitioned=(table("core.t", "/elsewhere", place), table("core.u", "/w/b")))
+    bare = {"a": {"format": Format.PARQUET}}
+    lake = Lake(states=bare, partitioned=(table("core.t", "/elsewhere", place), table("core.u", "/w/b")))
     assert strategies(lake.plan(hold(name)))["c-prod.a"] == "exempt"
     assert strategies(lake.plan())["c-prod.a"] == "delete_by_key"
 
