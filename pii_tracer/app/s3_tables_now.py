@@ -121,7 +121,8 @@ def elsewhere(
         inside = list(_inside(place, others))
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, str(place)))
         stays = waived.get(place.dataset, NOTHING_WAIVED)
-        yield look_at(estate, place, name, mine, searchers, inside, waived=stays).at(place.dataset)
+        seen = look_at(estate, place, name, mine, searchers, inside, waived=stays).at(place.dataset)
+        yield seen.model_copy(update={"root": patterns.mask(seen.root)})
 
 
 def _inside(place: S3Location, others: Sequence[tuple[str, str]]) -> Iterator[str]:
