@@ -101,7 +101,7 @@ class DraftLike(Protocol):
     @property
     def gaps(self) -> Sequence[str]: ...
     @property
-    def placed(self) -> bool: ...
+    def placed(self) -> Sequence[str]: ...
     @property
     def uncompiled(self) -> Sequence[str]: ...
 
@@ -118,7 +118,7 @@ def _lines(draft: DraftLike) -> Iterator[str]:
     yield f"estate: {_word(draft.estate)}"
     yield "environment: local            # local | production (production needs signed approvals)"
     yield from _catalogs(draft)
-    placed = "   # guess: where the catalogs' tables lie" if draft.placed else ""
+    placed = f"   # guess: where the catalogs' tables lie ({_names(draft.placed)})" if draft.placed else ""
     yield f"roots: {_word(list(draft.places.roots))}{placed}"
     if draft.dev_roots:
         yield f"dev_roots: {_word(list(draft.dev_roots))}   # guess: by the folders' names"
@@ -209,6 +209,10 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 _OneLine.add_representer(str, _text)
 
 
+def _names(places: Sequence[str]) -> str:
+    return ", ".join(map(visible, places))
+
+
 def draft_lines(draft: DraftLike) -> Iterator[str]:
     """What was found, for the terminal."""
     yield f"found {counted(draft.tables, 'table or folder', 'tables and folders')} with data"
@@ -221,6 +225,8 @@ def draft_lines(draft: DraftLike) -> Iterator[str]:
         )
     else:
         yield "no table looks as if it knew persons: write `subjects` by hand"
+    if draft.placed:
+        yield f"guess: added to `roots`, because tables or partitions of the catalogs lie there: {_names(draft.placed)}"
     if draft.unread:
         tables = counted(len(draft.unread), "table was", "tables were")
         yield f"{tables} judged by the names of columns alone"

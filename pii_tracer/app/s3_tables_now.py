@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 
@@ -115,12 +116,22 @@ def elsewhere(
     searchers: Searchers = THREADS,
 ) -> Iterator[ByteVerdict]:
     """What lies in S3 and is no copy, looked at. What else of the plan lies in it is looked at, or told, apart."""
-    others, waived = _places_of(plan), waived_files(plan, marks)
+    others, waived = sorted(_places_of(plan)), waived_files(plan, marks)
     for place, name in places:
-        inside = [prefix for bucket, prefix in others if bucket == place.bucket]
+        inside = list(_inside(place, others))
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, str(place)))
         stays = waived.get(place.dataset, NOTHING_WAIVED)
-        yield look_at(estate, place, name, mine, searchers, inside, waived=stays).at(place.dataset)
+        seen = look_at(estate, place, name, mine, searchers, inside, waived=stays).at(place.dataset)
+        yield seen.model_copy(update={"root": patterns.mask(seen.root)})
+
+
+def _inside(place: S3Location, others: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """What keys in a place begin with that belong to others. others: sorted, of all buckets: there may be very many."""
+    for number in range(bisect_left(others, (place.bucket, place.prefix)), len(others)):
+        bucket, prefix = others[number]
+        if bucket != place.bucket or not prefix.startswith(place.prefix):
+            return
+        yield prefix
 
 
 def look_at(

@@ -16,6 +16,7 @@ from pii_tracer.lake.formats.plain_files.data_file import DataFile, data_file, t
 from pii_tracer.lake.formats.plain_files.table_state import folder_state
 from pii_tracer.lake.formats.registry import metadata_folders
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
+from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.read_result import Found, gap, in_order
 from pii_tracer.lake.shared_files import with_sharing
 from pii_tracer.lake.stores.hdfs.discovery import discover_hdfs
@@ -30,6 +31,7 @@ from pii_tracer.lake.streaming_checkpoints import checkpoint_state
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import FileText, text_of
+from pii_tracer.model.locations import is_remote
 
 
 def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None = None) -> Inventory:
@@ -66,8 +68,19 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
         remote=remote,
         hdfs=hdfs,
         object_places=object_places,
+        partitioned=tuple(_in_lineage(paths, one) for one in paths.registry.partitioned),
         gaps=in_order(gaps),
     )
+
+
+def _in_lineage(paths: EstatePaths, table: PartitionedTable) -> PartitionedTable:
+    """A table with what lineage calls its folder, if that is one of this machine."""
+    if table.dataset is not None or is_remote(table.location) or not Path(table.location).is_absolute():
+        return table
+    try:
+        return table.model_copy(update={"dataset": paths.dataset_of(Path(table.location))})
+    except EstateError:  # it lies outside of the estate
+        return table
 
 
 def _around_tables(walk: Walk) -> list[InventoryGap]:

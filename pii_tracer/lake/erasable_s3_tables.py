@@ -89,23 +89,42 @@ def _unregistered(kind: TableFormat) -> str:
 def _against(looked: Sequence[Looked], named: Sequence[RemoteTable]) -> dict[str, list[str]]:
     """By location: why no table there is erased."""
     against: dict[str, list[str]] = {}
-    mixed = _of_two_formats(named)
+    mixed, sharing = _of_two_formats(named), _Sharing(looked, named)
     for one in looked:
         own = one.result if isinstance(one.result, str) else None
-        reasons = [reason for reason in (mixed.get(str(one.location)), own, *_sharing(one, looked, named)) if reason]
+        reasons = [reason for reason in (mixed.get(str(one.location)), own, *sharing.of(one)) if reason]
         if reasons:
             against[str(one.location)] = list(dict.fromkeys([*against.get(str(one.location), ()), *reasons]))
     return against
 
 
-def _sharing(one: Looked, looked: Sequence[Looked], named: Sequence[RemoteTable]) -> list[str]:
-    """With which other tables it has files in common (hazard I7)."""
-    mine = {_title(t) for t in named if t.location != one.location and any(t.location.holds(p) for p in one.reads)}
-    theirs = {o.title for o in looked if o.location != one.location and any(one.location.holds(p) for p in o.reads)}
-    return [
-        *(f"it reads files of the table {title}" for title in sorted(mine)),
-        *(f"the table {title} reads its files" for title in sorted(theirs)),
-    ]
+class _Sharing:
+    """Which tables have files in common (hazard I7)."""
+
+    def __init__(self, looked: Sequence[Looked], named: Sequence[RemoteTable]) -> None:
+        self._titles = dict[S3Location, set[str]]()
+        self._read, self._read_in = dict[S3Location, list[Looked]](), dict[S3Location, list[Looked]]()
+        for table in named:
+            self._titles.setdefault(table.location, set()).add(_title(table))
+        for one in looked:
+            for place in one.reads:
+                self._read.setdefault(place, []).append(one)
+                for folder in place.way_up:
+                    self._read_in.setdefault(folder, []).append(one)
+
+    def of(self, one: Looked) -> list[str]:
+        """With which other tables one has files in common."""
+        here = one.location
+        around = {folder for place in one.reads for folder in place.way_up} - {here}
+        mine = {title for folder in around for title in self._titles.get(folder, ())}
+        readers = list(self._read_in.get(here, ()))
+        if one.table.partitions_of:  # files of the folder that somebody reads files from are not told one by one
+            readers += (reader for folder in here.way_up for reader in self._read.get(folder, ()))
+        theirs = {reader.title for reader in readers if reader.location != here}
+        return [
+            *(f"it reads files of the table {title}" for title in sorted(mine)),
+            *(f"the table {title} reads its files" for title in sorted(theirs)),
+        ]
 
 
 def _names(tables: Sequence[RemoteTable]) -> dict[str, set[str]]:

@@ -12,6 +12,7 @@ from pydantic import Field, PlainSerializer, PlainValidator
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.kafka import Topic
 from pii_tracer.lake.packed_versions import Packed
+from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.stores.glacier.vault_state import VaultState
 from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
@@ -377,6 +378,7 @@ class Inventory(Frozen):
     remote: tuple[RemotePlace, ...] = ()
     hdfs: tuple[HdfsPlace, ...] = ()
     object_places: tuple[ObjectPlace, ...] = ()
+    partitioned: tuple[PartitionedTable, ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
 
     def digest(self) -> str:
@@ -385,7 +387,7 @@ class Inventory(Frozen):
         """
         without: dict[str, Any] = {place: {"__all__": {"versions"}} for place in ("objects", "remote")}
         without |= {"tables": {"__all__": {"columns"}}}
-        without |= {name: True for name in ("hdfs", "object_places") if not getattr(self, name)}
+        without |= {name: True for name in ("hdfs", "object_places", "partitioned") if not getattr(self, name)}
         found = hashlib.sha256(self.model_dump_json(exclude=without).encode())
         for state in self.tables:
             words = [""] * (2 * len(state.columns))

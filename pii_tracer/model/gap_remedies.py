@@ -31,10 +31,16 @@ REMEDIES: Mapping[str, str] = {
     GapKind.MISSING_TABLE: "Correct the estate file, or drop the catalog's entry.",
     GapKind.FORMAT_MISMATCH: "Correct the declaration, or the catalog's entry.",
     GapKind.MISSING_FILES: "Restore the files, or repair the table (`FSCK REPAIR TABLE`, a rollback).",
-    GapKind.EXTERNAL_FILES: "Add the files' folder to `roots`, or copy the rows into the table.",
+    GapKind.EXTERNAL_FILES: (
+        "Add the files' folder to `roots`, or copy the rows into the table. Move a partition into its table's folder, "
+        "or into a folder of its own."
+    ),
     GapKind.EXTERNAL_METADATA: "Set `write.metadata.path` to the table's folder, and write the metadata there.",
     GapKind.MOVED_TABLE: "Register the table at its present location, or remove the copy.",
-    GapKind.SHARED_FILES: "Rewrite one of the tables, so that it has its own files, or drop it.",
+    GapKind.SHARED_FILES: (
+        "Rewrite one of the tables, so that it has its own files, or drop it. Move such a partition into a folder of "
+        "its own."
+    ),
     GapKind.STRANGE_FILES: (
         "If somebody needs the files, move them. If nobody needs them, waive the gap. (In S3 the run keeps the "
         "files, and deletes only their old versions.) If a metadata file is newer than the one in the catalog, "

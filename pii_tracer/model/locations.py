@@ -49,6 +49,14 @@ class S3Location(Frozen):
         return S3Location(bucket=self.bucket, key=self.key.rpartition("/")[0])
 
     @property
+    def way_up(self) -> tuple[S3Location, ...]:
+        """It and every folder that it lies in, the innermost first, up to its bucket."""
+        found = [self]
+        while found[-1].key:
+            found.append(found[-1].parent)
+        return tuple(found)
+
+    @property
     def dataset(self) -> DatasetId:
         """Its name in lineage (https://openlineage.io/docs/spec/naming)."""
         return DatasetId(namespace=f"s3://{self.bucket}", name=self.key.strip("/"))

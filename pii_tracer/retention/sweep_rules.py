@@ -11,6 +11,7 @@ from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.lake.formats.kept_settings import MAIN, RefRetention
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
+from pii_tracer.lake.partitioned_tables import PlacesOfPartitions
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.legal_holds import Hold
@@ -128,17 +129,20 @@ def targets(
     """The tables whose declared policy allows a sweep, and the others with the reason.
 
     The class is the approval: a table is swept only if one is named for it, no hold stands on it, its own settings
-    promise no more than the class, and no other table reads its files.
+    promise no more than the class, and no other table reads its files or has partitions in its folder.
     """
     wanted = set(only)
     states = {state.location: state for state in inventory.tables}
+    partitions = PlacesOfPartitions(inventory.partitioned)
     found: list[Target] = []
     skipped: list[Skipped] = []
     for table in tables:
         if wanted and not wanted & set(table.names):
             continue
         state = states[table.location]
-        reason = _why_not(rules, holds, table, state, inventory, now, swept_catalogs)
+        others = ", ".join(sorted({one.title for one in partitions.inside(table.location)}))
+        reason = f"partitions of {others} lie in its folder, and their files would go" if others else None
+        reason = reason or _why_not(rules, holds, table, state, inventory, now, swept_catalogs)
         if reason:
             skipped.append(Skipped(table=table.name, reason=reason))
             continue

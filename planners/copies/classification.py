@@ -39,6 +39,7 @@ from planners.copies.dependent_objects import (
     with_history,
 )
 from planners.copies.executor_support import astray, no_rebuild, unsupported
+from planners.copies.partition_values import files_of_others, values_in_catalog
 from planners.copies.row_key_columns import numbered_columns
 from planners.copies.scan_evidence import Evidence
 from planners.copies.shallow_clones import clones_taken_along
@@ -72,7 +73,7 @@ from planners.locate.mixed_origin_columns import foreign_keys
 from planners.locate.sql.rebuild_statement import Recorded, recorded
 from planners.locate.sql.shared_rows import mentions_of, refused
 from planners.locate.subject_survey import Survey, World, title
-from planners.step_drafts import CopyDraft, slug, whole_list
+from planners.step_drafts import NO_ROWS, CopyDraft, slug, whole_list
 from planners.stores.glacier.vaults import vaults
 from planners.stores.hdfs.copies import copy_there, kept_copies
 from planners.stores.hdfs.places import folder_states
@@ -194,6 +195,8 @@ def _table(
 ) -> list[CopyDraft | Gap | Examined | _Clean]:
     seen = _of_kind(found, world.evidence.get(state.location))
     carriage, why = carriage_of(found, state, by_location)
+    if unprovable := values_in_catalog(found, world, state.location, state.dataset):
+        return [*unprovable, *_untouched(found, world, state, carriage, why, seen)]
     if carriage is None or carriage.carries is Carries.NONE:
         return [*_stranger(found, world, state, seen, carriage)]
     if carriage.terms and not (seen and seen.found) and all(_shared(found, trace) for _, trace in carriage.terms):
@@ -214,8 +217,24 @@ def _table(
             return [_Clean(told, _origin(found, world, state, carriage, why, seen))]
         return [told.model_copy(update={"reason": f"{why}{carriage.reason}; the person has no value to be found by"})]
     item = _copy(found, world, state, carriage, why, seen)
+    if shared := files_of_others(world, state):
+        return [_blocked(item), *shared]
     wrong += blanks(found, state, item, seen)
     return [item, *doubts(found, state, carriage, item, seen), *wrong, *foreign_keys(found, world, state, carriage)]
+
+
+def _untouched(
+    found: Survey, world: World, state: TableState, carriage: Carriage | None, why: str, seen: Evidence | None
+) -> list[CopyDraft | Gap | Examined | _Clean]:
+    """A table in which no step touches a row, and of which nobody says that it is clean."""
+    if carriage is None or carriage.carries is Carries.NONE:
+        return [one for one in _stranger(found, world, state, seen, carriage) if not isinstance(one, Examined)]
+    return [_blocked(_copy(found, world, state, carriage, why, seen))]
+
+
+def _blocked(item: CopyDraft) -> CopyDraft:
+    blocked = {"strategy": Strategy.BLOCKED, **NO_ROWS}
+    return replace(item, copy=item.copy.model_copy(update=blocked), rebuild_sql=None)
 
 
 def _shared(found: Survey, trace: Trace) -> bool:

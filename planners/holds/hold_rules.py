@@ -33,10 +33,10 @@ from planners.holds.held_copies import (
     utc,
 )
 from planners.holds.hold_conflicts import backups_of_held, dangers, locked
+from planners.holds.partitions_elsewhere import partitions_of
 from planners.keys.key_table_lineage import has_key
 from planners.locate.subject_survey import World
 from planners.step_drafts import NO_ROWS, CopyDraft, clone_origins, in_inventory, is_named, slug
-from planners.stores.hdfs.copies import partitions_of
 from planners.unique_ids import distinct_gaps
 
 # doubts about deleting rows that nobody deletes any more

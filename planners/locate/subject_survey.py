@@ -10,6 +10,7 @@ from functools import cached_property
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.inventory import Inventory, RemotePlace, TableState
 from pii_tracer.lake.keys.key_facts import KeyFacts
+from pii_tracer.lake.partitioned_tables import PlacesOfPartitions
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import DatasetId, KeySet
 from pii_tracer.model.non_key_columns import NotKeys
@@ -143,6 +144,11 @@ class World:
     @cached_property
     def _locations(self) -> dict[DatasetId, str]:
         return {state.dataset: state.location for state in reversed(self.inventory.tables)}
+
+    @cached_property
+    def partitions(self) -> PlacesOfPartitions:
+        """The tables whose partitions their folders do not tell."""
+        return PlacesOfPartitions(self.inventory.partitioned)
 
     def location_of(self, dataset: DatasetId) -> str | None:
         """Where a table of the inventory lies."""

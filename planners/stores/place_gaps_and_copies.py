@@ -33,6 +33,13 @@ def place_slug(location: str) -> str:
     return slug(location.removeprefix("hdfs://"))
 
 
+def as_shown(gap: InventoryGap, shown: Mapping[str, str]) -> InventoryGap:
+    """A gap without values of persons in the place's name, which its dataset has, too. shown: as of `World.masked`."""
+    if gap.evidence not in shown:
+        return gap
+    return gap.model_copy(update={"evidence": shown[gap.evidence], "dataset": None})
+
+
 def place_gap(gap: InventoryGap, seen: PlaceEvidence | None, state: str, told: Sequence[str]) -> Gap:
     """The gap of a place. state: what was seen, of which its id is made, so that no waiver of a place without the
     person covers one with them. told: the same in words, with the number of files first.

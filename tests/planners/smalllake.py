@@ -11,7 +11,9 @@ from pii_tracer.config.estate_file import Estate, Prices, Request
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory, InventoryGap, ObjectSet, ObjectVersion, TableState, TopicState
 from pii_tracer.lake.keys.key_facts import KeyFacts
+from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.stores.glacier.vault_state import VaultState
+from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lineage.graph.edges import (
     Edge,
     EdgeType,
@@ -28,6 +30,7 @@ from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
 from planners.copies.scan_evidence import (
     BesideEvidence,
     Evidence,
+    HdfsEvidence,
     OthersRows,
     TopicEvidence,
 )
@@ -85,6 +88,8 @@ class Lake:
     writers: tuple[dict[str, Any], ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
     others: dict[str, tuple[OthersRows, ...]] = field(default_factory=dict)
+    partitioned: tuple[PartitionedTable, ...] = ()
+    hdfs: dict[HdfsPlace, HdfsEvidence] = field(default_factory=dict)
 
     def plan(self, *holds: dict[str, Any], ids: Sequence[str] = ("R",), **changes: Any) -> ErasurePlan:
         prices, laws = changes.pop("prices", Prices()), changes.pop("laws", [])
@@ -123,7 +128,15 @@ class Lake:
         seen = Evidence(files=1, files_with_person=1, bytes=1, strong=frozenset({"user.uid"}))
         world = World(
             graph,
-            Inventory(tables=tables, objects=self.objects, topics=self.topics, vaults=self.vaults, gaps=self.gaps),
+            Inventory(
+                tables=tables,
+                objects=self.objects,
+                topics=self.topics,
+                vaults=self.vaults,
+                hdfs=tuple(self.hdfs),
+                partitioned=self.partitioned,
+                gaps=self.gaps,
+            ),
             {t.location: self.seen.get(t.location, seen) for t in tables},
             lambda _: False,
             {("user", t.location): TopicEvidence(9, 2, 50, frozenset({"user.uid"})) for t in self.topics},
@@ -131,6 +144,7 @@ class Lake:
             named=self.named,
             beside=self.beside,
             others=self.others,
+            hdfs={str(place.location): seen for place, seen in self.hdfs.items()},
         )
         requests = [
             Request.model_validate(

@@ -45,8 +45,8 @@ class Draft:
     """What a first estate file says. declared: tables that no catalog names: name, format and place.
 
     warehouses: catalogs that folders of tables look like, by name. subjects: guesses, the most likely first.
-    unread: tables whose columns were not looked into, as they are large or could not be read. placed: whether roots
-    are where the catalogs' tables lie, and nobody named them. uncompiled: dbt projects without a manifest.
+    unread: tables whose columns were not looked into, as they are large or could not be read. placed: roots
+    that nobody named, and where tables of the catalogs lie. uncompiled: dbt projects without a manifest.
     """
 
     estate: str
@@ -58,7 +58,7 @@ class Draft:
     tables: int
     unread: tuple[str, ...]
     gaps: tuple[str, ...]
-    placed: bool = False
+    placed: tuple[str, ...] = ()
     uncompiled: tuple[str, ...] = ()
 
 
@@ -72,7 +72,7 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
     warehouses: dict[str, dict[str, str]] = {}
     declared: list[tuple[str, Format, str]] = []
     found = _look(_estate(name, places, warehouses, declared), base, say)
-    placed = _roots_around(found, base)
+    given, placed = places.roots, _roots_around(found, base)
     buckets = _buckets(found, places)
     if placed or buckets:
         places = with_buckets(replace(places, roots=[*places.roots, *placed]), buckets)
@@ -95,7 +95,7 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
         tables=len(found.tables),
         unread=unread,
         gaps=tuple(sorted({gap.kind.value for gap in found.gaps})),
-        placed=bool(placed or buckets),
+        placed=tuple(root for root in places.roots if root not in given),
         uncompiled=tuple(project for project in places.lineage.get("dbt", ()) if not _is_compiled(base / project)),
     )
 
@@ -185,10 +185,12 @@ def _roots_around(found: Inventory, base: Path) -> list[str]:
 
 
 def _buckets(found: Inventory, places: Places) -> list[str]:
-    """The buckets in which catalogs name tables and nobody named a place: files of dropped tables, and what engines
-    throw away, lie anywhere in them."""
+    """The buckets in which catalogs name tables or partitions and nobody named a place: files of dropped tables, and
+    what engines throw away, lie anywhere in them."""
     named = {s3_location(root).bucket for root in places.roots if is_s3(root)}
-    return sorted({place.location.bucket for place in found.remote} - named)
+    partitions = (place for table in found.partitioned for place in table.elsewhere if is_s3(place))
+    there = {s3_location(place).bucket for place in partitions}
+    return sorted(({place.location.bucket for place in found.remote} | there) - named)
 
 
 def _is_compiled(project: Path) -> bool:

@@ -50,6 +50,7 @@ from pii_tracer.app.planning.value_masking import (
     refuse_telling_texts,
     telling_beside,
     telling_objects,
+    without_telling_partitions,
 )
 from pii_tracer.app.scan_ledger_file import searchers_with_ledger
 from pii_tracer.app.settings import Settings
@@ -273,17 +274,16 @@ def make_plan(
     key_sets = tuple(sorted((k for s in surveys for k in s.key_sets.values()), key=lambda k: k.name))
     patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
     refuse_telling_texts(requests, reason, planner, waivers, patterns, out)
+    inventory = without_telling_partitions(inventory, patterns)
     numbers = other_numbers(surveys, graph, inventory, estate, paths, say)
     short, whole = any(k.weak for k in key_sets), WholeKeys.of(surveys, inventory)
     searched = search_places(inventory, estate, patterns, short, say, numbers, whole)
-    searchers = searchers_with_ledger(settings, estate, say)
     hdfs = search_hdfs(inventory, estate, patterns, short, say, numbers, whole)
     tables = {state.location for state in inventory.tables}
-    folders = {place: seen.evidence for place, seen in hdfs.items() if seen.evidence and place not in tables}
     stored = search_object_places(inventory, estate, patterns, as_of, say, numbers, whole)
-    folders |= {place: seen.evidence for place, seen in stored.items() if seen.evidence and place not in tables}
-    by_folder = ((p, seen.evidence) for found in (hdfs, stored) for p, seen in found.items() if p in tables)
-    there = {place: told for place, told in by_folder if told}
+    folders = {p: s.evidence for found in (hdfs, stored) for p, s in found.items() if s.evidence and p not in tables}
+    there = {p: s.evidence for found in (hdfs, stored) for p, s in found.items() if s.evidence and p in tables}
+    searchers = searchers_with_ledger(settings, estate, say)
     evidence = {**scan_estate(inventory, patterns, readings, say, searchers, numbers), **searched.tables, **there}
     surveys = confirmed(surveys, evidence, inventory, paths, partial(numbers.at, patterns), say)
     evidence = count_persons(evidence, surveys, inventory, paths, readings, say)

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.lake.inventory import Inventory, ObjectVersion
+from pii_tracer.lake.read_result import gap, in_order
 from pii_tracer.lineage.sql.text.literal_redaction import hidden, literals
 from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.model.waivers import Waiver
 from pii_tracer.scan.folder_scan import name_tells
@@ -163,6 +166,21 @@ def masked_paths(inventory: Inventory, patterns: Patterns) -> dict[str, str]:
     """Paths of files that gaps name, and whose names hold a value of the persons, as the plan may show them."""
     lone = {gap.evidence for gap in inventory.gaps}
     return {path: shown for path in lone if (shown := patterns.mask(path)) != path}
+
+
+def without_telling_partitions(inventory: Inventory, patterns: Patterns) -> Inventory:
+    """The inventory without partitions outside of their table's folder in S3 whose names hold a value of the persons,
+    such as a number that looks like a day. Each is a gap that shows its name masked."""
+    own = (state.location for state in inventory.tables if state.partitions_of and is_s3(state.location))
+    telling = {place.rstrip("/"): shown for place in own if (shown := patterns.mask(place)) != place}
+    if not telling:
+        return inventory
+    reason = "the name of a partition's folder holds a value of the person, and a plan would list it: give it another"
+    gaps = [gap(None, GapKind.EXTERNAL_FILES, reason, shown) for shown in telling.values()]
+    tables = (state for state in inventory.tables if state.location.rstrip("/") not in telling)
+    remote = (place for place in inventory.remote if str(place.location).rstrip("/") not in telling)
+    changes = {"tables": tuple(tables), "remote": tuple(remote), "gaps": in_order([*inventory.gaps, *gaps])}
+    return inventory.model_copy(update=changes)
 
 
 def refuse_telling_plan(plan: ErasurePlan, patterns: Patterns) -> None:

@@ -54,6 +54,21 @@ class Head:
 
 
 @dataclass(frozen=True)
+class PartitionsApart:
+    """Partitions outside of their table's folder that are not in HDFS.
+
+    alike: places of those in S3 that are read as the table is, and whose names tell of nobody. outside: how many there
+    are, and partitions: how many the table has. evidence: as gaps of the table have it. move: how an owner moves one.
+    """
+
+    alike: tuple[str, ...]
+    outside: int
+    partitions: int
+    evidence: str
+    move: str
+
+
+@dataclass(frozen=True)
 class CatalogEntry:
     """A table as a catalog names it. name: as Spark SQL writes it; None where it cannot be written there.
 
@@ -61,6 +76,9 @@ class CatalogEntry:
     then stands in its metadata. head: only in catalogs with branches, which have an entry for each reference.
     partitions: places in HDFS of its partitions outside its folder, as the catalog writes them. text: of a table of
     text by columns, how it is read. notes: what the catalog says of it beside, for the adapter of its format.
+    elsewhere: places of all partitions outside its folder, each as often as it is named. apart: what is to be said of
+    those that are not in HDFS. keys: its partition columns; untold: those of them whose values the catalog alone has,
+    of some partitions in its folder.
     """
 
     name: str | None
@@ -72,6 +90,10 @@ class CatalogEntry:
     partitions: tuple[str, ...] = ()
     text: TextTable | None = None
     notes: str | None = None
+    elsewhere: tuple[str, ...] = ()
+    apart: PartitionsApart | None = None
+    keys: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -206,8 +228,12 @@ class TableCatalog:
 
 def catalog_gap(name: str, kind: GapKind, reason: str, *parts: str) -> InventoryGap:
     """A gap of the catalog called `name`; parts: namespace and table that it is about."""
-    evidence = ".".join((name, *parts))
-    return InventoryGap(dataset=None, kind=kind, reason=reason, evidence=f"catalog {evidence}")
+    return InventoryGap(dataset=None, kind=kind, reason=reason, evidence=catalog_evidence(name, *parts))
+
+
+def catalog_evidence(name: str, *parts: str) -> str:
+    """How gaps name a catalog, or a namespace or table of it."""
+    return f"catalog {'.'.join((name, *parts))}"
 
 
 def sql_name(*parts: str) -> str | None:

@@ -11,10 +11,12 @@ from typing import Protocol, TypeVar
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, Head
 from pii_tracer.lake.catalogs.named_places import located
+from pii_tracer.lake.catalogs.partitions_elsewhere import PartitionsElsewhere
 from pii_tracer.lake.catalogs.registry import list_catalogs
 from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable, StoredTable, apart, in_hdfs, in_object_stores, in_store
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap, RefKind
+from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.read_result import gap
 from pii_tracer.model.datasets import DatasetId, Format
 from pii_tracer.model.errors import EstateError
@@ -71,6 +73,7 @@ class RemoteTable:
     name: in Spark SQL, where it has one. location: its folder; of an Iceberg table perhaps another one than metadata,
     the file that its catalog points at, tells. branched: that catalog has branches (Nessie), and this is one's. text:
     as of `CatalogEntry`; misread: why nobody knows how its text is read, where tables there differ in that.
+    partitions_of: of a folder of a partition's own, its table's folder in lineage.
     """
 
     title: str | None
@@ -81,6 +84,7 @@ class RemoteTable:
     branched: bool = False
     text: TextTable | None = None
     misread: str = ""
+    partitions_of: tuple[DatasetId, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class Registry:
 
     opaque: folders whose files are not the rows of a table, though they may look so, each with that table's title;
     opaque_s3: those in S3; opaque_hdfs: those in HDFS; opaque_stored: those in stores of `object_stores`. views: those
-    whose queries are read as lineage.
+    whose queries are read as lineage. partitioned: as of `Inventory`; the dataset of those on this machine is not told.
     """
 
     tables: Mapping[Path, Registered] = field(default_factory=dict)
@@ -104,6 +108,7 @@ class Registry:
     opaque_hdfs: Mapping[HdfsLocation, str] = field(default_factory=dict)
     opaque_stored: Mapping[ObjectLocation, str] = field(default_factory=dict)
     views: tuple[CatalogView, ...] = ()
+    partitioned: tuple[PartitionedTable, ...] = ()
 
 
 class _Table(Protocol[_At]):
@@ -139,17 +144,20 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
     opaque_stored: dict[ObjectLocation, str] = {}
     opaque_s3: dict[S3Location, str] = {}
     views: list[CatalogView] = []
+    elsewhere = PartitionsElsewhere()
     for listing in list_catalogs(estate, base):
         gaps += [*listing.gaps, *_former(listing.former, inside)]
         views += listing.views
         for found_at in (located(estate, one, inside) for one in listing.places):
             if isinstance(found_at, S3Location):
                 remote.append(RemoteTable(None, None, None, found_at))
+                elsewhere.named[found_at] += 1
             elif found_at is not None:
                 gaps.append(found_at)
         opaque |= {place: one.title for one in listing.opaque for place in _here(one.places)}
         for one in listing.opaque:
             opaque_s3 |= dict.fromkeys(_in_s3(one.places), one.title)
+            elsewhere.named.update(_in_s3(one.places))
             there, unplaced = in_hdfs(estate, one.title, tuple(filter(is_hdfs, one.places)))
             opaque_hdfs |= dict.fromkeys(there, one.title)
             gaps += unplaced
@@ -165,6 +173,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             placed = in_store(estate, entry, text or "", beyond) or _place(entry, inside)
             if beyond and not isinstance(placed, HdfsTable):
                 gaps.append(apart(title, beyond))
+            elsewhere.take(entry, None if isinstance(placed, InventoryGap) else placed.location)
             if isinstance(placed, InventoryGap):
                 gaps.append(placed)
             elif isinstance(placed, StoredTable):
@@ -191,6 +200,9 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
         opaque[location] = ", ".join(found.pop(location).names)
     misread_hdfs, misread_stored = _misread(hdfs, opaque_hdfs), _misread(stored, opaque_stored)
     misread = _misread(remote, opaque_s3)
+    own, left = elsewhere.settled(estate)
+    gaps += left
+    remote += (RemoteTable(one.title, None, one.format, one.location, partitions_of=(one.of,)) for one in own)
     gaps += [_misread_gap(str(place), place.dataset, names) for place, names in misread_hdfs.items()]
     gaps += [_misread_gap(str(place), place.dataset, names) for place, names in misread_stored.items()]
     return Registry(
@@ -207,6 +219,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
         opaque_hdfs=opaque_hdfs | misread_hdfs,
         opaque_stored=opaque_stored | misread_stored,
         views=tuple(views),
+        partitioned=elsewhere.partitioned(estate),
     )
 
 

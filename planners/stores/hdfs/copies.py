@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.datasets import BY_ROWS, Carries, Strategy
 from pii_tracer.model.hive_text.layout import kept_properties
-from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Examined, Gap
+from planners.copies.partition_values import values_in_catalog
 from planners.copies.scan_evidence import HdfsEvidence
 from planners.locate.subject_survey import Survey, World
-from planners.step_drafts import NO_ROWS, CopyDraft, is_named
+from planners.step_drafts import NO_ROWS, CopyDraft
 from planners.stores.hdfs.places import named_for, treated, untreated
 from planners.stores.place_gaps_and_copies import BY_KEY, Kept, kept_copy, remade_by_nobody
 
@@ -51,6 +49,8 @@ def kept_copies(found: Survey, world: World) -> Kept:
             continue  # tables and bare folders are recognised as those of this machine
         if seen.strong & found.key_sets.keys():
             items.append(_kept(place, seen))
+        elif unprovable := values_in_catalog(found, world, str(place.location), place.location.dataset):
+            gaps += unprovable
         elif not seen.strong:
             carriage = found.carriages.get(place.location.dataset)
             if carriage is not None and carriage.carries not in BY_KEY:
@@ -59,16 +59,6 @@ def kept_copies(found: Survey, world: World) -> Kept:
             told = Examined(dataset=place.location.dataset, table=None, carries=Carries.NONE, reason=reason)
             examined.append(told)
     return Kept(tuple(items), tuple(examined), tuple(gaps))
-
-
-def partitions_of(name: str, items: Iterable[CopyDraft], inventory: Inventory) -> Iterator[CopyDraft]:
-    """The copies in which partitions of a table lie that people mean by a name, outside of that table's folder."""
-    known = (p.location for p in inventory.hdfs if names_place(name, p.table, str(p.location), p.location.path))
-    tables = {location.dataset for location in known}
-    for item in items:
-        of = item.state.partitions_of if item.state is not None else ()
-        if not tables.isdisjoint(of) and not is_named(name, item.copy):
-            yield item
 
 
 def _kept(place: HdfsPlace, seen: HdfsEvidence) -> CopyDraft:

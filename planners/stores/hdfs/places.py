@@ -9,7 +9,7 @@ from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import HdfsEvidence
-from planners.stores.place_gaps_and_copies import place_gap
+from planners.stores.place_gaps_and_copies import as_shown, place_gap
 
 
 def untreated(place: HdfsPlace, seen: HdfsEvidence | None, named: frozenset[str] = frozenset()) -> str | None:
@@ -88,12 +88,7 @@ def hdfs_gaps(
             continue
         place = places[gap.evidence]
         why = untreated(place, seen.get(gap.evidence), named_for(place, inventory, seen))
-        told = gap.model_copy(
-            update={
-                "evidence": shown.get(gap.evidence, gap.evidence),
-                "reason": "; ".join(filter(None, (gap.reason, why))),
-            }
-        )
+        told = as_shown(gap, shown).model_copy(update={"reason": "; ".join(filter(None, (gap.reason, why)))})
         found.append(hdfs_gap(told, seen.get(gap.evidence)))
     return found
 

@@ -9,6 +9,7 @@ from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.model.datasets import BY_ROWS, Carries, Strategy
 from pii_tracer.model.hive_text.layout import text_properties
 from pii_tracer.model.plan import Examined, Gap
+from planners.copies.partition_values import values_in_catalog
 from planners.copies.scan_evidence import StoredEvidence
 from planners.locate.subject_survey import Survey, World
 from planners.step_drafts import NO_ROWS, CopyDraft, StoredDraft
@@ -47,6 +48,8 @@ def kept_versions(found: Survey, world: World) -> Kept:
             continue  # tables and bare folders are recognised as those of this machine
         if seen.strong & found.key_sets.keys() or waited:
             items.append(_kept(place, seen))
+        elif unprovable := values_in_catalog(found, world, str(place.location), place.location.dataset):
+            gaps += unprovable
         elif not seen.strong:
             reason = f"all versions were decoded ({counted(seen.files, 'version')}) and contain nothing of the person"
             examined.append(Examined(dataset=place.location.dataset, table=None, carries=Carries.NONE, reason=reason))

@@ -14,7 +14,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import is_object_place
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import StoredEvidence, StoredRead
-from planners.stores.place_gaps_and_copies import place_gap
+from planners.stores.place_gaps_and_copies import as_shown, place_gap
 
 _SHOWN = 5
 
@@ -129,9 +129,8 @@ def object_place_gaps(
     for gap in gaps:
         why = untreated(places[gap.evidence], seen.get(gap.evidence))
         if why is not None:
-            evidence = shown.get(gap.evidence, gap.evidence)
             reason = "; ".join(filter(None, (gap.reason, why.why)))
-            told = gap.model_copy(update={"kind": why.kind, "evidence": evidence, "reason": reason})
+            told = as_shown(gap, shown).model_copy(update={"kind": why.kind, "reason": reason})
             found.append(_gap(told, seen.get(gap.evidence)))
     return found
 

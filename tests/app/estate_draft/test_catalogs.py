@@ -71,4 +71,6 @@ def test_where_a_catalogs_tables_lie_becomes_the_roots(tmp_path: Path, capsys: p
     assert "found 2 tables" in said
     assert "outside_roots" not in said
     assert load_estate(base / "pii-tracer.yaml").roots == (str(tmp_path / "lake/house"),)
-    assert "# guess: where the catalogs' tables lie" in (base / "pii-tracer.yaml").read_text()
+    told = f"# guess: where the catalogs' tables lie ({tmp_path / 'lake/house'})"
+    assert told in (base / "pii-tracer.yaml").read_text()
+    assert f"lie there: {tmp_path / 'lake/house'}\n" in said

@@ -70,13 +70,24 @@ def test_tables_that_glue_alone_names_are_copies_with_steps(store: Store, tmp_pa
     assert {gap["kind"] for gap in plan["gaps"]} == {"unguarded_commits"}
 
 
-def test_a_partition_elsewhere_is_a_gap(store: Store, tmp_path: Path) -> None:
+def test_a_partition_elsewhere_is_erased_as_its_table_is(store: Store, tmp_path: Path) -> None:
+    """One in a folder of its own. Others, in another store or beside another partition's files, stay a gap."""
     with lake(store, tmp_path) as (shop, client):
         visits(shop, client)
+        sink = io.BytesIO()
+        pq.write_table(PEOPLE, sink)
+        shop.put("other/day=3/part.parquet", sink.getvalue())
+        shop.jobs = VISITS
         glue_partition(client, "visits", ["3"], f"s3://{shop.bucket}/other/day=3")
-        plan = shop.plan()
-    (gap,) = [g for g in plan["gaps"] if g["kind"] == "external_files"]
-    assert "1 of 3 partitions" in gap["reason"]
+        first = shop.plan()
+        glue_partition(client, "visits", ["4"], "gs://other/day=4")
+        glue_partition(client, "visits", ["5"], f"s3://{shop.bucket}/other/day=3/5")
+        second = shop.plan()
+    (copy,) = [c for c in first["copies"] if c["location"].rstrip("/") == f"s3://{shop.bucket}/other/day=3"]
+    assert copy["id"] in {step["copy"] for step in first["steps"]}
+    assert first["gaps"] == []
+    (gap,) = [g for g in second["gaps"] if g["kind"] == "external_files"]
+    assert "3 of 5 partitions" in gap["reason"]
 
 
 def test_partitions_that_a_template_leads_elsewhere_are_a_gap(store: Store, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.model.errors import ExitCode
 from tests.app.planning.test_remote import MAIL, PEOPLE, PERSON, Shop
 from tests.cli.small import request
+from tests.hdfs.shop import HELD
 from tests.hivesupport import JSON_SERDE, ORC, TEXT, Hive, serving
 from tests.hivetextsupport import LAZY, OPEN_CSV
 from tests.storeservers import REGION, Store, signed
@@ -111,11 +112,93 @@ def test_tables_of_each_kind_and_spelling_are_copies_with_steps(shop: Shop, hive
     assert {gap["kind"] for gap in plan["gaps"]} == {"unguarded_commits"}
 
 
-def test_partitions_elsewhere_are_a_gap(shop: Shop, hive: Hive) -> None:
+def test_partitions_elsewhere_are_erased_as_their_table_is(shop: Shop, hive: Hive) -> None:
+    """In another folder, and in another bucket, which nothing else names. They were a gap, and not searched."""
+    other = f"{shop.bucket}-old"
+    client = shop.store.client()
+    client.create_bucket(Bucket=other)
+    shop.put("old/1/0.parquet", parquet())
+    client.put_object(Bucket=other, Key="day=2/0.parquet", Body=parquet())
+    calls(shop, hive, {"1": f"s3n://{shop.bucket}/old/1/", "2": f"s3a://{other}/day=2"})
+    shop.roots.append(f"s3://{shop.bucket}")
+    plan = shop.plan()
+    assert plan["gaps"] == []
+    steps = {step["copy"] for step in plan["steps"] if step["action"] == "s3_rewrite_archive"}
+    found = {copy["location"].rstrip("/"): copy["reason"] for copy in plan["copies"] if copy["id"] in steps}
+    beyond = {f"s3://{shop.bucket}/old/1", f"s3://{other}/day=2"}
+    assert found.keys() == {f"s3://{shop.bucket}/wh/core.db/calls", *beyond}
+    assert all("partitions of wh/core.db/calls" in found[place] for place in beyond)
+
+
+def external(plan: dict[str, Any]) -> list[str]:
+    return [gap["reason"] for gap in plan["gaps"] if gap["kind"] == "external_files"]
+
+
+def test_partitions_in_folders_of_others_stay_a_gap_and_no_step_splits_them_off(shop: Shop, hive: Hive) -> None:
+    """In a table that the catalog names, and in one that nobody names: its log names the files."""
+    shop.put("ext/big/y=1/0.parquet", parquet())
+    hive.table("core.big", f"s3a://{shop.bucket}/ext/big", columns=COLUMNS)
+    write_deltalake(f"s3://{shop.bucket}/lost", PEOPLE, storage_options=shop.options)
+    shop.put("lost/day=2/0.parquet", parquet())
+    calls(shop, hive, {"1": f"s3a://{shop.bucket}/ext/big/y=1", "2": f"s3a://{shop.bucket}/lost/day=2"})
+    plan = shop.plan()
+    (reason,) = external(plan)
+    assert "1 of 3 partitions" in reason
+    (around,) = [gap["reason"] for gap in plan["gaps"] if gap["evidence"] == f"s3://{shop.bucket}/lost/day=2"]
+    assert "contains `_delta_log`" in around
+    steps = {step["copy"] for step in plan["steps"]}
+    written = {copy["location"].rstrip("/") for copy in plan["copies"] if copy["id"] in steps}
+    assert not {place for place in written if "/y=1" in place or "/lost" in place}
+
+
+def test_a_hold_on_either_table_keeps_what_has_the_partition(shop: Shop, hive: Hive) -> None:
     shop.put("old/0.parquet", parquet())
-    calls(shop, hive, {"1": f"s3n://{shop.bucket}/old/"})
-    (found,) = [gap for gap in shop.plan()["gaps"] if gap["kind"] == "external_files"]
-    assert "1 of 2 partitions" in found["reason"]
+    calls(shop, hive, {"1": f"s3a://{shop.bucket}/old"})
+    held = f"s3://{shop.bucket}/bare/around"
+    shop.bare("core.around", "parquet")
+    shop.put("bare/around/day=1/0.parquet", parquet())
+    shop.jobs += "INSERT INTO core.around SELECT uid, mail, '1' AS day FROM shop.people;\n"
+    calls(shop, hive, {"1": f"{held}/day=1"}, "more")
+    for name, kept in (("core.calls", f"s3://{shop.bucket}/old"), ("core.more", held)):
+        shop.more = yaml.safe_dump({"holds": [{**HELD, "datasets": [name]}]})
+        strategies = {copy["location"].rstrip("/"): copy["strategy"] for copy in shop.plan()["copies"]}
+        assert {place for place, strategy in strategies.items() if strategy == "exempt"} == {
+            *(kept, f"s3://{shop.bucket}/wh/core.db/{name.partition('.')[2]}"),
+        }
+
+
+@pytest.mark.parametrize("folder", ["odd/place1", f"odd/day={PERSON}", f"odd/{MAIL}"])
+def test_a_key_that_the_catalog_alone_has_is_a_gap_and_is_told_to_nobody(shop: Shop, hive: Hive, folder: str) -> None:
+    """The files have neither key nor address: they passed for clean. `Shop.plan` looks for both in the plan."""
+    shop.put(f"{folder}/0.parquet", parquet(pa.table({"note": ["called at noon"]})))
+    home = f"s3a://{shop.bucket}/wh/core.db/notes"
+    shop.put("wh/core.db/notes/day=7/0.parquet", parquet(pa.table({"note": ["x"]})))
+    places = {"7": f"{home}/day=7", str(PERSON): f"s3a://{shop.bucket}/{folder}"}
+    hive.table("core.notes", home, columns={"note": "string"}, partitions=places)
+    shop.jobs += "INSERT INTO core.notes SELECT 'x' AS note, uid AS day FROM shop.people;\n"
+    plan = shop.plan()
+    kinds = {gap["kind"] for gap in plan["gaps"]}
+    if folder == "odd/place1":
+        (gap,) = [gap for gap in plan["gaps"] if gap["id"].endswith("-partitions")]
+        assert "day of core.notes" in gap["reason"]
+    else:
+        assert external(plan) != []
+    assert kinds >= {"table_text"}
+    steps = {step["copy"] for step in plan["steps"]}
+    assert not [copy for copy in plan["copies"] if copy["id"] in steps and "/odd" in copy["location"]]
+
+
+def test_partitions_in_another_format_stay_a_gap(shop: Shop, hive: Hive) -> None:
+    """As they are registered, and as their files are."""
+    shop.put("old/0", as_orc())
+    calls(shop, hive, {"1": f"s3a://{shop.bucket}/old"})
+    gaps = {gap["kind"]: gap for gap in shop.plan()["gaps"]}
+    assert "objects of other formats lie in it (orc)" in gaps["remote_table"]["reason"]
+    with hive.client() as client:
+        (partition,) = client.get_partitions_by_names("core", "calls", ["day=1"])
+        partition.sd.inputFormat = ORC
+        client.alter_partition("core", "calls", partition)
+    assert {gap["kind"] for gap in shop.plan()["gaps"]} == {"external_files", "mixed_formats"}
 
 
 def test_a_table_whose_files_are_anothers_is_not_empty(shop: Shop, hive: Hive) -> None:
@@ -147,16 +230,23 @@ def test_marks_of_folders_are_no_gap_and_a_folder_that_is_gone_is_one(shop: Shop
     assert f"gap-remote_table-person-{shop.bucket}" in {gap["id"] for gap in shop.plan()["gaps"]}
 
 
-def test_a_first_estate_file_from_the_metastore_alone(shop: Shop, hive: Hive, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_estate_file_from_the_metastore_alone(
+    shop: Shop, hive: Hive, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It had no table: nothing said how S3 is reached. Its guess of a source was a table that cannot be one."""
     fill(shop, hive)
     shop.put("left/dropped/0.parquet", parquet())
+    other = f"{shop.bucket}-old"  # a partition alone lies in it
+    shop.store.client().create_bucket(Bucket=other)
+    shop.store.client().put_object(Bucket=other, Key="day=1/0.parquet", Body=parquet())
+    calls(shop, hive, {"1": f"s3a://{other}/day=1"})
     monkeypatch.setenv("AWS_ENDPOINT_URL", shop.store.endpoint_url)
     base = shop.base / "first"
     base.mkdir()
     assert run(["init", str(base), "--discover", hive.uri, "--region", REGION]) == ExitCode.DONE
     made = yaml.safe_load((base / "pii-tracer.yaml").read_text())
-    assert made["roots"] == [f"s3://{shop.bucket}"]
+    assert made["roots"] == [f"s3://{shop.bucket}", f"s3://{other}"]
+    assert f"lie there: s3://{shop.bucket}, s3://{other}\n" in capsys.readouterr().out
     assert made["s3"] == {"region": REGION, "endpoint_url": shop.store.endpoint_url}
     declared = [table["location"] for table in made["catalogs"]["spark_catalog"]["tables"]]
     assert declared == [f"s3://{shop.bucket}/left/dropped"]

@@ -20,7 +20,7 @@ MADE: dict[str, Any] = {
     "vaults": VaultState.model_construct(dataset=PLACE, declared=OF),
     "lakefs": LakefsState.model_construct(dataset=PLACE, declared=OF),
 }
-OWN_TABLES = {"tables", "remote", "hdfs", "object_places", "gaps"}
+OWN_TABLES = {"tables", "remote", "hdfs", "object_places", "partitioned", "gaps"}
 """Of the inventory: what is a table or a folder itself, and nothing that the estate file declares to be of a table."""
 
 

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, Listing, Opaque, catalog_gap, sql_name
+from pii_tracer.lake.catalogs.base import (
+    CatalogEntry,
+    CatalogView,
+    Listing,
+    Opaque,
+    PartitionsApart,
+    catalog_evidence,
+    catalog_gap,
+    sql_name,
+)
 from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, kept_as, lies_inside, place_of, unread_text
 from pii_tracer.lake.catalogs.hive.text_tables import UnreadText, is_text, text_table
 from pii_tracer.lake.catalogs.hive.view_texts import view_of
+from pii_tracer.lake.catalogs.partitions_elsewhere import names_nobody
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
@@ -21,16 +33,22 @@ from pii_tracer.model.locations import in_place, is_hdfs, is_s3, location_in_pla
 
 @dataclass(frozen=True)
 class PartitionEntry:
-    """A partition: its place, what it is, and of a table of text all that the metastore says of it."""
+    """A partition: its place, what it is, and of a table of text all that the metastore says of it. untold: partition
+    columns whose values its place does not tell. telling: its place may tell of a person."""
 
     place: str | None
     kept: Kept | Refused
     described: Any
+    untold: tuple[str, ...]
+    telling: bool
 
     @classmethod
     def of(cls, table: Any, partition: Any) -> PartitionEntry:
         described = partition if table.sd is not None and is_text(table.sd) else None  # there may be very many
-        return cls(place_of(partition.sd), kept_as(table, partition.sd), described)
+        place, values = place_of(partition.sd), tuple(map(str, partition.values or ()))
+        keys = tuple(str(key.name) for key in table.partitionKeys or ())
+        untold = untold_keys(place, place_of(table.sd), keys, values)
+        return cls(place, kept_as(table, partition.sd), described, untold, not names_nobody(place or "", values))
 
     @property
     def format(self) -> Any:
@@ -97,26 +115,45 @@ class TableWalk:
             self._opaque.append(Opaque(".".join((self._name, *parts)), places))
             return kept
         # Spark knows tables of other formats by its session catalog
-        beyond = self._beyond(parts, kept, found)
-        entry = CatalogEntry(sql_name(*parts), parts, kept.format, kept.location, partitions=beyond, text=text)
-        self._entries.append(entry)
+        inside, beyond = list[PartitionEntry](), list[PartitionEntry]()
+        for one in found:
+            is_inside = one.place is not None and lies_inside(one.place, str(kept.location))
+            (inside if is_inside else beyond).append(one)
+        self._entries.append(
+            CatalogEntry(
+                sql_name(*parts),
+                parts,
+                kept.format,
+                kept.location,
+                partitions=tuple(sorted({one.place for one in beyond if one.place and is_hdfs(one.place)})),
+                text=text,
+                elsewhere=tuple(sorted(one.place for one in beyond if one.place)),
+                apart=self._apart(parts, kept, beyond, len(found)),
+                keys=tuple(str(key.name) for key in table.partitionKeys or ()),
+                untold=tuple(sorted({key for one in inside for key in one.untold})),
+            )
+        )
+        self._of_other_formats(parts, kept, found)
         return kept
 
-    def _beyond(self, parts: tuple[str, str], kept: Kept, found: Sequence[PartitionEntry]) -> tuple[str, ...]:
-        """The places in HDFS of partitions outside the table's folder. Partitions elsewhere, or of another format, are
-        none of the folder's, and are gaps."""
-        everywhere = (one.place for one in found)
-        places = [place for place in everywhere if place is None or not lies_inside(place, str(kept.location))]
-        in_hdfs = tuple(sorted({place for place in places if place and is_hdfs(place)}))
-        outside = sum(place not in in_hdfs for place in places)
-        if outside:
-            self.gap(
-                f"outside the table's folder, and not erased with it: {outside} of {counted(len(found), 'partition')};"
-                " those below `roots` count as folders of their own. Move them into the table's folder"
-                f" ({self.move}), or declare each as a table",
-                *parts,
-                kind=GapKind.EXTERNAL_FILES,
-            )
+    def _apart(
+        self, parts: tuple[str, str], kept: Kept, beyond: Sequence[PartitionEntry], number: int
+    ) -> PartitionsApart | None:
+        """What is to be said of partitions outside the table's folder and of HDFS; None where there are none."""
+        outside = [one for one in beyond if one.place is None or not is_hdfs(one.place)]
+        if not outside:
+            return None
+        alike = (
+            one.place
+            for one in outside
+            if one.place and is_s3(one.place) and one.format == kept.format and kept.layout is None and not one.telling
+        )
+        return PartitionsApart(
+            tuple(sorted(alike)), len(outside), number, catalog_evidence(self._name, *parts), self.move
+        )
+
+    def _of_other_formats(self, parts: tuple[str, str], kept: Kept, found: Sequence[PartitionEntry]) -> None:
+        """Partitions of another format are none of the folder's, and are gaps."""
         others = sum(one.format != kept.format for one in found)
         if others:
             self.gap(
@@ -124,7 +161,6 @@ class TableWalk:
                 *parts,
                 kind=GapKind.MIXED_FORMATS,
             )
-        return in_hdfs
 
 
 def _text(table: Any, kept: Kept, layout: TextLayout, found: Sequence[PartitionEntry], complete: bool) -> TextTable:
@@ -136,6 +172,16 @@ def _text(table: Any, kept: Kept, layout: TextLayout, found: Sequence[PartitionE
     if not complete:
         raise UnreadText("not all of its partitions are known")
     return text_table(table, layout, [(_below(one.place, str(kept.location)), one.described) for one in found])
+
+
+def untold_keys(place: str | None, folder: str | None, keys: Sequence[str], values: Sequence[str]) -> tuple[str, ...]:
+    """Partition columns whose values do not stand in the names of folders (`day=1`) between a table and a partition."""
+    told = set()
+    for name in (_below(place, folder or "") or "").split("/"):
+        key, _, value = name.partition("=")
+        told.add((unquote(key).lower(), unquote(value)))
+    both = zip_longest(keys, values[: len(keys)])
+    return tuple(key for key, value in both if (key.lower(), unquote(value or "")) not in told)
 
 
 def _below(place: str | None, folder: str) -> str | None:

@@ -51,9 +51,13 @@ def _partitions(
 ) -> dict[HdfsLocation, tuple[HdfsLocation, ...]]:
     """By place, the tables of which partitions lie there, sorted."""
     found: dict[HdfsLocation, set[HdfsLocation]] = {}
+    known = {str(place): place for place in places}
     for table in tables:
         for partition in table.partitions:
-            if (place := _innermost(places, partition)) and place != table.location:
+            path = PurePosixPath(partition.path)
+            ways = (f"{partition.name_node}{one}" for one in (path, *path.parents))
+            place = next((known[way] for way in ways if way in known), None)
+            if place and place != table.location:
                 found.setdefault(place, set()).add(table.location)
     return {place: tuple(sorted(of, key=str)) for place, of in found.items()}
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from pii_tracer.config.estate_file import Archive
 from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.formats.registry import metadata_folders
 from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
 from pii_tracer.lake.stores.s3.bucket_settings import NOT_THERE, touches
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client
@@ -30,6 +32,20 @@ class Folders:
     clients: ClientFactory
     _roots: dict[str, S3Path] = field(default_factory=dict, init=False)
     _buckets: dict[str, _Bucket] = field(default_factory=dict, init=False)
+    _signs: dict[S3Location, str] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def _inner(self) -> dict[S3Location, S3Location]:
+        """By folder, the first place in it."""
+        found: dict[S3Location, S3Location] = {}
+        places = frozenset(self.places)
+        for place in sorted({*places, *self.opaque}, key=str):
+            for folder in place.way_up[1:]:
+                # engines pass over folders such as `_symlink_format_manifest`
+                passed = place not in places and place.prefix.removeprefix(folder.prefix).startswith(("_", "."))
+                if not passed:
+                    found.setdefault(folder, place)
+        return found
 
     def path(self, location: S3Location) -> S3Path:
         """A place, its bucket asked once for its region. Raises `OSError`: the bucket is missing or refuses."""
@@ -51,18 +67,28 @@ class Folders:
 
     def without_rows(self, location: S3Location) -> str | None:
         """Why the files of a bare folder may not be its rows, if so: a table that is not read has files in common."""
-        around = (at for at in sorted(self.opaque, key=str) if at.holds(location))
+        around = (at for at in reversed(location.way_up) if at in self.opaque)
         return next((NO_PLAIN_ROWS.format(self.opaque[at]) for at in around), None)
+
+    def unnamed_around(self, place: S3Path) -> str | None:
+        """The table around a folder that nobody names, if there is one: its metadata may name the folder's files.
+
+        Raises:
+            OSError: S3 refuses to show a folder around it.
+        """
+        for folder in place.location.way_up[1:]:
+            if folder not in self._signs:
+                self._signs[folder] = _sign(self.path(folder))
+            if sign := self._signs[folder]:
+                return f"a table lies around its folder ({folder} contains `{sign}`), and nobody names that table"
+        return None
 
     def _crowded(self, location: S3Location) -> str | None:
         """Why its folder is not its own."""
         if location.key and not {"", ".", ".."}.isdisjoint(location.key.split("/")):
             return "a part of its name is empty, `.` or `..`, which Spark's file system folds into another place's name"
-        # engines pass over folders such as `_symlink_format_manifest`
-        unread = {at for at in self.opaque if not at.prefix.removeprefix(location.prefix).startswith(("_", "."))}
-        for other in sorted({*self.places, *unread}, key=str):
-            if other != location and location.holds(other):
-                return f"{other} lies inside its folder"
+        if other := self._inner.get(location):
+            return f"{other} lies inside its folder"
         for archive in self.archives:
             mine, theirs = location.prefix, archive.prefix
             if archive.bucket == location.bucket and (mine.startswith(theirs) or theirs.startswith(mine)):
@@ -109,3 +135,8 @@ def _asked(ask: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
         if error_code(error) in _NO_RULES:
             return {}
         raise
+
+
+def _sign(folder: S3Path) -> str:
+    """The folder of a table's metadata in a folder; empty without one."""
+    return next((name for name in sorted(metadata_folders()) if (folder / name).is_dir()), "")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -38,7 +39,12 @@ def list_places(
             found[str(place.location)] = joined(known, place) if known else place
     places = [found[location] for location in sorted(found)]
     apart = [(o.bucket, o.prefix) for o in archives]
-    return tuple(_Listing(place, places, apart, clients, say).place() for place in places)
+    inner: dict[S3Location, set[str]] = {place.location: set() for place in places}
+    for place in places:
+        for folder in place.location.way_up[1:]:
+            if folder in inner:
+                inner[folder].add(place.location.prefix)
+    return tuple(_Listing(place, inner[place.location], apart, clients, say).place() for place in places)
 
 
 def _spread(table: RemoteTable, clients: ClientFactory) -> list[RemotePlace]:
@@ -68,17 +74,16 @@ def _metadata(file: S3Location, clients: ClientFactory) -> bytes:
 
 @dataclass(frozen=True)
 class _Listing:
-    """Lists one place. places: all of them; apart: (bucket, prefix) of archives."""
+    """Lists one place. inner: what keys in other places inside begin with; apart: (bucket, prefix) of archives."""
 
     of: RemotePlace
-    places: Sequence[RemotePlace]
+    inner: Collection[str]
     apart: Sequence[tuple[str, str]]
     clients: ClientFactory
     say: Callable[[str], None]
 
     def place(self) -> RemotePlace:
         here = self.of.location
-        without = self._without()
         try:
             region = region_of(self.clients(None), here.bucket)
             client = self.clients(region)
@@ -87,7 +92,7 @@ class _Listing:
                 (
                     version
                     for version in self._counted(iter_object_versions(client, here.bucket, here.prefix))
-                    if not version.key.startswith(without)
+                    if not self._is_anothers(version.key)
                 ),
             )
         except (ClientError, BotoCoreError) as error:
@@ -95,9 +100,7 @@ class _Listing:
         listed = self.of.model_copy(update={"region": region, "versions": versions})
         try:
             uploads = tuple(
-                upload
-                for upload in iter_uploads(client, here.bucket, here.prefix)
-                if not upload.key.startswith(without)
+                upload for upload in iter_uploads(client, here.bucket, here.prefix) if not self._is_anothers(upload.key)
             )
         except (ClientError, BotoCoreError) as error:
             rights = "s3:ListBucketMultipartUploads and s3:ListMultipartUploadParts"
@@ -105,13 +108,16 @@ class _Listing:
             return listed.model_copy(update={"doubt": "; ".join(filter(None, (self.of.doubt, told)))})
         return listed.model_copy(update={"uploads": uploads})
 
-    def _without(self) -> tuple[str, ...]:
-        """Prefixes of keys that belong to another place, or to an archive where this one is a root."""
-        here = self.of.location
-        inner = [p.location.prefix for p in self.places if p.location != here and here.holds(p.location)]
-        if not self.of.tables:
-            inner += [prefix for bucket, prefix in self.apart if bucket == here.bucket]
-        return tuple(inner)
+    def _is_anothers(self, key: str) -> bool:
+        """Whether an object belongs to another place, or to an archive where this one is a root."""
+        if not self.of.tables and key.startswith(self._archives):
+            return True
+        ends = (end for end, sign in enumerate(key, 1) if sign == "/")
+        return bool(self.inner) and any(key[:end] in self.inner for end in ends)
+
+    @cached_property
+    def _archives(self) -> tuple[str, ...]:
+        return tuple(prefix for bucket, prefix in self.apart if bucket == self.of.location.bucket)
 
     def _counted(self, versions: Iterable[ObjectVersion]) -> Iterator[ObjectVersion]:
         for number, version in enumerate(versions, 1):

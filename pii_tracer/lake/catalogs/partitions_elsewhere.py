@@ -1,0 +1,192 @@
+"""Partitions that a catalog names outside of their table's folder: which of them are folders of their own in S3.
+
+Such a folder is one table's partition and nothing else: nobody names a place in it or around it, but for roots. Its
+name tells nothing of anybody. All others stay a gap: to write them again could break another table, or lose its rows.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import unquote
+
+from pii_tracer.common.plurals import counted
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.hdfs import as_declared
+from pii_tracer.lake.catalogs.base import CatalogEntry, PartitionsApart
+from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.lake.partitioned_tables import PartitionedTable
+from pii_tracer.lake.read_result import gap
+from pii_tracer.model.datasets import DatasetId, Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import (
+    HdfsLocation,
+    ObjectLocation,
+    S3Location,
+    hdfs_location,
+    is_hdfs,
+    is_object_place,
+    is_s3,
+    location_of,
+    object_location,
+    s3_location,
+)
+
+_DAY = re.compile(
+    r"(?:19|20)\d\d(?:[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?(?:0[1-9]|[12]\d|3[01])(?:[-_.T]?[0-2]\d)?)?)?|\d\d?"
+)
+"""A year, month, day or hour, which names nobody."""
+_WORD = 3
+"""Letters of a value from which on it is looked for inside of names, too."""
+_NUMBER = re.compile(r"\d+(?:[-_.T]?\d+)*")
+
+
+_Folder: TypeAlias = Path | S3Location | HdfsLocation | ObjectLocation
+
+
+@dataclass(frozen=True)
+class OwnFolder:
+    """A partition in a folder of its own. of: its table's folder in lineage."""
+
+    title: str
+    format: Format
+    location: S3Location
+    of: DatasetId
+
+
+@dataclass(frozen=True)
+class PartitionsElsewhere:
+    """What catalogs name outside of their tables' folders, until all catalogs have been read.
+
+    named: every place in S3 that somebody names and that is no root, each as often as it is named.
+    """
+
+    named: Counter[S3Location] = field(default_factory=Counter)
+    _tables: list[tuple[CatalogEntry, _Folder | None]] = field(default_factory=list)
+
+    def take(self, entry: CatalogEntry, folder: _Folder | None) -> None:
+        """A table. folder: where it lies; None if that cannot be told."""
+        places = (*entry.elsewhere, entry.location or "", entry.metadata or "")
+        self.named.update(_in_s3(places))
+        if isinstance(folder, S3Location):
+            self.named[folder] += 1
+        if entry.elsewhere or entry.apart or entry.untold:
+            self._tables.append((entry, folder))
+
+    def settled(self, estate: Estate) -> tuple[list[OwnFolder], list[InventoryGap]]:
+        """The folders that are a partition's own, and a gap for each table that has other partitions elsewhere."""
+        own, gaps = list[OwnFolder](), list[InventoryGap]()
+        taken = _Taken.of(estate, self.named)
+        for entry, folder in self._tables:
+            if entry.apart is None:
+                continue
+            alone = list[S3Location]()
+            if isinstance(folder, S3Location):
+                alone = [place for place in _in_s3(entry.apart.alike) if taken.is_alone(place)]
+                title = f"{_title(entry)} (a partition)"
+                own += (OwnFolder(title, entry.format, place, folder.dataset) for place in alone)
+            if left := entry.apart.outside - len(alone):
+                gaps.append(_gap(entry.apart, left))
+        return own, gaps
+
+    def partitioned(self, estate: Estate) -> tuple[PartitionedTable, ...]:
+        """The tables whose folders do not tell their partitions, sorted."""
+        found = (
+            PartitionedTable(
+                title=_title(entry),
+                location=_written(estate, entry.location or "") if folder is None else str(folder),
+                dataset=None if folder is None or isinstance(folder, Path) else folder.dataset,
+                keys=entry.keys,
+                untold=entry.untold,
+                elsewhere=tuple(sorted({_written(estate, place) for place in entry.elsewhere})),
+            )
+            for entry, folder in self._tables
+        )
+        return tuple(sorted(found, key=lambda one: (one.title, one.location)))
+
+
+def _title(entry: CatalogEntry) -> str:
+    return entry.name or ".".join(entry.parts)
+
+
+def _written(estate: Estate, place: str) -> str:
+    """A place in the one spelling that an inventory has; as it is, if it cannot be read."""
+    try:
+        if is_hdfs(place):
+            return str(as_declared(estate.hdfs, hdfs_location(place)))
+        if is_object_place(place):
+            return str(object_location(place))
+        found = location_of(place)
+        return str(found) if isinstance(found, S3Location) else str(found.resolve())
+    except EstateError:
+        return place
+
+
+def names_nobody(place: str, values: Iterable[str]) -> bool:
+    """Whether the name of a folder has none of a partition's values but days, and nothing else that looks like a number
+    or address of a person."""
+    path = unquote(place.partition("://")[2].partition("/")[2])
+    if "@" in path or any(_DAY.fullmatch(number) is None for number in _NUMBER.findall(path)):
+        return False
+    parts = {part for name in path.split("/") for part in (name, name.partition("=")[2])}
+    telling = (value for value in map(unquote, values) if value and _DAY.fullmatch(value) is None)
+    return not any(value in parts or (len(value) >= _WORD and value in path) for value in telling)
+
+
+def _gap(apart: PartitionsApart, left: int) -> InventoryGap:
+    reason = (
+        f"outside the table's folder, and not erased with it: {left} of {counted(apart.partitions, 'partition')}; those"
+        f" below `roots` count as folders of their own. Move them into the table's folder ({apart.move}). Or move each"
+        " into a folder of its own whose name has no key and that no other table or archive names. Or declare each as a"
+        " table, and waive this"
+    )
+    return gap(None, GapKind.EXTERNAL_FILES, reason, apart.evidence)
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """named: as of `PartitionsElsewhere`, with what the estate file declares. around: every folder around a named place
+    or root. archives: bucket, and what their keys begin with."""
+
+    named: Counter[S3Location]
+    around: frozenset[S3Location]
+    archives: Sequence[tuple[str, str]]
+
+    @classmethod
+    def of(cls, estate: Estate, named: Counter[S3Location]) -> _Taken:
+        named = Counter(named)
+        named.update(_in_s3(table.location for catalog in estate.catalogs.values() for table in catalog.tables))
+        named.update([folded for place in list(named) if (folded := _folded(place)) != place])
+        inner = Counter(named)
+        inner.update(_in_s3(estate.roots))  # a root in a partition's folder has files that are looked at apart
+        around = frozenset(folder for place in inner for folder in place.way_up[1:])
+        return cls(named, around, [(one.bucket, one.prefix) for one in estate.archives])
+
+    def is_alone(self, place: S3Location) -> bool:
+        """Whether one partition, and nothing else that is named, has files there."""
+        if _folded(place) != place or not place.key:
+            return False
+        if self.named[place] != 1 or place in self.around or any(self.named[folder] for folder in place.way_up[1:]):
+            return False
+        mine = place.prefix
+        apart = (theirs for bucket, theirs in self.archives if bucket == place.bucket)
+        return not any(mine.startswith(theirs) or theirs.startswith(mine) for theirs in apart)
+
+
+def _folded(place: S3Location) -> S3Location:
+    """The place that Spark's file system takes it for, which knows no empty names, `.` and `..`."""
+    key = posixpath.normpath(f"/{place.key}").lstrip("/")
+    return place if key == place.key else S3Location(bucket=place.bucket, key=key)
+
+
+def _in_s3(places: Iterable[str]) -> Iterator[S3Location]:
+    for text in filter(is_s3, places):
+        with suppress(EstateError):
+            yield s3_location(text)

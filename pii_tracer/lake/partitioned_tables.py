@@ -1,0 +1,86 @@
+"""Tables whose partitions their folders do not tell: some lie elsewhere, or their values are in the catalog alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from pii_tracer.model.datasets import DatasetId, Frozen
+from pii_tracer.model.locations import names_place
+
+
+class PartitionedTable(Frozen):
+    """A table of a catalog. title: as people know it. location: its folder, and dataset: what lineage calls that, if it
+    can be told.
+
+    keys: its partition columns. untold: those of them of which names of folders in it do not have the values of all
+    partitions in it. elsewhere: places of partitions outside of its folder, sorted.
+    """
+
+    title: str
+    location: str
+    dataset: DatasetId | None
+    keys: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+
+    def is_named(self, name: str) -> bool:
+        """Whether people who write `name` mean this table."""
+        more = (self.dataset.name,) if self.dataset else ()
+        return names_place(name, self.title, self.location, *more)
+
+
+class PlacesOfPartitions:
+    """Tables by the places of their partitions. Each look takes as long as the path is deep, however many there are."""
+
+    def __init__(self, tables: Iterable[PartitionedTable]) -> None:
+        self._tables = tuple(tables)
+
+    def near(self, location: str) -> tuple[PartitionedTable, ...]:
+        """The tables of which partitions lie at a place, in it, or around it outside of the table's own folder."""
+        at, inside = self._places
+        found = set(inside.get(location.rstrip("/"), ()))
+        for place in _up(location):
+            found |= at.get(place, set())
+        return tuple(self._tables[number] for number in sorted(found))
+
+    def inside(self, location: str) -> tuple[PartitionedTable, ...]:
+        """The tables of which partitions lie in a folder that is not their own."""
+        here, (_, inside) = location.rstrip("/"), self._places
+        return tuple(t for n in sorted(inside.get(here, ())) if (t := self._tables[n]).location.rstrip("/") != here)
+
+    def untold(self, location: str) -> tuple[tuple[PartitionedTable, frozenset[str]], ...]:
+        """The tables with rows at a place of which the catalog alone has values, and the columns of these, in lower
+        case: of a partition outside of its table's folder, all that the table is partitioned by."""
+        found = {table: table.untold for table in self._own.get(location.rstrip("/"), ())}
+        found |= {table: table.keys for table in self.near(location)}
+        return tuple((table, frozenset(map(str.lower, columns))) for table, columns in found.items() if columns)
+
+    @cached_property
+    def _own(self) -> dict[str, list[PartitionedTable]]:
+        found: dict[str, list[PartitionedTable]] = {}
+        for table in self._tables:
+            found.setdefault(table.location.rstrip("/"), []).append(table)
+        return found
+
+    @cached_property
+    def _places(self) -> tuple[dict[str, set[int]], dict[str, set[int]]]:
+        """Numbers of tables, by the place of a partition, and by each folder around it."""
+        at, inside = dict[str, set[int]](), dict[str, set[int]]()
+        for number, table in enumerate(self._tables):
+            for place in table.elsewhere:
+                here, *around = _up(place)
+                at.setdefault(here, set()).add(number)
+                for folder in around:
+                    inside.setdefault(folder, set()).add(number)
+        return at, inside
+
+
+def _up(location: str) -> Iterator[str]:
+    """A place and all folders around it, the innermost first."""
+    scheme, mark, path = location.rpartition("://")
+    path = path.rstrip("/")
+    yield f"{scheme}{mark}{path}"
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield f"{scheme}{mark}{path}"

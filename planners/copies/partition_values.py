@@ -1,0 +1,57 @@
+"""What catalogs tell of partitions that lie elsewhere than in their table's folder, and what no step may do there.
+
+A key of persons may be the value of a partition, which no file of the partition contains. Reading the files shows then
+neither whose rows they are, nor that they are nobody's.
+"""
+
+from __future__ import annotations
+
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.model.datasets import PLAIN, Carries, DatasetId
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import Gap
+from planners.locate.subject_survey import Survey, World, title
+from planners.step_drafts import slug
+
+
+def files_of_others(world: World, state: TableState) -> list[Gap]:
+    """A gap where partitions of other tables lie in the folder of a table with a log: its engine removes all files that
+    the log does not name."""
+    others = sorted({table.title for table in world.partitions.inside(state.location)})
+    if not others or state.format in PLAIN:
+        return []
+    return [
+        Gap(
+            id=f"gap-{GapKind.SHARED_FILES}-{slug(title(state))}-partitions",
+            dataset=state.dataset,
+            kind=GapKind.SHARED_FILES,
+            reason=f"partitions of {', '.join(others)} lie in the table's folder, and removing what the table does not"
+            " need any more would remove their files",
+            evidence="move these partitions into folders of their own, then plan again",
+        )
+    ]
+
+
+def values_in_catalog(found: Survey, world: World, location: str, dataset: DatasetId) -> list[Gap]:
+    """A gap where a table's partitions lie at a place, in it or around it, and the catalog alone has their key."""
+    told = {}
+    for table, untold in world.partitions.untold(location):
+        carriage = found.carriages.get(table.dataset) if table.dataset else None
+        if carriage is None or carriage.carries is Carries.NONE:
+            continue
+        if columns := untold & {name.lower() for name in carriage.key_names}:
+            told[table.title] = ", ".join(sorted(columns))
+    if not told:
+        return []
+    names = "; ".join(f"{columns} of {title}" for title, columns in sorted(told.items()))
+    return [
+        Gap(
+            id=f"gap-{GapKind.CANNOT_BE_PROVED}-{slug(dataset.name)}-partitions",
+            dataset=dataset,
+            kind=GapKind.CANNOT_BE_PROVED,
+            reason=f"only the catalog says whose the rows of partitions are ({names}), and files of such partitions lie"
+            " there: nobody can prove by the files whose rows they are",
+            evidence="move each partition into a folder of its table whose name has the values (`column=value`), or"
+            " drop the person's partitions and delete their files, then plan again",
+        )
+    ]

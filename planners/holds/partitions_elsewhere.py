@@ -1,0 +1,26 @@
+"""Partitions of a table outside of its folder, in whatever store: a hold on the table keeps what has their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.partitioned_tables import PlacesOfPartitions
+from planners.step_drafts import CopyDraft, is_named
+
+
+def partitions_of(name: str, items: Iterable[CopyDraft], inventory: Inventory) -> Iterator[CopyDraft]:
+    """The copies at, in and around the places of partitions of each table that people mean by a name."""
+    tables = [table for table in inventory.partitioned if table.elsewhere and table.is_named(name)]
+    if not tables:
+        return
+    places = PlacesOfPartitions(tables)
+    everywhere = [place for table in tables for place in table.elsewhere]
+    for item in items:
+        if is_named(name, item.copy):
+            continue
+        there = item.copy.location
+        # keys of an archive begin with its prefix, which need not be a folder
+        archived = item.objects is not None and any(place.startswith(there) for place in everywhere)
+        if archived or places.near(there):
+            yield item
