@@ -16,7 +16,9 @@ import yaml
 from pii_tracer.app.execution.run_folder import RunInfo, folder_of
 from pii_tracer.cli.main import run as command
 from pii_tracer.model.plan import ErasurePlan, digest_of
-from pii_tracer.proof.deletion_log import DeletionLog, EntryState
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.entries import EntryState
+from tests.proof.deletion_log.grouped import groups
 from tests.proof.deletion_log.test_deletion_log import entry
 from tests.review.plans import NOW, plan
 
@@ -32,7 +34,7 @@ def log(tmp_path: Path) -> Log:
         entry(request_id="REQ-2", dataset="s3:b/\u202ex"),
         entry(state=EntryState.EXEMPT, run_at=NOW + timedelta(400)),
     ]
-    DeletionLog(tmp_path / "state" / "deletion_log.sqlite", "clinic").append(rows)
+    DeletionLog(tmp_path / "state" / "deletion_log.sqlite", "clinic").append(groups(rows))
     places = ["--estate", str(tmp_path / "pii-tracer.yaml"), "--state", str(tmp_path / "state")]
     return lambda name, *more: command(["log", name, *more, *places])
 
