@@ -98,13 +98,10 @@ class DeletionLog:
 
     def count(self) -> int:
         """How many rows there are, without reading them."""
-        with self._connected() as connection:
-            return self._count(connection)
-
-    def _count(self, connection: sqlite3.Connection) -> int:
         sizes = f"SELECT list, count(*) AS size FROM {self._tables.lists} GROUP BY list"  # noqa: S608 (quoted names)
         query = f"SELECT coalesce(sum(size), 0) FROM {self._tables.answers} JOIN ({sizes}) USING (list)"  # noqa: S608
-        (number,) = connection.execute(query).fetchone()
+        with self._connected() as connection:
+            (number,) = connection.execute(query).fetchone()
         return int(number)
 
     # -- reading -------------------------------------------------------------------------------------------------

@@ -61,6 +61,12 @@ def test_rows_are_shown_to_people_and_machines(log: Log, capsys: pytest.CaptureF
     assert "\u202e" not in capsys.readouterr().out
     assert log("show", "--format", "json", "--state-is", "exempt") == 0
     assert [(row["seq"], row["state"]) for row in json.loads(capsys.readouterr().out)] == [(3, "exempt")]
+    assert log("show", "--format", "json") == 0
+    told = capsys.readouterr().out
+    assert told == json.dumps(json.loads(told), indent=2) + "\n"
+    assert [row["seq"] for row in json.loads(told)] == [1, 2, 3]
+    assert log("show", "--format", "json", "--request", "REQ-9") == 0
+    assert capsys.readouterr().out == "[]\n"
     assert log("show", "--format", "csv", "--since", "2027-01-01T00:00:00Z") == 0
     assert [row["seq"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))] == ["3"]
     assert log("show", "--action", "vacuum") == 2
