@@ -8,8 +8,9 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 _TEMPORARY = re.compile(r"\..+\.(\d+)\.tmp", re.DOTALL)
 _STALE_SECONDS = 3600.0
@@ -21,6 +22,13 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     Raises:
         OSError: as the file system says (disk full, permission); the old content is then untouched.
     """
+    with atomic(path, mode=mode) as stream:
+        stream.write(data)
+
+
+@contextlib.contextmanager
+def atomic(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
+    """As `write_atomic`, for content that comes in pieces: nothing changes when the block raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     # made anew: a left-over would keep its own mode, and a link would lead elsewhere
@@ -28,7 +36,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)

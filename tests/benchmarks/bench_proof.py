@@ -23,12 +23,15 @@ from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.proof.attestation_checks import proof_of_request
 from pii_tracer.proof import merkle_tree
 from pii_tracer.proof.attestation_verifier import Given, verify_attestation
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.entries import Group, Person, Selection
 from pii_tracer.proof.evidence_leaves import Erased, ScopeFile
 from pii_tracer.proof.requests_tree.request_proof import RequestProof
 from pii_tracer.review.trusted_keys import load_private
 from pii_tracer.run.journal import Journal, Kind, write_and_sync
 from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict, ScannedFile
 from tests.proof.attested import attest
+from tests.proof.deletion_log.test_deletion_log import deed
 from tests.proof.test_attestation import KEY, nonces, proven
 from tests.proof.test_requests import ran, several
 from tests.review.plans import copy, plan
@@ -173,6 +176,30 @@ def many_requests(folder: Path, requests: int) -> list[Row]:
     ]
 
 
+def deletion_log(folder: Path, requests: int) -> list[Row]:
+    """The deletion log of so many requests in forty ways, of 23 deeds each; and the log in parts read again."""
+    log = DeletionLog(folder / "log.sqlite", "e")
+    ways = [
+        Group(
+            [deed(step_id=f"c{n}/1", reason=f"way {way}" if n == way % 23 else None) for n in range(23)],
+            [Person(f"REQ-{n}", f"subj_{n:016x}") for n in range(way, requests, 40)],
+        )
+        for way in range(40)
+    ]
+    adding, again = processor(lambda: log.append(ways)), processor(lambda: log.append(ways))
+    one = processor(lambda: log.entries(Selection(request="REQ-77", newest=True)))
+    everything = processor(lambda: sum(1 for _ in log.rows(Selection(newest=True))))
+    size = log.path.stat().st_size
+    count = f"{requests:,} requests, deletion log"
+    return [
+        Row(f"{count}: {log.count():,} rows", f"{adding:.2f} s, again {again:.2f} s", "< 0.1 ms each, + 1 s",
+            max(adding, again) < 1 + requests / 1e4),
+        Row(f"{count}: file", f"{size / 2**20:.1f} MiB", "< 600 bytes each", size < 600 * requests + 2**20),
+        Row(f"{count}: one request read, all", f"{one * 1000:.1f} ms, {everything:.1f} s", "", True),
+        Row(f"{count}: memory", f"{memory():.0f} MiB at the most", "", True),
+    ]  # fmt: skip
+
+
 def processor(work: Callable[[], object]) -> float:
     """Seconds of the processor."""
     start = time.process_time()
@@ -190,10 +217,10 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def in_a_process(requests: int) -> list[Row]:
-    """The rows of so many requests."""
+def in_a_process(measure: Callable[[Path, int], list[Row]], requests: int) -> list[Row]:
+    """What is measured of so many requests."""
     with tempfile.TemporaryDirectory() as name, ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        return pool.submit(many_requests, Path(name), requests).result()
+        return pool.submit(measure, Path(name), requests).result()
 
 
 def main() -> int:
@@ -211,7 +238,8 @@ def main() -> int:
             journal_appends(folder),
             verification(folder, given.objects),
         ]
-    rows += [row for requests in given.requests for row in in_a_process(requests)]
+    for measure in (many_requests, deletion_log):
+        rows += [row for requests in given.requests for row in in_a_process(measure, requests)]
     print(f"{'':46} {'measured':36} {'target':20}")
     for row in rows:
         met = ("met" if row.met else "MISSED") if row.target else ""

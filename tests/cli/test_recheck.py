@@ -27,8 +27,10 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import ErasurePlan, Exemption, HeldColumn, Mask, PlannedHold, digest_of
-from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.entries import Entry, EntryState
 from pii_tracer.run.suppression_list import FILE, SuppressionList
+from tests.proof.deletion_log.grouped import groups
 from tests.review.plans import NOW, plan
 
 
@@ -63,7 +65,7 @@ class Estate:
             tool_version="1",
             evidence="e",
         )
-        DeletionLog(self.state / "deletion_log.sqlite", "t").append([entry])
+        DeletionLog(self.state / "deletion_log.sqlite", "t").append(groups([entry]))
 
     def ran(self, made: ErasurePlan, state: str = "complete", **more: Any) -> None:
         folder = folder_of(self.state, made.plan_id)

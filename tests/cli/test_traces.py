@@ -17,8 +17,8 @@ from pii_tracer.cli.main import run
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode, JournalError
 from pii_tracer.model.plan import ErasurePlan
-from pii_tracer.proof.deletion_log import FILE, DeletionLog
-from pii_tracer.proof.deletion_log_rows import entries_of
+from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
+from pii_tracer.proof.deletions.deletion_log_rows import groups_of
 from pii_tracer.review.approval import consume
 from pii_tracer.run.journal import Journal, Kind, Record
 from pii_tracer.run.journal_truncation import end_file
@@ -59,7 +59,7 @@ def told_the_log(ended: Ended, tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     _, logged = rows(tmp_path / "again", ("c1",))
     assert tuple(logged.records) == ended.records
-    DeletionLog(ended.folder.state / FILE, ended.plan.estate).append(entries_of(logged))
+    DeletionLog(ended.folder.state / FILE, ended.plan.estate).append(groups_of(logged))
 
 
 def told_the_events(ended: Ended, tmp_path: Path) -> None:

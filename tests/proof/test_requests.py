@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -150,7 +151,8 @@ def test_another_requests_proof_is_no_answer(tmp_path: Path, capsys: pytest.Capt
     assert command([*words, "--request", "REQ-2"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "about REQ-2 (person subj_REQ-2, dpdp)"
-    assert ("searched 2026-" in shown[1], shown[2]) == (True, "  exceptions: none")
+    assert re.search(r"searched \d{4}-", shown[1])
+    assert shown[2] == "  exceptions: none"
     assert "no request was given" not in "".join(shown)
     assert command(words) == 0
     assert "no request was given" in capsys.readouterr().out

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.run_folder import all_runs
 from pii_tracer.app.settings import Settings, moment
@@ -21,6 +21,9 @@ from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.model.plan import Copy, ErasurePlan, Mask
 from pii_tracer.review.sealed_person_values import EstateKey
 from pii_tracer.run.suppression_list import FILE, SuppressionList
+
+if TYPE_CHECKING:
+    from pii_tracer.proof.deletions.deletion_log import DeletionLog
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,10 @@ def recheck(settings: Settings, as_of: datetime | None = None) -> Recheck:
     estate = settings.estate()
     inventory = take_inventory(estate, settings.base, lambda _: None)
     paths = EstatePaths(estate, settings.base)
-    erased = erased_from(settings, estate.estate)
-    back = [r for s in estate.subjects for r in returned(s, erased, inventory, paths, settings.key())]
-    known = SuppressionList(state / FILE, settings.key()) if erased or (state / FILE).exists() else None
+    log = _log(settings, estate.estate)
+    back = [r for s in estate.subjects if log for r in returned(s, log, inventory, paths, settings.key())]
+    told_of = (log is not None and log.erased_somebody()) or (state / FILE).exists()
+    known = SuppressionList(state / FILE, settings.key()) if told_of else None
     done = finished(state)
     if known is not None:
         told = {(r.subject, r.source) for r in back}  # the log and the list may have other times for one erasure
@@ -93,26 +97,18 @@ def recheck(settings: Settings, as_of: datetime | None = None) -> Recheck:
     return Recheck(tuple(back), tuple(due), tuple(waiting), look, tuple(unseen))
 
 
-Erased = Mapping[tuple[str, str], datetime]
-"""(dataset, keyed reference) to the time of the last erasure there."""
-
-
-def erased_from(settings: Settings, estate: str) -> Erased:
-    """What the deletion log says was erased, and verified."""
-    from pii_tracer.proof.deletion_log import FILE as LOG
-    from pii_tracer.proof.deletion_log import DeletionLog, EntryState
+def _log(settings: Settings, estate: str) -> DeletionLog | None:
+    from pii_tracer.proof.deletions.deletion_log import FILE as LOG
+    from pii_tracer.proof.deletions.deletion_log import DeletionLog
 
     file = settings.state / LOG
-    if not file.exists():
-        return {}
-    entries = DeletionLog(file, estate).entries()
-    return {(e.dataset, e.subject): e.run_at for e in entries if e.state is EntryState.ERASED}
+    return DeletionLog(file, estate) if file.exists() else None
 
 
 def returned(
-    subject: Subject, erased: Erased, inventory: Inventory, paths: EstatePaths, key: EstateKey
+    subject: Subject, log: DeletionLog, inventory: Inventory, paths: EstatePaths, key: EstateKey
 ) -> list[Returned]:
-    """The erased persons of one kind whose key stands in their source again.
+    """The persons of one kind who were erased by the deletion log, and whose key stands in their source again.
 
     Raises:
         EstateError: the source is gone or cannot be read: nobody could say who is back.
@@ -120,7 +116,7 @@ def returned(
     from pii_tracer.lake.rows.current_rows import read_spots
 
     source = paths.aliases().get(subject.source)
-    gone = {reference: at for (dataset, reference), at in erased.items() if dataset == str(source)}
+    gone = log.last_erased(str(source))
     if not gone:
         return []
     state: TableState | None = next((s for s in inventory.tables if s.dataset == source), None)

@@ -14,7 +14,7 @@ from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.errors import JournalError
 from pii_tracer.model.plan import ErasurePlan, digest_of
-from pii_tracer.proof.deletion_log import FILE, DeletionLog, Selection
+from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.storage_witness import BEFORE
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.journal_truncation import RESTORE
@@ -77,12 +77,10 @@ def _begun(folder: RunFolder) -> Iterator[str]:
 def _by_the_log(state: Path, plan: ErasurePlan, known: set[str]) -> Iterator[str]:
     if not (state / FILE).exists():
         return
-    for entry in DeletionLog(state / FILE, plan.estate).entries(Selection(plan=plan.plan_id)):
-        if entry.evidence not in known:
-            about = f"step {entry.step_id}" if entry.step_id else f"the run, for {entry.copy_id}"
-            yield (
-                f"the deletion log has one of {iso(entry.run_at)} about {about}, {entry.state.value} ({entry.evidence})"
-            )
+    for deed in DeletionLog(state / FILE, plan.estate).deeds(plan.plan_id):
+        if deed.evidence not in known:
+            about = f"step {deed.step_id}" if deed.step_id else f"the run, for {deed.copy_id}"
+            yield f"the deletion log has one of {iso(deed.run_at)} about {about}, {deed.state.value} ({deed.evidence})"
 
 
 def _by_the_results(folder: RunFolder, known: set[str]) -> Iterator[str]:

@@ -21,9 +21,9 @@ from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.plan import ErasurePlan
-from pii_tracer.proof.deletion_log import FILE, DeletionLog
-from pii_tracer.proof.deletion_log_rows import Logged, entries_of
-from pii_tracer.proof.deletion_log_table import fill_table
+from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
+from pii_tracer.proof.deletions.deletion_log_rows import Logged, groups_of
+from pii_tracer.proof.deletions.deletion_log_table import fill_table
 from pii_tracer.proof.evidence_leaves import lines_digest, scope_lines
 from pii_tracer.proof.open_requests import OpenRequest
 from pii_tracer.run.journal import Kind, Record
@@ -181,5 +181,5 @@ def _deletion_log(ran: Ran, verdict: RunVerdict) -> DeletionLog:
         tool_version=__version__,
         mask=ran.verification.patterns.mask,
     )
-    log.append(entries_of(logged))
+    log.append(groups_of(logged))
     return log

@@ -17,7 +17,7 @@ from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan
 from pii_tracer.proof.attestation import LIMITS
-from pii_tracer.proof.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
 from pii_tracer.proof.open_requests import OpenRequest
 from pii_tracer.proof.store_blind_spots import unlisted
 from pii_tracer.run.journal import Kind, Record

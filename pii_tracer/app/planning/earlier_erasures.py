@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pii_tracer.config.subjects import Subject
 from pii_tracer.model.datasets import DatasetId
-from pii_tracer.proof.deletion_log import FILE, DeletionLog, Entry, EntryState, Selection
+from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
+from pii_tracer.proof.deletions.entries import Deed, EntryState
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,26 +38,27 @@ def erased_earlier(
 
     if not (state / FILE).exists():
         return ()
-    log = DeletionLog(state / FILE, estate)
+    logged = DeletionLog(state / FILE, estate).newest_of([person.reference for person in wanted])
+    known_in = {origin: {reference for reference, _ in pairs} for origin, pairs in keys.base.items()} if logged else {}
     found = []
     for person in wanted:
-        mine = list(log.entries(Selection(subject=person.reference, newest=True)))
-        for name, told in subject.by_table:
-            here = [e for e in mine if name in aliases and e.step_id and e.dataset == str(aliases[name])]
+        mine = logged.get(person.reference, ())
+        for name, told in subject.by_table if mine else ():
+            here = [deed for deed in mine if name in aliases and deed.step_id and deed.dataset == str(aliases[name])]
             if not here:
                 continue
-            done = any(entry.state in _DONE for entry in here)
-            known = {origin for origin, pairs in keys.base.items() if person.reference in dict(pairs)}
+            done = any(deed.state in _DONE for deed in here)
+            known = {origin for origin, references in known_in.items() if person.reference in references}
             origins = frozenset(o for o in told.origins.values() if done or o not in known)
             origins -= known_by.get((person.reference, here[-1].plan_id), frozenset())
-            clean = frozenset(_clean(e for e in mine if e.plan_id == here[-1].plan_id))
+            clean = frozenset(_clean(deed for deed in mine if deed.plan_id == here[-1].plan_id))
             found.append(Earlier(person.request, name, origins, clean))
     return tuple(found)
 
 
-def _clean(entries: Iterator[Entry]) -> Iterator[str]:
+def _clean(deeds: Iterable[Deed]) -> Iterator[str]:
     """The datasets in which a run left nothing of the person, whatever it did there."""
     states: dict[str, set[EntryState]] = {}
-    for entry in entries:
-        states.setdefault(entry.dataset, set()).add(entry.state)
+    for deed in deeds:
+        states.setdefault(deed.dataset, set()).add(deed.state)
     yield from (dataset for dataset, seen in states.items() if seen == {EntryState.ERASED})

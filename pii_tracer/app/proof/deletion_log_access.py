@@ -12,7 +12,8 @@ from pii_tracer.model.errors import PiiTracerError, UsageError
 
 if TYPE_CHECKING:
     from pii_tracer.model.actions import Action
-    from pii_tracer.proof.deletion_log import DeletionLog, Pruning, Selection
+    from pii_tracer.proof.deletions.deletion_log import DeletionLog
+    from pii_tracer.proof.deletions.entries import Pruning, Selection
 
 
 def open_log(settings: Settings) -> DeletionLog:
@@ -21,7 +22,7 @@ def open_log(settings: Settings) -> DeletionLog:
     Raises:
         UsageError: there is none.
     """
-    from pii_tracer.proof.deletion_log import FILE, DeletionLog
+    from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
 
     file = settings.state / FILE
     if not file.is_file():
@@ -47,7 +48,7 @@ def selection(
     Raises:
         UsageError: no such action, or a time that is none.
     """
-    from pii_tracer.proof.deletion_log import EntryState, Selection
+    from pii_tracer.proof.deletions.entries import EntryState, Selection
 
     return Selection(
         request=request,
@@ -80,7 +81,7 @@ def prune_log(settings: Settings, now: datetime) -> Pruning | None:
     Raises:
         UsageError: there is no log, or the estate file does not say how long it is kept.
     """
-    from pii_tracer.proof.deletion_log_table import fill_table
+    from pii_tracer.proof.deletions.deletion_log_table import fill_table
 
     estate = settings.estate()
     if estate.deletion_log.keep_days is None:
@@ -99,16 +100,14 @@ def prune_log(settings: Settings, now: datetime) -> Pruning | None:
 def _kept_by_law(settings: Settings, deletions: DeletionLog, before: datetime, now: datetime) -> frozenset[str]:
     """Requests whose law wants what was done for them on record for longer. Where the plan is not there any more, so
     that nobody knows the law, it counts as the strictest one."""
-    from pii_tracer.proof.deletion_log import Selection
-
     laws = laws_of(settings.estate().laws)
     terms: dict[str, dict[str, timedelta]] = {}
     kept = set()
-    for entry in deletions.entries(Selection(until=before)):
-        if entry.plan_id not in terms:
-            terms[entry.plan_id] = _terms(settings, entry.plan_id, laws)
-        if entry.run_at + terms[entry.plan_id].get(entry.request_id, longest_log(laws)) > now:
-            kept.add(entry.request_id)
+    for request, plan, ran_at in deletions.last_ran(before):
+        if plan not in terms:
+            terms[plan] = _terms(settings, plan, laws)
+        if ran_at + terms[plan].get(request, longest_log(laws)) > now:
+            kept.add(request)
     return frozenset(kept)
 
 

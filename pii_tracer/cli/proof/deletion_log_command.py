@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +16,7 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from pii_tracer.proof.deletion_log import Entry
+    from pii_tracer.proof.deletions.entries import Entry
 
 F = TypeVar("F", bound=Callable[..., Any])
 _STATES = ("erased", "partial", "deferred", "blocked", "exempt", "confirmed")
@@ -51,16 +52,27 @@ def _selecting(command: F) -> F:
 def show(estate_file: Path, state: Path, fmt: str, **asked: Any) -> int:
     """Rows of the log, the oldest first."""
     from pii_tracer.app.proof.deletion_log_access import open_log, selection
-    from pii_tracer.proof.deletion_log_export import as_csv
+    from pii_tracer.proof.deletions.deletion_log_export import as_csv
 
-    rows = open_log(Settings(estate_file, state)).numbered(selection(**asked))
+    log, asked_for = open_log(Settings(estate_file, state)), selection(**asked)
     if fmt == "csv":
-        click.echo(as_csv(rows), nl=False)
+        for piece in as_csv(log.rows(asked_for)):
+            click.echo(piece, nl=False)
     elif fmt == "json":
-        click.echo(json.dumps([{"seq": seq, **entry.model_dump(mode="json")} for seq, entry in rows], indent=2))
+        _tell_machines(log.numbered(asked_for))
     else:
-        _tell(rows)
+        _tell(log.numbered(asked_for))
     return int(ExitCode.DONE)
+
+
+def _tell_machines(rows: Iterable[tuple[int, Entry]]) -> None:
+    """A list in JSON, each row as it comes."""
+    before = "["
+    for seq, entry in rows:
+        text = json.dumps({"seq": seq, **entry.model_dump(mode="json")}, indent=2)
+        click.echo(before + "\n" + textwrap.indent(text, "  "), nl=False)
+        before = ","
+    click.echo("[]" if before == "[" else "\n]")
 
 
 @log.command()
@@ -71,13 +83,13 @@ def show(estate_file: Path, state: Path, fmt: str, **asked: Any) -> int:
 def export(file: Path, estate_file: Path, state: Path, **asked: Any) -> int:
     """Write rows of the log to FILE, which ends in .csv or .parquet."""
     from pii_tracer.app.proof.deletion_log_access import open_log, selection
-    from pii_tracer.proof.deletion_log_export import export as write
+    from pii_tracer.proof.deletions.deletion_log_export import export as write
 
     if file.suffix not in (".csv", ".parquet"):
         raise UsageError(
             "the deletion log is exported as CSV or Parquet", where=str(file), todo="name it .csv or .parquet"
         )
-    write(open_log(Settings(estate_file, state)).numbered(selection(**asked)), file)
+    write(open_log(Settings(estate_file, state)).rows(selection(**asked)), file)
     click.echo(str(file))
     return int(ExitCode.DONE)
 
@@ -105,7 +117,7 @@ def prune(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
     return int(ExitCode.DONE)
 
 
-def _tell(rows: Sequence[tuple[int, Entry]]) -> None:
+def _tell(rows: Iterable[tuple[int, Entry]]) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -122,7 +134,7 @@ def _tell(rows: Sequence[tuple[int, Entry]]) -> None:
         cells = (str(seq), f"{e.run_at:%Y-%m-%d %H:%M}", e.request_id, *words, *numbers, *versions)
         table.add_row(*(_plain(visible(cell)) for cell in cells))
     Console(highlight=False).print(table)
-    click.echo(counted(len(rows), "row"))
+    click.echo(counted(table.row_count, "row"))
 
 
 def _plain(text: str) -> Any:

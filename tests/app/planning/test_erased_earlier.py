@@ -14,9 +14,11 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import ExitCode
-from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.entries import Entry, EntryState
 from tests.app.planning.test_nested_subject import called
 from tests.cli.small import declared, request
+from tests.proof.deletion_log.grouped import groups
 from tests.review.plans import NOW
 
 KEY, OTHER = "7123400981", "7123400982"
@@ -74,7 +76,7 @@ class Later:
             tool_version="1",
             evidence="e",
         )
-        DeletionLog(self.base / "state" / "deletion_log.sqlite", "shop").append([entry])
+        DeletionLog(self.base / "state" / "deletion_log.sqlite", "shop").append(groups([entry]))
 
     def plan(self, *words: str) -> tuple[int, Any]:
         out = self.base / "p.plan.json"

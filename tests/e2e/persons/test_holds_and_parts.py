@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from pii_tracer.cli.main import run
-from pii_tracer.proof.deletion_log import DeletionLog, Selection
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.entries import Selection
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.e2e import clinic
 from tests.leaks import leaks

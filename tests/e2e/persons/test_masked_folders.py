@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from pii_tracer.cli.main import run
-from pii_tracer.proof.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.small import RECEIVED
 from tests.leaks import Person, leaks

@@ -20,7 +20,8 @@ from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.model.errors import Refused
-from pii_tracer.proof.deletion_log import DeletionLog, Selection
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.entries import Selection
 from pii_tracer.proof.open_requests import left_in
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import load_plan

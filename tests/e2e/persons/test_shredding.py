@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from pii_tracer.cli.main import run
-from pii_tracer.proof.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
 from tests.e2e import shredded
 from tests.e2e.shredded import OTHERS, PERSON, PHONE, approve, build, numbers, plan
 from tests.leaks import Person, leaks

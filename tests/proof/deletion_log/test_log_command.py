@@ -16,7 +16,9 @@ import yaml
 from pii_tracer.app.execution.run_folder import RunInfo, folder_of
 from pii_tracer.cli.main import run as command
 from pii_tracer.model.plan import ErasurePlan, digest_of
-from pii_tracer.proof.deletion_log import DeletionLog, EntryState
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.entries import EntryState
+from tests.proof.deletion_log.grouped import groups
 from tests.proof.deletion_log.test_deletion_log import entry
 from tests.review.plans import NOW, plan
 
@@ -32,7 +34,7 @@ def log(tmp_path: Path) -> Log:
         entry(request_id="REQ-2", dataset="s3:b/\u202ex"),
         entry(state=EntryState.EXEMPT, run_at=NOW + timedelta(400)),
     ]
-    DeletionLog(tmp_path / "state" / "deletion_log.sqlite", "clinic").append(rows)
+    DeletionLog(tmp_path / "state" / "deletion_log.sqlite", "clinic").append(groups(rows))
     places = ["--estate", str(tmp_path / "pii-tracer.yaml"), "--state", str(tmp_path / "state")]
     return lambda name, *more: command(["log", name, *more, *places])
 
@@ -59,6 +61,12 @@ def test_rows_are_shown_to_people_and_machines(log: Log, capsys: pytest.CaptureF
     assert "\u202e" not in capsys.readouterr().out
     assert log("show", "--format", "json", "--state-is", "exempt") == 0
     assert [(row["seq"], row["state"]) for row in json.loads(capsys.readouterr().out)] == [(3, "exempt")]
+    assert log("show", "--format", "json") == 0
+    told = capsys.readouterr().out
+    assert told == json.dumps(json.loads(told), indent=2) + "\n"
+    assert [row["seq"] for row in json.loads(told)] == [1, 2, 3]
+    assert log("show", "--format", "json", "--request", "REQ-9") == 0
+    assert capsys.readouterr().out == "[]\n"
     assert log("show", "--format", "csv", "--since", "2027-01-01T00:00:00Z") == 0
     assert [row["seq"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))] == ["3"]
     assert log("show", "--action", "vacuum") == 2

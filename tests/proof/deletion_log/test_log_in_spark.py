@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_tracer.config.proof import DeletionLogKind
-from pii_tracer.proof.deletion_log import DeletionLog, EntryState
-from pii_tracer.proof.deletion_log_table import fill_table
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.deletion_log_table import fill_table
+from pii_tracer.proof.deletions.entries import EntryState
+from tests.proof.deletion_log.grouped import groups
 from tests.proof.deletion_log.test_deletion_log import entry
 from tests.review.plans import NOW
 from tests.sparksession import spark, spark_estate  # noqa: F401
@@ -25,7 +27,9 @@ pytestmark = pytest.mark.spark
 def test_spark_answers_from_the_log(tmp_path: Path, kind: DeletionLogKind, spark: SparkSession) -> None:  # noqa: F811
     log = DeletionLog(tmp_path / "deletion_log.sqlite", "clinic")
     late = NOW + timedelta(days=400)
-    log.append([entry(), entry(state=EntryState.EXEMPT, format=None, action=None), entry(run_at=late, bytes_removed=9)])
+    log.append(
+        groups([entry(), entry(state=EntryState.EXEMPT, format=None, action=None), entry(run_at=late, bytes_removed=9)])
+    )
     folder = fill_table(log, "clinic", kind)
 
     def asked() -> list[tuple[object, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,11 +16,13 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan, Exemption, Gap, HeldColumn, Mask, PlannedHold, Precondition
 from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.model.waivers import Waiver
-from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState, Selection
-from pii_tracer.proof.deletion_log_rows import Logged, entries_of
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.deletion_log_rows import Logged, groups_of
+from pii_tracer.proof.deletions.entries import Entry, EntryState, Selection
 from pii_tracer.run.journal import Journal
 from pii_tracer.run.openlineage_events import RunEvents, step_runs
 from pii_tracer.run.runner import run
+from tests.proof.deletion_log.grouped import apart, groups
 from tests.review.plans import DEADLINE, NOW, copy, plan, step
 from tests.run.fakes import (
     FakeExecutor,
@@ -82,6 +85,10 @@ def everything() -> ErasurePlan:
     )
 
 
+def told_of(logged: Logged) -> Iterator[Entry]:
+    return apart(groups_of(logged))
+
+
 def test_where_columns_are_held_steps_are_partial_and_what_is_held_is_exempt(tmp_path: Path) -> None:
     _, logged = rows(tmp_path, ("c1",))
     mask = Mask(columns=("email", "note"), held=(HeldColumn(name="pan", holds=("pmla",), until=UNTIL),))
@@ -89,7 +96,7 @@ def test_where_columns_are_held_steps_are_partial_and_what_is_held_is_exempt(tmp
     changes["exemption"] = Exemption(holds=("pmla",), until=UNTIL)
     copies = tuple(c.model_copy(update=changes) if c.id == "c1" else c for c in logged.plan.copies)
     logged = replace(logged, plan=logged.plan.model_copy(update={"copies": copies}))
-    ours = {e.step_id: e for e in entries_of(logged) if e.request_id == "REQ-1" and e.copy_id == "c1"}
+    ours = {e.step_id: e for e in told_of(logged) if e.request_id == "REQ-1" and e.copy_id == "c1"}
     assert {key: e.state for key, e in ours.items()} == {
         "c1/1": EntryState.PARTIAL,
         "c1/2": EntryState.PARTIAL,
@@ -97,7 +104,7 @@ def test_where_columns_are_held_steps_are_partial_and_what_is_held_is_exempt(tmp
     }
     assert ours["c1/1"].reason == "erased in email, note; a hold keeps the rest"
     assert (ours[""].approver, ours[""].reason) == ("counsel", "kept: pan (until 2036-11-18T09:00:00.000000Z)")
-    unverified = [e for e in entries_of(replace(logged, erased=())) if e.copy_id == "c1" and e.step_id]
+    unverified = [e for e in told_of(replace(logged, erased=())) if e.copy_id == "c1" and e.step_id]
     assert {e.state for e in unverified} == {EntryState.DEFERRED}
 
 
@@ -116,7 +123,7 @@ def rows(folder: Path, erased: tuple[str, ...] = (), **executor: Any) -> tuple[l
         tool_version="0.1.0",
         mask=lambda text: text.replace("engine", "[engine]"),
     )
-    return list(entries_of(logged)), logged
+    return list(told_of(logged)), logged
 
 
 def test_every_state_has_its_rows_for_every_request(tmp_path: Path) -> None:
@@ -147,7 +154,7 @@ def test_every_state_has_its_rows_for_every_request(tmp_path: Path) -> None:
 
 def test_what_is_left_of_one_person_defers_her_rows_alone(tmp_path: Path) -> None:
     _, logged = rows(tmp_path, ("c1",))
-    found = {e.request_id: e for e in entries_of(replace(logged, left_of={"c1": {"subj_2"}})) if e.step_id == "c1/1"}
+    found = {e.request_id: e for e in told_of(replace(logged, left_of={"c1": {"subj_2"}})) if e.step_id == "c1/1"}
     assert {request: (e.subject, e.state) for request, e in found.items()} == {
         "REQ-1": ("subj_1", EntryState.ERASED),
         "REQ-2": ("subj_2", EntryState.DEFERRED),
@@ -168,11 +175,11 @@ def test_a_row_names_the_openlineage_run_of_its_step(tmp_path: Path) -> None:
 def test_a_later_state_is_a_new_row_and_the_rest_is_not_said_again(tmp_path: Path) -> None:
     log = DeletionLog(tmp_path / "log.sqlite", "e")
     found, logged = rows(tmp_path)
-    log.append(found)
-    log.append(entries_of(logged))
+    log.append(groups(found))
+    log.append(groups_of(logged))
     assert log.entries() == tuple(found)
-    later = list(entries_of(Logged(**{**vars(logged), "erased": ("c1",)})))
-    log.append(later)
+    later = list(told_of(Logged(**{**vars(logged), "erased": ("c1",)})))
+    log.append(groups(later))
     assert len(log.entries()) == len(found) + 4  # two steps, two requests
     newest = log.entries(Selection(copy="c1", newest=True))
     assert {e.state for e in newest} == {EntryState.ERASED}
@@ -188,11 +195,11 @@ def test_what_the_storage_shows_counts_before_what_the_step_says(tmp_path: Path)
         else _with(r, {"files_removed": 2, "manifest": "m"})
         for r in logged.records
     ]
-    told = {e.step_id: e for e in entries_of(Logged(**{**vars(logged), "records": counted, "facts": facts}))}
+    told = {e.step_id: e for e in told_of(Logged(**{**vars(logged), "records": counted, "facts": facts}))}
     row = told["c2/1"]
     assert (row.files_removed, row.bytes_removed, row.manifest) == (2, 3, "m")
     assert (row.snapshot_before, row.snapshot_after) == (str(2**60), "8")
-    told = {e.step_id: e for e in entries_of(Logged(**{**vars(logged), "facts": facts}))}
+    told = {e.step_id: e for e in told_of(Logged(**{**vars(logged), "facts": facts}))}
     assert told["c2/1"].files_removed == 1  # the list of what was deleted
 
 
@@ -204,7 +211,7 @@ def test_a_person_s_word_is_no_erasure_and_names_the_person(tmp_path: Path) -> N
         "facts": {"c2/1": {"confirmed_by": "ops"}},
         "erased": ("c2",),
     }
-    told = {e.step_id: e for e in entries_of(Logged(**{**vars(logged), **changes}))}
+    told = {e.step_id: e for e in told_of(Logged(**{**vars(logged), **changes}))}
     assert (told["c2/1"].state, told["c2/1"].approver) == (EntryState.CONFIRMED, "ops")
     assert told["c1/1"].approver == "asha"
 

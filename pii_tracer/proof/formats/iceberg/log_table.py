@@ -6,16 +6,16 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_tracer.proof.log_table_rows import missing_rows
+from pii_tracer.proof.deletions.deletion_log_export import schema
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from pii_tracer.proof.deletions.log_table_rows import LogRows
 
 _NAMES = ("log", "deletions")
 
 
-def fill(folder: Path, rows: pa.Table, pruned: int) -> None:
-    """Bring the table in a folder up to date. rows: the log's. pruned: the last number that its retention removed.
+def fill(folder: Path, rows: LogRows) -> None:
+    """Bring the table in a folder up to date.
 
     Raises:
         ImportError: the catalog's library is not installed.
@@ -29,14 +29,15 @@ def fill(folder: Path, rows: pa.Table, pruned: int) -> None:
     catalog = SqlCatalog("deletion_log", uri=f"sqlite:///{base / 'catalog.sqlite'}", warehouse=base.as_uri())
     try:
         catalog.create_namespace_if_not_exists(_NAMES[0])
-        table = catalog.create_table_if_not_exists(_NAMES, schema=rows.schema)
-        missing = missing_rows(rows, table.scan(selected_fields=("seq",)).to_arrow(), folder, pruned)
-        if missing is not None and missing.num_rows:
+        table = catalog.create_table_if_not_exists(_NAMES, schema=schema())
+        begin = rows.lacking(table.scan(selected_fields=("seq",)).to_arrow(), folder)
+        if begin is not None and begin < rows.last:
             with table.update_schema() as update:
-                update.union_by_name(rows.schema)
-            table.append(missing)
+                update.union_by_name(schema())
+            for missing in rows.beyond(begin):  # a crash between two is mended by the next run
+                table.append(missing)
     finally:
         catalog.close()
-    if missing is None:
+    if begin is None:
         shutil.rmtree(folder)
-        fill(folder, rows, pruned)
+        fill(folder, rows)

@@ -14,8 +14,7 @@ from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan, Gap, Step
-from pii_tracer.model.planned_requests import PlannedRequest
-from pii_tracer.proof.deletion_log import Entry, EntryState
+from pii_tracer.proof.deletions.entries import Deed, EntryState, Group, Person
 from pii_tracer.run.journal import Kind, Record
 
 _ENDS = (Kind.STEP_VERIFIED, Kind.STEP_FAILED, Kind.STEP_WAITING)
@@ -46,40 +45,41 @@ class Logged:
     left_of: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
-def entries_of(logged: Logged) -> Iterator[Entry]:
-    """The rows of a run as it stands, one for each request that the plan answers."""
-    made: dict[frozenset[str], tuple[Entry, ...]] = {}
+def groups_of(logged: Logged) -> Iterator[Group]:
+    """The rows of a run as it stands: requests of which the same is left together."""
+    groups: dict[frozenset[str], list[Person]] = {}
+    left_of: dict[str, set[str]] = {}
+    for copy, persons in logged.left_of.items():
+        for subject in persons:
+            left_of.setdefault(subject, set()).add(copy)
     for request in logged.plan.requests:  # nothing else of a request decides what its rows say
-        left = frozenset(copy for copy, persons in logged.left_of.items() if request.subject in persons)
-        if left not in made:
-            made[left] = tuple(_of_request(logged, request))
-        own = {"request_id": request.id, "subject": request.subject}
-        yield from (entry.model_copy(update=own) for entry in made[left])
+        left = frozenset(left_of.get(request.subject, ()))
+        groups.setdefault(left, []).append(Person(request.id, request.subject))
+    for left, alike in groups.items():
+        yield Group(tuple(_deeds(logged, left)), alike)
 
 
-def _of_request(logged: Logged, request: PlannedRequest) -> Iterator[Entry]:
+def _deeds(logged: Logged, left: Collection[str]) -> Iterator[Deed]:
     copies = {copy.id: copy for copy in logged.plan.copies}
     last = {str(r.facts["step"]): r for r in logged.records if r.kind in _ENDS}
     for step in logged.plan.steps:
         if step.id in last and step.copy_ in copies:
-            yield _of_step(logged, request, step, copies[step.copy_], last[step.id])
+            yield _of_step(logged, left, step, copies[step.copy_], last[step.id])
     worked = {step.copy_ for step in logged.plan.steps}
     for copy in logged.plan.copies:
         stays = copy.strategy is Strategy.MASK_COLUMNS or copy.id not in worked
         if copy.strategy in (*HELD, Strategy.BLOCKED) and stays:
-            yield _of_copy(logged, request, copy)
+            yield _of_copy(logged, copy)
     for gap in logged.plan.gaps:
         if gap.waiver or gap.kind == GapKind.LEFT_OUT:
-            yield _of_gap(logged, request, gap)
+            yield _of_gap(logged, gap)
 
 
-def _of_step(logged: Logged, request: PlannedRequest, step: Step, copy: Copy, record: Record) -> Entry:
+def _of_step(logged: Logged, left: Collection[str], step: Step, copy: Copy, record: Record) -> Deed:
     known = logged.facts.get(step.id, {})
     seen = record.facts.get("facts") or {} if record.kind is Kind.STEP_VERIFIED else {}
-    state, reason = _state(logged, request, copy, record)
-    return Entry(
-        request_id=request.id,
-        subject=request.subject,
+    state, reason = _state(logged, left, copy, record)
+    return Deed(
         plan_id=logged.plan.plan_id,
         step_id=step.id,
         copy_id=copy.id,
@@ -103,7 +103,7 @@ def _of_step(logged: Logged, request: PlannedRequest, step: Step, copy: Copy, re
     )
 
 
-def _state(logged: Logged, request: PlannedRequest, copy: Copy, record: Record) -> tuple[EntryState, str | None]:
+def _state(logged: Logged, left: Collection[str], copy: Copy, record: Record) -> tuple[EntryState, str | None]:
     if record.kind is Kind.STEP_FAILED:
         return EntryState.BLOCKED, str(record.facts["reason"])
     if record.kind is Kind.STEP_WAITING:
@@ -111,7 +111,7 @@ def _state(logged: Logged, request: PlannedRequest, copy: Copy, record: Record) 
         return EntryState.DEFERRED, f"waits until {record.facts['until']}" + (f": {why}" if why else "")
     if copy.kind is CopyKind.BACKUP:
         return EntryState.CONFIRMED, "a person's word"
-    if request.subject in logged.left_of.get(copy.id, ()):
+    if copy.id in left:
         return EntryState.DEFERRED, "done; something of this person is left in the copy"
     if copy.id in logged.erased and copy.mask:
         return EntryState.PARTIAL, f"erased in {', '.join(copy.mask.columns)}; a hold keeps the rest"
@@ -120,13 +120,12 @@ def _state(logged: Logged, request: PlannedRequest, copy: Copy, record: Record) 
     return EntryState.DEFERRED, "done; the copy is not yet verified as a whole"
 
 
-def _of_copy(logged: Logged, request: PlannedRequest, copy: Copy) -> Entry:
+def _of_copy(logged: Logged, copy: Copy) -> Deed:
     exempt = copy.strategy in HELD
     holds = [h for h in logged.plan.holds if copy.exemption and h.id in copy.exemption.holds]
     until = copy.exemption.until if copy.exemption else None
     return _without_step(
         logged,
-        request,
         copy_id=copy.id,
         dataset=str(copy.dataset),
         format=copy.format,
@@ -137,11 +136,10 @@ def _of_copy(logged: Logged, request: PlannedRequest, copy: Copy) -> Entry:
     )
 
 
-def _of_gap(logged: Logged, request: PlannedRequest, gap: Gap) -> Entry:
+def _of_gap(logged: Logged, gap: Gap) -> Deed:
     """What could not be proved, and a named person answers for; or what was left out, and nobody can answer for."""
     return _without_step(
         logged,
-        request,
         copy_id=gap.id,
         dataset=str(gap.dataset) if gap.dataset else "",
         format=None,
@@ -151,11 +149,9 @@ def _of_gap(logged: Logged, request: PlannedRequest, gap: Gap) -> Entry:
     )
 
 
-def _without_step(logged: Logged, request: PlannedRequest, **fields: Any) -> Entry:
+def _without_step(logged: Logged, **fields: Any) -> Deed:
     """The run's first record stands for it: it names the plan's digest, which holds the copy and the gap."""
-    return Entry(
-        request_id=request.id,
-        subject=request.subject,
+    return Deed(
         plan_id=logged.plan.plan_id,
         step_id="",
         action=None,

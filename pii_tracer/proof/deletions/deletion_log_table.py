@@ -16,8 +16,8 @@ from pii_tracer.config.proof import DeletionLogKind
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import ProofError
-from pii_tracer.proof.deletion_log import DeletionLog
-from pii_tracer.proof.deletion_log_export import arrow
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.log_table_rows import LogRows
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -31,11 +31,9 @@ def fill_table(log: DeletionLog, estate: str, kind: DeletionLogKind) -> Path:
     if kind is DeletionLogKind.SQLITE:
         return log.path
     folder = log.path.with_suffix(f".{kind.value}") / _folder_name(estate)
-    rows = arrow(log.numbered())
-    prunings = log.prunings
-    pruned = prunings[-1].last_seq if prunings else 0
+    rows = LogRows.of(log)
     try:
-        importlib.import_module(f"pii_tracer.proof.formats.{kind.value}.log_table").fill(folder, rows, pruned)
+        importlib.import_module(f"pii_tracer.proof.formats.{kind.value}.log_table").fill(folder, rows)
     except ImportError:
         title = format_of(Format(kind.value)).title
         raise ProofError(

@@ -1,0 +1,296 @@
+"""The deletion log: who was erased where, when, how; one view an estate, to which rows are only ever added.
+
+SQLite's triggers refuse changes and removals. A step's later state is a new row; the last one counts. Beside it the
+rows can be kept as a Delta or Iceberg table (`proof.log_table`), which is filled from here. The log's own retention
+cuts it off at its beginning, and says so in a table (`prune`).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from pii_tracer.model.canonical_json import canonical, iso, parse_time
+from pii_tracer.model.errors import ProofError
+from pii_tracer.proof.deletions.entries import (
+    ALL,
+    COLUMNS,
+    OF_DEED,
+    Deed,
+    Entry,
+    EntryState,
+    Group,
+    Person,
+    Pruning,
+    Row,
+    Selection,
+    cells_of,
+    deed_of,
+    entry_of,
+)
+from pii_tracer.proof.deletions.log_pruning import first_to_stay, remove
+from pii_tracer.proof.deletions.log_reading import Reading
+from pii_tracer.proof.deletions.log_schema import Adding, Tables, quoted
+from pii_tracer.proof.evidence_leaves import lines_digest
+
+FILE = "deletion_log.sqlite"
+"""In the state folder."""
+_PERSONS_AT_ONCE = 1_000
+
+
+class DeletionLog:
+    """The log of one estate in an SQLite file."""
+
+    def __init__(self, path: Path, estate: str) -> None:
+        """Open or create. Raises `ProofError` when the file is no log."""
+        self.path = path
+        self._tables = Tables(estate)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._writing() as connection:
+            carried_over = self._tables.open(connection)
+        if carried_over:
+            self._shrink()
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self.path, isolation_level=None, timeout=120)) as connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA secure_delete = ON")
+                yield connection
+        except sqlite3.DatabaseError as error:
+            raise ProofError(
+                f"the deletion log cannot be used: {error}",
+                where=str(self.path),
+                todo="correct the permissions of the file, or restore it from a backup",
+            ) from None
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it or nothing."""
+        with self._connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    def _shrink(self) -> None:
+        """Give back what the file no longer needs."""
+        with self._connected() as connection:
+            connection.execute("VACUUM")
+
+    # -- adding --------------------------------------------------------------------------------------------------
+
+    def append(self, groups: Iterable[Group]) -> None:
+        """Add rows, all or none. Rows that stand there already, the same in every field, are not added again; nor are
+        rows from before the last pruning, which a run that is looked at again would bring back."""
+        with self._writing() as connection:
+            appending = _Appending(connection, self._tables)
+            for group in groups:
+                appending.add(group)
+
+    def count(self) -> int:
+        """How many rows there are, without reading them."""
+        sizes = f"SELECT list, count(*) AS size FROM {self._tables.lists} GROUP BY list"  # noqa: S608 (quoted names)
+        query = f"SELECT coalesce(sum(size), 0) FROM {self._tables.answers} JOIN ({sizes}) USING (list)"  # noqa: S608
+        with self._connected() as connection:
+            (number,) = connection.execute(query).fetchone()
+        return int(number)
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def entries(self, selection: Selection = ALL) -> tuple[Entry, ...]:
+        """Rows in the order in which they were added."""
+        return tuple(entry for _, entry in self.numbered(selection))
+
+    def numbered(self, selection: Selection = ALL) -> Iterator[tuple[int, Entry]]:
+        """Rows with their numbers, which count from 1 and go on over a pruning."""
+        return ((number, entry_of(cells)) for number, cells in self.rows(selection))
+
+    def rows(self, selection: Selection = ALL, after: int = 0) -> Iterator[Row]:
+        """As they are stored, some in memory at a time, as the log is now. after: only those with greater numbers.
+
+        Raises:
+            ProofError: the log was pruned meanwhile.
+        """
+        yield from self._read(Reading(self._tables, selection, after))
+
+    def _read(self, reading: Reading) -> Iterator[Row]:
+        pruned: int | None = None
+        while True:
+            with self._snapshot() as connection:
+                stands = self._pruned(connection)
+                if pruned not in (None, stands):
+                    raise ProofError(
+                        "the deletion log was pruned while it was read", where=str(self.path), todo="read it again"
+                    )
+                pruned = stands
+                page = reading.page(connection)
+            if page is None:
+                return
+            yield from page
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Everything that is read here is of one moment."""
+        with self._connected() as connection:
+            connection.execute("BEGIN")
+            yield connection
+
+    def newest_of(self, subjects: Sequence[str]) -> Mapping[str, tuple[Deed, ...]]:
+        """What stands for persons (keyed references) now: of each of their requests, plans, copies and steps the last
+        row. Who is not in the log is not in the answer."""
+        found: dict[str, list[Deed]] = {}
+        for first in range(0, len(subjects), _PERSONS_AT_ONCE):
+            some = subjects[first : first + _PERSONS_AT_ONCE]
+            for _, (_, subject, *cells) in self._read(Reading(self._tables, Selection(newest=True), subjects=some)):
+                found.setdefault(str(subject), []).append(deed_of(tuple(cells)))
+        return {subject: tuple(deeds) for subject, deeds in found.items()}
+
+    def deeds(self, plan: str) -> tuple[Deed, ...]:
+        """What was done for somebody by a plan, each deed once."""
+        names = ", ".join(map(quoted, OF_DEED))
+        query = f"SELECT {names} FROM {self._tables.deeds} WHERE plan_id = ? ORDER BY deed"  # noqa: S608 (quoted names)
+        with self._connected() as connection:
+            return tuple(map(deed_of, connection.execute(query, (plan,))))
+
+    def erased_somebody(self) -> bool:
+        """Whether it says of anybody that they were erased from anywhere."""
+        query = f"SELECT EXISTS (SELECT 1 FROM {self._tables.deeds} WHERE state = ?)"  # noqa: S608 (a quoted name)
+        with self._connected() as connection:
+            (found,) = connection.execute(query, (EntryState.ERASED,)).fetchone()
+        return bool(found)
+
+    def last_erased(self, dataset: str) -> Mapping[str, datetime]:
+        """Each person (keyed reference) who was erased from a dataset, and when the last step that says so ran."""
+        t = self._tables
+        of_lists = (
+            f"SELECT l.list AS list, d.run_at AS run_at, max(l.place) AS place FROM {t.lists} AS l "  # noqa: S608
+            f"JOIN {t.deeds} AS d ON d.deed = l.deed WHERE d.dataset = ? AND d.state = ? GROUP BY l.list"
+        )
+        query = (
+            f"SELECT p.subject, o.run_at, max(a.seq + o.place) FROM {t.answers} AS a "  # noqa: S608 (quoted names)
+            f"JOIN {t.persons} AS p ON p.person = a.person JOIN ({of_lists}) AS o ON o.list = a.list GROUP BY p.subject"
+        )
+        with self._connected() as connection:
+            rows = connection.execute(query, (dataset, EntryState.ERASED))
+            return {subject: parse_time(at) for subject, at, _ in rows}
+
+    def last_ran(self, until: datetime) -> Iterator[tuple[str, str, datetime]]:
+        """Each request and plan, and when its last step before a time ran."""
+        t = self._tables
+        of_lists = (
+            f"SELECT l.list AS list, d.plan_id AS plan_id, max(d.run_at) AS run_at FROM {t.lists} AS l "  # noqa: S608
+            f"JOIN {t.deeds} AS d ON d.deed = l.deed WHERE d.run_at < ? GROUP BY l.list, d.plan_id"
+        )
+        query = (
+            f"SELECT p.request_id, o.plan_id, max(o.run_at) FROM {t.answers} AS a "  # noqa: S608 (quoted names)
+            f"JOIN {t.persons} AS p ON p.person = a.person JOIN ({of_lists}) AS o ON o.list = a.list "
+            "GROUP BY p.request_id, o.plan_id"
+        )
+        with self._connected() as connection:
+            rows = connection.execute(query, (iso(until),)).fetchall()
+        return ((request, plan, parse_time(at)) for request, plan, at in rows)
+
+    @property
+    def prunings(self) -> tuple[Pruning, ...]:
+        """What the log's retention has removed, the oldest first."""
+        query = f"SELECT at, before, last_seq, rows, digest FROM {self._tables.prunings} ORDER BY last_seq"  # noqa: S608
+        with self._connected() as connection:
+            rows = connection.execute(query).fetchall()
+        return tuple(
+            Pruning(at=parse_time(at), before=parse_time(before), last_seq=last, rows=number, digest=digest)
+            for at, before, last, number, digest in rows
+        )
+
+    def _pruned(self, connection: sqlite3.Connection) -> int:
+        query = f"SELECT coalesce(max(last_seq), 0) FROM {self._tables.prunings}"  # noqa: S608 (a quoted name)
+        (last,) = connection.execute(query).fetchone()
+        return int(last)
+
+    # -- retention -----------------------------------------------------------------------------------------------
+
+    def prune(self, before: datetime, at: datetime, kept: Collection[str] = ()) -> Pruning | None:
+        """Remove the oldest rows up to the first that is of `before` or later, or of a request that is still open, or
+        one of those that are kept (ids of requests).
+
+        The bytes go too. Gives what was removed, or None where nothing was to be removed.
+        """
+        with self._writing() as connection:
+            first = first_to_stay(connection, self._tables, iso(before), kept)
+            told = _Lines(Reading(self._tables, end=None if first is None else first - 1), connection)
+            digest = lines_digest(told)
+            if not told.rows:
+                return None
+            done = Pruning(at=at, before=before, last_seq=told.last, rows=told.rows, digest=digest)
+            remove(connection, self._tables, told.last)
+            connection.execute(
+                f"INSERT INTO {self._tables.prunings} VALUES (?, ?, ?, ?, ?)",  # noqa: S608 (a quoted name)
+                (iso(at), iso(before), done.last_seq, done.rows, done.digest),
+            )
+        self._shrink()
+        return done
+
+
+class _Lines:
+    """The canonical lines of rows, which are counted on the way."""
+
+    def __init__(self, reading: Reading, connection: sqlite3.Connection) -> None:
+        self._reading, self._connection = reading, connection
+        self.rows = self.last = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (page := self._reading.page(self._connection)) is not None:
+            for number, cells in page:
+                self.rows, self.last = self.rows + 1, number
+                yield canonical({"seq": number, **dict(zip(COLUMNS, cells, strict=True))})
+
+
+class _Appending:
+    """Adds what groups lack, in one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, tables: Tables) -> None:
+        self._connection = connection
+        self._adding = Adding(connection, tables)
+        pruned, self._until = connection.execute(
+            f"SELECT coalesce(max(last_seq), 0), coalesce(max(before), '') FROM {tables.prunings}"  # noqa: S608
+        ).fetchone()
+        last = connection.execute(tables.last_number).fetchone()
+        self._last = max(pruned, last[0] if last else 0)
+        self._find = (
+            f"SELECT p.person, a.list FROM {tables.persons} AS p "  # noqa: S608 (quoted names)
+            f"LEFT JOIN {tables.answers} AS a ON a.person = p.person WHERE p.request_id = ? AND p.subject = ?"
+        )
+        self._of_list = f"SELECT deed FROM {tables.lists} WHERE list = ?"  # noqa: S608 (a quoted name)
+
+    def add(self, group: Group) -> None:
+        """Number what is new of the deeds, for each person of a group."""
+        if not group.persons:
+            return
+        late = (cells for cells in map(cells_of, group.deeds) if str(cells[_RUN_AT]) >= self._until)
+        wanted = tuple(dict.fromkeys(map(self._adding.deed, late)))
+        missing: dict[tuple[int, ...], tuple[int, ...]] = {(): wanted}
+        for person in group.persons:
+            found = self._connection.execute(self._find, person).fetchall()
+            lists = tuple(number for _, number in found if number is not None)
+            if lists not in missing:
+                missing[lists] = self._beyond(lists, wanted)
+            if missing[lists]:
+                key = found[0][0] if found else self._adding.person(Person(*person))
+                self._adding.answer(self._last + 1, key, missing[lists])
+                self._last += len(missing[lists])
+
+    def _beyond(self, lists: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
+        """The deeds that none of these lists has."""
+        stand = {deed for number in lists for (deed,) in self._connection.execute(self._of_list, (number,))}
+        return tuple(deed for deed in wanted if deed not in stand)
+
+
+_RUN_AT = OF_DEED.index("run_at")

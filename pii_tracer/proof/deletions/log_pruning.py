@@ -1,0 +1,92 @@
+"""Up to where the deletion log's own retention cuts it off, and what goes with that."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from pii_tracer.proof.deletions.entries import OPEN
+from pii_tracer.proof.deletions.log_schema import Adding, Tables
+
+
+def first_to_stay(connection: sqlite3.Connection, tables: Tables, before: str, kept: Iterable[str]) -> int | None:
+    """Number of the first row that ran then or later, or that is of a request that is still open or kept; None where
+    there is none."""
+    lists = _Lists(connection, tables)
+    stay = {*kept, *_still_open(connection, tables, lists)}
+    query = (
+        f"SELECT a.seq, p.request_id, a.list FROM {tables.answers} AS a "  # noqa: S608 (quoted names)
+        f"JOIN {tables.persons} AS p ON p.person = a.person ORDER BY a.seq"
+    )
+    for seq, request, number in connection.execute(query):
+        if request in stay:
+            return int(seq)
+        late = next((place for place, one in enumerate(lists[number]) if one.run_at >= before), None)
+        if late is not None:
+            return int(seq) + late
+    return None
+
+
+class _Stands(NamedTuple):
+    """What a deed decides about its row's stay."""
+
+    step: tuple[str, str]
+    state: str
+    run_at: str
+
+
+class _Lists(dict[int, tuple[_Stands, ...]]):
+    """Lists by number; each is asked for once."""
+
+    def __init__(self, connection: sqlite3.Connection, tables: Tables) -> None:
+        super().__init__()
+        self._connection = connection
+        self._query = (
+            f"SELECT d.copy_id, d.step_id, d.state, d.run_at FROM {tables.lists} AS l "  # noqa: S608 (quoted names)
+            f"JOIN {tables.deeds} AS d ON d.deed = l.deed WHERE l.list = ? ORDER BY l.place"
+        )
+
+    def __missing__(self, number: int) -> tuple[_Stands, ...]:
+        rows = self._connection.execute(self._query, (number,))
+        self[number] = tuple(_Stands((copy, step), state, at) for copy, step, state, at in rows)
+        return self[number]
+
+
+def _still_open(connection: sqlite3.Connection, tables: Tables, lists: _Lists) -> Iterator[str]:
+    """Requests of which the last row of some step says that it is not done."""
+    query = (
+        f"SELECT p.request_id, a.list FROM {tables.persons} AS p "  # noqa: S608 (quoted names)
+        f"JOIN {tables.answers} AS a ON a.person = p.person ORDER BY p.request_id, a.seq"
+    )
+    known: dict[tuple[int, ...], bool] = {}
+    for request, rows in groupby(connection.execute(query), itemgetter(0)):
+        theirs = tuple(number for _, number in rows)
+        if theirs not in known:
+            last = {one.step: one.state for number in theirs for one in lists[number]}
+            known[theirs] = any(state in OPEN for state in last.values())
+        if known[theirs]:
+            yield request
+
+
+def remove(connection: sqlite3.Connection, tables: Tables, last: int) -> None:
+    """Remove the rows up to this number, and the deeds, lists and persons that no row names any more."""
+    for statement in tables.without_guards():
+        connection.execute(statement)
+    cut = f"SELECT seq, person, list FROM {tables.answers} WHERE seq <= ? ORDER BY seq DESC LIMIT 1"  # noqa: S608
+    seq, person, number = connection.execute(cut, (last,)).fetchone()
+    rest = f"SELECT deed FROM {tables.lists} WHERE list = ? AND place > ? ORDER BY place"  # noqa: S608
+    deeds = tuple(deed for (deed,) in connection.execute(rest, (number, last - seq)))
+    connection.execute(f"DELETE FROM {tables.answers} WHERE seq <= ?", (last,))  # noqa: S608
+    if deeds:  # those of a list whose first rows go
+        Adding(connection, tables).answer(last + 1, person, deeds)
+    for table, key, user in (
+        (tables.lists, "list", tables.answers),
+        (tables.deeds, "deed", tables.lists),
+        (tables.persons, "person", tables.answers),
+    ):
+        connection.execute(f"DELETE FROM {table} WHERE {key} NOT IN (SELECT {key} FROM {user})")  # noqa: S608
+    for statement in tables.guards():
+        connection.execute(statement)
