@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
+import boto3
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -25,7 +26,8 @@ from executors.stores.s3.executor import S3Executor
 from executors.value_search import Finds
 from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.stores.s3.archive_versions import S3Client, s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import S3Client, s3_settings
+from pii_tracer.lake.stores.s3.clients import S3Clients
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import KeySet, Match, MatchTerm
 from pii_tracer.model.plan import Copy, Step
@@ -87,7 +89,8 @@ class World:
     suffix: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
 
     def client(self, region: str | None = None) -> S3Client:
-        return s3_clients(estate(self.endpoint_url))(region)
+        session = boto3.DEFAULT_SESSION or boto3.session.Session()
+        return S3Clients(s3_settings(estate(self.endpoint_url)), session)(region)
 
     def advance(self, seconds: float = RESTORE_SECONDS) -> None:
         """Time passes on the server, by default as much as a restore takes."""

@@ -36,8 +36,13 @@ def make(built: Built, state: Path, request: str = "REQ-2026-0117.yaml") -> Plan
 
 
 @pytest.fixture(scope="module")
-def planned(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Planned:
-    return make(built, tmp_path_factory.mktemp("state"))
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("state")
+
+
+@pytest.fixture(scope="module")
+def planned(built: Built, state: Path) -> Planned:
+    return make(built, state)
 
 
 def test_erasing_the_source_is_step_one_of_nineteen(planned: Planned) -> None:
@@ -58,10 +63,10 @@ def test_it_is_the_golden_plan(planned: Planned) -> None:
     assert found.decode() == GOLDEN.read_text(encoding="utf-8")
 
 
-def test_the_same_inputs_give_the_same_bytes(built: Built, planned: Planned, tmp_path: Path) -> None:
-    first, second = make(built, tmp_path), make(built, tmp_path)
-    assert first.plan.to_bytes() == second.plan.to_bytes()
-    assert first.sealed == second.sealed
+def test_the_same_inputs_give_the_same_bytes(built: Built, planned: Planned, state: Path) -> None:
+    again = make(built, state)
+    assert planned.plan.to_bytes() == again.plan.to_bytes()
+    assert planned.sealed == again.sealed
 
 
 def test_no_value_of_the_person_is_in_the_plan(built: Built, planned: Planned) -> None:

@@ -21,7 +21,7 @@ from pii_tracer.lake.inventory import InventoryGap, ObjectSet, ObjectVersion
 from pii_tracer.lake.packed_versions import Packed
 from pii_tracer.lake.stores.s3.archive_manifest import of_others
 from pii_tracer.lake.stores.s3.bucket_settings import prefix_of, touches, with_settings
-from pii_tracer.lake.stores.s3.clients import S3Clients
+from pii_tracer.lake.stores.s3.clients import S3Clients, clients_of
 from pii_tracer.lake.stores.s3.inventory_reports import ReportUnusable, iter_report, newest_report
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads, with_locks
 from pii_tracer.lake.stores.s3.object_versions import (
@@ -80,7 +80,7 @@ def s3_clients(estate: Estate) -> S3Clients:
     Raises:
         EstateError: the estate file has no `s3` part.
     """
-    return S3Clients(s3_settings(estate))
+    return clients_of(s3_settings(estate))
 
 
 def object_store(estate: Estate) -> dict[str, str]:

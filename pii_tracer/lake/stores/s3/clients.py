@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import boto3
@@ -19,13 +19,14 @@ def usual_region() -> str | None:
 
 
 class S3Clients:
-    """A factory of S3 clients by region (None: the estate's own); credentials are found as boto3 finds them.
+    """A factory of S3 clients by region (None: the estate's own); credentials are those that its session finds.
 
     When it is unpickled, in another process, that process' own credentials are found.
     """
 
-    def __init__(self, settings: S3) -> None:
+    def __init__(self, settings: S3, session: boto3.session.Session) -> None:
         self._settings = settings
+        self._session = session
         self._made: dict[str, S3Client] = {}
         self._config = Config(
             retries={"max_attempts": 3, "mode": "standard"},
@@ -40,14 +41,29 @@ class S3Clients:
         name = region or self._settings.region
         if name not in self._made:
             address = self._settings.endpoint_url
-            self._made[name] = boto3.client("s3", region_name=name, endpoint_url=address, config=self._config)
+            self._made[name] = self._session.client("s3", region_name=name, endpoint_url=address, config=self._config)
         return self._made[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._settings.model_dump_json(),)
 
 
-@cache
+def clients_of(settings: S3) -> S3Clients:
+    """The factory of boto3's default session, one for a process.
+
+    A client takes longer to make than a small file to read. Who has no credentials yet may have some a moment later, so
+    a factory without them is not kept.
+    """
+    session = boto3.DEFAULT_SESSION = boto3.DEFAULT_SESSION or boto3.session.Session()
+    if session.get_credentials() is None:
+        return S3Clients(settings, session)
+    return _kept(settings.model_dump_json(), session)
+
+
 def _again(settings: str) -> S3Clients:
-    """One factory for a process: a client takes longer to make than a small file to read."""
-    return S3Clients(S3.model_validate_json(settings))
+    return clients_of(S3.model_validate_json(settings))
+
+
+@lru_cache(maxsize=16)
+def _kept(settings: str, session: boto3.session.Session) -> S3Clients:
+    return S3Clients(S3.model_validate_json(settings), session)
