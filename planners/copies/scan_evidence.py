@@ -169,8 +169,8 @@ class CatalogEvidence:
 
 @dataclass(frozen=True)
 class JobEvidence:
-    """A job whose recorded statements name the persons. job: as it may be shown. places: where they are recorded.
-    texts: SHA-256 of these statements, as `FileHashes`.
+    """A job whose recorded statements name the persons. job: as it may be shown; empty for names in the lineage, which
+    name them. places: where they are recorded. texts: SHA-256 of these statements or names, as `FileHashes`.
     """
 
     job: str
