@@ -287,7 +287,7 @@ class Patterns:
                         continue
                     parts = start + 1 + np.flatnonzero(np.diff(places) > 1)
                     folded = line_wraps.is_folded(data, low + places) and not goes_on(line.data, start, end)
-                    if not (joined or folded or line_wraps.is_one(line.data, start, end, parts)):
+                    if not (joined or folded or line_wraps.is_one(line, start, end, parts)):
                         terms = tuple(t for t in terms if t[1] not in _WORDS)
                     if terms:
                         changed = tuple((n, Form.WRAPPED if form in _WORDS else form) for n, form in terms)

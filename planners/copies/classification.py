@@ -205,8 +205,8 @@ def _table(
         return [known, *shared_in(found, state, carriage)]
     state = with_blanks(found, state, seen)
     wrong = misfits(found, state, carriage)
-    # nobody could look for them
-    unsure = bool(wrong) or any(
+    # nobody could look for them, or in the wrong column
+    unsure = bool(wrong or (seen and seen.keyless)) or any(
         (t.beside and not (seen and seen.compared)) or found.derived[t.origin, t.expression].unsure
         for _, t in carriage.found_in
     )

@@ -6,6 +6,7 @@ row then differ. A key that the estate file declares may be another system's num
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -51,6 +52,18 @@ def strange(values: Collection[str], key_set: str, found: Survey) -> bool:
     made = found.key_sets[key_set]
     coincides = found.coincide[made.origin, made.expression or "x"]
     return coincides and not found.keys.unseen and bool(values) and not are_keys(values, known_keys(found, key_set))
+
+
+_NUMBER = re.compile(r"[+-]?\d+(?:\.0*)?")
+
+
+def of_another_kind(values: Collection[str], key_set: str, found: Survey) -> bool:
+    """Whether a column that is declared as the key holds no number, and each key of the source is one: it can find
+    nobody, today or later.
+    """
+    known = known_keys(found, key_set)
+    numbers = bool(known) and not found.keys.unseen and all(map(_NUMBER.fullmatch, known))
+    return numbers and bool(values) and not any(_NUMBER.fullmatch(value.strip()) for value in values)
 
 
 def _matched(batch: pa.RecordBatch, match: Match, found: Survey) -> Iterator[Mapping[str, str]]:

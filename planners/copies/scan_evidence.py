@@ -169,8 +169,8 @@ class CatalogEvidence:
 
 @dataclass(frozen=True)
 class JobEvidence:
-    """A job whose recorded statements name the persons. job: as it may be shown. places: where they are recorded.
-    texts: SHA-256 of these statements, as `FileHashes`.
+    """A job whose recorded statements name the persons. job: as it may be shown; empty for names in the lineage, which
+    name them. places: where they are recorded. texts: SHA-256 of these statements or names, as `FileHashes`.
     """
 
     job: str
@@ -186,7 +186,7 @@ class Evidence:
     number was found; digits: the same, by key set and column. unread: files that could not be decoded, with the reason.
     padded: what stands in key columns with blanks behind it, as CHAR has it, where the rows were read. contradicted:
     rows that the match finds and that speak of somebody else. strange_keys: columns that the estate file declares as
-    the key, and in which most values are no key of the source.
+    the key, and in which most values are no key of the source; keyless: those with no number, where each key is one.
     places: where among the rows of files values stand, of short numbers those in known columns. seen: every file with a
     value that cannot be mistaken. compared: the rows of every file were compared with keys of several columns.
     """
@@ -203,6 +203,7 @@ class Evidence:
     padded: frozenset[Padded] = frozenset()
     contradicted: frozenset[Contradicted] = frozenset()
     strange_keys: frozenset[str] = frozenset()
+    keyless: frozenset[str] = frozenset()
     seen: frozenset[Seen] = frozenset()
     compared: bool = False
     hashes: FileHashes = NO_HASHES

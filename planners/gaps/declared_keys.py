@@ -57,23 +57,31 @@ def _gap(state: TableState, column: str, reason: str, todo: str) -> Gap:
 
 
 def silent_key(state: TableState, item: CopyDraft, seen: Evidence | None) -> list[Gap]:
-    """A gap where a declared key finds no row, and the scan sees the persons in other places of the rows only."""
+    """A gap where a declared key finds no row, and the scan sees the persons in other places of the rows only, or the
+    column has no value that could be a key.
+    """
     if item.copy.strategy is Strategy.BLOCKED:
         return []  # nothing is done there, and a gap of its own says why
     keys = item.copy.places
     where = unexplained(keys, seen, state.partition_columns) if seen is not None else ()
-    if not where:
+    keyless = seen.keyless if seen is not None else ()
+    if not where and not keyless:
         return []
     declared = ", ".join(sorted({term.label() for term in keys.terms})) if keys else "no column"
+    what = (
+        f"It finds no row of the persons, but the scan sees them in {', '.join(where[:5])}: their rows would stay"
+        if where
+        else f"The source's keys are numbers, and {', '.join(sorted(keyless))} has none: it can find nobody's rows"
+    )
     return [
         Gap(
             id=f"gap-{GapKind.DECLARED_KEY}-{slug(title(state))}",
             dataset=state.dataset,
             kind=GapKind.DECLARED_KEY,
             seen=whole_list(declared, where),
-            reason=f"the estate file declares {declared} as the key here. It finds no row of the persons, but the scan"
-            f" sees them in {', '.join(where[:5])}: their rows would stay",
-            evidence="correct the table's `key` under the subject's `tables`, or take the table out, then plan again",
+            reason=f"the estate file declares {declared} as the key here. {what}",
+            evidence="correct the table's `key` under the subject's `tables`, name the identifier that it has as `of`,"
+            " or take the table out, then plan again",
         )
     ]
 

@@ -41,16 +41,19 @@ def _of_persons(copy: Copy, key_set: str, column: str | None) -> bool:
 
 
 def _of_jobs(world: World) -> Iterator[Gap]:
-    """Statements that lineage was read from. They stay in its inputs, and in the graph that the state folder keeps."""
+    """Statements that lineage was read from, which stay in its inputs, and names, which stay in the graph, too."""
     for one in world.jobs:
         places = ", ".join(one.places[:3]) + (f" and {len(one.places) - 3} more" if len(one.places) > 3 else "")
+        by_job = f"a recorded statement of the job {one.job} names the person, and no step writes it again"
+        by_name = "a name in the lineage has a value of the person, and the graph in the state folder keeps it"
+        way_out = "remove the value from the SQL file, or remove the events; harvest, and plan again"
         yield Gap(
-            id=f"gap-{GapKind.LINEAGE_TEXT}-{slug(one.job)}",
+            id=f"gap-{GapKind.LINEAGE_TEXT}-{slug(one.job or 'names')}",
             dataset=None,
             kind=GapKind.LINEAGE_TEXT,
             seen=whole_list(one.job, (*one.places, *one.texts)),
-            reason=f"a recorded statement of the job {one.job} names the person, and no step writes it again",
-            evidence=f"{places}: remove the value from the SQL file, or remove the events; harvest, and plan again",
+            reason=by_job if one.job else by_name,
+            evidence=f"{places}: {way_out}",
         )
 
 

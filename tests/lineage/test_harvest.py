@@ -113,6 +113,14 @@ def test_a_torn_gzip_is_a_gap(tmp_path: Path):
     assert [g.kind for g in graph.gaps] == ["unreadable_event"]
 
 
+def test_a_file_of_sql_that_is_no_text_is_a_gap_and_the_others_are_read(tmp_path: Path):
+    (tmp_path / "a.sql").write_bytes("INSERT INTO prod.copy SELECT pan AS p\xe4n".encode("latin-1"))
+    (tmp_path / "b.sql").write_text(WRITE)
+    graph = harvest(LineageSources(sql=("a.sql", "b.sql")), tmp_path, (), ALIASES, SCHEMAS)
+    assert [(g.kind, g.evidence) for g in graph.gaps] == [("unreadable_sql", "a.sql")]
+    assert arrows(graph) == EXPECTED
+
+
 def test_unknown_names_and_unreadable_statements_are_gaps(estate):
     graph = estate(sql={"a.sql": "CREATE TABLE fresh AS SELECT pan FROM lake.prod.payments; FROBNICATE THE TABLE;"})
     fresh = DatasetId(namespace="unresolved", name="fresh")

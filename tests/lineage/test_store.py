@@ -30,6 +30,7 @@ from pii_tracer.lineage.graph.graph_file import load, save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.graph.string_pool import Pool
 from pii_tracer.model.errors import LineageError
+from tests.leaks import Person, leaks
 from tests.lineage.graphs import ds, edge, facts, graph_of
 
 
@@ -48,8 +49,26 @@ def test_stored_and_loaded_is_equal_and_stable(tmp_path: Path):
     assert file.read_bytes() == before
     assert load(file).digest() == graph.digest()
     assert [p.name for p in file.parent.iterdir()] == ["lineage.graph"]
-    # statements in it can name persons
+    # names in it can be persons' values
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_file_has_no_literal_of_a_statement(tmp_path: Path):
+    """It outlives the runs: `close` destroys the sealed values, and this file stays."""
+    text = "INSERT INTO b SELECT k FROM a WHERE mail = 'mira@x.example' AND k = 4417700102"
+    job = JobRef(
+        job="j", sql=text, inputs=(ds("/a"),), output=ds("/b"), statement=text, views=(("v", "SELECT 4417700102"),)
+    )
+    told = edge("/a", "/b").model_copy(update={"expression": "CASE WHEN a.mail = 'mira@x.example' THEN a.k END"})
+    graph = LineageGraph(collect([told], [], [job], [], {}, {}))
+    file = saved(graph, tmp_path)
+    assert leaks(Person(("mira@x.example", "4417700102")), [tmp_path]) == []
+    (kept,) = load(file).jobs_into(ds("/b"))
+    assert kept.statement == kept.sql == "INSERT INTO b SELECT k FROM a WHERE mail = '…' AND k = 0"
+    assert kept.views == (("v", "SELECT 0"),)
+    assert load(file).edges_into(ds("/b"))[0].expression == "CASE WHEN a.mail = '…' THEN a.k END"
+    # what plans and runs use
+    assert graph.jobs_into(ds("/b"))[0].sql == text
 
 
 @settings(max_examples=150, deadline=None)
@@ -221,6 +240,7 @@ CRASH = """
 import os, resource, signal, sys
 from pathlib import Path
 from pii_tracer.lineage.graph.graph_file import save
+from tests.leaks import Person, leaks
 from tests.lineage.graphs import graph_of
 file, point = Path(sys.argv[1]), sys.argv[2]
 

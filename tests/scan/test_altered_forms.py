@@ -185,6 +185,43 @@ def test_rows_of_a_table_are_no_text_that_goes_on() -> None:
     assert scan("a.txt", b"dear all, ask Asha\nRao for it, please\n", patterns).hits
 
 
+LINES = {
+    "begins and ends a line": "hello\n{}\n{}\nok",
+    "ends a line": "for {}\n{}\nok",
+    "begins a line": "hello\n{}\n{} ok",
+    "a reply": "> hello\n> {}\n> {}\n> ok",
+    "CRLF": "hello\r\n{}\r\n{}\r\nok",
+    "quoted-printable": "hello=\n{}=\n{}=\nok",
+    "the end of the text": "{}\n{}\n\n  ",
+}
+
+
+@pytest.mark.parametrize("text", LINES.values(), ids=LINES)
+@pytest.mark.parametrize("value", [NAME, PHONE, MAIL, "asha.rao@example.org", "5500123456789", "ab12cd34ef56"])
+def test_a_value_over_lines_that_also_ends_a_line_is_found(value: str, text: str) -> None:
+    patterns, at = _patterns(value), len(value) // 2
+    written = text.format(value[:at], value[at:])
+    assert scan("a.txt", written.encode(), patterns).strong
+    assert scan("a.parquet", parquet(pa.table({"c": ["Pune", written, "x"]})), patterns).strong
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("annmarie", "guests: ann\nmarie\njohn"),
+        ("maryelizabeth", "john\nmary\nelizabeth\nann"),
+        ("1002003", "1001\n1002\n003\n1004"),
+        ("AB12CD34", "AA11\nAB12\nCD34\nEE55"),
+        ("1002003", "ids\n1002\n003\nend"),
+        ("asha.rao@example.org", "mary-asha\n.rao@example.orgs\nok"),
+        ("asha.rao@example.org", "xasha.rao@ex\nample.org\nok"),
+        ("asha.rao@example.org", "ravi.rao@example.org\nasha.roy@example.org\nok"),
+    ],
+)
+def test_lines_of_a_list_make_up_nobody(value: str, text: str) -> None:
+    assert not scan("a.txt", text.encode(), _patterns(value)).hits
+
+
 @pytest.mark.parametrize("width", [64, 76])
 def test_base64_in_lines(width: int) -> None:
     for value, red in ((MAIL, True), ("siobhan.o'doe@mail.example", False)):

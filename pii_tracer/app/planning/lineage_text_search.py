@@ -1,13 +1,15 @@
-"""Statements that lineage was read from, searched for the persons: a key stands in them as a literal.
+"""What lineage was read from, searched for the persons: a key stands in a statement as a literal, or in a name.
 
-`DELETE … WHERE id = 4417700102` is in an event, in a SQL file or a query log, and in the graph that was made of it. No
-step writes any of these again. A short number is not looked for: in a statement it can mean anything.
+`DELETE … WHERE id = 4417700102` is in an event, in a SQL file or a query log. No step writes any of these again. The
+stored graph has no such literals, but the names of datasets, columns, jobs and files. A short number is not looked for:
+in a statement it can mean anything.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
@@ -15,6 +17,7 @@ from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import JobEvidence
 
+_TELLING = re.compile(rb"[0-9@%]")
 _AT_ONCE = 1 << 24
 """Characters of statements that are searched together."""
 
@@ -28,7 +31,9 @@ class _Found:
 
 
 def telling_jobs(graph: LineageGraph, patterns: Patterns) -> tuple[JobEvidence, ...]:
-    """The jobs in whose recorded statements a value of the persons stands, each with the places of these."""
+    """The jobs in whose recorded statements a value of the persons stands, each with the places of these; before them
+    one without a name, if a name in the graph has a value.
+    """
     found: dict[str, _Found] = {}
     told: list[tuple[str, str, bytes]] = []
     size = 0
@@ -39,7 +44,32 @@ def telling_jobs(graph: LineageGraph, patterns: Patterns) -> tuple[JobEvidence, 
             _search(told, patterns, found)
             told, size = [], 0
     _search(told, patterns, found)
-    return tuple(JobEvidence(job, tuple(one.places), frozenset(one.texts)) for job, one in sorted(found.items()))
+    named = _named(graph, patterns)
+    of_jobs = (JobEvidence(job, tuple(one.places), frozenset(one.texts)) for job, one in sorted(found.items()))
+    return (named, *of_jobs) if named else tuple(of_jobs)
+
+
+def _named(graph: LineageGraph, patterns: Patterns) -> JobEvidence | None:
+    """A value of letters alone is no find: `payments` is a username, and the name of a table."""
+    made = graph.columnar
+    jobs = {job.job: None for dataset in graph.datasets() for job in graph.jobs_into(dataset)}
+    pools: dict[str, Iterable[str]] = {
+        "the name of a dataset": made.dataset_names,
+        "the name of a column": made.words,
+        "the name of a table": made.aliases,
+        "the name of a job": jobs,
+        "the evidence of a fact": made.evidence,
+        "what is said of a gap of lineage": made.gaps,
+    }
+    found = _Found()
+    for what, names in pools.items():
+        data = "\n".join(names).encode("utf-8", "replace")
+        for _, start, end in patterns.occurrences(data):
+            if _TELLING.search(data, start, end):
+                found.places[what] = None
+                line = data[data.rfind(b"\n", 0, start) + 1 : end] + data[end:].partition(b"\n")[0]
+                found.texts.add(hashlib.sha256(line).hexdigest())
+    return JobEvidence("", tuple(found.places), frozenset(found.texts)) if found.places else None
 
 
 def _search(told: list[tuple[str, str, bytes]], patterns: Patterns, found: dict[str, _Found]) -> None:

@@ -21,7 +21,7 @@ from pii_tracer.lake.stores.any_place import AnyPlace, opened
 from pii_tracer.model.datasets import PLAIN, Match
 from pii_tracer.model.errors import EstateError
 from planners.copies.classification import match_of
-from planners.copies.contradicted_rows import found_by_one_alone, of_somebody_else, strange
+from planners.copies.contradicted_rows import found_by_one_alone, of_another_kind, of_somebody_else, strange
 from planners.copies.executor_support import astray
 from planners.copies.person_rows import count_of_table, padded
 from planners.copies.scan_evidence import Contradicted, Evidence, Padded
@@ -37,6 +37,7 @@ class _Counted:
     padded: frozenset[Padded] = frozenset()
     contradicted: frozenset[Contradicted] = frozenset()
     strange_keys: frozenset[str] = frozenset()
+    keyless: frozenset[str] = frozenset()
 
 
 _NOT_COUNTED = _Counted()
@@ -68,6 +69,7 @@ def count_persons(
                     padded=seen.padded | counted.padded,
                     contradicted=seen.contradicted | counted.contradicted,
                     strange_keys=seen.strange_keys | counted.strange_keys,
+                    keyless=seen.keyless | counted.keyless,
                 )
     return result
 
@@ -111,13 +113,18 @@ def _rows(
     rows = count_of_table(table, match, found.key_sets)
     alone = found_by_one_alone(table, match, found) if rows else frozenset[Contradicted]()
     counted = _Counted(rows, padded(table, match, found.key_sets), alone)
-    return _with_declared(counted, state, match, found, paths) if declared and rows else counted
+    return _with_declared(counted, state, match, found, paths) if declared else counted
 
 
 def _with_declared(counted: _Counted, state: TableState, match: Match, found: Survey, paths: EstatePaths) -> _Counted:
     """What the rows show of a key that the estate file alone says to be the persons'."""
     terms = [term for term in match.terms if not (term.access or term.beside)]
-    strange_keys = {t.column for t in terms if strange(distinct_values(state, t.column, paths), t.key_set, found)}
+    values = {t: distinct_values(state, t.column, paths) for t in terms}
+    if not counted.rows:
+        return replace(
+            counted, keyless=frozenset(t.column for t in terms if of_another_kind(values[t], t.key_set, found))
+        )
+    strange_keys = {t.column for t in terms if strange(values[t], t.key_set, found)}
     texts = [c.name for c in state.columns if c.type == "string"]
     columns = sorted({*texts, *match.columns})
     others = of_somebody_else(read_part(state, columns, data_files(state, paths), paths), match, found)

@@ -41,6 +41,19 @@ class Content(NamedTuple):
     etag: str
 
 
+class PagesSeen:
+    """Notices a page of a listing that was there before, whatever token led to it: such a listing has no end."""
+
+    def __init__(self) -> None:
+        self._seen = set[tuple[object, ...]]()
+
+    def again(self, *first: object) -> bool:
+        """Whether a page began with the same entry. From now on one did."""
+        known = first in self._seen
+        self._seen.add(first)
+        return known
+
+
 class ObjectStore(Protocol):
     """A store of objects. Every method raises `StoreError` when the store refuses or does not answer in time."""
 

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 _INDENT = 16
 """Characters of indent or of marks (`>`) that are passed over at the beginning of a line."""
+_LONG = 12
+"""Letters and digits of a value that the lines of a list do not make up by chance."""
 _PIECE = 3
 """Digits parted by a break are one number only where so many stand on each side: short numbers begin many lines."""
 _FOLD = np.uint8(32)
@@ -37,6 +39,10 @@ class Joined:
 
     data: bytes
     origins: Places
+
+    def begins_line(self, at: int) -> bool:
+        """Whether an end of a line was taken out before this byte, or the text begins or ends there."""
+        return not 0 < at < len(self.origins) or bool(self.origins[at] - self.origins[at - 1] > 1)
 
 
 class Borders:
@@ -80,7 +86,7 @@ class Borders:
         if not count:
             return
         ends, starts = _ends(whole, breaks), _starts(whole, breaks)
-        last, first = whole.take(ends), whole.take(starts)
+        last, first = whole.take(ends), whole.take(starts, mode="clip")
         # lengths of binary formats look like breaks
         few = np.flatnonzero(self._touching.take(_two(last | _FOLD, first | _FOLD)) & (last >= 32) & (first >= 32))
         if not len(few):
@@ -127,7 +133,7 @@ def signs_at_ends(text: bytes | memoryview) -> tuple[Bytes, Bytes, Bytes, Bytes]
     whole = np.frombuffer(text, np.uint8)
     breaks = _breaks(whole) if len(whole) >= 3 else np.empty(0, np.int64)
     ends, starts = _ends(whole, breaks), _starts(whole, breaks)
-    few = np.flatnonzero((whole.take(ends) >= 32) & (whole.take(starts) >= 32))
+    few = np.flatnonzero((whole.take(ends) >= 32) & (whole.take(starts, mode="clip") >= 32))
     return _beside(whole, ends[few], starts[few])
 
 
@@ -138,8 +144,8 @@ def _breaks(whole: Bytes) -> Places:
 
 
 def _beside(whole: Bytes, ends: Places, starts: Places) -> tuple[Bytes, Bytes, Bytes, Bytes]:
-    before, behind = whole.take(np.maximum(ends - 1, 0)), whole.take(np.minimum(starts + 1, len(whole) - 1))
-    return before | _FOLD, whole.take(ends) | _FOLD, whole.take(starts) | _FOLD, behind | _FOLD
+    before, behind = whole.take(np.maximum(ends - 1, 0)), whole.take(starts + 1, mode="clip")
+    return before | _FOLD, whole.take(ends) | _FOLD, whole.take(starts, mode="clip") | _FOLD, behind | _FOLD
 
 
 def _two(first: Bytes, second: Bytes) -> npt.NDArray[np.intp]:
@@ -170,16 +176,15 @@ def _ends(whole: Bytes, breaks: Places) -> Places:
 
 
 def _starts(whole: Bytes, breaks: Places) -> Places:
-    """The first byte of each line that follows, behind what indents it."""
-    last = len(whole) - 1
-    starts = np.minimum(breaks + 1, last)
+    """The first byte of each line that follows, behind what indents it; of an empty last line, the end of the text."""
+    starts = breaks + 1
     for _ in range(_INDENT):
-        signs = whole.take(starts)
-        passed = (signs == 32) | (signs == 9) | (signs == 62)
+        signs = whole.take(starts, mode="clip")
+        passed = ((signs == 32) | (signs == 9) | (signs == 62)) & (starts < len(whole))
         if not passed.any():
             break
-        starts = np.minimum(starts + passed, last)
-    return starts
+        starts = starts + passed
+    return np.asarray(starts, np.int64)
 
 
 def spread(size: int) -> int:
@@ -187,13 +192,18 @@ def spread(size: int) -> int:
     return size + (size // 10 + 1) * (_INDENT + 3)
 
 
-def is_one(line: bytes, start: int, end: int, parts: Places) -> bool:
+def is_one(text: Joined, start: int, end: int, parts: Places) -> bool:
     """Whether a value that was found across breaks surely is one word: nothing of a word touches it, and no short
     number of the next line makes it up.
 
-    line: joined text; start, end: of the value there; parts: where it goes on after a break.
+    Another line touches only a value that lines of a list may make up: a word of letters, or a short one of letters and
+    digits (`ann` above `marie`). start, end: of the value in the joined text; parts: where it goes on after a break.
     """
-    if (start and _of_word(line[start - 1])) or (end < len(line) and _of_word(line[end])):
+    line = text.data
+    unlike = not _may_be_listed(line[start:end])
+    if start and _of_word(line[start - 1]) and not (unlike and text.begins_line(start)):
+        return False
+    if end < len(line) and _of_word(line[end]) and not (unlike and text.begins_line(end)):
         return False
     for at in parts.tolist():
         numbers = 48 <= line[at - 1] <= 57 and 48 <= line[at] <= 57
@@ -210,6 +220,11 @@ def is_folded(text: bytes | memoryview, places: Places) -> bool:
     ends = np.flatnonzero(np.diff(places) > 1)
     gaps = (text[int(places[end]) + 1 : int(places[end + 1])] for end in ends.tolist())
     return all(_AT_FOLD.fullmatch(gap) for gap in gaps) and _FOLDING.search(text) is not None
+
+
+def _may_be_listed(value: bytes) -> bool:
+    """Whether a value has no sign, and is short or has no digit."""
+    return all(map(_of_word, value)) and (len(value) < _LONG or not any(48 <= byte <= 57 for byte in value))
 
 
 def _of_word(byte: int) -> bool:

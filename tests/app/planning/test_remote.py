@@ -183,6 +183,17 @@ def test_a_root_in_s3_has_what_no_table_has(shop: Shop) -> None:
     assert "1 of 1 object hold the person, in 1 of 2 versions (1 of data files), 1 of them noncurrent" in root
 
 
+def test_a_root_in_s3_of_which_every_object_is_a_tables_is_no_gap(shop: Shop) -> None:
+    shop.delta("lake.users", PEOPLE)
+    shop.jobs = "INSERT INTO lake.users SELECT uid, mail FROM shop.people;"
+    shop.roots.append(f"s3://{shop.bucket}/")
+    shop.put("delta/", b"")  # as Hadoop marks a folder
+    assert shop.gaps() == {}
+    assert shop.tables["lake.users"] in {copy["location"] for copy in shop.plan()["copies"]}
+    shop.put("lone.txt", b"nothing")
+    assert list(shop.gaps()) == [f"s3://{shop.bucket}/"]
+
+
 def test_what_cannot_be_read_is_told_and_the_rest_goes_on(shop: Shop) -> None:
     shop.roots.append(f"s3://{shop.bucket}/loose")
     place = f"s3://{shop.bucket}/loose"

@@ -22,6 +22,7 @@ from pii_tracer.lake.stores.s3.archive_versions import (
 )
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
 from tests.s3support import OTHER_REGION, REGION, World, estate, standin, world
 
 __all__ = ["standin", "world"]
@@ -183,6 +184,23 @@ def test_a_setting_that_may_not_be_read_is_a_gap(world: World, operation: str) -
     assert [gap.kind for gap in gaps] == ["s3_setting"]
     assert "AccessDenied" in gaps[0].evidence
     assert "secret" not in str(gaps[0])
+
+
+def test_versions_that_only_the_owners_device_may_delete_are_a_gap(world: World) -> None:
+    bucket = world.new("mfa")
+    made = estate(world.endpoint_url, [archive(bucket)])
+    clients = s3_clients(made)
+
+    def guarded(region: str) -> Any:
+        client = clients(region)
+        # the stand-in forgets the setting: the client reads it from the answer of AWS
+        client.meta.events.register(
+            "after-call.s3.GetBucketVersioning", lambda parsed, **_: parsed.update(MFADelete="Enabled")
+        )
+        return client
+
+    [gap] = discover_archives(made, guarded, Path())[1]
+    assert (gap.kind, gap.evidence) == (GapKind.MFA_DELETE, f"bucket {bucket}")
 
 
 def test_unfinished_uploads_are_found(world: World) -> None:

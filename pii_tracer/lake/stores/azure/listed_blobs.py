@@ -59,15 +59,31 @@ def listed(container: ContainerClient, prefix: str, where: str, *, hierarchical:
     seen = set[tuple[str, str, bool]]()
     with azure_errors("the container cannot be listed", where):
         for include, more in _HIERARCHICAL if hierarchical else _FLAT:
-            for item in container.list_blobs(name_starts_with=prefix or None, include=include, **more):
-                if not isinstance(item.name, str) or item.size is None or not item.name.startswith(prefix):
-                    raise _odd(where)
-                state = (item.name, version_id(item), bool(item.deleted))
-                if state in seen and not hierarchical:
-                    raise _odd(where)  # a page again
+            for state, item in _asked(container, prefix, where, include=include, **more):
                 if state not in seen:
                     yield item
                 seen.add(state)
+
+
+def _asked(
+    container: ContainerClient, prefix: str, where: str, **query: Any
+) -> Iterator[tuple[tuple[str, str, bool], BlobProperties]]:
+    """One listing, each item with what tells it from all others.
+
+    Raises:
+        StoreError: it shows one of them again, or is none.
+    """
+    seen = set[tuple[str, str, bool]]()
+    try:
+        for item in container.list_blobs(name_starts_with=prefix or None, **query):
+            state = (item.name, version_id(item), bool(item.deleted))
+            wrong = not isinstance(item.name, str) or item.size is None or not item.name.startswith(prefix)
+            if wrong or state in seen:  # a page again
+                raise _odd(where)
+            seen.add(state)
+            yield state, item
+    except (AttributeError, KeyError, TypeError):  # of the library, which reads any XML as a listing
+        raise _odd(where) from None
 
 
 def deleted_above(container: ContainerClient, prefix: str, where: str) -> Iterator[BlobProperties]:
@@ -81,9 +97,7 @@ def deleted_above(container: ContainerClient, prefix: str, where: str) -> Iterat
     above = {"/".join(parts[:depth]) for depth in range(1, len(parts) + 1)} - {""}
     if above:
         with azure_errors("the container's deleted directories cannot be listed", where):
-            for item in container.list_blobs(
-                name_starts_with=parts[0], include=["metadata", "deleted"], **_SHOW_DELETED
-            ):
+            for _, item in _asked(container, parts[0], where, include=["metadata", "deleted"], **_SHOW_DELETED):
                 if item.name in above and item.deleted:
                     yield item
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from pii_tracer.common.http import NoAnswer, ask, patiently
-from pii_tracer.lake.stores.base import Absent, Changed, StoreError
+from pii_tracer.lake.stores.base import Absent, Changed, PagesSeen, StoreError
 
 ENDPOINT = "https://storage.googleapis.com"
 _SECONDS = 60.0
@@ -59,23 +59,24 @@ class GcsBucket:
 
     def pages(self, prefix: str, **which: str) -> Iterator[Mapping[str, Any]]:
         """Objects of a listing, to its end. which: `versions` or `softDeleted`."""
-        what, token, seen = "it cannot be listed", "", set[str]()
+        what, token, seen = "it cannot be listed", "", PagesSeen()
         while True:
             query = {"prefix": prefix, "maxResults": "1000", **which, **({"pageToken": token} if token else {})}
             page = self._json(what, prefix, f"{self._bucket}/o", query)
             items = page.get("items", [])
             if page.get("kind") != "storage#objects" or not isinstance(items, list):
                 raise self.odd(prefix)
-            for item in items:
+            for number, item in enumerate(items):
                 if not isinstance(item, dict) or not str(item.get("name", "")).startswith(prefix):
+                    raise self.odd(prefix)
+                if not number and seen.again(item["name"], item.get("generation")):
                     raise self.odd(prefix)
                 yield item
             token = page.get("nextPageToken") or ""
             if not token:
                 return
-            if not isinstance(token, str) or token in seen:
+            if not isinstance(token, str) or seen.again("", token):
                 raise self.odd(prefix)
-            seen.add(token)
 
     def look(self, key: str, **query: str) -> Mapping[str, Any]:
         """The resource of an object; the live one without `generation`. Raises Absent."""

@@ -19,6 +19,7 @@ from typing import Any
 from pii_tracer.config.glacier_vaults import Vault
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.lake.stores.base import PagesSeen
 from pii_tracer.lake.stores.glacier.vault_state import VaultArchive, VaultState
 from pii_tracer.lake.stores.s3.archive_manifest import of_others
 from pii_tracer.model.datasets import DatasetId
@@ -62,10 +63,18 @@ class VaultClient:
     client: Any
 
     def jobs(self) -> Iterator[VaultJob]:
-        """All jobs that Glacier still knows."""
+        """All jobs that Glacier still knows.
+
+        Raises:
+            EstateError: an answer without jobs, or a page again.
+        """
         marker: dict[str, str] = {}
+        seen = PagesSeen()
         while True:
             answer = self.client.list_jobs(accountId=self.account_id, vaultName=self.vault, **marker)
+            first = [job["JobId"] for job in answer.get("JobList", ())[:1]]
+            if "JobList" not in answer or (first and seen.again(*first)):
+                raise self._odd()
             for job in answer["JobList"]:
                 done = job.get("CompletionDate")
                 yield VaultJob(
@@ -78,7 +87,16 @@ class VaultClient:
                 )
             if not answer.get("Marker"):
                 return
+            if not first:
+                raise self._odd()
             marker = {"marker": answer["Marker"]}
+
+    def _odd(self) -> EstateError:
+        return EstateError(
+            "the endpoint does not list the vault's jobs as Glacier does",
+            where=f"vault {self.vault}",
+            todo="correct the endpoint in the estate file",
+        )
 
     def output(self, job_id: str) -> bytes:
         """What a job brought."""

@@ -137,7 +137,7 @@ class WebHdfs:
             yield from found
             if not left:
                 return
-            if not found or found[-1].name == last:
+            if not found or found[-1].name <= last:  # names come in order: a page again
                 raise self._odd(folder)
             last = found[-1].name
 

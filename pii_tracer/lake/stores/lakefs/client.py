@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from pii_tracer.common.http import NoAnswer, ask, basic
 from pii_tracer.config.lakefs import LakefsServer
+from pii_tracer.lake.stores.base import PagesSeen
 from pii_tracer.model.errors import EstateError
 
 ANSWER_SECONDS = 120.0
@@ -191,13 +192,16 @@ class LakefsClient:
 
     def _pages(self, path: str, key: str, **query: str) -> Iterator[dict[str, Any]]:
         after: str | None = None
+        seen = PagesSeen()
         while True:
             page = self._json("GET", path, query={**query, "amount": str(_PAGE), **({"after": after} if after else {})})
             results, pagination = page.get("results"), page.get("pagination")
             if not isinstance(results, list) or not isinstance(pagination, dict) or "has_more" not in pagination:
                 raise self._odd(path)
-            for item in results:
+            for number, item in enumerate(results):
                 if not isinstance(item, dict) or not isinstance(item.get(key), str):
+                    raise self._odd(path)
+                if not number and seen.again(item[key]):
                     raise self._odd(path)
                 yield item
             if not pagination["has_more"]:

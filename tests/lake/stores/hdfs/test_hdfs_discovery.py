@@ -102,7 +102,8 @@ def test_a_deleted_person_stays_in_snapshots_and_in_the_trash(hdfs: Hdfs, tmp_pa
     hdfs.ask(f"/user/ann/.Trash/Current{root}", "MKDIRS")
     hdfs.put(f"/user/ann/.Trash/Current{root}/c.csv", ROW)
     hdfs.client().delete(f"{root}/a.csv")
-    seen = looked(hdfs, root, tmp_path)[1]
+    found, seen = looked(hdfs, root, tmp_path)
+    assert (GapKind.HDFS_TRASH, f"{hdfs.uri}/user/ann/.Trash") in {(gap.kind, gap.evidence) for gap in found.gaps}
     assert seen[f"{hdfs.uri}{root}"].holders == 0, "a plain delete leaves nothing in sight"
     assert seen[f"{hdfs.uri}{above}/.snapshot/s1"].holders == 1
     assert seen[f"{hdfs.uri}/user/ann/.Trash"].holders == 1

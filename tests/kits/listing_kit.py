@@ -1,0 +1,134 @@
+"""What every client of listings must do before a store that does not tell everything: say so, and never end early.
+
+`Lie` has each lie that can be noticed. A store that leaves entries out and says nothing of it cannot be noticed; a
+listing that permissions filter is, in the protocols of these stores, a refusal (`tests/kits/store_kit.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import ThreadingHTTPServer
+from itertools import islice
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.model.errors import EstateError
+from tests.servers import Json, served
+
+_MOST = 200
+"""Entries after which a listing of two pages counts as one that never ends."""
+
+
+class Lie(StrEnum):
+    """NONE: two pages, and their end. ITSELF: the second page leads to itself. CIRCLE: it leads to the first one.
+    RENAMED: the same two pages for ever, each time with a new token. NOWHERE: more is said to come, and not where. HALF:
+    the answer breaks off. OTHER: it is no listing.
+    """
+
+    NONE = "none"
+    ITSELF = "itself"
+    CIRCLE = "circle"
+    RENAMED = "renamed"
+    NOWHERE = "nowhere"
+    HALF = "half"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Page:
+    """names: of its entries, of which those of the second page come behind those of the first. token: with which the
+    next page is asked for; None at the end."""
+
+    names: tuple[str, ...]
+    token: str | None
+
+
+class _Pages:
+    """The pages of a lying listing, by the tokens that lead to them; from the beginning where there is none."""
+
+    def __init__(self, lie: Lie) -> None:
+        self.lie, self.asked = lie, 0
+
+    def page(self, token: str | None) -> Page:
+        self.asked += 1
+        second = bool(token) and not str(token).startswith("first")
+        names = ("c", "d") if second else ("a", "b")
+        if not second:
+            return Page(names, f"d{self.asked}" if self.lie is Lie.RENAMED else "d")
+        following = {Lie.ITSELF: "d", Lie.CIRCLE: "first", Lie.RENAMED: f"first{self.asked}"}
+        return Page(names, following.get(self.lie))
+
+
+class ListingKit:
+    """Abstract: `answer`, `listed`, and the lies that the protocol has room for.
+
+    without: lies that its protocol cannot tell, with the reason. refusals: errors that its caller turns
+    into a gap. other: a body that is no listing.
+    """
+
+    without: Mapping[Lie, str] = {}
+    refusals: tuple[type[Exception], ...] = (EstateError,)
+    other = b"{}"
+    media_type = "application/json"
+
+    def answer(self, page: Page, *, nowhere: bool) -> bytes:
+        """The body of a page. nowhere: say that more is to come, and not where."""
+        raise NotImplementedError
+
+    def token(self, query: Mapping[str, str]) -> str | None:
+        """The token with which a page is asked for."""
+        raise NotImplementedError
+
+    def listed(self, url: str) -> Iterable[str]:
+        """The names that the client lists before a server."""
+        raise NotImplementedError
+
+    def beside(self, path: str) -> bytes | None:
+        """The body of an answer to what is no listing."""
+        return None
+
+    @pytest.mark.parametrize("lie", [lie for lie in Lie if lie is not Lie.NONE])
+    def test_what_can_be_noticed_is_an_error(self, lie: Lie) -> None:
+        if lie in self.without:
+            pytest.skip(self.without[lie])
+        with self._lying(lie) as url, pytest.raises(self.refusals):
+            assert len(list(islice(self.listed(url), _MOST))) < _MOST, "it never ends"
+
+    def test_a_true_listing_goes_to_its_end(self) -> None:
+        with self._lying(Lie.NONE) as url:
+            assert sorted(islice(self.listed(url), _MOST)) == ["a", "b", "c", "d"]
+
+    @contextmanager
+    def _lying(self, lie: Lie) -> Iterator[str]:
+        kit, pages, lock = self, _Pages(lie), threading.Lock()
+
+        class Handler(Json):
+            def do_GET(self) -> None:
+                parts = urlsplit(self.path)
+                body = kit.beside(self.path)
+                if body is not None:
+                    return self.give(body, len(body))
+                with lock:
+                    page = pages.page(kit.token(dict(parse_qsl(parts.query))))
+                last = page.token is None
+                body = kit.other if lie is Lie.OTHER else kit.answer(page, nowhere=last and lie is Lie.NOWHERE)
+                return self.give(body, len(body) // 2 if lie is Lie.HALF and last else len(body))
+
+            def give(self, body: bytes, sent: int) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", kit.media_type)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body[:sent])
+                self.close_connection = sent < len(body)
+
+            do_HEAD = do_GET
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        with served(server):
+            yield f"http://127.0.0.1:{server.server_port}"
