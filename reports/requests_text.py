@@ -154,8 +154,21 @@ class BatchOfRequests(Protocol):
     def late(self) -> Sequence[LateRequest]: ...
 
 
-def forecast_lines(batches: Sequence[BatchOfRequests]) -> Iterator[str]:
-    """Each batch, and each deadline that none of them keeps."""
+class UnplannedRequest(Protocol):
+    """A request that no batch takes (`pii_tracer.app.intake.due_requests.Unplanned`)."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def due(self) -> datetime: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def held(self) -> bool: ...
+
+
+def forecast_lines(batches: Sequence[BatchOfRequests], unplanned: Sequence[UnplannedRequest] = ()) -> Iterator[str]:
+    """Each batch, each deadline that none of them keeps, and each request that is in none of them."""
     for batch in batches:
         yield (
             f"{batch.begins:%Y-%m-%d %H:%M} UTC: {counted(len(batch.requests), 'request')},"
@@ -163,8 +176,13 @@ def forecast_lines(batches: Sequence[BatchOfRequests]) -> Iterator[str]:
         )
         for late in batch.late:
             yield f"    {late.id}, due {late.due:%Y-%m-%d %H:%M}, cannot be in time: {late.reason}"
+    if unplanned:
+        yield "in no batch:"
+    for one in unplanned:
+        yield f"    {one.id}, due {one.due:%Y-%m-%d %H:%M}, {'is held' if one.held else 'waits'}: {visible(one.reason)}"
     waiting, late_ones = (sum(map(len, of)) for of in ((b.requests for b in batches), (b.late for b in batches)))
-    yield f"{counted(waiting, 'request waits', 'requests wait')}; {late_ones:,} cannot be in time"
+    beside = f"; {len(unplanned):,} are in no batch" if unplanned else ""
+    yield f"{counted(waiting, 'request waits', 'requests wait')}; {late_ones:,} cannot be in time{beside}"
 
 
 def print_requests(found: Sequence[Stored], counts: Mapping[RequestState, int], now: datetime, stream: IO[str]) -> None:

@@ -16,11 +16,12 @@ from deltalake import write_deltalake
 from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.intake import due_requests
-from pii_tracer.app.intake.due_requests import DuePlan, plan_due
+from pii_tracer.app.intake.due_requests import DuePlan, forecast_requests, plan_due
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn, settle_requests
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.intake.requests import RequestState, Stored
+from pii_tracer.intake.state_changes import carry_over
 from pii_tracer.model.errors import ExitCode, PersonsUnknown, Refused, UsageError
 from pii_tracer.model.plan import ErasurePlan, PlannedHold
 from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, request_leaves
@@ -411,3 +412,46 @@ def test_the_policy_says_when_a_batch_is_made_and_who_is_in_it(
     assert plan_due(settings, as_of=next_batch - timedelta(seconds=20)).next_batch == next_batch
     _, tomorrow = made(settings, as_of=next_batch)
     assert [one.id for one in tomorrow.requests] == ["R-1", "R-4"]
+
+
+def test_the_forecast_names_whoever_waits_and_is_in_no_batch(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each request that waits is in a batch, or is named with the reason. Held data breaks no deadline."""
+    now = ("--as-of", NOW.isoformat())
+    (settings.base / "policy.yaml").write_text("version: 1\nbatches: {every_hours: 24, takes_days: 2}\n")
+    asked(settings, *PERSONS[:4])
+    estate = settings.estate_file.read_text()
+    settings.estate_file.write_text(estate + HOLD.replace("NAMED", "R-1"))
+    store = opened(settings)
+    carry_over(store, ["R-1"], "data is kept by the hold dispute; all else is erased", NOW, ["dispute"])
+    carry_over(store, ["R-2"], "data is kept by the hold gone; all else is erased", NOW, ["gone"])
+    found = forecast_requests(settings, as_of=NOW)
+    assert [name for batch in found.batches for name in batch.requests] == ["R-2", "R-3", "R-4"]
+    assert [(one.id, one.held) for one in found.unplanned] == [("R-1", True)]
+    assert called(settings, "requests", "forecast", *now) == ExitCode.DONE
+    assert "R-1, due" in capsys.readouterr().out
+
+    carry_over(store, ["R-3"], "the run is done, and left data", NOW)
+    assert called(settings, "requests", "forecast", *now) == ExitCode.PARTIAL
+    told = capsys.readouterr().out
+    assert "waits: the run is done, and left data: `plan --carried-over` plans it" in told
+    assert "2 requests wait; 0 cannot be in time; 2 are in no batch" in told
+    assert called(settings, "requests", "forecast", *now, "--format", "json") == ExitCode.PARTIAL
+    assert [one["id"] for one in json.loads(capsys.readouterr().out)["unplanned"]] == ["R-1", "R-3"]
+
+    ends = (NOW + timedelta(days=3)).isoformat()
+    settings.estate_file.write_text(estate + HOLD.replace("NAMED", "R-1").replace("indefinite", ends))
+    [first, second] = forecast_requests(settings, as_of=NOW).batches
+    assert (first.requests, second.requests) == (("R-2", "R-4"), ("R-1",))
+    assert second.begins >= NOW + timedelta(days=3)
+
+
+def test_the_forecast_names_whom_the_estate_file_no_longer_lets_be_planned(settings: Settings) -> None:
+    asked(settings, PERSONS[0])
+    (settings.base / "policy.yaml").write_text("version: 1\nbatches: {every_hours: 24, takes_days: 2}\n")
+    estate = settings.estate_file.read_text()
+    settings.estate_file.write_text(estate.replace("name: user", "name: customer"))
+    found = forecast_requests(settings, as_of=NOW)
+    assert (found.batches, found.misses) == ((), True)
+    assert "no subject `user` any more" in found.unplanned[0].reason

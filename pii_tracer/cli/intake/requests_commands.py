@@ -217,8 +217,8 @@ def list_(estate_file: Path, state: Path, states: tuple[str, ...], due_before: s
 @click.option("--as-of", help="the time to count from  [default: now]")
 @format_option("text", "json")
 def forecast(estate_file: Path, state: Path, policy: Path | None, as_of: str | None, fmt: str) -> int:
-    """Show in which batches (`batches` of the policy) the waiting requests will be. If some cannot be in time, say
-    why: exit 7.
+    """Show in which batches (`batches` of the policy) the waiting requests will be. If some cannot be in time, or are
+    in no batch, say why: exit 7.
 
     \b
     Example:
@@ -231,10 +231,10 @@ def forecast(estate_file: Path, state: Path, policy: Path | None, as_of: str | N
 
     found = forecast_requests(Settings(estate_file, state), policy=policy, as_of=moment(as_of))
     if fmt == "json":
-        click.echo(json.dumps([asdict(batch) for batch in found], indent=2, default=lambda at: at.isoformat()))
+        click.echo(json.dumps(asdict(found), indent=2, default=lambda at: at.isoformat()))
     else:
-        click.echo("\n".join(forecast_lines(found)))
-    return int(ExitCode.PARTIAL if any(batch.late for batch in found) else ExitCode.DONE)
+        click.echo("\n".join(forecast_lines(found.batches, found.unplanned)))
+    return int(ExitCode.PARTIAL if found.misses else ExitCode.DONE)
 
 
 @requests.command()
