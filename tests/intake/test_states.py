@@ -293,7 +293,12 @@ def test_what_came_in_after_the_run_began_is_not_answered_by_it(settings: Settin
         ({"proved": False, "unverified": [1]}, "carried_over", "1 place could not be verified"),
         ({"proved": False}, "carried_over", "could not be attested"),
         ({"proved": False, "done": False, "state": "waiting"}, "planned", "its run is waiting"),
-        ({"proved": False, "done": False, "state": "partial"}, "planned", "its run is partial"),
+        (
+            {"proved": False, "done": False, "state": "partial", "failed": [{"step": "c-a/01"}]},
+            "carried_over",
+            "1 step of its run failed, first c-a/01",
+        ),
+        ({"proved": False, "done": False, "state": "blocked"}, "carried_over", "changed after planning"),
     ],
 )
 def test_a_run_that_proves_nothing_erases_nobody(
@@ -309,6 +314,32 @@ def test_a_run_that_proves_nothing_erases_nobody(
     refuse_withdrawn(settings, plan)  # it can be gone on with
     ran(settings, plan)
     assert states(settings) == {"R-1": "erased"}
+
+
+def test_the_requests_of_a_failed_run_wait_for_a_plan_or_for_the_run(settings: Settings) -> None:
+    """Both ways lead on: the run goes on, and they are planned again as soon as it waits; or a new plan takes them."""
+    (settings.base / "policy.yaml").write_text("version: 1\nbatches: {every_hours: 24, takes_days: 2}\n")
+    asked(settings, PERSONS[0])
+    _, plan = made(settings, carried_over=False, as_of=NOW)
+    begin_requests(settings, plan, NOW)
+    failed: dict[str, Any] = {"proved": False, "done": False, "state": "partial", "failed": [{"step": "c-a/01"}]}
+    ran(settings, plan, **failed)
+    ran(settings, plan, **failed)
+    carried = [one for one in opened(settings).changes("R-1") if one.state is RequestState.CARRIED_OVER]
+    assert len(carried) == 1, "what did not change is not told again"
+    [waits] = forecast_requests(settings, as_of=NOW).unplanned
+    assert "`plan --carried-over` plans it" in waits.reason
+    ran(settings, plan, proved=False, done=False, state="waiting")
+    found = opened(settings).find("R-1")
+    assert (found.state, found.plan, found.reason) == (RequestState.PLANNED, plan.plan_id, "its run is waiting")
+    refuse_withdrawn(settings, plan)
+    ran(settings, plan, **failed)
+    _, again = made(settings, carried_over=True)
+    assert (again.plan_id != plan.plan_id, [one.id for one in again.requests]) == (True, ["R-1"])
+    with pytest.raises(Refused):
+        refuse_withdrawn(settings, plan)
+    ran(settings, plan, proved=False, done=False, state="waiting")
+    assert opened(settings).find("R-1").plan == again.plan_id, "an old run says nothing of another plan's"
 
 
 def test_whom_a_hold_keeps_is_carried_over_until_it_ends(tmp_path: Path) -> None:
