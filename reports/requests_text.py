@@ -89,6 +89,8 @@ class AnsweredItems(Protocol):
     @property
     def exempted(self) -> int: ...
     @property
+    def opted_out(self) -> int: ...
+    @property
     def not_found(self) -> int: ...
     @property
     def still_open(self) -> int: ...
@@ -107,7 +109,7 @@ def matched_lines(done: MatchedLists) -> Iterator[str]:
 def answered_line(done: AnsweredItems) -> str:
     """One line for an answer."""
     return (
-        f"{done.deleted} deleted, {done.exempted} exempted, {done.not_found} not found;"
+        f"{done.deleted} deleted, {done.exempted} exempted, {done.opted_out} opted out, {done.not_found} not found;"
         f" {done.still_open} are still open and not in the file"
     )
 
