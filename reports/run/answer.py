@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.proof.request_answers.answer import AnswerItem, Outcome, RequestAnswer, Standing
+from pii_tracer.proof.request_answers.answer import AnswerItem, Outcome, RequestAnswer, Standing, ToldRecipient
 from reports.escape import visible
 from reports.html_templates import render_html
 
@@ -27,6 +27,7 @@ _HEADS = {
     Standing.ANSWERED: "Not searched: a named person answers for it",
 }
 """In the order of the page."""
+_PASSED_ON = "Others who got your data"
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,23 @@ def _until(item: AnswerItem) -> str:
     return "no end is known" if item.standing in (Standing.HELD, Standing.PARTLY, Standing.WAITING) else ""
 
 
+_TOLD = {
+    "file": "a notice was put into its folder on",
+    "email": "a text was written to be sent by hand, on",
+    "webhook": "it was informed on",
+}
+
+
+def said_of_recipient(one: ToldRecipient) -> str:
+    """What is told of another who got the data."""
+    if one.told_at is None:
+        return "not informed yet"
+    told = f"{_TOLD.get(one.how, 'informed on')} {one.told_at:%Y-%m-%d}"
+    if one.confirmed_at:
+        return f"{told}; {one.confirmed_by} confirmed on {one.confirmed_at:%Y-%m-%d}: {one.said}"
+    return f"{told}; not confirmed, due by {one.confirm_by:%Y-%m-%d}"
+
+
 def sentence(answer: RequestAnswer) -> str:
     """The answer in one sentence."""
     gone = len(answer.of(Standing.ERASED, Standing.UNREADABLE, Standing.PARTLY))
@@ -84,10 +102,16 @@ def answer_lines(answer: RequestAnswer) -> Iterator[str]:
         for item in part.items:
             said = said_of(item)
             yield visible(f"    {item.what}" + (f": {said}" if said else ""))
+    if answer.recipients:
+        yield f"  {_PASSED_ON}:"
+    for one in answer.recipients:
+        yield visible(f"    {one.name}: {said_of_recipient(one)}")
 
 
 def render_answer(answer: RequestAnswer, file: str) -> str:
     """One self-contained page for A4 (inline style, no script, no request). file: the name of the signed answer."""
     parts = [(part.head, [(item.what, said_of(item)) for item in part.items]) for part in parts_of(answer)]
+    parts += [(_PASSED_ON, [(one.name, said_of_recipient(one)) for one in answer.recipients])]
+    parts = [part for part in parts if part[1]]
     title, said = _TITLES[answer.outcome], sentence(answer)
     return render_html("answer.html.j2", answer=answer, title=title, said=said, parts=parts, file=file)

@@ -14,6 +14,7 @@ from pii_tracer.app.execution.run_journal_facts import now as clock
 from pii_tracer.app.execution.verify_step import read_verdicts
 from pii_tracer.app.proof.proof_files import attester_key, file_bytes
 from pii_tracer.app.proof.run_certificate import HeldAttestation, held_attestation, refuse_unfinished
+from pii_tracer.app.recipients.told import PassedOn, told_recipients
 from pii_tracer.app.settings import Settings
 from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.errors import PiiTracerError, ProofError, UsageError
@@ -74,8 +75,9 @@ def write_answers(
     estate = settings.estate()
     signer = attester(estate.attestation_key, settings.base, settings.state, local=estate.environment == "local")
     at = now or clock()
+    passed_on = told_recipients(stands.folder, stands.loaded.plan, stands.loaded.digest, estate.recipients, at)
     for one in chosen:
-        answer = stands.answer(one, at)
+        answer = stands.answer(one, at, passed_on)
         base = target / f"answer-{one.id}-{at:%Y%m%dT%H%M%SZ}"
         write_atomic(base.with_suffix(".json"), seal_answer(answer, signer))
         yield base.with_suffix(".json")
@@ -122,7 +124,7 @@ class _Stands:
     held: HeldAttestation | None
     torn: bool = False
 
-    def answer(self, request: PlannedRequest, at: datetime) -> RequestAnswer:
+    def answer(self, request: PlannedRequest, at: datetime, passed_on: tuple[PassedOn, ...]) -> RequestAnswer:
         """The answer to one request of the plan."""
         held = self.held if self._is_attested(request) else None
         proved = self._attested if held else self._unattested
@@ -142,6 +144,7 @@ class _Stands:
             outcome=outcome,
             doubt=doubt if any(item.standing is Standing.UNCONFIRMED for item in items) else None,
             items=items,
+            recipients=tuple(told for told, of in passed_on if of is None or request.id in of),
             attestation=digest_of(held.envelope) if held else None,
             journal=self.records[-1].hash if self.records else None,
             searched=parse_time(claims["scope"]["at"]) if claims else None,

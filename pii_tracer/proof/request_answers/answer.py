@@ -64,6 +64,21 @@ class AnswerItem(Frozen):
     until: AwareDatetime | None = None
 
 
+class ToldRecipient(Frozen):
+    """Another who got the data. how: `file`, `email` (a text that somebody sends by hand) or `webhook`. told_at: when
+    the notice was put there, the text was written, or the server took it; None where it was not. confirm_by: until when
+    it has to confirm. confirmed_by: who signed that it did. evidence: SHA-256 of what shows it."""
+
+    name: str
+    how: str
+    told_at: AwareDatetime | None = None
+    confirm_by: AwareDatetime | None = None
+    confirmed_at: AwareDatetime | None = None
+    confirmed_by: str | None = None
+    said: str | None = None
+    evidence: str | None = None
+
+
 class RequestAnswer(Frozen):
     """What is told of one request. subject: keyed reference of the person. at: the time of the answer.
 
@@ -84,6 +99,7 @@ class RequestAnswer(Frozen):
     outcome: Outcome
     doubt: str | None = None
     items: tuple[AnswerItem, ...]
+    recipients: tuple[ToldRecipient, ...] = ()
     attestation: str | None = None
     journal: str | None = None
     searched: AwareDatetime | None = None
