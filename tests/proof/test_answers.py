@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pii_tracer.app import pdf
 from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo
@@ -346,3 +347,12 @@ def test_before_a_run_everything_is_open(tmp_path: Path, capsys: pytest.CaptureF
     found = read_answer(signed, (tmp_path / "state" / "keys" / "attest.pem.pub",))
     assert {item.standing for item in found.items} == {Standing.NOT_ERASED}
     assert command(words[:-2]) == 2
+
+
+def test_a_pdf_is_printed_in_the_way_of_the_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a Chromium the signed answer and the page are there all the same."""
+    folder = stood(tmp_path, Told())
+    monkeypatch.setattr(pdf.shutil, "which", lambda _: None)
+    words = ["attest", "answer", folder.path.name, "--request", "REQ-1", "--pdf"]
+    assert command([*words, "--estate", str(tmp_path / "e.yaml"), "--state", str(tmp_path / "state")]) == 1
+    assert {path.suffix for path in (folder.path / "proofs").glob("answer-*")} == {".json", ".html"}

@@ -56,7 +56,7 @@ def confirm_step(
     chosen = next((s.id for s in asked if step in names[s.id]), None) or _recipient(folder, step, loaded.digest)
     if chosen is None:
         raise UsageError(
-            f"no step of this plan waits for a person's word under the name {step}, and no recipient of it was informed",
+            f"no step of this plan waits for a person's word under the name {step}, nor was such a recipient informed",
             where=loaded.plan.plan_id,
             todo=f"name one of: {', '.join(s.id for s in asked) or 'there is none'}; or `pii-tracer inform` first",
         )
