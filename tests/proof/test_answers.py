@@ -63,6 +63,9 @@ REQUESTS = tuple(
 )
 LEFT = (Residue(copy_id="c1", file="a.parquet", where="column", form="plain"),)
 
+FOUND_LATER = {"residue": [LEFT[0].as_json()], "open_requests": [], "attestation": None}
+"""What a look at a finished run writes that finds something whose person nobody knows."""
+
 
 @dataclass(frozen=True)
 class Told:
@@ -116,11 +119,12 @@ def stood(base: Path, told: Told) -> RunFolder:
     executor = FakeExecutor(
         World(),
         clock=clock,
-        waits={"c2/1": NOW + timedelta(days=40)} if told.step == "waits" else {},
+        waits={"c2/1": NOW + timedelta(days=40)} if told.step in ("waits", "softly") else {},
         broken={"c2/1"} if told.step == "fails" else set(),
         unverifiable={"c1/2"} if told.seen in looks and told.step != "late" else set(),
     )
-    drift = [DriftItem("c1", "snapshot", "/lake/c1", "s1", "s2", True)] if told.step == "drifts" else []
+    hard = told.step == "drifts"
+    drift = [DriftItem("c1", "snapshot", "/lake/c1", "s1", "s2", hard)] if hard or told.step == "softly" else []
 
     def note(step: str) -> None:
         if step == "c1/2" and told.seen == "left_of":
@@ -196,7 +200,7 @@ def _meddle(folder: RunFolder, how: str, clock: Ticking) -> None:
     elif how == "no result":
         folder.result.unlink()
     elif how == "found later":
-        folder.result.write_text(json.dumps({**result, "residue": [LEFT[0].as_json()], "attestation": None}))
+        folder.result.write_text(json.dumps({**result, **FOUND_LATER}))
     elif how == "told complete":
         folder.result.write_text(json.dumps({**result, "state": "complete", "residue": [], "unverified": []}))
     elif how == "no evidence" and folder.attestation.exists():
@@ -227,7 +231,7 @@ def certified(base: Path, folder: RunFolder, request: str) -> PiiTracerError | N
 RUNS = st.builds(
     Told,
     held=st.booleans(),
-    step=st.sampled_from(["done", "waits", "fails", "drifts", "late"]),
+    step=st.sampled_from(["done", "waits", "softly", "fails", "drifts", "late"]),
     seen=st.sampled_from(["clean", "residue", "unread", "others", "left_of"]),
     meddled=st.sampled_from(
         [
@@ -283,6 +287,7 @@ def test_an_answer_claims_nothing_that_a_certificate_refuses(
         (Told(), Outcome.ERASED, [Standing.ERASED, Standing.ERASED]),
         (Told(held=True), Outcome.ERASED_IN_PART, [Standing.ERASED, Standing.ERASED, Standing.HELD]),
         (Told(step="waits"), Outcome.ERASED_IN_PART, [Standing.ERASED, Standing.WAITING]),
+        (Told(step="softly"), Outcome.ERASED_IN_PART, [Standing.ERASED, Standing.WAITING]),
         (Told(step="fails"), Outcome.ERASED_IN_PART, [Standing.ERASED, Standing.NOT_ERASED]),
         (Told(step="drifts"), Outcome.NOT_ERASED, [Standing.NOT_ERASED, Standing.NOT_ERASED]),
         (Told(step="late", seen="residue"), Outcome.NOT_ERASED, [Standing.NOT_ERASED, Standing.UNCONFIRMED]),

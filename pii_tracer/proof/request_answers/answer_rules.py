@@ -57,7 +57,8 @@ def doubt_of(proved: Proved) -> str | None:
         return None
     if records[-1].kind is not Kind.RUN_FINISHED or result.get("journal_head") != records[-1].hash:
         return NOT_OVER
-    if State.BLOCKED in (records[-1].facts.get("state"), result.get("state")) or result.get("drift"):
+    hard = any(item.get("hard", True) for item in result.get("drift") or ())  # what is told and stops nothing is none
+    if hard or State.BLOCKED in (records[-1].facts.get("state"), result.get("state")):
         return "data or settings changed after the plan was made, and the run stopped"
     if result.get("residue") or result.get("open_requests") or proved.residue:
         return "data was found after the erasure"
