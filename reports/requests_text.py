@@ -89,6 +89,8 @@ class AnsweredItems(Protocol):
     @property
     def exempted(self) -> int: ...
     @property
+    def opted_out(self) -> int: ...
+    @property
     def not_found(self) -> int: ...
     @property
     def still_open(self) -> int: ...
@@ -107,7 +109,7 @@ def matched_lines(done: MatchedLists) -> Iterator[str]:
 def answered_line(done: AnsweredItems) -> str:
     """One line for an answer."""
     return (
-        f"{done.deleted} deleted, {done.exempted} exempted, {done.not_found} not found;"
+        f"{done.deleted} deleted, {done.exempted} exempted, {done.opted_out} opted out, {done.not_found} not found;"
         f" {done.still_open} are still open and not in the file"
     )
 
@@ -154,8 +156,21 @@ class BatchOfRequests(Protocol):
     def late(self) -> Sequence[LateRequest]: ...
 
 
-def forecast_lines(batches: Sequence[BatchOfRequests]) -> Iterator[str]:
-    """Each batch, and each deadline that none of them keeps."""
+class UnplannedRequest(Protocol):
+    """A request that no batch takes (`pii_tracer.app.intake.due_requests.Unplanned`)."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def due(self) -> datetime: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def held(self) -> bool: ...
+
+
+def forecast_lines(batches: Sequence[BatchOfRequests], unplanned: Sequence[UnplannedRequest] = ()) -> Iterator[str]:
+    """Each batch, each deadline that none of them keeps, and each request that is in none of them."""
     for batch in batches:
         yield (
             f"{batch.begins:%Y-%m-%d %H:%M} UTC: {counted(len(batch.requests), 'request')},"
@@ -163,8 +178,13 @@ def forecast_lines(batches: Sequence[BatchOfRequests]) -> Iterator[str]:
         )
         for late in batch.late:
             yield f"    {late.id}, due {late.due:%Y-%m-%d %H:%M}, cannot be in time: {late.reason}"
+    if unplanned:
+        yield "in no batch:"
+    for one in unplanned:
+        yield f"    {one.id}, due {one.due:%Y-%m-%d %H:%M}, {'is held' if one.held else 'waits'}: {visible(one.reason)}"
     waiting, late_ones = (sum(map(len, of)) for of in ((b.requests for b in batches), (b.late for b in batches)))
-    yield f"{counted(waiting, 'request waits', 'requests wait')}; {late_ones:,} cannot be in time"
+    beside = f"; {len(unplanned):,} are in no batch" if unplanned else ""
+    yield f"{counted(waiting, 'request waits', 'requests wait')}; {late_ones:,} cannot be in time{beside}"
 
 
 def print_requests(found: Sequence[Stored], counts: Mapping[RequestState, int], now: datetime, stream: IO[str]) -> None:

@@ -32,7 +32,7 @@ def confirm(
     ssh_key: Path | None,
 ) -> int:
     """Sign that STEP (or the name of a backup, or a task's gap) was done. `pii-tracer resume` then takes it as a
-    person's word."""
+    person's word. The name of a recipient that was informed (`inform`) signs that it confirmed."""
     from pii_tracer.app.execution.step_confirmation import confirm_step
 
     path = confirm_step(

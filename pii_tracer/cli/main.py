@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "approve": ("plan_commands", "sign the exact bytes of a plan"),
     "drift": ("plan_commands", "compare a plan's preconditions with the world"),
     "apply": ("run_commands", "run an approved plan"),
+    "inform": ("inform_command", "inform the recipients of the data whom a run erases"),
     "confirm": ("confirm_command", "sign that what nobody here can look at was done"),
     "status": ("run_commands", "how far a run has come"),
     "resume": ("run_commands", "go on with an interrupted run"),

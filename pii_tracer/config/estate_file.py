@@ -24,6 +24,7 @@ from pii_tracer.config.lease import LeasePlace, wrong_lease
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.maintenance import MaintenanceJob
 from pii_tracer.config.monitoring.readiness import ReadinessSettings, wrong_readiness
+from pii_tracer.config.passing_on.recipients import Recipient, wrong_recipients
 from pii_tracer.config.proof import AttestationKey, DeletionLogSettings, TimestampAuthority
 from pii_tracer.config.request_store import RequestStoreUrl
 from pii_tracer.config.s3_inventory import InventoryReports
@@ -195,6 +196,7 @@ class Estate(Frozen):
     s3: S3 | None = None
     archives: tuple[Archive, ...] = ()
     backups: tuple[Backup, ...] = ()
+    recipients: tuple[Recipient, ...] = ()
     vaults: tuple[Vault, ...] = ()
     hdfs: tuple[NameNode, ...] = ()
     object_stores: tuple[DeclaredStore, ...] = ()
@@ -244,6 +246,7 @@ class Estate(Frozen):
         if any(canary.subject in several for canary in self.readiness.canaries):
             raise ValueError("the key of a canary's subject has several columns, and a canary names one value")
         wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names), several) or wrong_backups(self.backups)
+        wrong = wrong or wrong_recipients(self.recipients, self.subjects)
         wrong = wrong or double(self.laws) or wrong_hdfs(self.hdfs, (*self.roots, *locations))
         wrong = wrong or wrong_lakefs(self.lakefs) or wrong_vaults(self.vaults) or _overlap(self.archives)
         wrong = wrong or wrong_object_stores(self.object_stores) or wrong_histories(self.catalogs)

@@ -47,6 +47,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             informed {text} NOT NULL, at {text} NOT NULL, who {text} NOT NULL, reason {text} NOT NULL,
             PRIMARY KEY (request, law, received)){compact}""",
     ),
+    (
+        """CREATE TABLE decisions (
+            seq {counter}, item {text} NOT NULL REFERENCES work_items (id), at {text} NOT NULL,
+            status INTEGER NOT NULL, who {text} NOT NULL, reason {text} NOT NULL)""",
+        "CREATE INDEX decisions_of_an_item ON decisions (item)",
+    ),
 )
 """By number, from 1. One that was released is never changed: what comes later is a further one."""
 

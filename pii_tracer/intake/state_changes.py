@@ -164,9 +164,11 @@ def carry_each_over(store: RequestStore, reasons: Mapping[str, str], at: datetim
     """As `carry_over`, each with a reason of its own. reasons: by request."""
     with store.writing() as connection:
         for name, reason in reasons.items():
-            if one(connection, name).state in OPEN:
+            found, kept = one(connection, name), tuple(sorted(holds))
+            told = (found.state, found.reason, found.holds) == (RequestState.CARRIED_OVER, reason, kept)
+            if found.state in OPEN and not told:
                 _change(connection, name, RequestState.CARRIED_OVER, Said(_PROGRAM, reason, at))
-                connection.execute("UPDATE requests SET holds = ? WHERE id = ?", (",".join(sorted(holds)), name))
+                connection.execute("UPDATE requests SET holds = ? WHERE id = ?", (",".join(kept), name))
 
 
 def of_run(store: RequestStore, plan: str) -> list[str]:
@@ -176,9 +178,12 @@ def of_run(store: RequestStore, plan: str) -> list[str]:
         return [name for (name,) in connection.execute(query, (plan,))]
 
 
-def tell(store: RequestStore, plan: str, reason: str) -> None:
-    """How far the run of a plan is, of its requests that wait for it."""
+def wait_again(store: RequestStore, plan: str, reason: str, at: datetime) -> None:
+    """The run of a plan goes on, and its requests wait for it: those, too, that were carried over when it failed."""
+    query = "SELECT id FROM requests WHERE plan = ? AND state = 'carried_over' ORDER BY id"
     with store.writing() as connection:
+        for (name,) in connection.execute(query, (plan,)).fetchall():
+            _change(connection, name, RequestState.PLANNED, Said(_PROGRAM, f"the run of {plan} goes on", at))
         connection.execute("UPDATE requests SET reason = ? WHERE plan = ? AND state = 'planned'", (reason, plan))
 
 

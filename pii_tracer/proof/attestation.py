@@ -249,7 +249,7 @@ def _predicate(
         "scope": {"files": len(scope), "digest": scope_digest, "at": at, **reading},
         "others": asdict(proven.others),
         "tools": dict(proven.tools),
-        "exceptions": [item.model_dump(mode="json") for item in (*_exceptions(plan, records), *proven.exceptions)],
+        "exceptions": [item.model_dump(mode="json") for item in (*exceptions_of(plan, records), *proven.exceptions)],
         "statement": f"not found in scope {scope_digest} ({counted(len(scope), 'file')}) at time {at}"
         + _but(proven.still),
         "timestamp": {"authority": proven.authority},
@@ -286,7 +286,7 @@ def _steps(plan: ErasurePlan, records: Sequence[Record]) -> list[dict[str, Any]]
     ]
 
 
-def _exceptions(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved]:
+def exceptions_of(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved]:
     """What stays by right, and what a named person answers for."""
     found = []
     holds = {hold.id: hold for hold in plan.holds}

@@ -22,12 +22,15 @@ _MOMENT = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Waiting:
-    """A request that waits for a batch. not_before: when the notice that its law wants has run."""
+    """A request that waits for a batch. not_before: when what it waits for has run (`waits_for`: the notice that its
+    law wants, or a hold). carried_over: it was in a plan before."""
 
     id: str
     received: datetime
     due: datetime
     not_before: datetime | None = None
+    carried_over: bool = False
+    waits_for: str = "its notice"
 
     @property
     def ready(self) -> datetime:
@@ -134,8 +137,9 @@ class _Queue:
                 " who are due as early, or earlier"
             )
         if one.not_before and rule.begin(one.received) + takes <= one.due:
-            return f"its notice ran until {one.not_before:%Y-%m-%d %H:%M} UTC: no batch after it ends in time"
-        return f"the first batch after it came in begins on {first:%Y-%m-%d %H:%M} UTC, and ends after the deadline"
+            return f"{one.waits_for} ran until {one.not_before:%Y-%m-%d %H:%M} UTC: no batch after it ends in time"
+        since = "was carried over" if one.carried_over else "came in"
+        return f"the first batch after it {since} begins on {first:%Y-%m-%d %H:%M} UTC, and ends after the deadline"
 
 
 def _days(span: timedelta) -> str:

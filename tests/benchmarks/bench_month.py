@@ -94,7 +94,7 @@ def lived(a_day: int, days: int, capacity: int, base: Path) -> Month:
                 moment = datetime.fromisoformat(received)
                 month.asked[f"R{day}-{n}"] = moment, due(law, moment)
         began = time.process_time()
-        for batch in forecast_requests(settings, as_of=now):
+        for batch in forecast_requests(settings, as_of=now).batches:
             month.named.update(one.id for one in batch.late)
         month.timed("forecast", began)
         began = time.process_time()

@@ -121,6 +121,37 @@ def test_who_is_found_is_a_request_and_who_is_not_is_answered(shop: Settings, tm
     assert (again.known, again.not_found, again.matched) == (4, 2, 0)
 
 
+def test_a_named_person_decides_of_an_identifier_of_several(shop: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """Status 4 stands for a decision alone; deleted is nothing that anybody can decide."""
+    mail = hashed("family@north.example")
+    add(shop, {"Email": [(item(1), hashed("asha@north.example")), (item(2), mail), (item(3), mail), (item(4), mail)]})
+    where = ["--estate", str(shop.base / "pii-tracer.yaml"), "--state", str(shop.state)]
+    said = ["--by", "Meera Iyer", "--reason", "both were opted out on 2 November", *where]
+    out = str(shop.base / "answers.csv")
+    assert cli(["requests", "answers", out, "--open", *where]) == ExitCode.DONE
+    told = capsys.readouterr().out
+    assert "0 opted out" in told
+    assert [item(n) in told for n in (1, 2, 3, 4)] == [False, True, True, True]
+    assert cli(["requests", "decide", item(2), item(4), "--status", "opted-out", *said]) == ExitCode.DONE
+    assert answered(shop) == {item(2): "4", item(4): "4"}
+    assert cli(["requests", "decide", item(4), item(3), "--status", "exempted", *said]) == ExitCode.DONE
+    assert answered(shop) == {item(2): "4", item(3): "2", item(4): "2"}, "the last decision counts"
+    for words in ([item(1)], ["Item99999999"], [item(2), item(1)]):
+        assert cli(["requests", "decide", *words, "--status", "exempted", *said]) == ExitCode.USAGE
+    assert answered(shop)[item(2)] == "4", "all or none"
+    assert cli(["requests", "decide", item(3), "--status", "deleted", *said]) == ExitCode.USAGE
+    assert cli(["requests", "decide", item(3), "--status", "opted-out", *said[2:], "--by", " "]) == ExitCode.USAGE
+    with opened(shop).connected() as connection:
+        kept = list(connection.execute("SELECT item, status, who, reason FROM decisions ORDER BY seq"))
+    assert kept[-1] == (item(3), 2, "Meera Iyer", "both were opted out on 2 November")
+    assert len(kept) == 4
+    capsys.readouterr()
+    assert cli(["requests", "answers", out, "--open", *where]) == ExitCode.DONE
+    assert "decide" not in capsys.readouterr().out
+    assert add(shop, {"Removed": [(item(2), "x", "Email")]}).removed == 1
+    assert item(2) not in answered(shop)
+
+
 def test_who_was_not_found_is_looked_for_again(shop: Settings) -> None:
     lists = {"Email": [(item(1), hashed("late@north.example"))]}
     assert add(shop, lists).not_found == 1

@@ -228,6 +228,7 @@ def test_a_store_of_the_first_schema_is_brought_to_the_newest(in_a_file: Setting
     took(in_a_file, "key\n4417700101\n")
     path = in_a_file.state / FILE
     with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE decisions")
         connection.execute("DROP TABLE work_items")
         connection.execute("DROP TABLE extensions")
         connection.execute("ALTER TABLE requests DROP COLUMN extended")

@@ -16,11 +16,12 @@ from deltalake import write_deltalake
 from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.intake import due_requests
-from pii_tracer.app.intake.due_requests import DuePlan, plan_due
+from pii_tracer.app.intake.due_requests import DuePlan, forecast_requests, plan_due
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn, settle_requests
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.intake.requests import RequestState, Stored
+from pii_tracer.intake.state_changes import carry_over
 from pii_tracer.model.errors import ExitCode, PersonsUnknown, Refused, UsageError
 from pii_tracer.model.plan import ErasurePlan, PlannedHold
 from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, request_leaves
@@ -292,7 +293,12 @@ def test_what_came_in_after_the_run_began_is_not_answered_by_it(settings: Settin
         ({"proved": False, "unverified": [1]}, "carried_over", "1 place could not be verified"),
         ({"proved": False}, "carried_over", "could not be attested"),
         ({"proved": False, "done": False, "state": "waiting"}, "planned", "its run is waiting"),
-        ({"proved": False, "done": False, "state": "partial"}, "planned", "its run is partial"),
+        (
+            {"proved": False, "done": False, "state": "partial", "failed": [{"step": "c-a/01"}]},
+            "carried_over",
+            "1 step of its run failed, first c-a/01",
+        ),
+        ({"proved": False, "done": False, "state": "blocked"}, "carried_over", "changed after planning"),
     ],
 )
 def test_a_run_that_proves_nothing_erases_nobody(
@@ -308,6 +314,32 @@ def test_a_run_that_proves_nothing_erases_nobody(
     refuse_withdrawn(settings, plan)  # it can be gone on with
     ran(settings, plan)
     assert states(settings) == {"R-1": "erased"}
+
+
+def test_the_requests_of_a_failed_run_wait_for_a_plan_or_for_the_run(settings: Settings) -> None:
+    """Both ways lead on: the run goes on, and they are planned again as soon as it waits; or a new plan takes them."""
+    (settings.base / "policy.yaml").write_text("version: 1\nbatches: {every_hours: 24, takes_days: 2}\n")
+    asked(settings, PERSONS[0])
+    _, plan = made(settings, carried_over=False, as_of=NOW)
+    begin_requests(settings, plan, NOW)
+    failed: dict[str, Any] = {"proved": False, "done": False, "state": "partial", "failed": [{"step": "c-a/01"}]}
+    ran(settings, plan, **failed)
+    ran(settings, plan, **failed)
+    carried = [one for one in opened(settings).changes("R-1") if one.state is RequestState.CARRIED_OVER]
+    assert len(carried) == 1, "what did not change is not told again"
+    [waits] = forecast_requests(settings, as_of=NOW).unplanned
+    assert "`plan --carried-over` plans it" in waits.reason
+    ran(settings, plan, proved=False, done=False, state="waiting")
+    found = opened(settings).find("R-1")
+    assert (found.state, found.plan, found.reason) == (RequestState.PLANNED, plan.plan_id, "its run is waiting")
+    refuse_withdrawn(settings, plan)
+    ran(settings, plan, **failed)
+    _, again = made(settings, carried_over=True)
+    assert (again.plan_id != plan.plan_id, [one.id for one in again.requests]) == (True, ["R-1"])
+    with pytest.raises(Refused):
+        refuse_withdrawn(settings, plan)
+    ran(settings, plan, proved=False, done=False, state="waiting")
+    assert opened(settings).find("R-1").plan == again.plan_id, "an old run says nothing of another plan's"
 
 
 def test_whom_a_hold_keeps_is_carried_over_until_it_ends(tmp_path: Path) -> None:
@@ -411,3 +443,46 @@ def test_the_policy_says_when_a_batch_is_made_and_who_is_in_it(
     assert plan_due(settings, as_of=next_batch - timedelta(seconds=20)).next_batch == next_batch
     _, tomorrow = made(settings, as_of=next_batch)
     assert [one.id for one in tomorrow.requests] == ["R-1", "R-4"]
+
+
+def test_the_forecast_names_whoever_waits_and_is_in_no_batch(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each request that waits is in a batch, or is named with the reason. Held data breaks no deadline."""
+    now = ("--as-of", NOW.isoformat())
+    (settings.base / "policy.yaml").write_text("version: 1\nbatches: {every_hours: 24, takes_days: 2}\n")
+    asked(settings, *PERSONS[:4])
+    estate = settings.estate_file.read_text()
+    settings.estate_file.write_text(estate + HOLD.replace("NAMED", "R-1"))
+    store = opened(settings)
+    carry_over(store, ["R-1"], "data is kept by the hold dispute; all else is erased", NOW, ["dispute"])
+    carry_over(store, ["R-2"], "data is kept by the hold gone; all else is erased", NOW, ["gone"])
+    found = forecast_requests(settings, as_of=NOW)
+    assert [name for batch in found.batches for name in batch.requests] == ["R-2", "R-3", "R-4"]
+    assert [(one.id, one.held) for one in found.unplanned] == [("R-1", True)]
+    assert called(settings, "requests", "forecast", *now) == ExitCode.DONE
+    assert "R-1, due" in capsys.readouterr().out
+
+    carry_over(store, ["R-3"], "the run is done, and left data", NOW)
+    assert called(settings, "requests", "forecast", *now) == ExitCode.PARTIAL
+    told = capsys.readouterr().out
+    assert "waits: the run is done, and left data: `plan --carried-over` plans it" in told
+    assert "2 requests wait; 0 cannot be in time; 2 are in no batch" in told
+    assert called(settings, "requests", "forecast", *now, "--format", "json") == ExitCode.PARTIAL
+    assert [one["id"] for one in json.loads(capsys.readouterr().out)["unplanned"]] == ["R-1", "R-3"]
+
+    ends = (NOW + timedelta(days=3)).isoformat()
+    settings.estate_file.write_text(estate + HOLD.replace("NAMED", "R-1").replace("indefinite", ends))
+    [first, second] = forecast_requests(settings, as_of=NOW).batches
+    assert (first.requests, second.requests) == (("R-2", "R-4"), ("R-1",))
+    assert second.begins >= NOW + timedelta(days=3)
+
+
+def test_the_forecast_names_whom_the_estate_file_no_longer_lets_be_planned(settings: Settings) -> None:
+    asked(settings, PERSONS[0])
+    (settings.base / "policy.yaml").write_text("version: 1\nbatches: {every_hours: 24, takes_days: 2}\n")
+    estate = settings.estate_file.read_text()
+    settings.estate_file.write_text(estate.replace("name: user", "name: customer"))
+    found = forecast_requests(settings, as_of=NOW)
+    assert (found.batches, found.misses) == ((), True)
+    assert "no subject `user` any more" in found.unplanned[0].reason

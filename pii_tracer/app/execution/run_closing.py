@@ -11,6 +11,7 @@ from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
 from pii_tracer.app.persons_apart.requests_left_open import to_be_closed_before, unanswered
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.proof.own_attestation import attestation_findings
+from pii_tracer.app.recipients.told import gets, read_told
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ReviewError, UsageError
@@ -57,6 +58,12 @@ def close_run(state: Path, run: str | None = None) -> Closed:
             todo="`pii-tracer status` says what is open; go on with `pii-tracer resume`",
         )
     _refuse_unproved(folder)
+    if untold := _untold(folder):
+        raise UsageError(
+            f"the recipient {untold[0]} was not informed of the erasure, and the persons' values are needed for that",
+            where=plan.plan_id,
+            todo="`pii-tracer inform` first, or take the recipient out of the estate file",
+        )
     if first := to_be_closed_before(state, folder):
         raise UsageError(
             f"the run {first[0]} left a request open that this run answered, and is not closed yet. The sealed"
@@ -111,6 +118,16 @@ def _still_open(folder: RunFolder, plan: ErasurePlan) -> list[str]:
     """The requests of a run of whose persons something is left, and that no later run has answered with all values."""
     still = unanswered(folder.state, folder, folder.settings().key)
     return sorted(request.id for request in plan.requests if request.subject in still)
+
+
+def _untold(folder: RunFolder) -> list[str]:
+    """The recipients of the plan's data that were not told; none where the values are gone anyway."""
+    loaded = folder.approved()
+    if not manifest_path(Path(folder.info().plan_file)).exists():
+        return []
+    mine = [one.name for one in folder.settings().estate().recipients if gets(one, loaded.plan)]
+    told = {name: read_told(folder, name, loaded.digest) for name in mine}
+    return [name for name, one in told.items() if one is None or one.at is None]
 
 
 def _destroy(manifest: Path, plan: ErasurePlan) -> None:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pii_tracer.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from pii_tracer.app.execution.run_folder import RunFolder
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""Of a recipient, as the estate file has it."""
 
 
 def confirm_step(
@@ -21,7 +29,8 @@ def confirm_step(
     key: Path | None = None,
     ssh_key: Path | None = None,
 ) -> Path:
-    """Sign that a step (a backup by its name, a task by its gap) was done, and return the word's path.
+    """Sign that a step (a backup by its name, a task by its gap) was done, or that a recipient (by its name) confirmed,
+    and return the word's path.
 
     evidence: is only hashed. run: a plan id; without one, the newest run that is not complete.
 
@@ -44,12 +53,12 @@ def confirm_step(
     loaded = load_plan(Path(info.plan_file))
     asked = [s for s in loaded.plan.steps if s.action in CONFIRMED]
     names = {s.id: (s.id, s.copy_, s.parameters.get("backup"), *s.parameters.get("gaps", ())) for s in asked}
-    chosen = next((s for s in asked if step in names[s.id]), None)
+    chosen = next((s.id for s in asked if step in names[s.id]), None) or _recipient(folder, step, loaded.digest)
     if chosen is None:
         raise UsageError(
-            f"no step of this plan waits for a person's word under the name {step}",
+            f"no step of this plan waits for a person's word under the name {step}, nor was such a recipient informed",
             where=loaded.plan.plan_id,
-            todo=f"name one of: {', '.join(s.id for s in asked) or 'there is none'}",
+            todo=f"name one of: {', '.join(s.id for s in asked) or 'there is none'}; or `pii-tracer inform` first",
         )
     if info.trusted is None:
         raise UsageError("the run knows nobody whose signature counts", todo="resume it with `--trusted FILE`")
@@ -70,7 +79,7 @@ def confirm_step(
     now = datetime.now(timezone.utc)
     word = manual_step_confirmation.Confirmation(
         plan_id=loaded.plan.plan_id,
-        step=chosen.id,
+        step=chosen,
         by=name,
         role=role,
         said=said,
@@ -80,9 +89,17 @@ def confirm_step(
     )
     envelope = manual_step_confirmation.confirm(loaded.digest, word, signing_key(key, ssh_key))
     # refused here and not in the run, where nobody stands by
-    manual_step_confirmation.read_confirmation(
-        envelope, loaded.digest, chosen.id, load_trusted(Path(info.trusted)), now
-    )
-    path = manual_step_confirmation.confirmation_file(folder.confirmations, chosen.id)
+    manual_step_confirmation.read_confirmation(envelope, loaded.digest, chosen, load_trusted(Path(info.trusted)), now)
+    path = manual_step_confirmation.confirmation_file(folder.confirmations, chosen)
     write_atomic(path, envelope)
     return path
+
+
+def _recipient(folder: RunFolder, name: str, plan_digest: str) -> str | None:
+    """What the confirmation of a recipient names; None where none of this name was told."""
+    from pii_tracer.app.recipients.told import read_told, step_of
+
+    if not _NAME.fullmatch(name):
+        return None
+    told = read_told(folder, name, plan_digest)
+    return step_of(name) if told and told.at else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import islice
@@ -14,7 +14,17 @@ from pii_tracer.app.intake.request_store import due_by, existing_store, store_of
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
-from pii_tracer.intake.drop.answers import Outcome, Status, answers, outcome_of, record, withdrawn_with
+from pii_tracer.intake.drop.answers import (
+    DECIDED,
+    Outcome,
+    Status,
+    answers,
+    decide,
+    outcome_of,
+    record,
+    undecided,
+    withdrawn_with,
+)
 from pii_tracer.intake.drop.list_archive import REMOVED, WorkItem, lists_in, work_items
 from pii_tracer.intake.drop.standard_forms import CATEGORIES, FORMS, digest_of
 from pii_tracer.intake.request_databases.base import Connection
@@ -57,6 +67,7 @@ class Answered:
 
     deleted: int
     exempted: int
+    opted_out: int
     not_found: int
     still_open: int
 
@@ -134,13 +145,7 @@ def write_answers(settings: Settings, out: Path) -> Answered:
     """
     from pii_tracer.common.atomic_files import write_atomic
 
-    store = existing_store(settings)
-    if store is None:
-        raise UsageError(
-            "there is no request store",
-            where=str(settings.state / FILE),
-            todo="`pii-tracer requests add-drop` makes it",
-        )
+    store = _store(settings)
     counts = dict.fromkeys([*Status, None], 0)
     lines = ["Id,Status"]
     with store.connected() as connection:
@@ -149,7 +154,46 @@ def write_answers(settings: Settings, out: Path) -> Answered:
             if status is not None:
                 lines.append(f"{name},{int(status)}")
     write_atomic(out, ("\n".join(lines) + "\n").encode())
-    return Answered(counts[Status.DELETED], counts[Status.EXEMPTED], counts[Status.NOT_FOUND], counts[None])
+    told = (Status.DELETED, Status.EXEMPTED, Status.OPTED_OUT, Status.NOT_FOUND, None)
+    return Answered(*(counts[status] for status in told))
+
+
+def undecided_items(settings: Settings) -> Iterator[str]:
+    """The work items whose identifier several persons have, and of which nobody has decided. Raises as
+    `write_answers`."""
+    with _store(settings).connected() as connection:
+        yield from undecided(connection)
+
+
+def decide_items(
+    settings: Settings, items: Sequence[str], *, status: str, by: str, reason: str, now: datetime | None = None
+) -> int:
+    """Record what a named person decided of work items whose identifier several persons have: all or none of them.
+
+    status: one of `DECIDED`.
+
+    Raises:
+        UsageError: there is no request store or item, several persons do not have its identifier, or nobody is named.
+        RequestError: the store cannot be used.
+    """
+    if not by.strip() or not reason.strip():
+        raise UsageError("who decides and why are missing", where="--by, --reason", todo="give --by and --reason")
+    at = now or datetime.now(timezone.utc)
+    with _store(settings).writing() as connection:
+        for name in dict.fromkeys(items):
+            decide(connection, name, DECIDED[status], at, by, reason)
+    return len(dict.fromkeys(items))
+
+
+def _store(settings: Settings) -> RequestStore:
+    store = existing_store(settings)
+    if store is None:
+        raise UsageError(
+            "there is no request store",
+            where=str(settings.state / FILE),
+            todo="`pii-tracer requests add-drop` makes it",
+        )
+    return store
 
 
 def _column(subject: Subject, kind: str, named: Mapping[str, str]) -> str:
@@ -242,7 +286,9 @@ def _take(connection: Connection, taker: _Taker, item: WorkItem, count: _Count, 
                 _refuse(item, str(why), count, tell)
                 return
         if outcome is Outcome.SHARED:
-            tell(item.file, item.line, "several persons of the source have this identifier: decide by hand")
+            tell(
+                item.file, item.line, f"several persons of the source have this identifier: `requests decide {item.id}`"
+            )
         record(connection, item.id, item.list, outcome)
     count.found[outcome.value] += 1
 

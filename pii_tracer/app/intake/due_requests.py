@@ -20,6 +20,7 @@ from pii_tracer.intake.state_changes import carry_each_over, plan_them
 from pii_tracer.model.errors import PersonsApart, PersonsUnknown, UsageError
 from planners.schedule.batches import Batch, BatchRule, Waiting, forecast
 
+_CARRIED = "`plan --carried-over` plans it, and nothing else does"
 _UNKNOWN = "no version of the source contains the person's key"
 MOST_PERSONS = 1_000
 """Persons of one plan, where the policy does not say how many (`max_persons`)."""
@@ -39,6 +40,30 @@ class DuePlan:
     set_aside: Mapping[str, str] = field(default_factory=dict)
     next_batch: datetime | None = None
     apart: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Unplanned:
+    """A request that waits, and that no batch takes by itself. held: a hold keeps the person's data beyond the
+    deadline, which is none for them."""
+
+    id: str
+    due: datetime
+    reason: str
+    held: bool = False
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The batches to come, and the requests that are in none of them."""
+
+    batches: tuple[Batch, ...] = ()
+    unplanned: tuple[Unplanned, ...] = ()
+
+    @property
+    def misses(self) -> bool:
+        """Whether a deadline is missed where nobody does anything about it."""
+        return any(batch.late for batch in self.batches) or any(not one.held for one in self.unplanned)
 
 
 def plan_due(
@@ -115,10 +140,9 @@ def batch_rule(settings: Settings, policy: Path | None = None) -> BatchRule | No
     return BatchRule(found.max_persons or MOST_PERSONS, found.batches) if found.batches else None
 
 
-def forecast_requests(
-    settings: Settings, *, policy: Path | None = None, as_of: datetime | None = None
-) -> tuple[Batch, ...]:
-    """The batches that the requests which wait now will be planned in, and the deadlines that these cannot keep.
+def forecast_requests(settings: Settings, *, policy: Path | None = None, as_of: datetime | None = None) -> Forecast:
+    """The batches that the requests which wait now will be planned in, and the deadlines that these cannot keep; and
+    the requests that wait and that `plan_due` takes into none.
 
     Raises:
         UsageError: the policy says nothing of batches.
@@ -127,12 +151,14 @@ def forecast_requests(
     rule = batch_rule(settings, policy)
     if rule is None:
         raise UsageError("the policy says nothing of batches", where="policy", todo="write `batches` into it")
-    store, laws = existing_store(settings), laws_of(settings.estate().laws)
+    store = existing_store(settings)
     if store is None:
-        return ()
-    known = (one for one in store.requests(RequestState.RECEIVED) if one.law in laws)
-    waiting = [Waiting(one.id, one.received, one.due, _not_before(one, laws)) for one in known]
-    return tuple(forecast(waiting, rule, as_of or moment(None)))
+        return Forecast()
+    as_of = as_of or moment(None)
+    choice = _Choice(settings.estate(), store, as_of, False, ())
+    found = [choice.foreseen(one) for one in store.requests(RequestState.RECEIVED, RequestState.CARRIED_OVER)]
+    waiting = [one for one in found if isinstance(one, Waiting)]
+    return Forecast(tuple(forecast(waiting, rule, as_of)), tuple(one for one in found if isinstance(one, Unplanned)))
 
 
 def _not_before(request: Stored, laws: Mapping[str, Law]) -> datetime | None:
@@ -194,6 +220,8 @@ class _Choice:
         )
         for request in self._store.requests(*states):
             why = self._why_not(request)
+            if why is None and request.received > self._as_of:
+                why = "it was received after the time that is planned for"
             if why is None:
                 yield request
             elif why:
@@ -213,12 +241,32 @@ class _Choice:
             _not_before(request, self._laws)
         except NoticeMissing as missing:
             return str(missing)
-        if request.received > self._as_of:
-            return "it was received after the time that is planned for"
         for name in self._aliases.get(request.id, ()):
             holds = ", ".join(hold.id for hold in self._holds if name in hold.requests)
             return f"the hold {holds} names {name}, another receipt of it: name {request.id} in the hold"
         return None
+
+    def foreseen(self, request: Stored) -> Waiting | Unplanned:
+        """When a batch can take a request, or why none does."""
+        carried = request.state is RequestState.CARRIED_OVER
+        free_from = None
+        if carried and not self._is_free(request):
+            free_from = self._free_from(request)
+            if free_from is None or free_from >= request.due:
+                reason, held = request.reason, bool(request.holds)
+                return Unplanned(request.id, request.due, reason if held else f"{reason}: {_CARRIED}", held)
+        elif why := self._why_not(request):
+            return Unplanned(request.id, request.due, why)
+        if free_from:
+            return Waiting(request.id, request.received, request.due, free_from, carried, "the hold on its data")
+        not_before = _not_before(request, self._laws)
+        return Waiting(request.id, request.received, request.due, not_before, carried)
+
+    def _free_from(self, request: Stored) -> datetime | None:
+        """When the last hold ends that keeps the person's data; None where none does, or none of them has an end."""
+        ends = [hold.ends for hold in self._holds if hold.id in request.holds]
+        known = [at for at in ends if at is not None]
+        return max(known) if known and len(known) == len(ends) else None
 
     def _is_free(self, request: Stored) -> bool:
         """Whether holds kept the person, and none of them does any more."""

@@ -12,10 +12,11 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.config.laws import laws_of
-from pii_tracer.intake.state_changes import begin, carry_over, erased, of_run, refuse_gone, tell
+from pii_tracer.intake.state_changes import begin, carry_over, erased, of_run, refuse_gone, wait_again
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, read_leaves
+from pii_tracer.run.run_state import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +57,8 @@ def begin_requests(settings: Settings, plan: ErasurePlan, at: datetime) -> None:
 def settle_requests(
     folder: RunFolder, plan: ErasurePlan, result: Mapping[str, Any], *, done: bool, at: datetime
 ) -> None:
-    """What the run came to, for each request of its plan: erased with the proof, or carried over with the reason.
+    """What the run came to, for each request of its plan: erased with the proof, or carried over with the reason. While
+    the run waits, its requests wait for it.
 
     result: the final object. done: whether every step is.
     """
@@ -71,8 +73,10 @@ def settle_requests(
     if result["attestation"] is None:
         if done:
             carry_over(store, mine, _left(result), at)
+        elif result["state"] == State.WAITING:
+            wait_again(store, plan.plan_id, f"its run is {result['state']}", at)
         else:
-            tell(store, plan.plan_id, f"its run is {result['state']}")
+            carry_over(store, mine, _stopped(result), at)
     elif plan.holds:
         holds = [hold.id for hold in plan.holds]
         carry_over(store, mine, f"data is kept by the hold {', '.join(holds)}; all else is erased", at, holds)
@@ -82,6 +86,14 @@ def settle_requests(
         if left := [name for name in mine if name not in attested]:
             carry_over(store, left, _NOT_ATTESTED, at)
         erased(store, dict.fromkeys([name for name in mine if name in attested], _proof(folder)), due, at)
+
+
+def _stopped(result: Mapping[str, Any]) -> str:
+    """Why a run does not go on by itself."""
+    failed = result.get("failed") or ()
+    if failed and result["state"] != State.BLOCKED:
+        return f"{counted(len(failed), 'step')} of its run failed, first {failed[0]['step']}"
+    return "its run stopped: data or settings changed after planning"
 
 
 def _left(result: Mapping[str, Any]) -> str:

@@ -11,13 +11,12 @@ from pathlib import Path
 import click
 
 from pii_tracer.app.settings import Settings, moment
+from pii_tracer.cli.intake.drop_commands import add_drop, answers, decide
+from pii_tracer.cli.intake.shared_options import by_option, column_pairs, reason_option
 from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.common.plurals import counted
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.model.errors import ExitCode, UsageError
-
-_by_option = click.option("--by", required=True, help="who decides it")
-_reason_option = click.option("--reason", required=True, help="why, without anything of the person")
 
 
 @click.group()
@@ -25,13 +24,9 @@ def requests() -> None:
     """The request store: requests from their receipt to the proof. It seals values of persons, and never shows them."""
 
 
-def _columns(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in given]
-    if any(not (field and name) for field, _, name in pairs):
-        raise UsageError(
-            "a column must be written as FIELD=NAME", where="--column", todo="e.g. `--column key=customer_no`"
-        )
-    return {field: name for field, _, name in pairs}
+requests.add_command(add_drop)
+requests.add_command(answers)
+requests.add_command(decide)
 
 
 def _not_taken(file: Path, line: int, why: str) -> None:
@@ -49,7 +44,7 @@ def _not_taken(file: Path, line: int, why: str) -> None:
 @click.option("--delimiter", default=",", show_default=True, help="of a CSV file")
 @click.option("--encoding", default="utf-8", show_default=True, help="of a CSV file")
 @click.option(
-    "--column", "columns", multiple=True, callback=_columns, help="FIELD=NAME: what a field's column is called"
+    "--column", "columns", multiple=True, callback=column_pairs, help="FIELD=NAME: what a field's column is called"
 )
 @click.option("--ignore-other-columns", "ignore", is_flag=True, help="ignore columns that belong to no field")
 @format_option("text", "json")
@@ -104,74 +99,6 @@ def add(
     return int(ExitCode.PARTIAL if any(one.refused for one in done) else ExitCode.DONE)
 
 
-@requests.command("add-drop")
-@click.argument("file", type=click.Path(path_type=Path))
-@estate_option
-@state_option
-@click.option("--subject", required=True, help="the kind of person whom the lists are matched against")
-@click.option("--received", required=True, help="when the lists were downloaded, with a time zone")
-@click.option("--column", "columns", multiple=True, callback=_columns, help="LIST=NAME: the source's column of a list")
-@click.option("--skip-list", "skip", multiple=True, help="leave a list out, which is then not answered")
-@format_option("text", "json")
-def add_drop(
-    file: Path,
-    estate_file: Path,
-    state: Path,
-    subject: str,
-    received: str,
-    columns: dict[str, str],
-    skip: tuple[str, ...],
-    fmt: str,
-) -> int:
-    """Match the hashed lists of California's DROP (the ZIP that it gives) against the source, and take in who is found.
-
-    Lists of e-mail addresses and phones are matched. The same ZIP again adds nothing, and looks again for those that
-    were not found.
-
-    \b
-    Example:
-      pii-tracer requests add-drop download.zip --subject customer --received 2026-11-26T00:00:00-08:00
-    """
-    from dataclasses import asdict
-
-    from pii_tracer.app.intake.drop_lists import add_drop as add
-    from reports.escape import visible
-    from reports.progress import Progress
-    from reports.requests_text import matched_lines
-
-    with Progress() as progress:
-        done = add(
-            Settings(estate_file, state),
-            file,
-            subject=subject,
-            received=moment(received),
-            columns=columns,
-            skip=skip,
-            tell=lambda member, line, why: click.echo(f"{visible(member)}, line {line}: not taken: {why}", err=True),
-            show=progress,
-        )
-    click.echo(json.dumps(asdict(done), indent=2) if fmt == "json" else "\n".join(matched_lines(done)))
-    return int(ExitCode.PARTIAL if done.refused or done.shared else ExitCode.DONE)
-
-
-@requests.command()
-@click.argument("out", type=click.Path(path_type=Path))
-@estate_option
-@state_option
-def answers(out: Path, estate_file: Path, state: Path) -> int:
-    """Write the file that answers DROP's lists: 3 deleted, 2 exempted, 5 not found. What is open is not in it.
-
-    \b
-    Example:
-      pii-tracer requests answers answers.csv
-    """
-    from pii_tracer.app.intake.drop_lists import write_answers
-    from reports.requests_text import answered_line
-
-    click.echo(answered_line(write_answers(Settings(estate_file, state), out)))
-    return int(ExitCode.DONE)
-
-
 @requests.command("list")
 @estate_option
 @state_option
@@ -217,8 +144,8 @@ def list_(estate_file: Path, state: Path, states: tuple[str, ...], due_before: s
 @click.option("--as-of", help="the time to count from  [default: now]")
 @format_option("text", "json")
 def forecast(estate_file: Path, state: Path, policy: Path | None, as_of: str | None, fmt: str) -> int:
-    """Show in which batches (`batches` of the policy) the waiting requests will be. If some cannot be in time, say
-    why: exit 7.
+    """Show in which batches (`batches` of the policy) the waiting requests will be. If some cannot be in time, or are
+    in no batch, say why: exit 7.
 
     \b
     Example:
@@ -231,10 +158,10 @@ def forecast(estate_file: Path, state: Path, policy: Path | None, as_of: str | N
 
     found = forecast_requests(Settings(estate_file, state), policy=policy, as_of=moment(as_of))
     if fmt == "json":
-        click.echo(json.dumps([asdict(batch) for batch in found], indent=2, default=lambda at: at.isoformat()))
+        click.echo(json.dumps(asdict(found), indent=2, default=lambda at: at.isoformat()))
     else:
-        click.echo("\n".join(forecast_lines(found)))
-    return int(ExitCode.PARTIAL if any(batch.late for batch in found) else ExitCode.DONE)
+        click.echo("\n".join(forecast_lines(found.batches, found.unplanned)))
+    return int(ExitCode.PARTIAL if found.misses else ExitCode.DONE)
 
 
 @requests.command()
@@ -264,8 +191,8 @@ def show(request: str, estate_file: Path, state: Path, fmt: str) -> int:
 @click.argument("request")
 @estate_option
 @state_option
-@_by_option
-@_reason_option
+@by_option
+@reason_option
 def withdraw(request: str, estate_file: Path, state: Path, by: str, reason: str) -> int:
     """Withdraw a REQUEST, because its person asks for that. `apply` then refuses each plan that contains it.
 
@@ -285,8 +212,8 @@ def withdraw(request: str, estate_file: Path, state: Path, by: str, reason: str)
 @click.argument("request")
 @estate_option
 @state_option
-@_by_option
-@_reason_option
+@by_option
+@reason_option
 def refuse(request: str, estate_file: Path, state: Path, by: str, reason: str) -> int:
     """Do not grant a REQUEST, with the reason.
 
@@ -307,8 +234,8 @@ def refuse(request: str, estate_file: Path, state: Path, by: str, reason: str) -
 @estate_option
 @state_option
 @click.option("--informed", required=True, help="when the person was informed, with the reasons; with a time zone")
-@_by_option
-@_reason_option
+@by_option
+@reason_option
 def extend(request: str, estate_file: Path, state: Path, informed: str, by: str, reason: str) -> int:
     """Take the longer time that the law of a REQUEST gives, once, where its person was informed within the first one.
 
@@ -329,8 +256,8 @@ def extend(request: str, estate_file: Path, state: Path, informed: str, by: str,
 @click.argument("plan")
 @estate_option
 @state_option
-@_by_option
-@_reason_option
+@by_option
+@reason_option
 def release(plan: str, estate_file: Path, state: Path, by: str, reason: str) -> int:
     """Give up a PLAN (its id): its requests wait for another one, and `apply` and `resume` refuse it from now on.
 

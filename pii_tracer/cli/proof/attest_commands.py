@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pii_tracer.cli.options import format_option, state_option
+from pii_tracer.cli.proof.answer_commands import answer, verify_answer
 from pii_tracer.cli.proof.trail_download_command import trail
 from pii_tracer.model.errors import ExitCode
 
@@ -28,6 +29,8 @@ def attest() -> None:
 
 
 attest.add_command(trail)
+attest.add_command(answer)
+attest.add_command(verify_answer)
 
 
 def _file(name: str, text: str, **more: Any) -> Callable[[F], F]:

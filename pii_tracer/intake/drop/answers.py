@@ -1,17 +1,20 @@
 """What became of DROP's work items, and what is answered of each.
 
-Status codes: CalPrivacy, DROP's technical specifications for data brokers, 1.2.0: 2 exempted, 3 deleted, 4 opted out,
-5 not found.
+Status codes: CalPrivacy, DROP's technical specifications for data brokers, 1.2.0: 2 exempted, 3 deleted, 4 opted out
+(several consumers have the identifier, and all were opted out of sale or sharing), 5 not found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from enum import IntEnum
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.requests import RequestState
+from pii_tracer.model.canonical_json import iso
+from pii_tracer.model.errors import UsageError
 
 
 class Outcome(StrEnum):
@@ -24,11 +27,17 @@ class Outcome(StrEnum):
 
 
 class Status(IntEnum):
-    """What DROP is told. Nobody is told as opted out: what is not deleted is kept for a reason, or still open."""
+    """What DROP is told."""
 
     EXEMPTED = 2
     DELETED = 3
+    OPTED_OUT = 4
     NOT_FOUND = 5
+
+
+DECIDED = {"opted-out": Status.OPTED_OUT, "exempted": Status.EXEMPTED}
+"""What a person can decide of an identifier that several persons have: never that something was deleted."""
+_DECISION = "(SELECT d.status FROM decisions d WHERE d.item = w.id ORDER BY d.seq DESC LIMIT 1)"
 
 
 def record(connection: Connection, name: str, kind: str, outcome: Outcome) -> None:
@@ -62,17 +71,46 @@ def withdrawn_with(connection: Connection, name: str) -> str | None:
     return None if others else str(row[0])
 
 
+def decide(connection: Connection, name: str, status: Status, at: datetime, who: str, reason: str) -> None:
+    """Write down what a person decided of a work item, in the caller's transaction; the last decision counts.
+
+    Raises:
+        UsageError: there is no such item, or its identifier is not that of several persons.
+    """
+    outcome = outcome_of(connection, name)
+    if outcome is not Outcome.SHARED:
+        what = "there is no work item" if outcome is None else f"a person decides nothing of a work item ({outcome})"
+        raise UsageError(
+            f"{what}: {name}",
+            where="ITEMS",
+            todo="`pii-tracer requests answers OUT.csv --open` lists what is undecided",
+        )
+    query = "INSERT INTO decisions (item, at, status, who, reason) VALUES (?, ?, ?, ?, ?)"
+    connection.execute(query, (name, iso(at), int(status), who, reason))
+
+
+def undecided(connection: Connection) -> Iterator[str]:
+    """The work items that stay open until a person decides."""
+    query = f"SELECT w.id FROM work_items w WHERE w.outcome = 'shared' AND {_DECISION} IS NULL ORDER BY w.id"  # noqa: S608
+    for (name,) in connection.stream(query):
+        yield str(name)
+
+
 def answers(connection: Connection) -> Iterator[tuple[str, Status | None]]:
     """Each work item that was not removed, with its status; None while it is open."""
     query = (
-        "SELECT w.id, w.outcome, r.state, r.holds FROM work_items w LEFT JOIN receipts e ON e.id = w.id"
+        f"SELECT w.id, w.outcome, r.state, r.holds, {_DECISION} FROM work_items w"  # noqa: S608 (own words)
+        " LEFT JOIN receipts e ON e.id = w.id"
         " LEFT JOIN requests r ON r.id = e.request WHERE w.outcome != 'removed' ORDER BY w.id"
     )
-    for name, outcome, state, holds in connection.stream(query):
-        yield name, _status(Outcome(outcome), RequestState(state) if state else None, bool(holds))
+    for name, outcome, state, holds, decided in connection.stream(query):
+        known = RequestState(state) if state else None
+        yield name, _status(Outcome(outcome), known, bool(holds), None if decided is None else Status(decided))
 
 
-def _status(outcome: Outcome, state: RequestState | None, held: bool) -> Status | None:
+def _status(outcome: Outcome, state: RequestState | None, held: bool, decided: Status | None) -> Status | None:
+    if outcome is Outcome.SHARED:
+        return decided
     if outcome is Outcome.NOT_FOUND:
         return Status.NOT_FOUND
     if state is RequestState.ERASED:

@@ -17,6 +17,7 @@ import yaml
 from pii_tracer.app.intake.due_requests import plan_due
 from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
 from pii_tracer.app.planning.plan_files import manifest_path
+from pii_tracer.app.proof.request_answers import read_answer, write_answers
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.model.errors import Refused
@@ -160,6 +161,13 @@ def test_who_is_written_again_stays_open_alone(
     assert run(["attest", "verify", str(whole), "--key", key]) == 0
     assert certified(result, "--request", "R-1") == 9
     assert certified(result) == 9
+    signed = [path for path in write_answers(settings, result["plan_id"]) if path.suffix == ".json"]
+    answers = [read_answer(path, (Path(key),)) for path in signed]
+    assert {one.request: one.outcome.value for one in answers} == {
+        "R-0": "erased",
+        "R-1": "not_erased",
+        "R-2": "erased",
+    }
     log = DeletionLog(settings.state / "deletion_log.sqlite", "shop").entries(Selection(newest=True))
     there = {(entry.request_id, entry.state.value) for entry in log if entry.copy_id == "c-app.visits"}
     assert there == {("R-0", "erased"), ("R-1", "deferred"), ("R-2", "erased")}

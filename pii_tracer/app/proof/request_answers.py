@@ -1,0 +1,220 @@
+"""Dated answers to the requests of a run or of a plan: signed, for the person, at whatever point the erasure stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.app.execution.run_folder import PROOFS, RunFolder, choose_run
+from pii_tracer.app.execution.run_journal_facts import now as clock
+from pii_tracer.app.execution.verify_step import read_verdicts
+from pii_tracer.app.proof.proof_files import attester_key, file_bytes
+from pii_tracer.app.proof.run_certificate import HeldAttestation, held_attestation, refuse_unfinished
+from pii_tracer.app.recipients.told import PassedOn, told_recipients
+from pii_tracer.app.settings import Settings
+from pii_tracer.model.canonical_json import parse_time
+from pii_tracer.model.errors import PiiTracerError, ProofError, UsageError
+from pii_tracer.model.plan import digest_of
+from pii_tracer.proof.attestation import LIMITS
+from pii_tracer.proof.request_answers.answer import (
+    AnswerItem,
+    RequestAnswer,
+    Standing,
+    open_answer,
+    outcome_of,
+    seal_answer,
+)
+from pii_tracer.proof.request_answers.answer_rules import NOT_OVER, Proved, doubt_of, items_of
+from pii_tracer.review.plan_file import LoadedPlan, load_plan
+from pii_tracer.run.journal import Kind, Record, read_journal
+
+if TYPE_CHECKING:
+    from pii_tracer.model.planned_requests import PlannedRequest
+    from pii_tracer.review import dsse
+
+_ELSEWHERE = "places that are no copies of the person's data: a run searches them when all steps are done"
+
+
+def write_answers(
+    settings: Settings,
+    run: str | None = None,
+    *,
+    request: str | None = None,
+    key: Path | None = None,
+    out: Path | None = None,
+    pdf: bool = False,
+    now: datetime | None = None,
+) -> Iterator[Path]:
+    """Write the answer to one request of a run (a plan's id, or a plan file whose run has not begun), or to all.
+
+    Gives each file's path when it is there: the signed JSON, the page, and with `pdf` the page as PDF. out: the folder
+    that they go to; `proofs/` of the run's folder without it. key: the attester's public key, with which the run's
+    attestation is checked.
+
+    Raises:
+        UsageError: there is no such run, plan or request; or a plan file without a folder to write to.
+        ProofError: the attestation or its evidence does not hold, or nobody can sign.
+        JournalError: the journal was changed, or is not whole.
+    """
+    from pii_tracer.app.pdf import print_pdf
+    from pii_tracer.common.atomic_files import write_atomic
+    from pii_tracer.proof.attester_keys import attester
+    from reports.run.answer import render_answer
+
+    stands = _stands(settings, run, key)
+    chosen = [one for one in stands.loaded.plan.requests if request in (None, one.id)]
+    if not chosen:
+        raise UsageError(f"the plan has no request `{request}`", where=stands.loaded.plan.plan_id)
+    target = out or (stands.folder.path / PROOFS if stands.folder else None)
+    if target is None:
+        raise UsageError("a plan that was not applied has no folder", where="--out", todo="name one by --out")
+    estate = settings.estate()
+    signer = attester(estate.attestation_key, settings.base, settings.state, local=estate.environment == "local")
+    at = now or clock()
+    passed_on = told_recipients(stands.folder, stands.loaded.plan, stands.loaded.digest, estate.recipients, at)
+    for one in chosen:
+        answer = stands.answer(one, at, passed_on)
+        base = target / f"answer-{one.id}-{at:%Y%m%dT%H%M%SZ}"
+        write_atomic(base.with_suffix(".json"), seal_answer(answer, signer))
+        yield base.with_suffix(".json")
+        page = render_answer(answer, base.with_suffix(".json").name)
+        write_atomic(base.with_suffix(".html"), page.encode())
+        yield base.with_suffix(".html")
+        if pdf:
+            print_pdf(page, base.with_suffix(".pdf"))
+            yield base.with_suffix(".pdf")
+
+
+def read_answer(file: Path, keys: tuple[Path, ...]) -> RequestAnswer:
+    """An answer whose signature holds.
+
+    Raises:
+        UsageError: a file is missing.
+        ProofError, ReviewError: it is none, was changed, or no key that was given signed it.
+    """
+    public: list[dsse.PublicKey] = [attester_key(path) for path in keys]
+    return open_answer(file_bytes(file), public)
+
+
+def _stands(settings: Settings, run: str | None, key: Path | None) -> _Stands:
+    if run is not None and run.endswith(".plan.json"):
+        return _Stands(None, load_plan(Path(run)), (), None)
+    folder = choose_run(settings.state, run, unfinished=False)
+    loaded = folder.approved()
+    records, torn = read_journal(folder.journal)
+    if records and {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED} != {loaded.digest}:
+        raise ProofError("the run's journal is of another plan", where=str(folder.journal), todo="put its own back")
+    held = held_attestation(folder, key, None) if folder.attestation.exists() else None
+    if held and held.statement["predicate"]["plan"]["digest"] != loaded.digest:
+        raise ProofError("the attestation is of another plan", where=str(folder.attestation), todo="put its own back")
+    return _Stands(folder, loaded, records, held, torn=bool(torn))
+
+
+@dataclass(frozen=True)
+class _Stands:
+    """How a run stands. What is the same for all of its persons is found once."""
+
+    folder: RunFolder | None
+    loaded: LoadedPlan
+    records: tuple[Record, ...]
+    held: HeldAttestation | None
+    torn: bool = False
+
+    def answer(self, request: PlannedRequest, at: datetime, passed_on: tuple[PassedOn, ...]) -> RequestAnswer:
+        """The answer to one request of the plan."""
+        held = self.held if self._is_attested(request) else None
+        proved = self._attested if held else self._unattested
+        doubt = self._doubt_attested if held else self._doubt_unattested
+        items = self._items(proved, request.subject, doubt, attested=held is not None)
+        outcome = outcome_of(items, attested=held is not None and doubt is None)
+        claims = held.statement["predicate"] if held else None
+        return RequestAnswer(
+            request=request.id,
+            subject=request.subject,
+            law=request.law,
+            received=request.received,
+            deadline=request.deadline,
+            plan_id=self.loaded.plan.plan_id,
+            plan_digest=self.loaded.digest,
+            at=at,
+            outcome=outcome,
+            doubt=doubt if any(item.standing is Standing.UNCONFIRMED for item in items) else None,
+            items=items,
+            recipients=tuple(told for told, of in passed_on if of is None or request.id in of),
+            attestation=digest_of(held.envelope) if held else None,
+            journal=self.records[-1].hash if self.records else None,
+            searched=parse_time(claims["scope"]["at"]) if claims else None,
+            not_proved=tuple(claims["not_proved"]) if claims else (*LIMITS, _ELSEWHERE),
+        )
+
+    def _items(self, proved: Proved, subject: str, doubt: str | None, *, attested: bool) -> tuple[AnswerItem, ...]:
+        if any(subject in persons for persons in proved.left_of.values()):
+            return tuple(items_of(proved, subject, doubt))
+        return self._usual_attested if attested else self._usual_unattested
+
+    @cached_property
+    def _usual_attested(self) -> tuple[AnswerItem, ...]:
+        return tuple(items_of(self._attested, "", self._doubt_attested))
+
+    @cached_property
+    def _usual_unattested(self) -> tuple[AnswerItem, ...]:
+        return tuple(items_of(self._unattested, "", self._doubt_unattested))
+
+    def _is_attested(self, request: PlannedRequest) -> bool:
+        return self._others_over and (request.id, request.subject, request.law) in self._answered
+
+    @cached_property
+    def _answered(self) -> frozenset[tuple[str, str, str]]:
+        """Whom the attestation is about, without those whom the last look at the run left open."""
+        still = frozenset(self._result.get("open_requests") or ())
+        return frozenset(one for one in self.held.about.requests if one[0] not in still) if self.held else frozenset()
+
+    @cached_property
+    def _others_over(self) -> bool:
+        """Whether a certificate is not refused for the requests that the run leaves not open."""
+        if self.folder is None or self.torn or not self._answered:
+            return False
+        if "attestation" in self._result and self._result["attestation"] is None:
+            return False
+        try:
+            refuse_unfinished(self.folder, self._result, min(self._answered)[0])
+        except PiiTracerError:
+            return False
+        return True
+
+    @cached_property
+    def _result(self) -> dict[str, Any]:
+        return (self.folder.last_result() if self.folder else None) or {}
+
+    @cached_property
+    def _attested(self) -> Proved:
+        claims = self.held.statement["predicate"] if self.held else None
+        return Proved(self.loaded.plan, self.records, claims=claims)
+
+    @cached_property
+    def _unattested(self) -> Proved:
+        plan = self.loaded.plan
+        if self.folder is None:
+            return Proved(plan)
+        verdict = read_verdicts(self.folder.verdicts, plan.copies)
+        return Proved(
+            plan,
+            self.records,
+            clean=frozenset((*verdict.erased, *verdict.erased_of_others)),
+            left_of={copy.copy_id: frozenset(copy.left_of) for copy in verdict.copies if copy.left_of},
+            residue=bool(verdict.residue),
+            unread=bool(verdict.unverified),
+            result=self._result,
+        )
+
+    @cached_property
+    def _doubt_attested(self) -> str | None:
+        return doubt_of(self._attested)
+
+    @cached_property
+    def _doubt_unattested(self) -> str | None:
+        return NOT_OVER if self.torn else doubt_of(self._unattested)

@@ -1,0 +1,42 @@
+"""`inform`: an erasure is passed on to the recipients of the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, state_option
+from pii_tracer.model.errors import ExitCode
+
+
+@click.command()
+@click.argument("run", required=False)
+@estate_option
+@state_option
+def inform(run: str | None, estate_file: Path, state: Path) -> int:
+    """Inform the `recipients` of the estate file whom a RUN erases, each once. Call it again after a failure.
+
+    Exit 7 when one could not be informed. `pii-tracer confirm RECIPIENT` then takes its confirmation.
+
+    \b
+    Example:
+      pii-tracer inform plan-1ec2010e57a0
+    """
+    from pii_tracer.app.recipients.informing import inform as tell
+
+    failed = False
+    for one in tell(Settings(estate_file, state), run):
+        told = one.told
+        if told is None:
+            said = "not informed: the plan has no copy of what it gets"
+        elif told.at is None:
+            failed, said = True, f"not informed: {told.problem}"
+        elif not told.requests:
+            said = "not informed: the plan has no persons of a kind that it knows"
+        else:
+            when = f"on {told.at:%Y-%m-%d %H:%M} UTC, has to confirm by {told.confirm_by:%Y-%m-%d}"
+            said = f"{'informed' if one.now else 'informed before'} by {told.how} {when}"
+        click.echo(f"{one.recipient}: {said}")
+    return int(ExitCode.PARTIAL if failed else ExitCode.DONE)

@@ -1,0 +1,288 @@
+"""Recipients: each is told once, of whom it has to erase and no more; and its confirmation stands in the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pii_tracer.app.execution.plan_run import start_run
+from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.proof.request_answers import read_answer, write_answers
+from pii_tracer.app.recipients import informing
+from pii_tracer.app.recipients.informing import inform
+from pii_tracer.app.recipients.told import read_told, told_recipients
+from pii_tracer.app.settings import Settings
+from pii_tracer.config.estate_file import load_estate
+from pii_tracer.model.errors import ConfigError, ExitCode, Refused, RunError, UsageError
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
+from tests.cli.test_close import OVER, close, ended
+from tests.intake.test_states import PERSONS, asked, called, lake
+from tests.leaks import Person, leaks
+from tests.servers import Json, answering
+
+CRM = "{name: crm, of: [app.users], how: file, folder: out/crm, identifiers: [user.user_id], confirm_days: 14}"
+MAIL = "{name: mailer, how: email, folder: out/mail, identifiers: [user.user_id]}"
+OTHER = "{name: other, of: [app.payments], how: file, folder: out/other, identifiers: [user.user_id]}"
+HOOK = "{name: ads, how: webhook, url: 'URL', token: ADS_TOKEN, identifiers: [user.user_id]}"
+TOKEN = "very-secret-token"
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+def begun(base: Path, *recipients: str) -> tuple[Settings, RunFolder]:
+    """A run of two requests that was let through the gate."""
+    settings = lake(base, "recipients:\n" + "".join(f"  - {one}\n" for one in recipients))
+    public = generate(base / "key.pem")
+    (base / "trusted.yaml").write_bytes(trusted_yaml([("Ravi", "crm owner", public_pem(public).decode())]))
+    (base / "ticket.txt").write_text("done")
+    asked(settings, *PERSONS[:2])
+    (base / "list.csv").unlink()
+    plan = base / "p.plan.json"
+    assert called(settings, "plan", "--requests", "--out", str(plan)) == ExitCode.DONE
+    words = ["--approver", "Ravi", "--role", "crm owner", "--reason", "r", "--key", str(base / "key.pem")]
+    assert called(settings, "approve", str(plan), *words[:-2], "--unsigned") == ExitCode.DONE
+    return settings, start_run(settings, plan, None, [], None)
+
+
+def notices(base: Path) -> list[Path]:
+    return sorted(path for path in (base / "out").rglob("*") if path.is_file())
+
+
+def test_each_is_told_once_and_of_what_it_gets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings, folder = begun(tmp_path, CRM, MAIL, OTHER)
+    capsys.readouterr()
+    assert called(settings, "inform", folder.path.name) == ExitCode.DONE
+    told = capsys.readouterr()
+    assert "crm: informed by file" in told.out
+    assert "other: not informed: the plan has no copy of what it gets" in told.out
+    [notice, letter] = notices(tmp_path)
+    assert [path.stat().st_mode & 0o777 for path in (notice, letter)] == [0o600, 0o600]
+    said = json.loads(notice.read_text())
+    assert {one["request"]: one["identifiers"] for one in said["persons"]} == {
+        f"R-{n}": {"user.user_id": [str(key)]} for n, key in enumerate(PERSONS[:2], 1)
+    }
+    assert f'user.user_id: "{PERSONS[0]}"' in letter.read_text()
+    assert (letter.suffix, "Subject: Erasure of personal data" in letter.read_text()) == (".txt", True)
+    before = {path: path.read_bytes() for path in notices(tmp_path)}
+    assert called(settings, "inform") == ExitCode.DONE
+    assert "crm: informed before by file" in capsys.readouterr().out
+    assert {path: path.read_bytes() for path in notices(tmp_path)} == before
+    assert leaks(Person(tuple(map(str, PERSONS[:2]))), [settings.state]) == [], "values are in the notices alone"
+    assert not any(str(key) in told.out + told.err for key in PERSONS)
+
+
+@pytest.mark.parametrize("moment", ["write_told 1", "write_atomic 1", "sync_folder 1", "write_told 2"])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_kill_anywhere_tells_nobody_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, late: bool
+) -> None:
+    """Killed before or after each write, and called again: one notice with one id."""
+    settings, folder = begun(tmp_path, CRM)
+    name, number = moment.split()
+    left, real = [int(number)], getattr(informing, name)
+
+    def deadly(*arguments: object, **more: object) -> object:
+        left[0] -= 1
+        if left[0] == 0 and not late:
+            raise Killed
+        found = real(*arguments, **more)
+        if left[0] == 0:
+            raise Killed
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(informing, name, deadly)
+        with pytest.raises(Killed):
+            [*inform(settings)]
+    [done] = inform(settings)
+    digest = folder.approved().digest
+    told = read_told(folder, "crm", digest)
+    assert told is not None
+    assert (done.told, told.at is not None) == (told, True)
+    [notice] = notices(tmp_path)
+    assert json.loads(notice.read_text())["notice"] == told.notice
+    assert notice.name.endswith(f"-{told.notice}.json")
+
+
+def test_a_confirmation_stands_in_the_answer_and_a_missing_one_is_named(tmp_path: Path) -> None:
+    settings, folder = begun(tmp_path, CRM, MAIL, OTHER)
+    folder.write_info(folder.info().model_copy(update={"trusted": str(tmp_path / "trusted.yaml")}))
+    words = ["--run", folder.path.name, "--evidence", str(tmp_path / "ticket.txt"), "--by", "Ravi"]
+    words += ["--role", "crm owner", "--said", "erased in the CRM", "--key", str(tmp_path / "key.pem")]
+
+    def confirm(name: str) -> int:
+        from pii_tracer.cli.main import run
+
+        return run(["confirm", name, *words, "--state", str(settings.state)])
+
+    assert confirm("crm") == ExitCode.USAGE, "nobody confirms what nobody was told"
+    assert [one.how for one in answered(settings, folder)] == ["file", "email"]
+    assert {one.told_at for one in answered(settings, folder)} == {None}
+    [*inform(settings)]
+    assert confirm("other") == confirm("../crm") == ExitCode.USAGE
+    assert confirm("crm") == ExitCode.DONE
+    crm, mailer = answered(settings, folder)
+    assert (crm.confirmed_by, crm.said) == ("Ravi, crm owner", "erased in the CRM")
+    assert (mailer.confirmed_at, mailer.told_at is None) == (None, False)
+    page = next((settings.state / "runs").rglob("answer-R-1-*.html")).read_text()
+    assert "Ravi, crm owner confirmed on" in page
+    assert "a text was written to be sent by hand, on" in page
+    assert "not confirmed, due by" in page
+    confirmed = next(folder.confirmations.glob("*.json"))
+    confirmed.write_text(confirmed.read_text().replace("payload", "payl0ad"))
+    assert answered(settings, folder)[0].confirmed_at is None, "a word that does not hold is none"
+
+
+def answered(settings: Settings, folder: RunFolder):  # type: ignore[no-untyped-def]
+    [signed, _] = write_answers(settings, folder.path.name, request="R-1")
+    return read_answer(signed, (settings.state / "keys" / "attest.pem.pub",)).recipients
+
+
+def test_what_is_kept_of_a_recipient_is_not_passed_over_when_it_is_broken(tmp_path: Path) -> None:
+    settings, folder = begun(tmp_path, CRM)
+    [*inform(settings)]
+    (folder.path / "recipients" / "crm.json").write_text("{")
+    with pytest.raises(RunError, match="cannot be read"):
+        [*inform(settings)]
+    assert len(notices(tmp_path)) == 1
+
+
+def test_nobody_is_told_of_a_request_that_was_withdrawn(tmp_path: Path) -> None:
+    settings, _ = begun(tmp_path, CRM)
+    assert called(settings, "requests", "withdraw", "R-1", "--by", "M", "--reason", "r") == ExitCode.DONE
+    with pytest.raises(Refused):
+        [*inform(settings)]
+    assert not (tmp_path / "out").exists()
+
+
+@contextmanager
+def hook(statuses: list[int], got: list[tuple[str, str, bytes]], to: str = "") -> Iterator[str]:
+    """A server that gives these statuses, one after the other, and the last one for ever."""
+
+    class Handler(Json):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            got.append((self.headers["Authorization"], self.headers["Idempotency-Key"], body))
+            self.send_response(statuses.pop(0) if len(statuses) > 1 else statuses[0])
+            if to:
+                self.send_header("Location", to)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    with answering(Handler) as url:
+        yield url
+
+
+def test_a_webhook_that_is_busy_is_asked_again_with_the_same_notice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADS_TOKEN", TOKEN)
+    got: list[tuple[str, str, bytes]] = []
+    paused: list[float] = []
+    with hook([503, 429, 204], got) as url:
+        settings, folder = begun(tmp_path, HOOK.replace("URL", url))
+        [done] = inform(settings, pause=paused.append)
+        [again] = inform(settings, pause=paused.append)
+    assert done.told is not None
+    assert (done.told.problem, again.now, len(got), len(paused)) == (None, False, 3, 2)
+    assert {one[:2] for one in got} == {(f"Bearer {TOKEN}", done.told.notice)}
+    assert str(PERSONS[0]) in got[-1][2].decode()
+    assert leaks(Person((str(PERSONS[0]), TOKEN)), [folder.path]) == []
+
+
+@pytest.mark.parametrize("status", [307, 401, 500])
+def test_a_webhook_that_does_not_take_it_is_named_and_told_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], status: int
+) -> None:
+    """A redirection is not followed: the persons' values go to the server that was named, and to no other."""
+    monkeypatch.setenv("ADS_TOKEN", TOKEN)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    got: list[tuple[str, str, bytes]] = []
+    elsewhere: list[tuple[str, str, bytes]] = []
+    statuses = [status]
+    with hook([200], elsewhere) as other, hook(statuses, got, to=other if status == 307 else "") as url:
+        settings, folder = begun(tmp_path, HOOK.replace("URL", url))
+        capsys.readouterr()
+        [failed] = inform(settings, pause=lambda _: None)
+        assert failed.told is not None
+        assert (failed.told.at, failed.told.problem) == (None, f"refused: HTTP {status}")
+        assert len(got) == (6 if status == 500 else 1), "tried again within a bound"
+        statuses[:] = [200]
+        assert called(settings, "inform", folder.path.name) == ExitCode.DONE
+    assert elsewhere == []
+    assert len({key for _, key, _ in got}) == 1
+    assert TOKEN not in capsys.readouterr().out
+
+
+def test_a_failure_is_told_by_the_exit_code_and_a_token_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    got: list[tuple[str, str, bytes]] = []
+    with hook([400], got) as url:
+        settings, folder = begun(tmp_path, HOOK.replace("URL", url), CRM)
+        with pytest.raises(UsageError, match="token of the recipient ads"):
+            [*inform(settings)]
+        assert got == []
+        monkeypatch.setenv("ADS_TOKEN", TOKEN)
+        assert called(settings, "inform", folder.path.name) == ExitCode.PARTIAL
+    told = capsys.readouterr().out
+    assert "ads: not informed: refused: HTTP 400" in told
+    assert "crm: informed by file" in told, "one that fails keeps no other waiting"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (HOOK.replace("URL", "http://ads.example/x"), "https://"),
+        (HOOK.replace("URL", "https://user:pw@ads.example/x"), "no user or password"),
+        (HOOK.replace("URL", "http://127.0.0.1.ads.example/"), "https://"),
+        (CRM.replace("folder: out/crm, ", ""), "needs `folder`"),
+        (CRM.replace("user.user_id", "user.city"), "user.city, which is no SUBJECT.COLUMN"),
+        (f"{CRM}\n  - {CRM.replace('crm,', 'CRM,', 1)}", "two recipients have the name CRM"),
+        (CRM.replace("name: crm", "name: ../crm"), "name"),
+    ],
+)
+def test_recipients_that_cannot_be_told_safely_are_refused(tmp_path: Path, wrong: str, why: str) -> None:
+    settings = lake(tmp_path, f"recipients:\n  - {wrong}\n")
+    with pytest.raises(ConfigError, match=why.replace(".", r"\.")):
+        load_estate(settings.estate_file)
+
+
+def test_a_word_of_before_the_notice_confirms_nothing(tmp_path: Path) -> None:
+    settings, folder = begun(tmp_path, CRM)
+    folder.write_info(folder.info().model_copy(update={"trusted": str(tmp_path / "trusted.yaml")}))
+    [*inform(settings)]
+    words = ["confirm", "crm", "--run", folder.path.name, "--evidence", str(tmp_path / "ticket.txt"), "--by", "Ravi"]
+    words += ["--role", "crm owner", "--said", "erased", "--key", str(tmp_path / "key.pem")]
+    from pii_tracer.cli.main import run
+
+    assert run([*words, "--state", str(settings.state)]) == ExitCode.DONE
+    loaded, recipients = folder.approved(), settings.estate().recipients
+    told = read_told(folder, "crm", loaded.digest)
+    assert told is not None
+    assert told.at is not None
+    later = told.model_copy(update={"at": told.at + timedelta(days=1)})
+    (folder.path / "recipients" / "crm.json").write_text(later.model_dump_json())
+    now = told.at + timedelta(days=2)
+    [(one, _)] = told_recipients(folder, loaded.plan, loaded.digest, recipients, now)
+    assert one.confirmed_at is None
+
+
+def test_a_run_is_not_closed_before_its_recipients_were_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`close` destroys the values that a notice needs."""
+    settings, folder = begun(tmp_path, CRM, OTHER)
+    ended(folder, **OVER)
+    assert close(folder) == ExitCode.USAGE
+    assert "the recipient crm was not informed" in capsys.readouterr().err
+    [*inform(settings)]
+    assert close(folder) == ExitCode.DONE
+    assert [one.now for one in inform(settings)] == [False, False], "who was told needs no values any more"
