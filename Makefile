@@ -190,7 +190,7 @@ bench-readiness: setup ## readings of ten thousand tables from a large graph, an
 	$(BIN)/python -m tests.benchmarks.bench_readiness
 	$(BIN)/python -m tests.benchmarks.bench_readiness --files 1000
 
-bench-review: setup ## a change of a dbt project of 500 models, reviewed
+bench-review: setup ## a change of a dbt project of 500 models, reviewed, and twenty planted ones
 	$(BIN)/python -m tests.benchmarks.bench_review
 
 bench-requests: setup ## a list of a million requests taken into the store

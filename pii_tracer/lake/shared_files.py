@@ -30,14 +30,17 @@ def with_sharing(found: Sequence[Found]) -> tuple[Found, ...]:
             for other in sharers - {one}:
                 common.setdefault(one, {}).setdefault(other, set()).add(str(path))
     states = {f.state.location: f.state for f in found}
+    clones: dict[str | None, list[str]] = {}
+    for state in states.values():
+        clones.setdefault(state.clone_of, []).append(state.location)
     moved = {f.state.location for f in found if any(g.kind == GapKind.MOVED_TABLE for g in f.gaps)}
     result = []
     for item in found:
         others = sorted(common.get(item.state.location, {}).items())
         sharing = tuple(_sharing(states[o], files) for o, files in others)
         outside = tuple(sorted(str(p) for p in item.references if not p.is_relative_to(item.state.location)))
-        clones = tuple(sorted(s.location for s in states.values() if s.clone_of == item.state.location))
-        state = item.state.model_copy(update={"sharing": sharing, "outside": outside, "clones": clones})
+        mine = tuple(sorted(clones.get(item.state.location, ())))
+        state = item.state.model_copy(update={"sharing": sharing, "outside": outside, "clones": mine})
         gaps = (*item.gaps, *_careless(state, [states[o] for o, _ in others], moved), *_unowned(state, by_location))
         result.append(replace(item, state=state, gaps=gaps))
     return tuple(result)

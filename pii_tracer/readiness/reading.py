@@ -19,7 +19,10 @@ from pii_tracer.readiness.findings import Finding, FindingKind, Level, dated
 from pii_tracer.readiness.provable import Keeper, Provable, late, provable
 from pii_tracer.readiness.score import Score, score
 
-NO_COST = "prices apply to files that hold a person, and a reading plans for nobody: make a plan to see its cost"
+NO_COST = (
+    "prices apply to files that hold a person, and a reading plans for nobody: `pii-tracer estimate` gives bounds from"
+    " listings alone, and a plan its own cost"
+)
 
 
 class TrendPoint(msgspec.Struct, frozen=True):

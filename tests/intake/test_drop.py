@@ -6,7 +6,9 @@ import base64
 import csv
 import hashlib
 import io
+import random
 import zipfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -232,37 +234,80 @@ def test_archives_that_are_none_are_refused(shop: Settings) -> None:
         add_drop(shop, shop.base / "x.zip", subject="nobody", received=RECEIVED)
 
 
+def became(shop: Settings) -> dict[str, tuple[str, str | None]]:
+    """What became of each work item, and the key of the person that it became a request of."""
+    store = opened(shop)
+    query = "SELECT w.id, w.outcome, e.request FROM work_items w LEFT JOIN receipts e ON e.id = w.id ORDER BY w.id"
+    with store.connected() as connection:
+        rows = connection.execute(query).fetchall()
+    keys = iter(store.keys_of([request for _, _, request in rows if request]))
+    return {name: (outcome, next(keys) if request else None) for name, outcome, request in rows}
+
+
+def slowly(
+    users: Mapping[str, Sequence[Any]], lists: Mapping[str, Sequence[tuple[str, ...]]]
+) -> dict[str, tuple[str, str | None]]:
+    """The same by the text of the specification: each item against each row of the source."""
+    mails = [None if mail is None else mail.strip().lower() for mail in users["mail"]]
+    phones = [None if told is None else "".join(sign for sign in told if "0" <= sign <= "9") for told in users["phone"]]
+    phones = [None if digits is None else digits[max(0, len(digits) - 10) :] for digits in phones]
+    rows = {
+        kind: [(hashed(form), str(key)) for form, key in zip(forms, users["user_id"], strict=True) if form]
+        for kind, forms in (("Email", mails), ("Phone", phones))
+    }
+    found = {}
+    for kind, items in lists.items():
+        for name, digest in items:
+            keys = {key for of_row, key in rows[kind] if of_row == digest}
+            outcome = "matched" if len(keys) == 1 else "shared" if keys else "not_found"
+            found[name] = (outcome, min(keys) if outcome == "matched" else None)
+    return found
+
+
 MAILS = st.sampled_from(["a@x.example", "A@X.example", " a@x.example", "b@x.example", "", "  ", None])
 PHONES = st.sampled_from(["+1 415 555 9317", "4155559317", "(90) 123", "90123", "", "none", None])
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(MAILS, PHONES), max_size=6), st.lists(st.sampled_from(["a@x.example", "b@x.example", ""])))
-def test_matching_is_that_of_a_slow_model(
-    tmp_path_factory: pytest.TempPathFactory, users: list[tuple[str | None, str | None]], asked: list[str]
+@given(
+    st.lists(st.tuples(st.integers(1, 4), MAILS, PHONES), max_size=6),
+    st.lists(st.sampled_from(["a@x.example", "b@x.example", ""])),
+)
+def test_each_item_matches_as_in_a_slow_model(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, str | None, str | None]], asked: list[str]
 ) -> None:
-    shop = made(
-        tmp_path_factory.mktemp("model"),
-        {
-            "user_id": list(range(1, len(users) + 1)),
-            "mail": [mail for mail, _ in users],
-            "phone": [phone for _, phone in users],
-        },
-    )
-    phones = ["4155559317", "90123", ""]
+    users = {name: [row[n] for row in rows] for n, name in enumerate(("user_id", "mail", "phone"))}
+    shop = made(tmp_path_factory.mktemp("model"), users)
     lists = {
         "Email": [(item(n), hashed(mail)) for n, mail in enumerate(asked)],
-        "Phone": [(item(100 + n), hashed(phone)) for n, phone in enumerate(phones)],
+        "Phone": [(item(100 + n), hashed(phone)) for n, phone in enumerate(["4155559317", "90123", ""])],
     }
-    done = add(shop, lists)
-    expected = {"matched": 0, "not_found": 0, "shared": 0}
-    for mail in asked:
-        expected[_word([n for n, (m, _) in enumerate(users) if mail and m and m.strip().lower() == mail])] += 1
-    for number in phones:
-        digits = [("".join(c for c in p if c.isdigit())[-10:] if p else "") for _, p in users]
-        expected[_word([n for n, d in enumerate(digits) if number and d == number])] += 1
-    assert {name: getattr(done, name) for name in expected} == expected
+    add(shop, lists)
+    assert became(shop) == slowly(users, lists)
 
 
-def _word(found: list[int]) -> str:
-    return "not_found" if not found else "matched" if len(found) == 1 else "shared"
+@pytest.mark.slow
+def test_each_of_ten_thousand_items_matches_as_in_a_slow_model(tmp_path: Path) -> None:
+    """Persons with several rows, identifiers of several persons, and other ways to write them."""
+    draw, number = random.Random(28), 10_000
+    people = [draw.randrange(9 * number // 10) for _ in range(number)]
+    mails = [draw.choice(("U{}@x.example", " u{}@X.Example ", "u{}@x.example")).format(n) for n in people]
+    phones = [draw.choice(("+1 (415) {:07d}", "415{:07d}", "001-415-{:07d}")).format(n) for n in people]
+    # of some, the e-mail address or the number of somebody else; of some, none
+    others = [draw.choice(("u{}@x.example", None)) for _ in range(number)]
+    mails = [
+        m if draw.random() < 0.9 else o and o.format(draw.choice(people)) for m, o in zip(mails, others, strict=True)
+    ]
+    phones = [p if draw.random() < 0.9 else draw.choice(("", None, phones[0])) for p in phones]
+    users = {"user_id": people, "mail": mails, "phone": phones}
+    wanted = [draw.randrange(number) for _ in range(number)]
+    lists = {
+        "Email": [(item(n), hashed(f"u{who}@x.example")) for n, who in enumerate(wanted[: number // 2])],
+        "Phone": [(item(number + n), hashed(f"415{who:07d}")) for n, who in enumerate(wanted[number // 2 :])],
+    }
+    shop = made(tmp_path, users)
+    add(shop, lists)
+    expected = slowly(users, lists)
+    assert became(shop) == expected
+    counts = Counter(outcome for outcome, _ in expected.values())
+    assert min(counts[outcome] for outcome in ("matched", "shared", "not_found")) > 50, counts

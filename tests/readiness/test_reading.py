@@ -72,6 +72,21 @@ def new_key_column(estate: Shop) -> None:
     estate.write({**JOBS, "shipped": job}, READINESS)
 
 
+def new_column(estate: Shop) -> None:
+    """The job names it: of a column that no query explains, nobody knows that it tells of no person."""
+    estate.table("shipped", {"buyer": [4417700102031], "weight": [3]})
+    job = "INSERT OVERWRITE app.shipped SELECT user_id AS buyer, 3 AS weight FROM app.users WHERE email LIKE '%north%';"
+    estate.write({**JOBS, "shipped": job}, READINESS)
+
+
+def dropped_column(estate: Shop) -> None:
+    estate.table("mails", {"user_id": [4417700102031, int(CANARY)]})
+
+
+def changed_type(estate: Shop) -> None:
+    estate.table("mails", {"user_id": ["4417700102031", CANARY], "email": ["chen@north.example", MAIL]})
+
+
 def job_without_lineage(estate: Shop) -> None:
     estate.write({"shipped": JOBS["shipped"]}, READINESS)
     estate.table("mails", {"user_id": [4417700102031], "email": ["chen@north.example"]})
@@ -122,6 +137,25 @@ def test_drift_is_reported_with_its_owner(
     weighty = [f for f in found.findings if f.kind is kind and f.level is not Level.NOTE]
     assert [(f.where, f.owner) for f in weighty] == [(where, owner)], [f.text for f in found.findings]
     assert [point.score for point in found.trend] == [before.score.points]
+
+
+@pytest.mark.parametrize(
+    ("plant", "kind", "where", "owner", "told"),
+    [
+        (new_column, FindingKind.NEW_COLUMN, "app.shipped", "logistics", "the column weight is new"),
+        (dropped_column, FindingKind.DROPPED_COLUMN, "app.mails", "mail team", "the column email is gone"),
+        (changed_type, FindingKind.CHANGED_TYPE, "app.mails", "mail team", "the column user_id was "),
+    ],
+)
+def test_a_column_that_drifts_is_noted_with_its_owner(
+    estate: Shop, plant: Callable[[Shop], None], kind: FindingKind, where: str, owner: str, told: str
+) -> None:
+    columns = {FindingKind.NEW_COLUMN, FindingKind.DROPPED_COLUMN, FindingKind.CHANGED_TYPE}
+    assert not columns & {f.kind for f in estate.read().findings}
+    plant(estate)
+    noted = [f for f in estate.read(days=1).findings if f.kind in columns]
+    assert [(f.kind, f.level, f.where, f.owner) for f in noted] == [(kind, Level.NOTE, where, owner)]
+    assert noted[0].text.startswith(told)
 
 
 def test_an_unknown_copy_is_no_answer_of_yes(estate: Shop) -> None:

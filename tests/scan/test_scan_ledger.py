@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -193,6 +195,63 @@ def test_a_damaged_ledger_costs_time_only(world: World, harm: Callable[[Path], N
     again, decoded = world.scan()
     assert again == first
     assert len(decoded) == 3
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from pii_tracer.scan.scan_ledger import ScanLedger
+from tests.scan.test_scan_ledger import HER, NOW, SECRET, World
+
+class Killed(ScanLedger):
+    moments = 0
+
+    def _opened(self):
+        store = super()._opened()
+        store.execute("PRAGMA cache_size = 1")  # a page is written when the next is changed, before the end
+        store.set_progress_handler(self.moment, 100)
+        return store
+
+    def moment(self):
+        self.moments -= 1
+        if self.moments < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+world = World(Path(sys.argv[1]))
+clean, whole = (world.root / "a.csv").read_text(), world.scan()[0]
+
+def write(moments):
+    ledger = Killed(world.file, SECRET, lambda: NOW, world.told.append)
+    ledger.moments, world.ledger = moments, lambda secret: ledger
+    world.scan()
+    ledger.keep([(ledger.name(str(n), "", "search"), scan) for n in range(40) for scan in whole.files])
+    os._exit(0)
+
+kills = within = status = 0
+while not kills or os.WIFSIGNALED(status):
+    world.file.unlink()
+    child = os.fork()
+    if not child:
+        write(kills)
+    _, status = os.waitpid(child, 0)
+    within += Path(f"{world.file}-journal").exists()
+    assert world.scan()[0] == whole, kills
+    world.write("a.csv", clean + HER)
+    assert [f.path for f in world.scan()[0].with_person] == ["a.csv", "b.csv"], kills
+    world.write("a.csv", clean)
+    kills += 1
+assert status == 0 and not any(world.told), (status, world.told)
+print(kills, within)
+"""
+
+
+def test_a_process_killed_while_it_writes_the_ledger_costs_time_only(tmp_path: Path) -> None:
+    """At one moment after another of its statements, pages being written before the transaction ends."""
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    kills, within = map(int, done.stdout.split())
+    assert kills > 20
+    assert within > 10, "killed within a transaction, whose journal was left"
 
 
 def test_old_entries_are_forgotten(world: World) -> None:
