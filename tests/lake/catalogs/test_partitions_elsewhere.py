@@ -10,6 +10,7 @@ import pytest
 from pii_tracer.config.estate_file import Archive, Estate
 from pii_tracer.lake.catalogs import registered_tables
 from pii_tracer.lake.catalogs.base import CatalogEntry, FilePlace, Listing, Opaque, PartitionsApart
+from pii_tracer.lake.catalogs.hive.storage import lies_inside
 from pii_tracer.lake.catalogs.hive.table_walk import untold_keys
 from pii_tracer.lake.catalogs.partitions_elsewhere import names_nobody
 from pii_tracer.lake.catalogs.registered_tables import Registry, read_registry
@@ -126,6 +127,34 @@ def test_what_may_tell_of_a_person_is_no_place() -> None:
         "s3://b/old/20191301": ("x",),
     }.items():
         assert not names_nobody(place, values), place
+
+
+def test_what_lies_in_a_tables_folder() -> None:
+    azure = "abfss://files@acme.dfs.core.windows.net"
+    for place, folder in (
+        ("s3a://b/t/day=1", "s3://b/t"),
+        ("s3n://b/t/day=1/", "s3://b/t/"),
+        ("gs://b/t/day=1/", "gs://b/t"),
+        (f"{azure}/t/day=1", f"{azure}/t/"),
+        ("hdfs://nn//t/day=1", "hdfs://nn:8020/t"),
+        ("s3://b/t/..", "s3://b/t/.."),
+        ("/w/t/day=1", "file:/w/t"),
+    ):
+        assert lies_inside(place, folder), place
+    for place, folder in (
+        ("s3a://b/t/../other/day=1", "s3://b/t"),
+        ("s3a://b/t/./day=1", "s3://b/t"),
+        ("s3a://b/t//day=1", "s3://b/t"),
+        ("s3a://b/t/day=1//", "s3://b/t"),
+        ("gs://b/t/../other", "gs://b/t"),
+        ("gs://b/t2", "gs://b/t"),
+        ("gs://c/t/day=1", "gs://b/t"),
+        (f"{azure}/t/../x", f"{azure}/t"),
+        ("hdfs://nn/t/../x", "hdfs://nn/t"),
+        ("s3://b/t/day=1", "gs://b/t"),
+        ("/w/t/../x", "/w/t"),
+    ):
+        assert not lies_inside(place, folder), place
 
 
 def test_which_values_the_catalog_alone_has() -> None:
