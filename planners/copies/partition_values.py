@@ -13,11 +13,17 @@ from pii_tracer.model.plan import Gap
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import slug
 
+_WAY_OUT = (
+    "first delete the files of the person's partitions, with all old versions, delete markers, unfinished uploads, and"
+    " what trash and snapshots keep of them. Only then drop these partitions from the catalog, which alone says whose"
+    " the files are. Remove what the gap `table_text` names in the catalog, then plan again"
+)
+
 
 def files_of_others(world: World, state: TableState) -> list[Gap]:
-    """A gap where partitions of other tables lie in the folder of a table with a log: its engine removes all files that
-    the log does not name."""
-    others = sorted({table.title for table in world.partitions.inside(state.location)})
+    """A gap where partitions of other tables lie at the folder of a table with a log, in it or around it: its engine
+    removes all files that the log does not name."""
+    others = sorted({table.title for table in world.partitions.of_others(state.location)})
     if not others or state.format in PLAIN:
         return []
     return [
@@ -25,7 +31,7 @@ def files_of_others(world: World, state: TableState) -> list[Gap]:
             id=f"gap-{GapKind.SHARED_FILES}-{slug(title(state))}-partitions",
             dataset=state.dataset,
             kind=GapKind.SHARED_FILES,
-            reason=f"partitions of {', '.join(others)} lie in the table's folder, and removing what the table does not"
+            reason=f"partitions of {', '.join(others)} have files in the table's folder, and removing what the table does not"
             " need any more would remove their files",
             evidence="move these partitions into folders of their own, then plan again",
         )
@@ -51,7 +57,6 @@ def values_in_catalog(found: Survey, world: World, location: str, dataset: Datas
             kind=GapKind.CANNOT_BE_PROVED,
             reason=f"only the catalog says whose the rows of partitions are ({names}), and files of such partitions lie"
             " there: nobody can prove by the files whose rows they are",
-            evidence="move each partition into a folder of its table whose name has the values (`column=value`), or"
-            " drop the person's partitions and delete their files, then plan again",
+            evidence=_WAY_OUT,
         )
     ]

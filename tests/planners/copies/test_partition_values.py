@@ -43,6 +43,9 @@ def test_a_folder_with_such_partitions_is_never_clean_and_never_written(place: s
     assert "c-prod.odd" not in touched(plan)
     mine = [gap for gap in plan.gaps if gap.dataset == dataset("odd") and gap.kind == "cannot_be_proved"]
     assert "uid of prod.a" in mine[0].reason
+    assert "column=value" not in mine[0].evidence
+    files, catalog, texts = map(mine[0].evidence.index, ("delete the files", "drop these partitions", "`table_text`"))
+    assert files < catalog < texts
     assert ("c-prod.b" in touched(plan)) is (place != "/w")
 
 
@@ -107,7 +110,8 @@ def test_a_key_that_is_added_up_is_nobodys() -> None:
     ("kind", "seen", "place", "blocked"),
     [
         (DELTA, FOUND, "/w/a/x", True),
-        (DELTA, FOUND, "/w/a", False),
+        (DELTA, FOUND, "/w/a", True),
+        (DELTA, FOUND, "/w/a/", True),
         (DELTA, FOUND, "/w/ab", False),
         (DELTA, CLEAN, "/w/a/x", False),
         (Format.PARQUET, FOUND, "/w/a/x", False),
