@@ -24,6 +24,9 @@ class PartitionedTable(Frozen):
     untold: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:  # there may be very many places
+        return hash((self.title, self.location))
+
     @property
     def names(self) -> tuple[str, ...]:
         """What people call it."""
@@ -32,6 +35,13 @@ class PartitionedTable(Frozen):
     def is_named(self, name: str) -> bool:
         """Whether people who write `name` mean this table."""
         return names_place(name, *self.names)
+
+
+def place_of(dataset: DatasetId) -> str:
+    """Where a dataset of an inventory lies, as places of partitions are written."""
+    if "://" not in dataset.namespace:
+        return dataset.name
+    return f"{dataset.namespace}/{dataset.name.lstrip('/')}"
 
 
 class PlacesOfPartitions:

@@ -6,10 +6,13 @@ neither whose rows they are, nor that they are nobody's.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.model.datasets import PLAIN, Carries, DatasetId
+from pii_tracer.lake.partitioned_tables import PartitionedTable, place_of
+from pii_tracer.model.datasets import PLAIN, Carries, DatasetId, KnownPartitions, UntoldRows
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.plan import Gap
+from pii_tracer.model.plan import Copy, Gap
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import slug
 
@@ -36,6 +39,26 @@ def files_of_others(world: World, state: TableState) -> list[Gap]:
             evidence="move these partitions into folders of their own, then plan again",
         )
     ]
+
+
+def known_partitions(world: World, copies: Iterable[Copy], others: Iterable[DatasetId]) -> tuple[KnownPartitions, ...]:
+    """What a verification compares with the catalogs of its own day, and holds of a later day. others: datasets that
+    the plan names and that are no copies."""
+    places = {dataset: world.location_of(dataset) or place_of(dataset) for dataset in others}
+    places |= {copy.dataset: copy.location for copy in copies}
+    rows: dict[PartitionedTable, list[UntoldRows]] = {t: [] for t in world.inventory.partitioned if t.elsewhere}
+    for dataset, place in sorted(places.items()):
+        for table, columns in world.partitions.untold(place):
+            rows.setdefault(table, []).append(UntoldRows(dataset=dataset, columns=tuple(sorted(columns))))
+    found = (
+        KnownPartitions(
+            names=tuple(world.masked.get(name, name) for name in table.names),
+            elsewhere=bool(table.elsewhere),
+            untold=tuple(untold),
+        )
+        for table, untold in rows.items()
+    )
+    return tuple(sorted(found, key=lambda one: one.names))
 
 
 def values_in_catalog(found: Survey, world: World, location: str, dataset: DatasetId) -> list[Gap]:

@@ -163,8 +163,9 @@ def _look_beside(client: S3Client, bucket: str, patterns: Patterns, version: Obj
 
 
 def masked_paths(inventory: Inventory, patterns: Patterns) -> dict[str, str]:
-    """Paths of files that gaps name, and whose names hold a value of the persons, as the plan may show them."""
-    lone = {gap.evidence for gap in inventory.gaps}
+    """Paths of files that gaps name, and names of partitioned tables, that hold a value of the persons, as the plan may
+    show them."""
+    lone = {gap.evidence for gap in inventory.gaps}.union(*(table.names for table in inventory.partitioned))
     return {path: shown for path in lone if (shown := patterns.mask(path)) != path}
 
 

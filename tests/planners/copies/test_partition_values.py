@@ -14,6 +14,7 @@ from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import hdfs_location
+from pii_tracer.model.plan import ErasurePlan
 from planners.copies.scan_evidence import Evidence, HdfsEvidence
 from planners.stores.hdfs.places import hdfs_gaps
 from tests.planners.smalllake import Lake, dataset, kinds, strategies, touched
@@ -143,3 +144,14 @@ def test_a_key_in_the_name_of_a_partitions_folder_is_told_to_nobody() -> None:
         (found,) = hdfs_gaps([told], shown, inventory, seen)
         assert "4417700102" not in found.model_dump_json()
         assert "hdfs://nn/odd/cust=***" in found.evidence
+
+
+def test_the_plan_records_where_the_catalog_alone_has_values() -> None:
+    """A verification compares it with the catalogs of its day, and a later hold asks for tables with partitions."""
+    apart, inside = table("a", "/w/odd", key="Day"), table("b", key="day", untold=("day",))
+    plan = lake(apart, inside, table("c", key="day")).plan()
+    rows = {one.names[0]: [(item.dataset, item.columns) for item in one.untold] for one in plan.partitioned}
+    assert rows == {"prod.a": [(dataset("odd"), ("day",))], "prod.b": [(dataset("b"), ("day",))]}
+    assert [one.elsewhere for one in plan.partitioned] == [True, False]
+    assert "/w/a" in plan.partitioned[0].names
+    assert ErasurePlan.model_validate_json(plan.to_bytes()).partitioned == plan.partitioned
