@@ -114,10 +114,11 @@ def of_new_partitions(
     known, partitions = named_in(plan), PlacesOfPartitions(inventory.partitioned)
     for verdict in verdicts:
         place = verdict.place
-        if verdict.since and isinstance(place, DatasetId) and place not in known:
-            if partitions.near(str(paths.real_path(place) or place_of(place))):
-                verdict = verdict.model_copy(update={"unverified": (*verdict.unverified, _UNPLANNED)})
-        yield verdict
+        new = isinstance(place, DatasetId) and verdict.since and place not in known
+        if new and partitions.near(str(paths.real_path(place) or place_of(place))):
+            yield verdict.model_copy(update={"unverified": (*verdict.unverified, _UNPLANNED)})
+        else:
+            yield verdict
 
 
 _UNPLANNED = (

@@ -34,8 +34,8 @@ def files_of_others(world: World, state: TableState) -> list[Gap]:
             id=f"gap-{GapKind.SHARED_FILES}-{slug(title(state))}-partitions",
             dataset=state.dataset,
             kind=GapKind.SHARED_FILES,
-            reason=f"partitions of {', '.join(others)} have files in the table's folder, and removing what the table does not"
-            " need any more would remove their files",
+            reason=f"partitions of {', '.join(others)} have files in the table's folder, and removing what the table"
+            " does not need any more would remove their files",
             evidence="move these partitions into folders of their own, then plan again",
         )
     ]

@@ -141,7 +141,7 @@ class Listing:
     """What one catalog answered. former: metadata files of tables that only its history still names, one a folder.
 
     committed: every metadata file that its history names, where an account was used that may not see all of it. views:
-    those whose queries are read as lineage.
+    those whose queries are read as lineage. unread: whether tables or partitions of a metastore may be missing here.
     """
 
     entries: tuple[CatalogEntry, ...]
@@ -151,6 +151,7 @@ class Listing:
     opaque: tuple[Opaque, ...] = ()
     places: tuple[FilePlace, ...] = ()
     views: tuple[CatalogView, ...] = ()
+    unread: bool = False
 
 
 @dataclass(frozen=True)

@@ -80,20 +80,23 @@ class PartitionsElsewhere:
         if entry.elsewhere or entry.apart or entry.untold:
             self._tables.append((entry, folder))
 
-    def settled(self, estate: Estate) -> tuple[list[OwnFolder], list[InventoryGap]]:
-        """The folders that are a partition's own, and a gap for each table that has other partitions elsewhere."""
+    def settled(self, estate: Estate, *, complete: bool) -> tuple[list[OwnFolder], list[InventoryGap]]:
+        """The folders that are a partition's own, and a gap for each table that has other partitions elsewhere.
+
+        complete: whether all tables and partitions of the catalogs are known: else another one may be there.
+        """
         own, gaps = list[OwnFolder](), list[InventoryGap]()
         taken = _Taken.of(estate, self.named)
         for entry, folder in self._tables:
             if entry.apart is None:
                 continue
             alone = list[S3Location]()
-            if isinstance(folder, S3Location):
+            if complete and isinstance(folder, S3Location):
                 alone = [place for place in _in_s3(entry.apart.alike) if taken.is_alone(place)]
                 title = f"{_title(entry)} (a partition)"
                 own += (OwnFolder(title, entry.format, place, folder.dataset) for place in alone)
             if left := entry.apart.outside - len(alone):
-                gaps.append(_gap(entry.apart, left))
+                gaps.append(_gap(entry.apart, left, complete=complete))
         return own, gaps
 
     def partitioned(self, estate: Estate) -> tuple[PartitionedTable, ...]:
@@ -140,12 +143,13 @@ def names_nobody(place: str, values: Iterable[str]) -> bool:
     return not any(value in parts or (len(value) >= _WORD and value in path) for value in telling)
 
 
-def _gap(apart: PartitionsApart, left: int) -> InventoryGap:
+def _gap(apart: PartitionsApart, left: int, *, complete: bool) -> InventoryGap:
+    unknown = "" if complete else ". A metastore did not tell all of its tables and partitions: let it tell these first"
     reason = (
         f"outside the table's folder, and not erased with it: {left} of {counted(apart.partitions, 'partition')}; those"
         f" below `roots` count as folders of their own. Move them into the table's folder ({apart.move}). Or move each"
         " into a folder of its own whose name has no key and that no other table or archive names. Or declare each as a"
-        " table, and waive this"
+        f" table, and waive this{unknown}"
     )
     return gap(None, GapKind.EXTERNAL_FILES, reason, apart.evidence)
 

@@ -106,6 +106,14 @@ def test_what_shares_a_folder_with_anything_stays_a_gap(told: dict[str, Any], re
     assert found.partitioned[0].title == "db.t"
 
 
+def test_while_a_metastore_does_not_tell_all_no_folder_is_a_partitions_own(registry: Any) -> None:
+    """A table that it did not tell may read the same files."""
+    found = registry(table("db.t", "s3://b/t", OLD), unread=True)
+    assert own(found) == []
+    (gap,) = found.gaps
+    assert "did not tell all" in gap.reason
+
+
 def test_what_may_tell_of_a_person_is_no_place() -> None:
     for place, values in {
         "s3://acme-123456789012/old/day=2019-03-01/hour=07": ("2019-03-01", "07"),

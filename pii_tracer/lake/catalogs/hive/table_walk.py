@@ -66,6 +66,7 @@ class TableWalk:
         self._name = name
         self._entries: list[CatalogEntry] = []
         self._gaps: list[InventoryGap] = []
+        self._unread = False
         self._opaque: list[Opaque] = []
         self._views: list[CatalogView] = []
 
@@ -75,10 +76,17 @@ class TableWalk:
 
     def listing(self) -> Listing:
         """What was found."""
-        return Listing(tuple(self._entries), tuple(self._gaps), opaque=tuple(self._opaque), views=tuple(self._views))
+        return Listing(
+            tuple(self._entries),
+            tuple(self._gaps),
+            opaque=tuple(self._opaque),
+            views=tuple(self._views),
+            unread=self._unread,
+        )
 
     def gap(self, reason: str, *parts: str, kind: GapKind = GapKind.CATALOG_UNREADABLE) -> None:
         """A gap of the catalog, a database or a table."""
+        self._unread |= kind in (GapKind.CATALOG_UNREADABLE, GapKind.UNKNOWN_CATALOG)
         self._gaps.append(catalog_gap(self._name, kind, reason, *parts))
 
     def view(self, parts: tuple[str, str], table: Any) -> None:
@@ -88,11 +96,11 @@ class TableWalk:
         if view is not None:
             self._views.append(view)
             return
-        self.gap(
+        reason = (
             "no query of the view can be read, so the tables that its readers read are unknown. Put its CREATE VIEW"
-            " statement into a file under `lineage.sql`, and waive this",
-            *parts,
+            " statement into a file under `lineage.sql`, and waive this"
         )
+        self._gaps.append(catalog_gap(self._name, GapKind.CATALOG_UNREADABLE, reason, *parts))
 
     def table(self, parts: tuple[str, str], table: Any) -> Kept | Refused:
         """List one table that is no view, as a metastore tells it."""
