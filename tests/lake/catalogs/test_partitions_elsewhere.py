@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,13 +12,14 @@ from pii_tracer.config.estate_file import Archive, Estate
 from pii_tracer.lake.catalogs import registered_tables
 from pii_tracer.lake.catalogs.base import CatalogEntry, FilePlace, Listing, Opaque, PartitionsApart
 from pii_tracer.lake.catalogs.hive.storage import lies_inside
-from pii_tracer.lake.catalogs.hive.table_walk import untold_keys
+from pii_tracer.lake.catalogs.hive.table_walk import TableWalk, untold_keys
 from pii_tracer.lake.catalogs.partitions_elsewhere import names_nobody
 from pii_tracer.lake.catalogs.registered_tables import Registry, read_registry
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.partitioned_tables import PlacesOfPartitions
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.model.datasets import Format
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, s3_location
 from tests.lake.catalogs.test_catalogs import estate
 
@@ -112,6 +114,15 @@ def test_while_a_metastore_does_not_tell_all_no_folder_is_a_partitions_own(regis
     assert own(found) == []
     (gap,) = found.gaps
     assert "did not tell all" in gap.reason
+
+
+def test_a_metastore_did_not_tell_all_where_tables_or_partitions_were_not_read() -> None:
+    walk = TableWalk("hms")
+    walk.gap("a format that is not known here", "db", "t", kind=GapKind.UNKNOWN_TABLE)
+    walk.view(("db", "v"), SimpleNamespace(viewExpandedText=None, viewOriginalText=None, parameters=None, sd=None))
+    assert not walk.listing().unread
+    walk.gap("its partitions cannot be listed", "db", "t")
+    assert walk.listing().unread
 
 
 def test_what_may_tell_of_a_person_is_no_place() -> None:
