@@ -155,9 +155,7 @@ def targets(
     return tuple(found), tuple(skipped)
 
 
-def _of_partitions(
-    holds: Sequence[Hold], table: Table, partitions: PlacesOfPartitions, now: datetime
-) -> str | None:
+def _of_partitions(holds: Sequence[Hold], table: Table, partitions: PlacesOfPartitions, now: datetime) -> str | None:
     """Why partitions that lie at a table's folder, in it or around it keep it from being swept, if so."""
     near = partitions.near(table.location)
     hold = hold_on(holds, [name for one in near for name in one.names], now)

@@ -152,6 +152,20 @@ def test_partitions_in_folders_of_others_stay_a_gap_and_no_step_splits_them_off(
     assert not {place for place in written if "/y=1" in place or "/lost" in place}
 
 
+@pytest.mark.parametrize(
+    ("name", "table"), [("readme.txt", False), ("v3.metadata.json", True), ("version-hint.text", True)]
+)
+def test_a_folder_called_metadata_is_an_iceberg_tables_by_its_files(
+    shop: Shop, hive: Hive, name: str, table: bool
+) -> None:
+    """One with other files kept every partition in the bucket from being erased."""
+    shop.put("old/day=1/0.parquet", parquet())
+    shop.put(f"metadata/{name}", b"hello")
+    calls(shop, hive, {"1": f"s3a://{shop.bucket}/old/day=1"})
+    reasons = [gap["reason"] for gap in shop.plan()["gaps"]]
+    assert ["contains `metadata`" in reason for reason in reasons] == [True] * table
+
+
 def test_a_hold_on_either_table_keeps_what_has_the_partition(shop: Shop, hive: Hive) -> None:
     shop.put("old/0.parquet", parquet())
     calls(shop, hive, {"1": f"s3a://{shop.bucket}/old"})
