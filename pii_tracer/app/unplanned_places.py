@@ -114,11 +114,10 @@ def of_new_partitions(
     known, partitions = named_in(plan), PlacesOfPartitions(inventory.partitioned)
     for verdict in verdicts:
         place = verdict.place
-        new = isinstance(place, DatasetId) and verdict.since and place not in known
-        if new and partitions.near(str(paths.real_path(place) or place_of(place))):
-            yield verdict.model_copy(update={"unverified": (*verdict.unverified, _UNPLANNED)})
-        else:
-            yield verdict
+        if isinstance(place, DatasetId) and verdict.since and place not in known:
+            near = partitions.near(str(paths.real_path(place) or place_of(place)))
+            verdict = verdict.model_copy(update={"unverified": (*verdict.unverified, *[_UNPLANNED] * bool(near))})
+        yield verdict
 
 
 _UNPLANNED = (

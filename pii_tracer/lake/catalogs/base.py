@@ -101,11 +101,17 @@ class Opaque:
     """A table whose files are not its rows, though each of them may look like a file of rows.
 
     title: what people know it by. places: its folder and those of its partitions, as the catalog writes them. Data
-    files there are searched as files of no known format, and belong to no table, but for tables that lie deeper.
+    files there are searched as files of no known format, and belong to no table, but for tables that lie deeper. name,
+    location, elsewhere, keys, untold: as of `CatalogEntry`.
     """
 
     title: str
     places: tuple[str, ...]
+    name: str | None = None
+    location: str | None = None
+    elsewhere: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

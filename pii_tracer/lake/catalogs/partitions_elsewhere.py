@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.hdfs import as_declared
-from pii_tracer.lake.catalogs.base import CatalogEntry, PartitionsApart
+from pii_tracer.lake.catalogs.base import CatalogEntry, Opaque, PartitionsApart
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.read_result import gap
@@ -70,6 +70,7 @@ class PartitionsElsewhere:
 
     named: Counter[S3Location] = field(default_factory=Counter)
     _tables: list[tuple[CatalogEntry, _Folder | None]] = field(default_factory=list)
+    _refused: list[Opaque] = field(default_factory=list)
 
     def take(self, entry: CatalogEntry, folder: _Folder | None) -> None:
         """A table. folder: where it lies; None if that cannot be told."""
@@ -79,6 +80,12 @@ class PartitionsElsewhere:
             self.named[folder] += 1
         if entry.elsewhere or entry.apart or entry.untold:
             self._tables.append((entry, folder))
+
+    def refuse(self, table: Opaque) -> None:
+        """A table whose files are not its rows: where its partitions are counts for others all the same."""
+        self.named.update(_in_s3(table.places))
+        if table.elsewhere or table.untold:
+            self._refused.append(table)
 
     def settled(self, estate: Estate, *, complete: bool) -> tuple[list[OwnFolder], list[InventoryGap]]:
         """The folders that are a partition's own, and a gap for each table that has other partitions elsewhere.
@@ -112,7 +119,18 @@ class PartitionsElsewhere:
             )
             for entry, folder in self._tables
         )
-        return tuple(sorted(found, key=lambda one: (one.title, one.location)))
+        refused = (
+            PartitionedTable(
+                title=one.name or one.title,
+                location=_written(estate, one.location or ""),
+                dataset=_dataset(estate, one.location or ""),
+                keys=one.keys,
+                untold=one.untold,
+                elsewhere=tuple(sorted({_written(estate, place) for place in one.elsewhere})),
+            )
+            for one in self._refused
+        )
+        return tuple(sorted((*found, *refused), key=lambda one: (one.title, one.location)))
 
 
 def _title(entry: CatalogEntry) -> str:
@@ -130,6 +148,18 @@ def _written(estate: Estate, place: str) -> str:
         return str(found) if isinstance(found, S3Location) else str(found.resolve())
     except EstateError:
         return place
+
+
+def _dataset(estate: Estate, place: str) -> DatasetId | None:
+    """What lineage calls a folder in a store; None of all others."""
+    try:
+        if is_hdfs(place):
+            return as_declared(estate.hdfs, hdfs_location(place)).dataset
+        if is_object_place(place):
+            return object_location(place).dataset
+        return s3_location(place).dataset if is_s3(place) else None
+    except EstateError:
+        return None
 
 
 def names_nobody(place: str, values: Iterable[str]) -> bool:

@@ -158,7 +158,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
         opaque |= {place: one.title for one in listing.opaque for place in _here(one.places)}
         for one in listing.opaque:
             opaque_s3 |= dict.fromkeys(_in_s3(one.places), one.title)
-            elsewhere.named.update(_in_s3(one.places))
+            elsewhere.refuse(one)
             there, unplaced = in_hdfs(estate, one.title, tuple(filter(is_hdfs, one.places)))
             opaque_hdfs |= dict.fromkeys(there, one.title)
             gaps += unplaced

@@ -11,8 +11,9 @@ import pytest
 from pii_tracer.config.estate_file import Archive, Estate
 from pii_tracer.lake.catalogs import registered_tables
 from pii_tracer.lake.catalogs.base import CatalogEntry, FilePlace, Listing, Opaque, PartitionsApart
+from pii_tracer.lake.catalogs.glue.tables import as_metastore
 from pii_tracer.lake.catalogs.hive.storage import lies_inside
-from pii_tracer.lake.catalogs.hive.table_walk import TableWalk, untold_keys
+from pii_tracer.lake.catalogs.hive.table_walk import PartitionEntry, TableWalk, untold_keys
 from pii_tracer.lake.catalogs.partitions_elsewhere import names_nobody
 from pii_tracer.lake.catalogs.registered_tables import Registry, read_registry
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
@@ -123,6 +124,37 @@ def test_a_metastore_did_not_tell_all_where_tables_or_partitions_were_not_read()
     assert not walk.listing().unread
     walk.gap("its partitions cannot be listed", "db", "t")
     assert walk.listing().unread
+
+
+class Told(TableWalk):
+    """A table with one partition in its folder and one elsewhere."""
+
+    move = "MOVE"
+
+    def partitions(self, parts: tuple[str, str], table: Any) -> list[PartitionEntry]:
+        told = {"Values": ["4711"], "StorageDescriptor": {"Location": "s3a://b/t/x"}}
+        other = {"Values": ["1"], "StorageDescriptor": {"Location": "s3a://b/old/2019/"}}
+        return [PartitionEntry.of(table, as_metastore(one)) for one in (told, other)]
+
+
+def test_a_table_that_is_not_read_has_partitions_all_the_same(registry: Any) -> None:
+    """A hold on it, and whose the rows are, count for what has files of its partitions."""
+    walk = Told("hms")
+    walk.table(
+        ("db", "t"),
+        as_metastore(
+            {
+                "Parameters": {"transactional": "true"},
+                "PartitionKeys": [{"Name": "Cust"}],
+                "StorageDescriptor": {"Location": "s3a://b/t"},
+            }
+        ),
+    )
+    (one,) = registry(opaque=walk.listing().opaque).partitioned
+    assert one.is_named("db.t")
+    assert one.is_named("s3://b/t")
+    assert (one.dataset, one.elsewhere) == (s3_location("s3://b/t").dataset, (OLD,))
+    assert (one.keys, one.untold) == (("Cust",), ("Cust",))
 
 
 def test_what_may_tell_of_a_person_is_no_place() -> None:

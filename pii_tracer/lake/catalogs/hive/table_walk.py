@@ -120,13 +120,21 @@ class TableWalk:
         if isinstance(kept, Refused):
             self.gap(kept.reason, *parts, kind=GapKind.UNKNOWN_TABLE)
             places = (*kept.places, *(one.place for one in found if one.place))
-            self._opaque.append(Opaque(".".join((self._name, *parts)), places))
+            inside, beyond = _by_place(place_of(table.sd), found)
+            self._opaque.append(
+                Opaque(
+                    ".".join((self._name, *parts)),
+                    places,
+                    name=sql_name(*parts),
+                    location=place_of(table.sd),
+                    elsewhere=_elsewhere(beyond),
+                    keys=_keys(table),
+                    untold=_untold(inside),
+                )
+            )
             return kept
         # Spark knows tables of other formats by its session catalog
-        inside, beyond = list[PartitionEntry](), list[PartitionEntry]()
-        for one in found:
-            is_inside = one.place is not None and lies_inside(one.place, str(kept.location))
-            (inside if is_inside else beyond).append(one)
+        inside, beyond = _by_place(kept.location, found)
         self._entries.append(
             CatalogEntry(
                 sql_name(*parts),
@@ -135,10 +143,10 @@ class TableWalk:
                 kept.location,
                 partitions=tuple(sorted({one.place for one in beyond if one.place and is_hdfs(one.place)})),
                 text=text,
-                elsewhere=tuple(sorted(one.place for one in beyond if one.place)),
+                elsewhere=_elsewhere(beyond),
                 apart=self._apart(parts, kept, beyond, len(found)),
-                keys=tuple(str(key.name) for key in table.partitionKeys or ()),
-                untold=tuple(sorted({key for one in inside for key in one.untold})),
+                keys=_keys(table),
+                untold=_untold(inside),
             )
         )
         self._of_other_formats(parts, kept, found)
@@ -169,6 +177,27 @@ class TableWalk:
                 *parts,
                 kind=GapKind.MIXED_FORMATS,
             )
+
+
+def _by_place(folder: str | None, found: Sequence[PartitionEntry]) -> tuple[list[PartitionEntry], list[PartitionEntry]]:
+    """The partitions in a table's folder, and those elsewhere."""
+    inside, beyond = list[PartitionEntry](), list[PartitionEntry]()
+    for one in found:
+        is_inside = one.place is not None and folder is not None and lies_inside(one.place, folder)
+        (inside if is_inside else beyond).append(one)
+    return inside, beyond
+
+
+def _elsewhere(beyond: Sequence[PartitionEntry]) -> tuple[str, ...]:
+    return tuple(sorted(one.place for one in beyond if one.place))
+
+
+def _keys(table: Any) -> tuple[str, ...]:
+    return tuple(str(key.name) for key in table.partitionKeys or ())
+
+
+def _untold(inside: Sequence[PartitionEntry]) -> tuple[str, ...]:
+    return tuple(sorted({key for one in inside for key in one.untold}))
 
 
 def _text(table: Any, kept: Kept, layout: TextLayout, found: Sequence[PartitionEntry], complete: bool) -> TextTable:
