@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +46,8 @@ _DAY = re.compile(
 """A year, month, day or hour, which names nobody."""
 _WORD = 3
 """Letters of a value from which on it is looked for inside of names, too."""
+_YEAR = 4
+_SIGNS = re.compile(r"[\W_]+")
 _NUMBER = re.compile(r"\d+(?:[-_.T]?\d+)*")
 
 
@@ -162,15 +165,39 @@ def _dataset(estate: Estate, place: str) -> DatasetId | None:
         return None
 
 
-def names_nobody(place: str, values: Iterable[str]) -> bool:
+def names_nobody(place: str, values: Iterable[str], numbers: Iterable[str] = ()) -> bool:
     """Whether the name of a folder has none of a partition's values but days, and nothing else that looks like a number
-    or address of a person."""
-    path = unquote(place.partition("://")[2].partition("/")[2])
-    if "@" in path or any(_DAY.fullmatch(number) is None for number in _NUMBER.findall(path)):
+    or address of a person. numbers: those of the values whose columns hold neither texts nor dates: only years and
+    shorter ones are days there."""
+    whole, of_numbers = _plain(place.partition("://")[2]), {*map(_plain, numbers)}
+    told = [value for value in map(_plain, values) if value]
+    days = {_squeezed(v) for v in told if _DAY.fullmatch(v) and (v not in of_numbers or len(v) <= _YEAR)}
+    path = whole.partition("/")[2]
+    if "@" in path or any(not _is_day(number, days) for number in _NUMBER.findall(path)):
         return False
     parts = {part for name in path.split("/") for part in (name, name.partition("=")[2])}
-    telling = (value for value in map(unquote, values) if value and _DAY.fullmatch(value) is None)
-    return not any(value in parts or (len(value) >= _WORD and value in path) for value in telling)
+    words, squeezed = {*_SIGNS.split(path), *map(_squeezed, parts)} | parts, _squeezed(whole)
+    telling = (found for value in told if (found := _squeezed(value) or value) not in days)
+    return not any(value in words or (len(value) >= _WORD and value in squeezed) for value in telling)
+
+
+def _is_day(number: str, days: Collection[str]) -> bool:
+    """Whether a number in a name is a year or shorter, or the whole day that a partition is of."""
+    if _DAY.fullmatch(number) is None:
+        return False
+    return len(number) <= _YEAR or _squeezed(number) in days
+
+
+def _plain(text: str) -> str:
+    """A text in one of the spellings that mean the same, however often it was encoded."""
+    while (decoded := unquote(text)) != text:
+        text = decoded
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _squeezed(text: str) -> str:
+    """Its letters and digits."""
+    return _SIGNS.sub("", text)
 
 
 def _gap(apart: PartitionsApart, left: int, *, complete: bool) -> InventoryGap:

@@ -161,7 +161,8 @@ def test_what_may_tell_of_a_person_is_no_place() -> None:
     for place, values in {
         "s3://acme-123456789012/old/day=2019-03-01/hour=07": ("2019-03-01", "07"),
         "s3://b/calls_2019/2019/03/01": ("20190301",),
-        "s3://b/calls_20190301": ("a",),
+        "s3://b/calls_2019-03-01": ("20190301",),
+        "s3://b/calls_2019": ("a",),
         "s3://b/old/kind=b": ("a",),
     }.items():
         assert names_nobody(place, values), place
@@ -176,8 +177,21 @@ def test_what_may_tell_of_a_person_is_no_place() -> None:
         "s3://b/old/a%20b": ("a b",),
         "s3://b/old/of-asha-1": ("asha",),
         "s3://b/old/20191301": ("x",),
+        "s3://b/calls_20190301": ("a",),
+        "s3://b/old/Asha": ("asha",),
+        "s3://b/old/asha_rao": ("Asha Rao",),
+        "s3://b/old/a-sha": ("asha",),
+        "s3://b/98/30/01/23/45": ("9830012345",),
+        "s3://b/old/ab-x": ("AB",),
+        "s3://b/old/asha%2540x": (),
+        "s3://b/old/%2561sha": ("asha",),
+        "s3://b/old/１２３４５６７": (),
+        "s3://asha/old": ("asha",),
     }.items():
         assert not names_nobody(place, values), place
+    assert names_nobody("s3://b/old/year=2019/month=3", ("2019", "3"), ("2019", "3"))
+    assert not names_nobody("s3://b/old/cust=20190301", ("20190301",), ("20190301",))
+    assert not names_nobody("s3://b/old/2010123123", ("2010123123",), ("2010123123",))
 
 
 def test_what_lies_in_a_tables_folder() -> None:

@@ -30,6 +30,8 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import TextLayout, TextTable
 from pii_tracer.model.locations import in_place, is_hdfs, is_s3, location_in_place, s3_location
 
+_TEXTS_AND_DATES = ("string", "varchar", "char", "date", "timestamp")
+
 
 @dataclass(frozen=True)
 class PartitionEntry:
@@ -48,7 +50,10 @@ class PartitionEntry:
         place, values = place_of(partition.sd), tuple(map(str, partition.values or ()))
         keys = tuple(str(key.name) for key in table.partitionKeys or ())
         untold = untold_keys(place, place_of(table.sd), keys, values)
-        return cls(place, kept_as(table, partition.sd), described, untold, not names_nobody(place or "", values))
+        types = (str(key.type or "").lower() for key in table.partitionKeys or ())
+        numbers = [value for value, kind in zip(values, types, strict=False) if not kind.startswith(_TEXTS_AND_DATES)]
+        telling = not names_nobody(place or "", values, numbers)
+        return cls(place, kept_as(table, partition.sd), described, untold, telling)
 
     @property
     def format(self) -> Any:
