@@ -13,6 +13,8 @@ from pii_tracer.lake.partitioned_tables import PartitionedTable, place_of
 from pii_tracer.model.datasets import PLAIN, Carries, DatasetId, KnownPartitions, UntoldRows
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Copy, Gap
+from planners.copies.table_match import carriage_of
+from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import slug
 
@@ -61,11 +63,26 @@ def known_partitions(world: World, copies: Iterable[Copy], others: Iterable[Data
     return tuple(sorted(found, key=lambda one: one.names))
 
 
-def values_in_catalog(found: Survey, world: World, location: str, dataset: DatasetId) -> list[Gap]:
-    """A gap where a table's partitions lie at a place, in it or around it, and the catalog alone has their key."""
+def _carriage(found: Survey, world: World, table: PartitionedTable) -> Carriage | None:
+    """What a table carries: by lineage, or as the table whose files it has."""
+    if table.dataset is None or table.dataset in found.carriages:
+        return found.carriages.get(table.dataset) if table.dataset else None
+    state = world.states.get(world.location_of(table.dataset) or "")
+    return carriage_of(found, state, world.states)[0] if state else None
+
+
+def values_in_catalog(
+    found: Survey, world: World, location: str, dataset: DatasetId, *origins: str | None
+) -> list[Gap]:
+    """A gap where a table's partitions lie at a place, in it or around it, and the catalog alone has their key.
+
+    origins: places whose files lie there, too.
+    """
     told = {}
-    for table, untold in world.partitions.untold(location):
-        carriage = found.carriages.get(table.dataset) if table.dataset else None
+    for table, untold in (
+        one for place in (location, *filter(None, origins)) for one in world.partitions.untold(place)
+    ):
+        carriage = _carriage(found, world, table)
         if carriage is None or carriage.carries is Carries.NONE:
             continue
         if columns := untold & {name.lower() for name in carriage.key_names}:

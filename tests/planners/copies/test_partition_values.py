@@ -155,3 +155,18 @@ def test_the_plan_records_where_the_catalog_alone_has_values() -> None:
     assert [one.elsewhere for one in plan.partitioned] == [True, False]
     assert "/w/a" in plan.partitioned[0].names
     assert ErasurePlan.model_validate_json(plan.to_bytes()).partitioned == plan.partitioned
+
+
+@pytest.mark.parametrize("told", [{"clone_of": "/w/a"}, {"same_files_as": "/w/a"}])
+def test_a_copy_of_the_files_of_such_a_table_is_not_clean_either(told: dict[str, str]) -> None:
+    """The files of `odd` are those of `a`, of which the catalog alone has the key; or `odd` is the table with it."""
+    for where in ("a", "odd"):
+        made = Lake(
+            states={"odd": {"columns": BARE, **told}},
+            loose=("odd",),
+            seen={"/w/odd": CLEAN},
+            partitioned=(table(where, untold=("uid",)),),
+        )
+        plan = made.plan()
+        assert "/w/odd" not in {item.dataset.name for item in plan.examined}
+        assert dataset("odd") in {gap.dataset for gap in plan.gaps if gap.kind == "cannot_be_proved"}
