@@ -51,7 +51,7 @@ class UntoldRows(Frozen):
 
 
 class KnownPartitions(Frozen):
-    """A table of a catalog whose folder did not tell its partitions at planning.
+    """A table of a catalog whose folder did not show its partitions at planning.
 
     names: what people call it, its title first, masked where they hold a value of the persons. elsewhere: whether it
     has partitions outside of its folder. untold: where the plan knows a dataset with rows of it.

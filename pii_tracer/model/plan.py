@@ -333,7 +333,7 @@ class ErasurePlan(Frozen):
     """A whole plan. Serialise with `to_bytes`, never by hand: the approval is bound to those bytes.
 
     only: ids of the copies that were chosen; empty for a plan of all. A plan of some can be applied and is never
-    complete. partitioned: tables whose folders do not tell their partitions, which verification compares.
+    complete. partitioned: tables whose folders do not show their partitions, which verification compares.
     """
 
     format_version: int

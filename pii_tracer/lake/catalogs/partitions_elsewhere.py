@@ -201,7 +201,7 @@ def _squeezed(text: str) -> str:
 
 
 def _gap(apart: PartitionsApart, left: int, *, complete: bool) -> InventoryGap:
-    unknown = "" if complete else ". A metastore did not tell all of its tables and partitions: let it tell these first"
+    unknown = "" if complete else ". A metastore did not list all of its tables and partitions: correct that first"
     reason = (
         f"outside the table's folder, and not erased with it: {left} of {counted(apart.partitions, 'partition')}; those"
         f" below `roots` count as folders of their own. Move them into the table's folder ({apart.move}). Or move each"

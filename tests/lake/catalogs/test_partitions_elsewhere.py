@@ -114,7 +114,7 @@ def test_while_a_metastore_does_not_tell_all_no_folder_is_a_partitions_own(regis
     found = registry(table("db.t", "s3://b/t", OLD), unread=True)
     assert own(found) == []
     (gap,) = found.gaps
-    assert "did not tell all" in gap.reason
+    assert "did not list all" in gap.reason
 
 
 def test_a_metastore_did_not_tell_all_where_tables_or_partitions_were_not_read() -> None:
