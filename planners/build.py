@@ -37,6 +37,7 @@ from planners.content_digests import keyed
 from planners.copies.backups import with_backups
 from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references
+from planners.copies.partition_values import known_partitions
 from planners.copies.persons_known_by_key_only import known_by_key_only
 from planners.copies.rebuild_candidates import unproved
 from planners.gaps.accepted_gaps import accepted
@@ -217,6 +218,9 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
         holds=holds,
         only=tuple(sorted(c.id for c in copies if c.origin is None)) if inputs.only else (),
         not_keys=world.not_keys,
+        partitioned=known_partitions(
+            world, copies, {*(e.dataset for e in found.examined), *(g.dataset for g in gaps if g.dataset)}
+        ),
     )
 
 

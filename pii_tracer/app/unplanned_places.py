@@ -4,11 +4,13 @@ nobody, and a verification would say "clean" of the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.partitioned_tables import PlacesOfPartitions, place_of
 from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.s3.archive_versions import dataset_of, s3_clients
 from pii_tracer.lake.stores.s3.object_versions import region_of
@@ -78,6 +80,56 @@ def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Itera
             continue  # what of its bytes cannot be read is told by the look at them
         reason = f"{gap.kind}: {patterns.mask(gap.reason)} ({evidence}); at planning it was not so"
         yield ByteVerdict(copy_id=f"{SINCE}{evidence}", root=evidence, files=(), unverified=(reason,))
+
+
+def partitions_since(
+    plan: ErasurePlan, inventory: Inventory, paths: EstatePaths, patterns: Patterns
+) -> Iterator[ByteVerdict]:
+    """Datasets of the plan with rows of which the catalog alone says now whose they are, and did not at planning: their
+    files show neither that the persons are there, nor that they are not."""
+    known = {(table.names[0], rows.dataset): {*rows.columns} for table in plan.partitioned for rows in table.untold}
+    places = {dataset: str(paths.real_path(dataset) or place_of(dataset)) for dataset in named_in(plan)}
+    places |= {copy.dataset: copy.location for copy in plan.copies}
+    partitions, told = PlacesOfPartitions(inventory.partitioned), dict[str, str]()
+    for dataset, place in sorted(places.items()):
+        for table, columns in partitions.untold(place):
+            title = patterns.mask(table.title)
+            if new := columns - known.get((title, dataset), set()):
+                told.setdefault(title, f"{patterns.mask(place)}: {_ALONE.format(', '.join(sorted(new)))}")
+    for title, reason in told.items():
+        yield ByteVerdict(copy_id=f"{SINCE}{title}", root=reason.partition(": ")[0], files=(), unverified=(reason,))
+
+
+_ALONE = (
+    "only the catalog says whose the rows of partitions there are ({}), and at planning it was not so: nobody can prove"
+    " by the files whose rows they are; plan again"
+)
+
+
+def of_new_partitions(
+    verdicts: Iterable[ByteVerdict], plan: ErasurePlan, inventory: Inventory, paths: EstatePaths
+) -> Iterator[ByteVerdict]:
+    """Verdicts, unverified where partitions lie at, in or around a place that the plan does not know: the catalog can
+    have a person's key of them that no file has."""
+    known, partitions = named_in(plan), PlacesOfPartitions(inventory.partitioned)
+    for verdict in verdicts:
+        place = verdict.place
+        if isinstance(place, DatasetId) and verdict.since and place not in known:
+            near = partitions.near(str(paths.real_path(place) or place_of(place)))
+            verdict = verdict.model_copy(update={"unverified": (*verdict.unverified, *[_UNPLANNED] * bool(near))})
+        yield verdict
+
+
+_UNPLANNED = (
+    "partitions that the plan does not know lie there, and the catalog can have a key of them that no file has; plan"
+    " again"
+)
+
+
+def named_in(plan: ErasurePlan) -> set[DatasetId]:
+    """All datasets that a plan tells something of."""
+    known = {copy.dataset for copy in plan.copies} | {item.dataset for item in plan.examined}
+    return known | {gap.dataset for gap in plan.gaps if gap.dataset}
 
 
 def declared_since(estate: Estate, known: set[DatasetId]) -> Iterator[DatasetId]:

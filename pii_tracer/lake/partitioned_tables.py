@@ -24,10 +24,24 @@ class PartitionedTable(Frozen):
     untold: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:  # there may be very many places
+        return hash((self.title, self.location))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What people call it."""
+        return (self.title, self.location, *((self.dataset.name,) if self.dataset else ()))
+
     def is_named(self, name: str) -> bool:
         """Whether people who write `name` mean this table."""
-        more = (self.dataset.name,) if self.dataset else ()
-        return names_place(name, self.title, self.location, *more)
+        return names_place(name, *self.names)
+
+
+def place_of(dataset: DatasetId) -> str:
+    """Where a dataset of an inventory lies, as places of partitions are written."""
+    if "://" not in dataset.namespace:
+        return dataset.name
+    return f"{dataset.namespace}/{dataset.name.lstrip('/')}"
 
 
 class PlacesOfPartitions:
@@ -44,10 +58,10 @@ class PlacesOfPartitions:
             found |= at.get(place, set())
         return tuple(self._tables[number] for number in sorted(found))
 
-    def inside(self, location: str) -> tuple[PartitionedTable, ...]:
-        """The tables of which partitions lie in a folder that is not their own."""
-        here, (_, inside) = location.rstrip("/"), self._places
-        return tuple(t for n in sorted(inside.get(here, ())) if (t := self._tables[n]).location.rstrip("/") != here)
+    def of_others(self, location: str) -> tuple[PartitionedTable, ...]:
+        """The tables of which partitions lie at a folder, in it or around it that is not their own."""
+        here = location.rstrip("/")
+        return tuple(table for table in self.near(location) if table.location.rstrip("/") != here)
 
     def untold(self, location: str) -> tuple[tuple[PartitionedTable, frozenset[str]], ...]:
         """The tables with rows at a place of which the catalog alone has values, and the columns of these, in lower

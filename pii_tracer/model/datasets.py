@@ -40,6 +40,28 @@ class DatasetId(Frozen):
         return (self.namespace, self.name) < (other.namespace, other.name)
 
 
+class UntoldRows(Frozen):
+    """Rows of a table's partitions in a dataset, of which the catalog alone has the values of some columns.
+
+    columns: these, in lower case, sorted.
+    """
+
+    dataset: DatasetId
+    columns: tuple[str, ...]
+
+
+class KnownPartitions(Frozen):
+    """A table of a catalog whose folder did not show its partitions at planning.
+
+    names: what people call it, its title first, masked where they hold a value of the persons. elsewhere: whether it
+    has partitions outside of its folder. untold: where the plan knows a dataset with rows of it.
+    """
+
+    names: tuple[str, ...]
+    elsewhere: bool
+    untold: tuple[UntoldRows, ...]
+
+
 class ColumnId(Frozen):
     """A top-level column of a dataset."""
 

@@ -158,7 +158,8 @@ REMEDIES: Mapping[str, str] = {
     GapKind.LINEAGE_TEXT: "Remove the value from the file, or remove the events. Then harvest and plan again.",
     GapKind.NOT_FOUND: "Add the place to the estate file. If the place was dropped, waive the gap.",
     GapKind.CANNOT_BE_PROVED: (
-        "Give what the reason asks for: a key column, lineage, or a statement that rebuilds the copy."
+        "Give what the reason asks for: a key column, lineage, or a statement that rebuilds the copy. If a partition's "
+        "key is in the catalog alone, delete its files and all old versions before you drop it."
     ),
     GapKind.REBUILD_UNPROVED: "Load the lineage of the table's inputs, or rebuild the table by hand.",
     GapKind.VALUE_NOT_CERTAIN: "Let the job also write the key into the rows (where is the key?).",

@@ -22,6 +22,7 @@ from pii_tracer.model.datasets import (
     DatasetId,
     Format,
     Frozen,
+    KnownPartitions,
     Match,
     Strategy,
 )
@@ -332,7 +333,7 @@ class ErasurePlan(Frozen):
     """A whole plan. Serialise with `to_bytes`, never by hand: the approval is bound to those bytes.
 
     only: ids of the copies that were chosen; empty for a plan of all. A plan of some can be applied and is never
-    complete.
+    complete. partitioned: tables whose folders do not show their partitions, which verification compares.
     """
 
     format_version: int
@@ -360,6 +361,7 @@ class ErasurePlan(Frozen):
     holds: tuple[PlannedHold, ...] = ()
     only: tuple[str, ...] = ()
     not_keys: tuple[NotKeys, ...] = ()
+    partitioned: tuple[KnownPartitions, ...] = ()
 
     @property
     def not_before(self) -> datetime | None:

@@ -140,8 +140,7 @@ def targets(
         if wanted and not wanted & set(table.names):
             continue
         state = states[table.location]
-        others = ", ".join(sorted({one.title for one in partitions.inside(table.location)}))
-        reason = f"partitions of {others} lie in its folder, and their files would go" if others else None
+        reason = _of_partitions(holds, table, partitions, now)
         reason = reason or _why_not(rules, holds, table, state, inventory, now, swept_catalogs)
         if reason:
             skipped.append(Skipped(table=table.name, reason=reason))
@@ -154,6 +153,16 @@ def targets(
         kept, pointed = partitions_of(rules, table.names), bool(state.metadata)
         found.append(Target(table.name, name, location, table.format, held_to.name, days, table.refs, pointed, kept))
     return tuple(found), tuple(skipped)
+
+
+def _of_partitions(holds: Sequence[Hold], table: Table, partitions: PlacesOfPartitions, now: datetime) -> str | None:
+    """Why partitions that lie at a table's folder, in it or around it keep it from being swept, if so."""
+    near = partitions.near(table.location)
+    hold = hold_on(holds, [name for one in near for name in one.names], now)
+    if hold:
+        return f"{hold}, on a table with partitions there"
+    others = ", ".join(sorted({one.title for one in partitions.of_others(table.location)}))
+    return f"partitions of {others} have files in its folder, which would go" if others else None
 
 
 def _why_not(

@@ -215,11 +215,15 @@ def _uncounted(given: PolicyInput) -> Iterable[Hold]:
 
 
 def _holds_no_copy(hold: Hold, plan: ErasurePlan) -> bool:
-    """All that it names was looked at, and is no copy. A name that is not known may be a copy's, written wrongly."""
+    """All that it names was looked at, and is no copy. A name that is not known may be a copy's, written wrongly. Files
+    of a table with partitions elsewhere may be in any copy."""
     clean = [(e.table, e.dataset.name) for e in plan.examined]
     copies = [(c.table, c.location, c.dataset.name) for c in plan.copies]
+    apart = [table.names for table in plan.partitioned if table.elsewhere]
     return all(
-        any(names_place(name, *places) for places in clean) and not any(names_place(name, *c) for c in copies)
+        any(names_place(name, *places) for places in clean)
+        and not any(names_place(name, *c) for c in copies)
+        and not any(names_place(name, *names) for names in apart)
         for name in hold.datasets
     )
 

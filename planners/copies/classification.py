@@ -120,7 +120,7 @@ def recognise(found: Survey, world: World) -> Recognised:
     examined: list[Examined] = []
     origins: list[CopyDraft] = []
     in_objects: list[CopyDraft] = []
-    by_location = {state.location: state for state in world.inventory.tables}
+    by_location = world.states
     dark = unseen(found, world.graph)
     found = said(found, dark)
     stored = (*folder_states(world.inventory, world.hdfs), *object_places.folder_states(world.inventory, world.stored))
@@ -195,7 +195,8 @@ def _table(
 ) -> list[CopyDraft | Gap | Examined | _Clean]:
     seen = _of_kind(found, world.evidence.get(state.location))
     carriage, why = carriage_of(found, state, by_location)
-    if unprovable := values_in_catalog(found, world, state.location, state.dataset):
+    origins = (state.clone_of, state.same_files_as)
+    if unprovable := values_in_catalog(found, world, state.location, state.dataset, *origins):
         return [*unprovable, *_untouched(found, world, state, carriage, why, seen)]
     if carriage is None or carriage.carries is Carries.NONE:
         return [*_stranger(found, world, state, seen, carriage)]

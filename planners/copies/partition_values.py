@@ -6,18 +6,29 @@ neither whose rows they are, nor that they are nobody's.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.model.datasets import PLAIN, Carries, DatasetId
+from pii_tracer.lake.partitioned_tables import PartitionedTable, place_of
+from pii_tracer.model.datasets import PLAIN, Carries, DatasetId, KnownPartitions, UntoldRows
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.plan import Gap
+from pii_tracer.model.plan import Copy, Gap
+from planners.copies.table_match import carriage_of
+from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import slug
 
+_WAY_OUT = (
+    "first delete the files of the person's partitions, with all old versions, delete markers, unfinished uploads, and"
+    " what trash and snapshots keep of them. Only then drop these partitions from the catalog, which alone says whose"
+    " the files are. Remove what the gap `table_text` names in the catalog, then plan again"
+)
+
 
 def files_of_others(world: World, state: TableState) -> list[Gap]:
-    """A gap where partitions of other tables lie in the folder of a table with a log: its engine removes all files that
-    the log does not name."""
-    others = sorted({table.title for table in world.partitions.inside(state.location)})
+    """A gap where partitions of other tables lie at the folder of a table with a log, in it or around it: its engine
+    removes all files that the log does not name."""
+    others = sorted({table.title for table in world.partitions.of_others(state.location)})
     if not others or state.format in PLAIN:
         return []
     return [
@@ -25,18 +36,53 @@ def files_of_others(world: World, state: TableState) -> list[Gap]:
             id=f"gap-{GapKind.SHARED_FILES}-{slug(title(state))}-partitions",
             dataset=state.dataset,
             kind=GapKind.SHARED_FILES,
-            reason=f"partitions of {', '.join(others)} lie in the table's folder, and removing what the table does not"
-            " need any more would remove their files",
+            reason=f"partitions of {', '.join(others)} have files in the table's folder, and removing what the table"
+            " does not need any more would remove their files",
             evidence="move these partitions into folders of their own, then plan again",
         )
     ]
 
 
-def values_in_catalog(found: Survey, world: World, location: str, dataset: DatasetId) -> list[Gap]:
-    """A gap where a table's partitions lie at a place, in it or around it, and the catalog alone has their key."""
+def known_partitions(world: World, copies: Iterable[Copy], others: Iterable[DatasetId]) -> tuple[KnownPartitions, ...]:
+    """What a verification compares with the catalogs of its own day, and holds of a later day. others: datasets that
+    the plan names and that are no copies."""
+    places = {dataset: world.location_of(dataset) or place_of(dataset) for dataset in others}
+    places |= {copy.dataset: copy.location for copy in copies}
+    rows: dict[PartitionedTable, list[UntoldRows]] = {t: [] for t in world.inventory.partitioned if t.elsewhere}
+    for dataset, place in sorted(places.items()):
+        for table, columns in world.partitions.untold(place):
+            rows.setdefault(table, []).append(UntoldRows(dataset=dataset, columns=tuple(sorted(columns))))
+    found = (
+        KnownPartitions(
+            names=tuple(world.masked.get(name, name) for name in table.names),
+            elsewhere=bool(table.elsewhere),
+            untold=tuple(untold),
+        )
+        for table, untold in rows.items()
+    )
+    return tuple(sorted(found, key=lambda one: one.names))
+
+
+def _carriage(found: Survey, world: World, table: PartitionedTable) -> Carriage | None:
+    """What a table carries: by lineage, or as the table whose files it has."""
+    if table.dataset is None or table.dataset in found.carriages:
+        return found.carriages.get(table.dataset) if table.dataset else None
+    state = world.states.get(world.location_of(table.dataset) or "")
+    return carriage_of(found, state, world.states)[0] if state else None
+
+
+def values_in_catalog(
+    found: Survey, world: World, location: str, dataset: DatasetId, *origins: str | None
+) -> list[Gap]:
+    """A gap where a table's partitions lie at a place, in it or around it, and the catalog alone has their key.
+
+    origins: places whose files lie there, too.
+    """
     told = {}
-    for table, untold in world.partitions.untold(location):
-        carriage = found.carriages.get(table.dataset) if table.dataset else None
+    for table, untold in (
+        one for place in (location, *filter(None, origins)) for one in world.partitions.untold(place)
+    ):
+        carriage = _carriage(found, world, table)
         if carriage is None or carriage.carries is Carries.NONE:
             continue
         if columns := untold & {name.lower() for name in carriage.key_names}:
@@ -51,7 +97,6 @@ def values_in_catalog(found: Survey, world: World, location: str, dataset: Datas
             kind=GapKind.CANNOT_BE_PROVED,
             reason=f"only the catalog says whose the rows of partitions are ({names}), and files of such partitions lie"
             " there: nobody can prove by the files whose rows they are",
-            evidence="move each partition into a folder of its table whose name has the values (`column=value`), or"
-            " drop the person's partitions and delete their files, then plan again",
+            evidence=_WAY_OUT,
         )
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.partitioned_tables import PlacesOfPartitions
@@ -15,12 +16,18 @@ def partitions_of(name: str, items: Iterable[CopyDraft], inventory: Inventory) -
     if not tables:
         return
     places = PlacesOfPartitions(tables)
-    everywhere = [place for table in tables for place in table.elsewhere]
+    everywhere = sorted(place for table in tables for place in table.elsewhere)
     for item in items:
         if is_named(name, item.copy):
             continue
         there = item.copy.location
         # keys of an archive begin with its prefix, which need not be a folder
-        archived = item.objects is not None and any(place.startswith(there) for place in everywhere)
+        archived = item.objects is not None and _begins_one(there, everywhere)
         if archived or places.near(there):
             yield item
+
+
+def _begins_one(front: str, places: Sequence[str]) -> bool:
+    """Whether one of some places begins so. places: sorted; there may be very many."""
+    first = bisect_left(places, front)
+    return first < len(places) and places[first].startswith(front)

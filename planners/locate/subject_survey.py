@@ -146,6 +146,11 @@ class World:
         return {state.dataset: state.location for state in reversed(self.inventory.tables)}
 
     @cached_property
+    def states(self) -> dict[str, TableState]:
+        """The tables of the inventory, by location."""
+        return {state.location: state for state in self.inventory.tables}
+
+    @cached_property
     def partitions(self) -> PlacesOfPartitions:
         """The tables whose partitions their folders do not tell."""
         return PlacesOfPartitions(self.inventory.partitioned)

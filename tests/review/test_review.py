@@ -25,6 +25,7 @@ from pii_tracer.model.datasets import (
     Column,
     DatasetId,
     Format,
+    KnownPartitions,
 )
 from pii_tracer.model.errors import NotApproved, PolicyDenied, ReviewError
 from pii_tracer.model.hive_text.layout import TEXT_TABLE
@@ -382,6 +383,23 @@ def test_a_hold_that_began_since_the_day_of_the_plan_stops_it(
     assert [f.message.split(",")[0] for f in found if f.rule == "exemptions"] == (
         ["the hold H1 is in force (b"] if denied else []
     )
+
+
+@pytest.mark.parametrize("name", ["lake.Looked_at", "/lake/looked_at", "lake/looked_at"])
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_hold_on_a_clean_table_with_partitions_elsewhere_stops_the_plan(elsewhere: bool, name: str) -> None:
+    """Files of its partitions can be in any copy of the plan."""
+    place = DatasetId(namespace="file", name="/lake/looked_at")
+    seen = Examined(dataset=place, table="lake.looked_at", carries=Carries.NONE, reason="clean")
+    apart = KnownPartitions(names=("lake.looked_at", "/lake/looked_at"), elsewhere=elsewhere, untold=())
+    found = evaluate(
+        plan(examined=(seen,), partitioned=(apart,)),
+        Policy(version=1),
+        production=False,
+        now=NOW + timedelta(days=40),
+        holds=(declared_hold(31, None, datasets=[name]),),
+    )
+    assert [f.level for f in found if f.rule == "exemptions"] == [Level.DENY] * elsewhere
 
 
 def test_a_hold_that_a_plan_of_a_later_day_takes_for_over_stops_it_today() -> None:

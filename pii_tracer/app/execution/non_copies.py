@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pii_tracer.app.unplanned_places import declared_since, lone_files, object_places, unseen
+from pii_tracer.app.unplanned_places import (
+    declared_since,
+    lone_files,
+    object_places,
+    of_new_partitions,
+    partitions_since,
+    unseen,
+)
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.datasets import DatasetId
@@ -42,7 +49,8 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
             known_then = f"{NO_COPY}{state.dataset.name}" if state.dataset in told else None
             since = f"{SINCE}{looks.patterns.mask(state.table or state.dataset.name)}"  # nobody refused such a name yet
             places.append((state.dataset, known_then or since))
-    new = [place for place in inventory.remote if place.dataset not in known]
+    beyond = {gap.evidence for gap in plan.gaps if gap.kind == GapKind.EXTERNAL_FILES}
+    new = [p for p in inventory.remote if p.dataset not in known and not _is_masked_in(beyond, p, looks)]
     unread = _unread_still(looks)  # as it was when it was waived
     known |= {gap.dataset for gap in plan.gaps if gap.dataset and (gap.dataset, gap.kind) in unread and not gap.task}
     verdicts = []
@@ -68,8 +76,16 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
         *_in_s3(looks, new),
         *_stored(looks),
         *unseen(plan, inventory, looks.patterns),
+        *partitions_since(plan, inventory, paths, looks.patterns),
     ]
-    return (*verdicts, *(verdict for verdict in found_beyond if only is None or verdict.copy_id in only))
+    verdicts += (verdict for verdict in found_beyond if only is None or verdict.copy_id in only)
+    return tuple(of_new_partitions(verdicts, plan, inventory, paths))
+
+
+def _is_masked_in(told: Collection[str], place: RemotePlace, looks: Verification) -> bool:
+    """Whether a gap of the plan tells a place whose name holds a value of the persons."""
+    shown = looks.patterns.mask(str(place.location))
+    return shown != str(place.location) and shown in told
 
 
 def _unread_still(looks: Verification) -> set[tuple[DatasetId | None, GapKind]]:

@@ -227,11 +227,12 @@ class _Search:
     def seen(self, say: Say) -> _Seen:
         """All versions, read once."""
         seen, total = _Seen(), len(self.place.versions)
-        say(f"looking for the persons in {self.place.location}: {counted(total, 'version')}")
+        shown = self.patterns.mask(str(self.place.location))
+        say(f"looking for the persons in {shown}: {counted(total, 'version')}")
         for done, one in enumerate(several(self._look, self.place.versions), 1):
             seen.take(one, self.patterns)
             if done < total and done % _TELL_EVERY == 0:
-                say(f"looking for the persons in {self.place.location}: {done:,} of {counted(total, 'version')}")
+                say(f"looking for the persons in {shown}: {done:,} of {counted(total, 'version')}")
         return seen
 
     def _look(self, version: ObjectVersion) -> _Looked:

@@ -5,19 +5,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.config.estate_file import Estate, Request
-from pii_tracer.lake.inventory import Inventory, ObjectVersion
+from pii_tracer.lake.catalogs.registered_tables import RemoteTable
+from pii_tracer.lake.inventory import Inventory, InventoryGap, ObjectSet, ObjectVersion
 from pii_tracer.lake.read_result import gap, in_order
 from pii_tracer.lineage.sql.text.literal_redaction import hidden, literals
 from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.model.waivers import Waiver
 from pii_tracer.scan.folder_scan import name_tells
@@ -163,24 +163,44 @@ def _look_beside(client: S3Client, bucket: str, patterns: Patterns, version: Obj
 
 
 def masked_paths(inventory: Inventory, patterns: Patterns) -> dict[str, str]:
-    """Paths of files that gaps name, and whose names hold a value of the persons, as the plan may show them."""
-    lone = {gap.evidence for gap in inventory.gaps}
+    """Paths of files that gaps name, and names of partitioned tables, that hold a value of the persons, as the plan may
+    show them."""
+    lone = {gap.evidence for gap in inventory.gaps}.union(*(table.names for table in inventory.partitioned))
     return {path: shown for path in lone if (shown := patterns.mask(path)) != path}
 
 
-def without_telling_partitions(inventory: Inventory, patterns: Patterns) -> Inventory:
+def without_telling_partitions(
+    inventory: Inventory, registered: Iterable[RemoteTable], patterns: Patterns
+) -> Inventory:
     """The inventory without partitions outside of their table's folder in S3 whose names hold a value of the persons,
-    such as a number that looks like a day. Each is a gap that shows its name masked."""
-    own = (state.location for state in inventory.tables if state.partitions_of and is_s3(state.location))
-    telling = {place.rstrip("/"): shown for place in own if (shown := patterns.mask(place)) != place}
+    such as a number that looks like a day. Each is a gap that shows its name masked. registered: what catalogs name."""
+    own = {str(table.location) for table in registered if table.partitions_of}
+    telling = {place: shown for place in own if (shown := patterns.mask(place)) != place}
     if not telling:
         return inventory
     reason = "the name of a partition's folder holds a value of the person, and a plan would list it: give it another"
-    gaps = [gap(None, GapKind.EXTERNAL_FILES, reason, shown) for shown in telling.values()]
-    tables = (state for state in inventory.tables if state.location.rstrip("/") not in telling)
-    remote = (place for place in inventory.remote if str(place.location).rstrip("/") not in telling)
-    changes = {"tables": tuple(tables), "remote": tuple(remote), "gaps": in_order([*inventory.gaps, *gaps])}
+    left = (one for one in inventory.gaps if not _is_about(one, telling))
+    gaps = [one.model_copy(update={"reason": patterns.mask(one.reason)}) for one in left]
+    gaps += [gap(None, GapKind.EXTERNAL_FILES, reason, shown) for shown in sorted({*telling.values()})]
+    changes = {
+        "tables": tuple(one for one in inventory.tables if one.location.rstrip("/") not in telling),
+        "remote": tuple(one for one in inventory.remote if str(one.location) not in telling),
+        "objects": tuple(one for one in inventory.objects if telling.keys().isdisjoint(_places_of(one))),
+        "gaps": in_order(gaps),
+    }
     return inventory.model_copy(update=changes)
+
+
+def _is_about(found: InventoryGap, places: Collection[str]) -> bool:
+    """Whether a gap is about one of some places."""
+    at = f"{found.dataset.namespace}/{found.dataset.name}" if found.dataset else ""
+    return at.rstrip("/") in places or found.evidence.rstrip("/") in places
+
+
+def _places_of(stored: ObjectSet) -> Iterator[str]:
+    """Where objects lie, and what they are replicated from."""
+    yield stored.location.rstrip("/")
+    yield (stored.replica_of or "").rstrip("/")
 
 
 def refuse_telling_plan(plan: ErasurePlan, patterns: Patterns) -> None:

@@ -101,11 +101,17 @@ class Opaque:
     """A table whose files are not its rows, though each of them may look like a file of rows.
 
     title: what people know it by. places: its folder and those of its partitions, as the catalog writes them. Data
-    files there are searched as files of no known format, and belong to no table, but for tables that lie deeper.
+    files there are searched as files of no known format, and belong to no table, but for tables that lie deeper. name,
+    location, elsewhere, keys, untold: as of `CatalogEntry`.
     """
 
     title: str
     places: tuple[str, ...]
+    name: str | None = None
+    location: str | None = None
+    elsewhere: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,7 @@ class Listing:
     """What one catalog answered. former: metadata files of tables that only its history still names, one a folder.
 
     committed: every metadata file that its history names, where an account was used that may not see all of it. views:
-    those whose queries are read as lineage.
+    those whose queries are read as lineage. unread: whether tables or partitions of a metastore may be missing here.
     """
 
     entries: tuple[CatalogEntry, ...]
@@ -151,6 +157,7 @@ class Listing:
     opaque: tuple[Opaque, ...] = ()
     places: tuple[FilePlace, ...] = ()
     views: tuple[CatalogView, ...] = ()
+    unread: bool = False
 
 
 @dataclass(frozen=True)

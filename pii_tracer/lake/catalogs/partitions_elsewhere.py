@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from urllib.parse import unquote
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.hdfs import as_declared
-from pii_tracer.lake.catalogs.base import CatalogEntry, PartitionsApart
+from pii_tracer.lake.catalogs.base import CatalogEntry, Opaque, PartitionsApart
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.read_result import gap
@@ -45,6 +46,8 @@ _DAY = re.compile(
 """A year, month, day or hour, which names nobody."""
 _WORD = 3
 """Letters of a value from which on it is looked for inside of names, too."""
+_YEAR = 4
+_SIGNS = re.compile(r"[\W_]+")
 _NUMBER = re.compile(r"\d+(?:[-_.T]?\d+)*")
 
 
@@ -70,6 +73,7 @@ class PartitionsElsewhere:
 
     named: Counter[S3Location] = field(default_factory=Counter)
     _tables: list[tuple[CatalogEntry, _Folder | None]] = field(default_factory=list)
+    _refused: list[Opaque] = field(default_factory=list)
 
     def take(self, entry: CatalogEntry, folder: _Folder | None) -> None:
         """A table. folder: where it lies; None if that cannot be told."""
@@ -80,20 +84,29 @@ class PartitionsElsewhere:
         if entry.elsewhere or entry.apart or entry.untold:
             self._tables.append((entry, folder))
 
-    def settled(self, estate: Estate) -> tuple[list[OwnFolder], list[InventoryGap]]:
-        """The folders that are a partition's own, and a gap for each table that has other partitions elsewhere."""
+    def refuse(self, table: Opaque) -> None:
+        """A table whose files are not its rows: where its partitions are counts for others all the same."""
+        self.named.update(_in_s3(table.places))
+        if table.elsewhere or table.untold:
+            self._refused.append(table)
+
+    def settled(self, estate: Estate, *, complete: bool) -> tuple[list[OwnFolder], list[InventoryGap]]:
+        """The folders that are a partition's own, and a gap for each table that has other partitions elsewhere.
+
+        complete: whether all tables and partitions of the catalogs are known: else another one may be there.
+        """
         own, gaps = list[OwnFolder](), list[InventoryGap]()
         taken = _Taken.of(estate, self.named)
         for entry, folder in self._tables:
             if entry.apart is None:
                 continue
             alone = list[S3Location]()
-            if isinstance(folder, S3Location):
+            if complete and isinstance(folder, S3Location):
                 alone = [place for place in _in_s3(entry.apart.alike) if taken.is_alone(place)]
                 title = f"{_title(entry)} (a partition)"
                 own += (OwnFolder(title, entry.format, place, folder.dataset) for place in alone)
             if left := entry.apart.outside - len(alone):
-                gaps.append(_gap(entry.apart, left))
+                gaps.append(_gap(entry.apart, left, complete=complete))
         return own, gaps
 
     def partitioned(self, estate: Estate) -> tuple[PartitionedTable, ...]:
@@ -109,7 +122,18 @@ class PartitionsElsewhere:
             )
             for entry, folder in self._tables
         )
-        return tuple(sorted(found, key=lambda one: (one.title, one.location)))
+        refused = (
+            PartitionedTable(
+                title=one.name or one.title,
+                location=_written(estate, one.location or ""),
+                dataset=_dataset(estate, one.location or ""),
+                keys=one.keys,
+                untold=one.untold,
+                elsewhere=tuple(sorted({_written(estate, place) for place in one.elsewhere})),
+            )
+            for one in self._refused
+        )
+        return tuple(sorted((*found, *refused), key=lambda one: (one.title, one.location)))
 
 
 def _title(entry: CatalogEntry) -> str:
@@ -129,23 +153,60 @@ def _written(estate: Estate, place: str) -> str:
         return place
 
 
-def names_nobody(place: str, values: Iterable[str]) -> bool:
+def _dataset(estate: Estate, place: str) -> DatasetId | None:
+    """What lineage calls a folder in a store; None of all others."""
+    try:
+        if is_hdfs(place):
+            return as_declared(estate.hdfs, hdfs_location(place)).dataset
+        if is_object_place(place):
+            return object_location(place).dataset
+        return s3_location(place).dataset if is_s3(place) else None
+    except EstateError:
+        return None
+
+
+def names_nobody(place: str, values: Iterable[str], numbers: Iterable[str] = ()) -> bool:
     """Whether the name of a folder has none of a partition's values but days, and nothing else that looks like a number
-    or address of a person."""
-    path = unquote(place.partition("://")[2].partition("/")[2])
-    if "@" in path or any(_DAY.fullmatch(number) is None for number in _NUMBER.findall(path)):
+    or address of a person. numbers: those of the values whose columns hold neither texts nor dates: only years and
+    shorter ones are days there."""
+    whole, of_numbers = _plain(place.partition("://")[2]), {*map(_plain, numbers)}
+    told = [value for value in map(_plain, values) if value]
+    days = {_squeezed(v) for v in told if _DAY.fullmatch(v) and (v not in of_numbers or len(v) <= _YEAR)}
+    path = whole.partition("/")[2]
+    if "@" in path or any(not _is_day(number, days) for number in _NUMBER.findall(path)):
         return False
     parts = {part for name in path.split("/") for part in (name, name.partition("=")[2])}
-    telling = (value for value in map(unquote, values) if value and _DAY.fullmatch(value) is None)
-    return not any(value in parts or (len(value) >= _WORD and value in path) for value in telling)
+    words, squeezed = {*_SIGNS.split(path), *map(_squeezed, parts)} | parts, _squeezed(whole)
+    telling = (found for value in told if (found := _squeezed(value) or value) not in days)
+    return not any(value in words or (len(value) >= _WORD and value in squeezed) for value in telling)
 
 
-def _gap(apart: PartitionsApart, left: int) -> InventoryGap:
+def _is_day(number: str, days: Collection[str]) -> bool:
+    """Whether a number in a name is a year or shorter, or the whole day that a partition is of."""
+    if _DAY.fullmatch(number) is None:
+        return False
+    return len(number) <= _YEAR or _squeezed(number) in days
+
+
+def _plain(text: str) -> str:
+    """A text in one of the spellings that mean the same, however often it was encoded."""
+    while (decoded := unquote(text)) != text:
+        text = decoded
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _squeezed(text: str) -> str:
+    """Its letters and digits."""
+    return _SIGNS.sub("", text)
+
+
+def _gap(apart: PartitionsApart, left: int, *, complete: bool) -> InventoryGap:
+    unknown = "" if complete else ". A metastore did not list all of its tables and partitions: correct that first"
     reason = (
         f"outside the table's folder, and not erased with it: {left} of {counted(apart.partitions, 'partition')}; those"
         f" below `roots` count as folders of their own. Move them into the table's folder ({apart.move}). Or move each"
         " into a folder of its own whose name has no key and that no other table or archive names. Or declare each as a"
-        " table, and waive this"
+        f" table, and waive this{unknown}"
     )
     return gap(None, GapKind.EXTERNAL_FILES, reason, apart.evidence)
 

@@ -144,8 +144,9 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
     opaque_stored: dict[ObjectLocation, str] = {}
     opaque_s3: dict[S3Location, str] = {}
     views: list[CatalogView] = []
-    elsewhere = PartitionsElsewhere()
+    elsewhere, complete = PartitionsElsewhere(), True
     for listing in list_catalogs(estate, base):
+        complete = complete and not listing.unread
         gaps += [*listing.gaps, *_former(listing.former, inside)]
         views += listing.views
         for found_at in (located(estate, one, inside) for one in listing.places):
@@ -157,7 +158,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
         opaque |= {place: one.title for one in listing.opaque for place in _here(one.places)}
         for one in listing.opaque:
             opaque_s3 |= dict.fromkeys(_in_s3(one.places), one.title)
-            elsewhere.named.update(_in_s3(one.places))
+            elsewhere.refuse(one)
             there, unplaced = in_hdfs(estate, one.title, tuple(filter(is_hdfs, one.places)))
             opaque_hdfs |= dict.fromkeys(there, one.title)
             gaps += unplaced
@@ -200,7 +201,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
         opaque[location] = ", ".join(found.pop(location).names)
     misread_hdfs, misread_stored = _misread(hdfs, opaque_hdfs), _misread(stored, opaque_stored)
     misread = _misread(remote, opaque_s3)
-    own, left = elsewhere.settled(estate)
+    own, left = elsewhere.settled(estate, complete=complete)
     gaps += left
     remote += (RemoteTable(one.title, None, one.format, one.location, partitions_of=(one.of,)) for one in own)
     gaps += [_misread_gap(str(place), place.dataset, names) for place, names in misread_hdfs.items()]

@@ -323,6 +323,10 @@ class TableFormat:
         """Whether a place with the sign of a table belongs to the table around it. parts: its path below that table."""
         return parts[:1] != () and parts[0] in self.metadata_folders
 
+    def is_signed(self, names: Iterable[str]) -> bool:
+        """Whether a folder of `metadata_folders` is a table's, and not only called so. names: of its files."""
+        return True
+
     def listed_signs(self) -> tuple[str, ...]:
         """The signs as regular expressions of the end of a table's folder's path and of what follows it."""
         folders = tuple(f"{re.escape(name)}/" for name in sorted(self.sign_folders))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from pyarrow import orc
 
 from pii_tracer.cli.main import run
 from pii_tracer.model.errors import ExitCode
+from tests.app.planning import test_remote
 from tests.app.planning.test_remote import MAIL, PEOPLE, PERSON, Shop
 from tests.cli.small import request
 from tests.hdfs.shop import HELD
@@ -151,6 +152,20 @@ def test_partitions_in_folders_of_others_stay_a_gap_and_no_step_splits_them_off(
     assert not {place for place in written if "/y=1" in place or "/lost" in place}
 
 
+@pytest.mark.parametrize(
+    ("name", "table"), [("readme.txt", False), ("v3.metadata.json", True), ("version-hint.text", True)]
+)
+def test_a_folder_called_metadata_is_an_iceberg_tables_by_its_files(
+    shop: Shop, hive: Hive, name: str, table: bool
+) -> None:
+    """One with other files kept every partition in the bucket from being erased."""
+    shop.put("old/day=1/0.parquet", parquet())
+    shop.put(f"metadata/{name}", b"hello")
+    calls(shop, hive, {"1": f"s3a://{shop.bucket}/old/day=1"})
+    reasons = [gap["reason"] for gap in shop.plan()["gaps"]]
+    assert ["contains `metadata`" in reason for reason in reasons] == [True] * table
+
+
 def test_a_hold_on_either_table_keeps_what_has_the_partition(shop: Shop, hive: Hive) -> None:
     shop.put("old/0.parquet", parquet())
     calls(shop, hive, {"1": f"s3a://{shop.bucket}/old"})
@@ -186,6 +201,34 @@ def test_a_key_that_the_catalog_alone_has_is_a_gap_and_is_told_to_nobody(shop: S
     assert kinds >= {"table_text"}
     steps = {step["copy"] for step in plan["steps"]}
     assert not [copy for copy in plan["copies"] if copy["id"] in steps and "/odd" in copy["location"]]
+
+
+@pytest.mark.parametrize("kind", [parquet, as_orc], ids=["parquet", "orc"])
+@pytest.mark.parametrize("key", [20190301, 2010123123], ids=["day", "hour"])
+def test_a_key_that_looks_like_a_day_in_a_partitions_name_is_told_to_nobody(
+    store: Store,
+    hive: Hive,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    kind: Callable[[pa.Table], bytes],
+    key: int,
+) -> None:
+    """The plan showed it, or was refused. `Shop.plan` looks for it in the plan; it is neither in what people see."""
+    rows = pa.table({"uid": pa.array([key, 4417700103], pa.int64()), "mail": [MAIL, "b@x.example"]})
+    monkeypatch.setattr(test_remote, "PERSON", key)
+    monkeypatch.setattr(test_remote, "PEOPLE", rows)
+    shop = Shop(tmp_path, store, f"hive-lake-{next(_numbers)}")
+    shop.catalogs = f"  hms: {{type: hive, uri: '{hive.uri}'}}\n"
+    shop.put(f"old/day={key}/0", kind(rows))
+    calls(shop, hive, {str(key): f"s3a://{shop.bucket}/old/day={key}"})
+    shop.roots.append(f"s3://{shop.bucket}")
+    plan = shop.plan()
+    (gap,) = [gap for gap in plan["gaps"] if gap["kind"] == "external_files"]
+    assert gap["evidence"] == f"s3://{shop.bucket}/old/day=[user.uid]"
+    assert not [copy for copy in plan["copies"] if "/old" in copy["location"]]
+    told = capfd.readouterr()
+    assert str(key) not in told.out + told.err
 
 
 def test_partitions_in_another_format_stay_a_gap(shop: Shop, hive: Hive) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,13 +11,16 @@ import pytest
 from pii_tracer.config.estate_file import Archive, Estate
 from pii_tracer.lake.catalogs import registered_tables
 from pii_tracer.lake.catalogs.base import CatalogEntry, FilePlace, Listing, Opaque, PartitionsApart
-from pii_tracer.lake.catalogs.hive.table_walk import untold_keys
+from pii_tracer.lake.catalogs.glue.tables import as_metastore
+from pii_tracer.lake.catalogs.hive.storage import lies_inside
+from pii_tracer.lake.catalogs.hive.table_walk import PartitionEntry, TableWalk, untold_keys
 from pii_tracer.lake.catalogs.partitions_elsewhere import names_nobody
 from pii_tracer.lake.catalogs.registered_tables import Registry, read_registry
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.partitioned_tables import PlacesOfPartitions
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.model.datasets import Format
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, s3_location
 from tests.lake.catalogs.test_catalogs import estate
 
@@ -105,11 +109,60 @@ def test_what_shares_a_folder_with_anything_stays_a_gap(told: dict[str, Any], re
     assert found.partitioned[0].title == "db.t"
 
 
+def test_while_a_metastore_does_not_tell_all_no_folder_is_a_partitions_own(registry: Any) -> None:
+    """A table that it did not tell may read the same files."""
+    found = registry(table("db.t", "s3://b/t", OLD), unread=True)
+    assert own(found) == []
+    (gap,) = found.gaps
+    assert "did not list all" in gap.reason
+
+
+def test_a_metastore_did_not_tell_all_where_tables_or_partitions_were_not_read() -> None:
+    walk = TableWalk("hms")
+    walk.gap("a format that is not known here", "db", "t", kind=GapKind.UNKNOWN_TABLE)
+    walk.view(("db", "v"), SimpleNamespace(viewExpandedText=None, viewOriginalText=None, parameters=None, sd=None))
+    assert not walk.listing().unread
+    walk.gap("its partitions cannot be listed", "db", "t")
+    assert walk.listing().unread
+
+
+class Told(TableWalk):
+    """A table with one partition in its folder and one elsewhere."""
+
+    move = "MOVE"
+
+    def partitions(self, parts: tuple[str, str], table: Any) -> list[PartitionEntry]:
+        told = {"Values": ["4711"], "StorageDescriptor": {"Location": "s3a://b/t/x"}}
+        other = {"Values": ["1"], "StorageDescriptor": {"Location": "s3a://b/old/2019/"}}
+        return [PartitionEntry.of(table, as_metastore(one)) for one in (told, other)]
+
+
+def test_a_table_that_is_not_read_has_partitions_all_the_same(registry: Any) -> None:
+    """A hold on it, and whose the rows are, count for what has files of its partitions."""
+    walk = Told("hms")
+    walk.table(
+        ("db", "t"),
+        as_metastore(
+            {
+                "Parameters": {"transactional": "true"},
+                "PartitionKeys": [{"Name": "Cust"}],
+                "StorageDescriptor": {"Location": "s3a://b/t"},
+            }
+        ),
+    )
+    (one,) = registry(opaque=walk.listing().opaque).partitioned
+    assert one.is_named("db.t")
+    assert one.is_named("s3://b/t")
+    assert (one.dataset, one.elsewhere) == (s3_location("s3://b/t").dataset, (OLD,))
+    assert (one.keys, one.untold) == (("Cust",), ("Cust",))
+
+
 def test_what_may_tell_of_a_person_is_no_place() -> None:
     for place, values in {
         "s3://acme-123456789012/old/day=2019-03-01/hour=07": ("2019-03-01", "07"),
         "s3://b/calls_2019/2019/03/01": ("20190301",),
-        "s3://b/calls_20190301": ("a",),
+        "s3://b/calls_2019-03-01": ("20190301",),
+        "s3://b/calls_2019": ("a",),
         "s3://b/old/kind=b": ("a",),
     }.items():
         assert names_nobody(place, values), place
@@ -124,8 +177,49 @@ def test_what_may_tell_of_a_person_is_no_place() -> None:
         "s3://b/old/a%20b": ("a b",),
         "s3://b/old/of-asha-1": ("asha",),
         "s3://b/old/20191301": ("x",),
+        "s3://b/calls_20190301": ("a",),
+        "s3://b/old/Asha": ("asha",),
+        "s3://b/old/asha_rao": ("Asha Rao",),
+        "s3://b/old/a-sha": ("asha",),
+        "s3://b/98/30/01/23/45": ("9830012345",),
+        "s3://b/old/ab-x": ("AB",),
+        "s3://b/old/asha%2540x": (),
+        "s3://b/old/%2561sha": ("asha",),
+        "s3://b/old/１２３４５６７": (),
+        "s3://asha/old": ("asha",),
     }.items():
         assert not names_nobody(place, values), place
+    assert names_nobody("s3://b/old/year=2019/month=3", ("2019", "3"), ("2019", "3"))
+    assert not names_nobody("s3://b/old/cust=20190301", ("20190301",), ("20190301",))
+    assert not names_nobody("s3://b/old/2010123123", ("2010123123",), ("2010123123",))
+
+
+def test_what_lies_in_a_tables_folder() -> None:
+    azure = "abfss://files@acme.dfs.core.windows.net"
+    for place, folder in (
+        ("s3a://b/t/day=1", "s3://b/t"),
+        ("s3n://b/t/day=1/", "s3://b/t/"),
+        ("gs://b/t/day=1/", "gs://b/t"),
+        (f"{azure}/t/day=1", f"{azure}/t/"),
+        ("hdfs://nn//t/day=1", "hdfs://nn:8020/t"),
+        ("s3://b/t/..", "s3://b/t/.."),
+        ("/w/t/day=1", "file:/w/t"),
+    ):
+        assert lies_inside(place, folder), place
+    for place, folder in (
+        ("s3a://b/t/../other/day=1", "s3://b/t"),
+        ("s3a://b/t/./day=1", "s3://b/t"),
+        ("s3a://b/t//day=1", "s3://b/t"),
+        ("s3a://b/t/day=1//", "s3://b/t"),
+        ("gs://b/t/../other", "gs://b/t"),
+        ("gs://b/t2", "gs://b/t"),
+        ("gs://c/t/day=1", "gs://b/t"),
+        (f"{azure}/t/../x", f"{azure}/t"),
+        ("hdfs://nn/t/../x", "hdfs://nn/t"),
+        ("s3://b/t/day=1", "gs://b/t"),
+        ("/w/t/../x", "/w/t"),
+    ):
+        assert not lies_inside(place, folder), place
 
 
 def test_which_values_the_catalog_alone_has() -> None:

@@ -14,6 +14,7 @@ from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import hdfs_location
+from pii_tracer.model.plan import ErasurePlan
 from planners.copies.scan_evidence import Evidence, HdfsEvidence
 from planners.stores.hdfs.places import hdfs_gaps
 from tests.planners.smalllake import Lake, dataset, kinds, strategies, touched
@@ -43,6 +44,9 @@ def test_a_folder_with_such_partitions_is_never_clean_and_never_written(place: s
     assert "c-prod.odd" not in touched(plan)
     mine = [gap for gap in plan.gaps if gap.dataset == dataset("odd") and gap.kind == "cannot_be_proved"]
     assert "uid of prod.a" in mine[0].reason
+    assert "column=value" not in mine[0].evidence
+    files, catalog, texts = map(mine[0].evidence.index, ("delete the files", "drop these partitions", "`table_text`"))
+    assert files < catalog < texts
     assert ("c-prod.b" in touched(plan)) is (place != "/w")
 
 
@@ -107,7 +111,8 @@ def test_a_key_that_is_added_up_is_nobodys() -> None:
     ("kind", "seen", "place", "blocked"),
     [
         (DELTA, FOUND, "/w/a/x", True),
-        (DELTA, FOUND, "/w/a", False),
+        (DELTA, FOUND, "/w/a", True),
+        (DELTA, FOUND, "/w/a/", True),
         (DELTA, FOUND, "/w/ab", False),
         (DELTA, CLEAN, "/w/a/x", False),
         (Format.PARQUET, FOUND, "/w/a/x", False),
@@ -139,3 +144,29 @@ def test_a_key_in_the_name_of_a_partitions_folder_is_told_to_nobody() -> None:
         (found,) = hdfs_gaps([told], shown, inventory, seen)
         assert "4417700102" not in found.model_dump_json()
         assert "hdfs://nn/odd/cust=***" in found.evidence
+
+
+def test_the_plan_records_where_the_catalog_alone_has_values() -> None:
+    """A verification compares it with the catalogs of its day, and a later hold asks for tables with partitions."""
+    apart, inside = table("a", "/w/odd", key="Day"), table("b", key="day", untold=("day",))
+    plan = lake(apart, inside, table("c", key="day")).plan()
+    rows = {one.names[0]: [(item.dataset, item.columns) for item in one.untold] for one in plan.partitioned}
+    assert rows == {"prod.a": [(dataset("odd"), ("day",))], "prod.b": [(dataset("b"), ("day",))]}
+    assert [one.elsewhere for one in plan.partitioned] == [True, False]
+    assert "/w/a" in plan.partitioned[0].names
+    assert ErasurePlan.model_validate_json(plan.to_bytes()).partitioned == plan.partitioned
+
+
+@pytest.mark.parametrize("told", [{"clone_of": "/w/a"}, {"same_files_as": "/w/a"}])
+def test_a_copy_of_the_files_of_such_a_table_is_not_clean_either(told: dict[str, str]) -> None:
+    """The files of `odd` are those of `a`, of which the catalog alone has the key; or `odd` is the table with it."""
+    for where in ("a", "odd"):
+        made = Lake(
+            states={"odd": {"columns": BARE, **told}},
+            loose=("odd",),
+            seen={"/w/odd": CLEAN},
+            partitioned=(table(where, untold=("uid",)),),
+        )
+        plan = made.plan()
+        assert "/w/odd" not in {item.dataset.name for item in plan.examined}
+        assert dataset("odd") in {gap.dataset for gap in plan.gaps if gap.kind == "cannot_be_proved"}

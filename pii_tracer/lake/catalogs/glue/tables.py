@@ -93,7 +93,9 @@ def as_metastore(table: Mapping[str, Any]) -> Any:
     return SimpleNamespace(
         tableType=table.get("TableType") or "EXTERNAL_TABLE",
         parameters=table.get("Parameters"),
-        partitionKeys=[SimpleNamespace(name=key["Name"]) for key in table.get("PartitionKeys") or ()],
+        partitionKeys=[
+            SimpleNamespace(name=key["Name"], type=key.get("Type")) for key in table.get("PartitionKeys") or ()
+        ],
         values=table.get("Values"),
         viewOriginalText=table.get("ViewOriginalText"),
         viewExpandedText=table.get("ViewExpandedText"),

@@ -20,7 +20,15 @@ from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import TextLayout
-from pii_tracer.model.locations import S3Location, hdfs_location, is_hdfs, location_of
+from pii_tracer.model.locations import (
+    S3Location,
+    hdfs_location,
+    is_hdfs,
+    is_object_place,
+    is_remote,
+    location_of,
+    object_location,
+)
 
 _WITH_ROWS = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})
 _PROVIDERS = {"parquet": Format.PARQUET, "orc": Format.ORC, "avro": Format.AVRO, "csv": Format.CSV, "json": Format.JSON}
@@ -191,15 +199,26 @@ def _unusual(kind: Format, options: dict[str, str]) -> str | None:
 
 
 def lies_inside(place: str, folder: str) -> bool:
-    """Whether a partition lies in its table's folder, however both are written. What cannot be told does not."""
+    """Whether a partition lies in its table's folder, however both are written. What cannot be told does not: engines
+    take a place in a bucket with an empty part, `.` or `..` for different folders."""
     if place == folder:
         return True
     try:
         if is_hdfs(place) and is_hdfs(folder):
             return hdfs_location(folder).holds(hdfs_location(place))
+        if is_remote(place) and _is_odd(place):
+            return False
+        if is_object_place(place) and is_object_place(folder):
+            return object_location(folder).holds(object_location(place))
         mine, other = location_of(folder), location_of(place)
     except EstateError:
         return False
     if isinstance(mine, S3Location) or isinstance(other, S3Location):
         return isinstance(mine, S3Location) and isinstance(other, S3Location) and mine.holds(other)
     return other.resolve().is_relative_to(mine.resolve())
+
+
+def _is_odd(place: str) -> bool:
+    """Whether the path of a place in a store has an empty part, `.` or `..`, but for the slash at its end."""
+    path = place.partition("://")[2].partition("/")[2].removesuffix("/")
+    return bool(path) and not {"", ".", ".."}.isdisjoint(path.split("/"))

@@ -30,6 +30,8 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import TextLayout, TextTable
 from pii_tracer.model.locations import in_place, is_hdfs, is_s3, location_in_place, s3_location
 
+_TEXTS_AND_DATES = ("string", "varchar", "char", "date", "timestamp")
+
 
 @dataclass(frozen=True)
 class PartitionEntry:
@@ -48,7 +50,10 @@ class PartitionEntry:
         place, values = place_of(partition.sd), tuple(map(str, partition.values or ()))
         keys = tuple(str(key.name) for key in table.partitionKeys or ())
         untold = untold_keys(place, place_of(table.sd), keys, values)
-        return cls(place, kept_as(table, partition.sd), described, untold, not names_nobody(place or "", values))
+        types = (str(key.type or "").lower() for key in table.partitionKeys or ())
+        numbers = [value for value, kind in zip(values, types, strict=False) if not kind.startswith(_TEXTS_AND_DATES)]
+        telling = not names_nobody(place or "", values, numbers)
+        return cls(place, kept_as(table, partition.sd), described, untold, telling)
 
     @property
     def format(self) -> Any:
@@ -66,6 +71,7 @@ class TableWalk:
         self._name = name
         self._entries: list[CatalogEntry] = []
         self._gaps: list[InventoryGap] = []
+        self._unread = False
         self._opaque: list[Opaque] = []
         self._views: list[CatalogView] = []
 
@@ -75,10 +81,17 @@ class TableWalk:
 
     def listing(self) -> Listing:
         """What was found."""
-        return Listing(tuple(self._entries), tuple(self._gaps), opaque=tuple(self._opaque), views=tuple(self._views))
+        return Listing(
+            tuple(self._entries),
+            tuple(self._gaps),
+            opaque=tuple(self._opaque),
+            views=tuple(self._views),
+            unread=self._unread,
+        )
 
     def gap(self, reason: str, *parts: str, kind: GapKind = GapKind.CATALOG_UNREADABLE) -> None:
         """A gap of the catalog, a database or a table."""
+        self._unread |= kind in (GapKind.CATALOG_UNREADABLE, GapKind.UNKNOWN_CATALOG)
         self._gaps.append(catalog_gap(self._name, kind, reason, *parts))
 
     def view(self, parts: tuple[str, str], table: Any) -> None:
@@ -88,11 +101,11 @@ class TableWalk:
         if view is not None:
             self._views.append(view)
             return
-        self.gap(
+        reason = (
             "no query of the view can be read, so the tables that its readers read are unknown. Put its CREATE VIEW"
-            " statement into a file under `lineage.sql`, and waive this",
-            *parts,
+            " statement into a file under `lineage.sql`, and waive this"
         )
+        self._gaps.append(catalog_gap(self._name, GapKind.CATALOG_UNREADABLE, reason, *parts))
 
     def table(self, parts: tuple[str, str], table: Any) -> Kept | Refused:
         """List one table that is no view, as a metastore tells it."""
@@ -112,13 +125,21 @@ class TableWalk:
         if isinstance(kept, Refused):
             self.gap(kept.reason, *parts, kind=GapKind.UNKNOWN_TABLE)
             places = (*kept.places, *(one.place for one in found if one.place))
-            self._opaque.append(Opaque(".".join((self._name, *parts)), places))
+            inside, beyond = _by_place(place_of(table.sd), found)
+            self._opaque.append(
+                Opaque(
+                    ".".join((self._name, *parts)),
+                    places,
+                    name=sql_name(*parts),
+                    location=place_of(table.sd),
+                    elsewhere=_elsewhere(beyond),
+                    keys=_keys(table),
+                    untold=_untold(inside),
+                )
+            )
             return kept
         # Spark knows tables of other formats by its session catalog
-        inside, beyond = list[PartitionEntry](), list[PartitionEntry]()
-        for one in found:
-            is_inside = one.place is not None and lies_inside(one.place, str(kept.location))
-            (inside if is_inside else beyond).append(one)
+        inside, beyond = _by_place(kept.location, found)
         self._entries.append(
             CatalogEntry(
                 sql_name(*parts),
@@ -127,10 +148,10 @@ class TableWalk:
                 kept.location,
                 partitions=tuple(sorted({one.place for one in beyond if one.place and is_hdfs(one.place)})),
                 text=text,
-                elsewhere=tuple(sorted(one.place for one in beyond if one.place)),
+                elsewhere=_elsewhere(beyond),
                 apart=self._apart(parts, kept, beyond, len(found)),
-                keys=tuple(str(key.name) for key in table.partitionKeys or ()),
-                untold=tuple(sorted({key for one in inside for key in one.untold})),
+                keys=_keys(table),
+                untold=_untold(inside),
             )
         )
         self._of_other_formats(parts, kept, found)
@@ -161,6 +182,27 @@ class TableWalk:
                 *parts,
                 kind=GapKind.MIXED_FORMATS,
             )
+
+
+def _by_place(folder: str | None, found: Sequence[PartitionEntry]) -> tuple[list[PartitionEntry], list[PartitionEntry]]:
+    """The partitions in a table's folder, and those elsewhere."""
+    inside, beyond = list[PartitionEntry](), list[PartitionEntry]()
+    for one in found:
+        is_inside = one.place is not None and folder is not None and lies_inside(one.place, folder)
+        (inside if is_inside else beyond).append(one)
+    return inside, beyond
+
+
+def _elsewhere(beyond: Sequence[PartitionEntry]) -> tuple[str, ...]:
+    return tuple(sorted(one.place for one in beyond if one.place))
+
+
+def _keys(table: Any) -> tuple[str, ...]:
+    return tuple(str(key.name) for key in table.partitionKeys or ())
+
+
+def _untold(inside: Sequence[PartitionEntry]) -> tuple[str, ...]:
+    return tuple(sorted({key for one in inside for key in one.untold}))
 
 
 def _text(table: Any, kept: Kept, layout: TextLayout, found: Sequence[PartitionEntry], complete: bool) -> TextTable:

@@ -202,5 +202,8 @@ class IcebergFormat(TableFormat):
 
     sign_endings = METADATA_ENDS
 
+    def is_signed(self, names: Iterable[str]) -> bool:
+        return any(name == "version-hint.text" or name.endswith(METADATA_ENDS) for name in names)
+
     def owns_place(self, parts: tuple[str, ...]) -> bool:
         return parts == ("metadata",)

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from pii_tracer.config.estate_file import Archive
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.formats.registry import metadata_folders
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
 from pii_tracer.lake.stores.s3.bucket_settings import NOT_THERE, touches
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client
@@ -139,4 +139,9 @@ def _asked(ask: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
 
 def _sign(folder: S3Path) -> str:
     """The folder of a table's metadata in a folder; empty without one."""
-    return next((name for name in sorted(metadata_folders()) if (folder / name).is_dir()), "")
+    for kind in table_formats():
+        for name in sorted(kind.metadata_folders):
+            inside = folder / name
+            if inside.is_dir() and kind.is_signed(file.name for file in inside.iterdir()):
+                return name
+    return ""

@@ -123,7 +123,8 @@ class _Listing:
         for number, version in enumerate(versions, 1):
             yield version
             if number % _TELL_EVERY == 0:
-                self.say(f"{self.of.location}: {counted(number, 'version')}")
+                # a folder's name can be a person's key, and nobody knows the persons yet
+                self.say(f"{', '.join(self.of.tables) or self.of.location}: {counted(number, 'version')}")
 
 
 def _refused(what: str, error: Exception, rights: str) -> str:
