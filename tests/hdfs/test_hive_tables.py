@@ -256,7 +256,6 @@ def test_a_drafted_estate_plans_as_one_by_hand(
     assert code == 0
     text = draft_of(shop, "--discover", str(shop.base / "tables"), "--discover", hive.uri)
     said = capsys.readouterr()
-    print(text, said)
     assert "remote_table" not in said.out
     asked = f"    #   - {{path: {kept_by['path']}, owner: NAME, reason: WHY}}"
     agreed = asked.replace("    #", "    ").replace("NAME", "Ann").replace("WHY", kept_by["reason"])
