@@ -79,15 +79,16 @@ def guess_subjects(tables: Sequence[SampledTable]) -> list[SubjectGuess]:
     """Tables that may know persons, the most likely one first: with further tables, for the first alone.
 
     A table counts that has a column like a key and one that identifies by itself; clones do not, nor folders whose keys
-    only lineage tells. Those that cannot be a source come last.
+    only lineage tells. Those that cannot be a source come last. Of tables that are as likely, one with more rows comes
+    first: it knows more persons.
     """
     found = [
-        (table.in_objects, -score, guess.source, guess)
+        (table.in_objects, -score, -table.rows, guess.source, guess)
         for table in tables
         if not (table.clone or table.by_lineage)
         for score, guess in _of(table)
     ]
-    ranked = [guess for *_, guess in sorted(found, key=lambda item: item[:3])]
+    ranked = [guess for *_, guess in sorted(found, key=lambda item: item[:4])]
     if not ranked:
         return []
     first, *others = ranked

@@ -31,7 +31,9 @@ HERE = {
 """What the owner of the table on this machine corrects."""
 
 
-def test_each_folder_of_a_named_place_is_a_dataset(gcs: Gcs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_folder_of_a_named_place_is_a_dataset(
+    gcs: Gcs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shop = Lake.of(gcs, tmp_path)
     delta(shop, "lake/found", [OTHERS[0], PERSON], OTHERS[1:])
     shop.export("lake/exports/calls", "day=1/a.csv", csv(PERSON, OTHERS[0]))

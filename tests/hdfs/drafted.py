@@ -50,7 +50,9 @@ def told(plan: Mapping[str, Any]) -> dict[str, Any]:
     steps = plan["steps"]
     return {
         "gaps": sorted((gap["id"], gap["reason"]) for gap in plan["gaps"]),
-        "copies": sorted((c["id"], str(c["table"]), c["location"], c["strategy"], str(c["found"])) for c in plan["copies"]),
+        "copies": sorted(
+            (c["id"], str(c["table"]), c["location"], c["strategy"], str(c["found"])) for c in plan["copies"]
+        ),
         "examined": sorted(str(item["dataset"]) for item in plan["examined"]),
         "steps": sorted((s["id"], s["action"], str(s["copy"]), str(sorted(s["depends_on"]))) for s in steps),
     }

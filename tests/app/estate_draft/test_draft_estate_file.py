@@ -133,7 +133,10 @@ def test_a_folder_above_the_root_makes_no_development_clones(tmp_path: Path) -> 
         (["hdfs:///lake"], "write hdfs://host:port/path"),
         (["abfss://lake/users"], "write abfss://container@account.dfs.core.windows.net/path"),
         (["hdfs://127.0.0.1:1/lake"], "add `--webhdfs http://HOST:PORT`"),
-        (["hdfs://a/x", "--discover", "hdfs://b/x", "--webhdfs", "http://c:1"], "write `--webhdfs hdfs://a=http://c:1`"),
+        (
+            ["hdfs://a/x", "--discover", "hdfs://b/x", "--webhdfs", "http://c:1"],
+            "write `--webhdfs hdfs://a=http://c:1`",
+        ),
         (["hdfs://a/x", "--webhdfs", "http://me:secret@c:1"], "write `http://host:port`"),
         (["nowhere"], "there is no such folder"),
         (["http://127.0.0.1:1/api/v2"], "needs `warehouse`"),
