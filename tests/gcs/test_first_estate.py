@@ -51,7 +51,7 @@ def test_each_folder_of_a_named_place_is_a_dataset(
     [entry] = load_estate(shop.base / "drafted" / "pii-tracer.yaml").object_stores
     assert [place.prefix for place in entry.places] == [f"lake/{one}" for one in PLACES]
     said = capsys.readouterr()
-    note = f"1 object in gs://{BUCKET}/lake lie beside its folders"
+    note = f"gs://{BUCKET}/lake has 1 object beside its folders, which no place contains"
     assert note in said.out
     assert f"# look at this: {note}" in text
     text, lines = corrected(text, HERE)

@@ -116,8 +116,8 @@ def with_object_stores(
             if cut.left:
                 what = counted(len(set(cut.left)), "object")
                 notes.append(
-                    f"{what} in {place} lie beside its folders, and in no place: look into them, and move what holds"
-                    f" persons into a folder of its own ({min(cut.left)})"
+                    f"{place} has {what} beside its folders, which no place contains: look into it, and move what holds"
+                    " persons into a folder of its own"
                 )
         # what catalogs name beyond the places that were named
         beyond = (one for one in of_catalogs[store] if not any(_holds(prefix, one.key) for prefix in prefixes))

@@ -16,6 +16,7 @@ from pii_tracer.model.locations import (
     in_place,
     is_s3,
     location_in_place,
+    object_uri,
     s3_location,
 )
 from planners.draft.folders_around import roots_around
@@ -24,7 +25,11 @@ from planners.draft.folders_around import roots_around
 def roots_of_catalogs(found: Inventory, places: Places, base: Path) -> list[str]:
     """Roots for what catalogs name beyond the places that are known: files of dropped tables, and what engines throw
     away, lie around their tables."""
-    return [*_here(found, base), *(f"s3://{bucket}" for bucket in _buckets(found, places)), *_in_hdfs(found)]
+    return [
+        *_here(found, base),
+        *(object_uri(bucket, "").rstrip("/") for bucket in _buckets(found, places)),
+        *_in_hdfs(found),
+    ]
 
 
 def in_object_stores(found: Inventory) -> list[ObjectLocation]:

@@ -94,7 +94,7 @@ def _in_files(name_node: str, folder: str) -> list[str]:
     text = file.read_text(encoding="utf-8", errors="replace")
 
     def told(setting: str) -> str:
-        found = re.search(rf"<name>\s*{re.escape(setting)}\s*</name>\s*<value>\s*([^<\s]*)\s*</value>", text)
+        found = re.search(rf"<name>\s*{re.escape(setting)}\s*</name>\s*<value>\s*([^<]*?)\s*</value>", text)
         return found[1] if found else ""
 
     service = hdfs_location(f"{name_node}/").authority

@@ -73,14 +73,14 @@ def test_a_catalog_leads_to_the_folders_around_its_tables(tmp_path: Path) -> Non
         "hdfs://old/t",
         "hdfs://nn/wh/ice.db/t/metadata/1.metadata.json",
         "gs://b/crm/users",
-        "abfss://c@shop.dfs.core.windows.net/ice/t/metadata/1.metadata.json",
+        "abfss://lake@shop.dfs.core.windows.net/ice/t/metadata/1.metadata.json",
         "a table without a place",
     ]
     gaps = tuple(gap(None, GapKind.REMOTE_TABLE, "not declared", one) for one in evidence)
     found = Inventory(tables=(), gaps=gaps)
     roots = roots_of_catalogs(found, Places(), tmp_path)
     assert roots == ["hdfs://nn/wh/crm.db", "hdfs://nn/wh/ice.db", "hdfs://nn/wh/ops.db", "hdfs://old/t"]
-    stores = ["abfss://c@shop.dfs.core.windows.net/ice/t", "gs://b/crm/users"]
+    stores = ["abfss://lake@shop.dfs.core.windows.net/ice/t", "gs://b/crm/users"]
     assert [str(place) for place in in_object_stores(found)] == stores
 
 
