@@ -32,6 +32,8 @@ class FurtherLike(Protocol):
     def key(self) -> str: ...
     @property
     def shared(self) -> float | None: ...
+    @property
+    def by_lineage(self) -> bool: ...
 
 
 class MentionedLike(Protocol):
@@ -77,6 +79,10 @@ class PlacesLike(Protocol):
     def s3(self) -> Mapping[str, str] | None: ...
     @property
     def lineage(self) -> Mapping[str, Sequence[str]]: ...
+    @property
+    def hdfs(self) -> Mapping[str, Mapping[str, Any]]: ...
+    @property
+    def object_stores(self) -> Mapping[str, Mapping[str, Any]]: ...
 
 
 class DraftLike(Protocol):
@@ -104,6 +110,10 @@ class DraftLike(Protocol):
     def placed(self) -> Sequence[str]: ...
     @property
     def uncompiled(self) -> Sequence[str]: ...
+    @property
+    def deletable(self) -> Mapping[str, Sequence[str]]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
 
 
 def estate_yaml(draft: DraftLike) -> str:
@@ -124,6 +134,11 @@ def _lines(draft: DraftLike) -> Iterator[str]:
         yield f"dev_roots: {_word(list(draft.dev_roots))}   # guess: by the folders' names"
     if draft.places.s3:
         yield f"s3: {_word(dict(draft.places.s3))}"
+    if draft.places.hdfs:
+        yield from _hdfs(draft)
+    if draft.places.object_stores:
+        yield from _object_stores(draft.places.object_stores)
+    yield from (f"# look at this: {visible(note)}" for note in draft.notes)
     yield "# Lineage says which tables were made of which, and so which copies to erase. Without it each table below"
     yield "# with the key is by itself, and hashed or renamed keys are gaps: docs/lineage-sources.md"
     yield "lineage:"
@@ -134,6 +149,35 @@ def _lines(draft: DraftLike) -> Iterator[str]:
     yield "subjects:"
     yield from _subjects(draft.subjects)
     yield "# archives, backups, kafka, vaults, holds: name what you have (docs/estate-file.md); they are not looked for"
+
+
+def _hdfs(draft: DraftLike) -> Iterator[str]:
+    yield "hdfs:"
+    for name, entry in draft.places.hdfs.items():
+        yield f"  - namenode: {_word(name)}"
+        yield f"    webhdfs: {_word(entry['webhdfs'])}   # guess, unless you gave it. List every NameNode"
+        if "user" in entry:
+            yield f"    user: {_word(entry['user'])}   # guess, unless you gave it. A superuser sees every trash"
+        yield from (f"    {key}: {_word(entry[key])}" for key in ("kerberos", "ca") if key in entry)
+        paths = draft.deletable.get(name, ())
+        if paths:
+            yield "    # snapshots and left-overs of jobs are gaps until their owners agree to lose them with everybody"
+            yield "    # in them. Take in what was agreed, with who agreed and why:"
+            yield "    # deletable:"
+        for path in paths[:MOST_OTHERS]:
+            yield f"    #   - {_word({'path': path, 'owner': 'NAME', 'reason': 'WHY'})}"
+        if len(paths) > MOST_OTHERS:
+            yield f"    #   and {counted(len(paths) - MOST_OTHERS, 'further path')}: `pii-tracer inventory` names them"
+
+
+def _object_stores(stores: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    yield "object_stores:                # guess: each folder of files is a dataset. Add folders that come later"
+    for entry in stores.values():
+        first, *others = (name for name in entry if name != "places")
+        yield f"  - {first}: {_word(entry[first])}"
+        yield from (f"    {name}: {_word(entry[name])}" for name in others)
+        yield "    places:"
+        yield from (f"      - {_word(dict(place))}" for place in entry["places"])
 
 
 def _catalogs(draft: DraftLike) -> Iterator[str]:
@@ -167,16 +211,16 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
     yield "    identifiers:              # guess: columns that identify a person by themselves"
     for column, guess in first.identifiers.items():
         yield f"      - {_word({'column': column, 'category': guess.category})}   # by its {guess.by}"
-    taken = any(table.shared is None or table.shared > 0 for table in first.further)
+    taken = any(not table.by_lineage and (table.shared is None or table.shared > 0) for table in first.further)
     if first.further or first.mentioned:
         mark = "" if taken else "# "  # a list of comments alone is no list
         yield f"    {mark}tables:                   # guess: further tables with the same key, by the column's name"
     for table in first.further:
         line = f"- {_word({'table': table.table, 'key': table.key})}"
-        if table.shared is None:
-            yield f"      {line}   # not looked into"
-        elif table.shared > 0:
-            yield f"      {line}   # {table.shared:.0%} of its keys are in the source"
+        if table.by_lineage:
+            yield f"      # {line}   # {_part(table)}: lineage has to lead there, as its keys cannot be named here"
+        elif table.shared is None or table.shared > 0:
+            yield f"      {line}   # {_part(table)}"
         else:
             yield f"      # {line}   # none of its keys is in the source: other persons, or another number"
     if first.mentioned:
@@ -190,6 +234,10 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
     for other in others[:MOST_OTHERS]:
         columns = ", ".join(other.identifiers)
         yield f"  #   {visible(other.source)}: key {visible(other.key)}, identifiers {visible(columns)}"
+
+
+def _part(table: FurtherLike) -> str:
+    return "not looked into" if table.shared is None else f"{table.shared:.0%} of its keys are in the source"
 
 
 def _word(value: object) -> str:
@@ -227,6 +275,7 @@ def draft_lines(draft: DraftLike) -> Iterator[str]:
         yield "no table looks as if it knew persons: write `subjects` by hand"
     if draft.placed:
         yield f"guess: added to `roots`, because tables or partitions of the catalogs lie there: {_names(draft.placed)}"
+    yield from map(visible, draft.notes)
     if draft.unread:
         tables = counted(len(draft.unread), "table was", "tables were")
         yield f"{tables} judged by the names of columns alone"

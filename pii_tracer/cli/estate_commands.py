@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from pii_tracer.app.settings import Settings, moment
 from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.estimate import TOUCHED
+
+if TYPE_CHECKING:
+    from pii_tracer.app.estate_draft.store_sections import Reach
 
 
 @click.command()
@@ -22,6 +26,12 @@ from pii_tracer.model.estimate import TOUCHED
     "--lineage", multiple=True, type=click.Path(path_type=Path), help="SQL, OpenLineage events or a dbt project there"
 )
 @click.option("--region", help="of S3  [default: as boto3 finds it]")
+@click.option(
+    "--webhdfs", multiple=True, metavar="ADDRESS", help="of a NameNode; may be repeated  [default: port 9870]"
+)
+@click.option("--hdfs-user", help="whom HDFS takes the requests for; NAME@REALM for Kerberos  [default: as Hadoop's]")
+@click.option("--hdfs-ca", metavar="FILE", help="certificates of who signs those of HDFS's servers")
+@click.option("--endpoint", metavar="ADDRESS", help="of gs:// and abfss:// stores  [default: the provider's own]")
 @click.option("--name", default="my-lakehouse", show_default=True, help="of the estate, with --discover")
 def init(
     folder: Path,
@@ -30,21 +40,29 @@ def init(
     warehouse: str | None,
     lineage: tuple[Path, ...],
     region: str | None,
+    webhdfs: tuple[str, ...],
+    hdfs_user: str | None,
+    hdfs_ca: str | None,
+    endpoint: str | None,
     name: str,
 ) -> int:
     """Write what is not there yet of a first estate file and a policy into FOLDER, and of the estate's key.
 
-    With --discover the estate file is made from what is there. Name a folder, s3://BUCKET/PREFIX, thrift://HOST:PORT
-    (Hive metastore), glue:REGION, or sqlite:///FILE or postgresql://… (Iceberg SQL). http(s)://… is Iceberg REST,
-    Nessie where it ends in /v2, Unity Catalog where it ends in /unity-catalog. Guesses are marked for you to correct.
+    With --discover the estate file is made from what is there. Name a folder, s3://BUCKET/PREFIX,
+    hdfs://HOST:PORT/PATH, gs://BUCKET/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX,
+    thrift://HOST:PORT (Hive metastore), glue:REGION, or sqlite:///FILE or postgresql://…
+    (Iceberg SQL). http(s)://… is Iceberg REST, Nessie where it ends in /v2, Unity Catalog where it ends in
+    /unity-catalog. Guesses are marked for you to correct.
 
     \b
     Example:
       pii-tracer init --discover /data/lake --discover thrift://metastore.internal:9083
     """
+    from pii_tracer.app.estate_draft.store_sections import Reach
     from pii_tracer.app.first_estate import write_first_estate
 
-    drafted = _draft(folder, places, warehouse, lineage, region, name) if places else None
+    reach = Reach(webhdfs, hdfs_user, hdfs_ca, endpoint)
+    drafted = _draft(folder, places, warehouse, lineage, region, reach, name) if places else None
     made = write_first_estate(folder, state, drafted)
     for path, written in made.files.items():
         click.echo(f"wrote {path}" if written else f"{path} is here already and stays as it is")
@@ -60,6 +78,7 @@ def _draft(
     warehouse: str | None,
     lineage: tuple[Path, ...],
     region: str | None,
+    reach: Reach,
     name: str,
 ) -> str:
     """The text of an estate file from what the places hold; what was found is said."""
@@ -71,7 +90,7 @@ def _draft(
 
     base = real_path(folder / "pii-tracer.yaml").parent
     with Progress() as progress:
-        named = read_places(places, base, warehouse=warehouse, region=region, lineage=lineage)
+        named = read_places(places, base, warehouse=warehouse, region=region, lineage=lineage, reach=reach)
         found = draft_estate(name, named, base, progress.step)
     for line in draft_lines(found):
         click.echo(line)

@@ -48,6 +48,12 @@ def tables_of(keys: Iterable[str], marks: Mapping[str, Format | None]) -> dict[s
     return bare | {place: kind for place, kind in tables.items() if kind is not None}
 
 
+def is_data_file(key: str) -> bool:
+    """Whether a key ends as a data file's does, and no engine hides it."""
+    name = key.rpartition("/")[2]
+    return _format_of(name) is not None and not name.startswith(("_", "."))
+
+
 def _below(place: str, others: Iterable[str]) -> bool:
     return any(place == other or place.startswith(f"{other}/") for other in others)
 

@@ -19,7 +19,7 @@ class SampledTable:
     """A table as far as a draft looks at it. name: in Spark SQL. sample: values by column; empty where none were read.
 
     rows: how many were read, of which a sample may hold fewer values. in_objects: it is a bare folder in S3, which
-    cannot tell who the persons are.
+    cannot tell who the persons are. by_lineage: it is one in HDFS or in an object store, whose keys only lineage tells.
     """
 
     name: str
@@ -28,6 +28,7 @@ class SampledTable:
     rows: int = 0
     clone: bool = False
     in_objects: bool = False
+    by_lineage: bool = False
 
     def values(self, column: str) -> Sequence[object]:
         """The sampled values of a column."""
@@ -40,11 +41,15 @@ class SampledTable:
 
 @dataclass(frozen=True)
 class FurtherTable:
-    """A table with the key. shared: the part of its sampled keys that the source has; None where not sampled."""
+    """A table with the key. shared: the part of its sampled keys that the source has; None where not sampled.
+
+    by_lineage: as of `SampledTable`.
+    """
 
     table: str
     key: str
     shared: float | None
+    by_lineage: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,16 +78,17 @@ class SubjectGuess:
 def guess_subjects(tables: Sequence[SampledTable]) -> list[SubjectGuess]:
     """Tables that may know persons, the most likely one first: with further tables, for the first alone.
 
-    A table counts that has a column like a key and one that identifies by itself; clones do not. Those that cannot be
-    a source come last.
+    A table counts that has a column like a key and one that identifies by itself; clones do not, nor folders whose keys
+    only lineage tells. Those that cannot be a source come last. Of tables that are as likely, one with more rows comes
+    first: it knows more persons.
     """
     found = [
-        (table.in_objects, -score, guess.source, guess)
+        (table.in_objects, -score, -table.rows, guess.source, guess)
         for table in tables
-        if not table.clone
+        if not (table.clone or table.by_lineage)
         for score, guess in _of(table)
     ]
-    ranked = [guess for *_, guess in sorted(found, key=lambda item: item[:3])]
+    ranked = [guess for *_, guess in sorted(found, key=lambda item: item[:4])]
     if not ranked:
         return []
     first, *others = ranked
@@ -127,10 +133,11 @@ def _with_further(guess: SubjectGuess, tables: Sequence[SampledTable]) -> Subjec
                 continue
             keys = {str(value) for value in table.values(column.name) if value is not None}
             shared = len(keys & known) / len(keys) if keys and known and source.is_whole(guess.key) else None
-            further.append(FurtherTable(table.name, column.name, shared))
+            further.append(FurtherTable(table.name, column.name, shared, table.by_lineage))
             break
     named = {guess.source, *(table.table for table in further)}
-    mentioned = _mentioned(guess, source, [table for table in tables if table.name not in named and not table.clone])
+    others = [t for t in tables if t.name not in named and not (t.clone or t.by_lineage)]
+    mentioned = _mentioned(guess, source, others)
     return replace(guess, further=tuple(further[:MOST_FURTHER]), mentioned=tuple(mentioned[:MOST_FURTHER]))
 
 

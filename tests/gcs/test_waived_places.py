@@ -27,7 +27,7 @@ def shop(gcs: Gcs, tmp_path: Path) -> Shop:
 
 
 def planned(shop: Shop) -> dict[str, Any]:
-    plan: dict[str, Any] = shop._planned()[1]
+    plan: dict[str, Any] = shop.planned()[1]
     return plan
 
 

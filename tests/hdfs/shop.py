@@ -185,12 +185,13 @@ class Shop:
     def plan(self, **more: Any) -> tuple[int, dict[str, Any]]:
         """The exit code, and the plan as it was written."""
         self.write(**more)
-        code, plan = self._planned()
+        code, plan = self.planned()
         if name_what_was_seen(self.base / "waivers.yaml", plan["gaps"]):
-            return self._planned()
+            return self.planned()
         return code, plan
 
-    def _planned(self) -> tuple[int, dict[str, Any]]:
+    def planned(self) -> tuple[int, dict[str, Any]]:
+        """As `plan`, of the files as they are."""
         words = ["--retention", "immediate", "--reason", "test", "--out", str(self.plan_file), "--format", "json"]
         words += ["--waivers", str(self.base / "waivers.yaml")]
         code = self.cli("plan", str(self.base / "request.yaml"), *words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.model.errors import ExitCode
+from tests.hdfs.drafted import corrected, draft_of, planned, told
 from tests.hdfs.running import Killed, killed_after
 from tests.hdfs.shop import HELD, MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_orc, csv, parquet
 from tests.hdfs.tables import delta, files_of, opened_to_all
@@ -239,6 +241,39 @@ def test_a_delta_table_of_a_metastore_is_erased(shop: Shop, hive: Hive) -> None:
     assert (code, result["state"], result["residue"], result["unverified"]) == (0, "complete", [], [])
     assert (result["rows_erased"], result["bystander_rows_lost"]) == (1, 0)
     assert [file for file in files_of(shop, path) if MAIL.encode() in shop.read(file)] == []
+
+
+def test_a_drafted_estate_plans_as_one_by_hand(
+    shop: Shop, hive: Hive, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody wrote where the tables of the metastore lie: `init` did, and ten lines at most are to be corrected."""
+    fill(shop, hive)
+    deleted_as_hive_does(shop)
+    wallets(shop, hive)
+    kept_by = {"path": f"{shop.root}/wh/.snapshot/s1", "owner": "Ann", "reason": "nobody needs it"}
+    shop.deletable = [kept_by]
+    code, by_hand = shop.plan(**named(shop, hive))
+    assert code == 0
+    text = draft_of(shop, "--discover", str(shop.base / "tables"), "--discover", hive.uri)
+    said = capsys.readouterr()
+    assert "remote_table" not in said.out
+    asked = f"    #   - {{path: {kept_by['path']}, owner: NAME, reason: WHY}}"
+    agreed = asked.replace("    #", "    ").replace("NAME", "Ann").replace("WHY", kept_by["reason"])
+    text, lines = corrected(
+        text,
+        {
+            "tables.users": "shop.users",
+            "    # deletable:": "    deletable:",
+            asked: agreed,
+            "# archives, backups": f"holds: {json.dumps([HELD])}\n# archives, backups",
+        },
+    )
+    assert lines <= 10
+    code, plan = planned(shop, text)
+    assert code == 0
+    assert told(plan) == told(by_hand)
+    for value in (USER, MAIL):
+        assert value not in text + said.out + said.err
 
 
 def of_kind(plan: dict[str, Any], kind: str) -> list[dict[str, Any]]:

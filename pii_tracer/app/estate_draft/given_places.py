@@ -9,23 +9,33 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.app.estate_draft.store_sections import Reach, name_nodes_of
 from pii_tracer.common import plugins
 from pii_tracer.config.catalogs import GROUP, CatalogType
 from pii_tracer.lake.catalogs.base import TableCatalog
 from pii_tracer.lake.catalogs.registry import catalog_of
-from pii_tracer.model.errors import UsageError
+from pii_tracer.model.errors import EstateError, UsageError
+from pii_tracer.model.locations import hdfs_location, is_hdfs, is_object_place, is_s3, location_in_place
 
 
 @dataclass
 class Places:
     """What was named. catalogs: as the estate file has them; roots: relative to its folder where they lie below it.
-    lineage: files and folders by the kind of source, as the estate file has them. region: of S3, where it was given."""
+    lineage: files and folders by the kind of source, as the estate file has them. region: of S3, where it was given.
+
+    hdfs, object_stores: the parts of the estate file of these names, by NameNode and by store. in_stores: places in
+    object stores that were named. reach: how stores are reached, as far as that was given.
+    """
 
     catalogs: dict[str, dict[str, Any]] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
     s3: dict[str, str] | None = None
     lineage: dict[str, list[str]] = field(default_factory=dict)
     region: str | None = None
+    hdfs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    object_stores: dict[str, dict[str, Any]] = field(default_factory=dict)
+    in_stores: list[str] = field(default_factory=list)
+    reach: Reach = field(default_factory=Reach)
 
 
 def read_places(
@@ -35,23 +45,29 @@ def read_places(
     warehouse: str | None = None,
     region: str | None = None,
     lineage: Sequence[Path] = (),
+    reach: Reach | None = None,
 ) -> Places:
     """Catalogs, roots and S3's region of the places. warehouse: of the catalogs that want one.
 
-    lineage: folders or files with SQL, OpenLineage events, or a dbt project.
+    lineage: folders or files with SQL, OpenLineage events, or a dbt project. reach: how HDFS and object stores are.
 
-    A place is a folder, `s3://BUCKET/PREFIX`, `thrift://HOST:PORT` (a Hive metastore), `glue:REGION`, `http(s)://…` (an
-    Iceberg REST catalog; Nessie's where it ends in `/api/v2`, Unity Catalog's where it ends in
+    A place is a folder, `s3://BUCKET/PREFIX`, `hdfs://HOST:PORT/PATH`, `gs://BUCKET/PREFIX`,
+    `abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX`, `thrift://HOST:PORT` (a Hive metastore), `glue:REGION`,
+    `http(s)://…` (an Iceberg REST catalog; Nessie's where it ends in `/api/v2`, Unity Catalog's where it ends in
     `/api/2.1/unity-catalog`), or `sqlite:///FILE` or `postgresql://…` (Iceberg's SQL catalog).
 
     Raises:
         UsageError: a folder that is not there, a place of a kind that cannot be looked into, or S3 without a region.
     """
-    found = Places(region=region)
+    found = Places(region=region, reach=reach or Reach())
     for place in places:
         scheme = place.partition(":")[0].lower() if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", place) else ""
         if scheme in ("s3", "s3a"):
             found.roots.append("s3://" + place.split("://", 1)[-1].rstrip("/"))
+        elif is_hdfs(place):
+            found.roots.append(_in_place(place))
+        elif is_object_place(place) or scheme == "gs":
+            found.in_stores.append(_in_place(place))
         elif catalog := _catalog_at(place):
             _add(found, *catalog, warehouse)
         elif scheme:
@@ -68,21 +84,24 @@ def read_places(
     if warehouse and not re.match(r"[a-z0-9+.-]+://", warehouse) and Path(warehouse).is_dir():
         found.roots.append(_folder(Path(warehouse), base))
     found.roots = list(dict.fromkeys(found.roots))
+    found.hdfs = name_nodes_of({hdfs_location(root).name_node for root in found.roots if is_hdfs(root)}, found.reach)
     for source in lineage:
         found.lineage.setdefault(_kind_of_lineage(source), []).append(_from(source, base))
     return found
 
 
-def with_buckets(found: Places, buckets: Sequence[str]) -> Places:
-    """The places with buckets that catalogs led to, and how S3 is reached.
+def with_roots(found: Places, roots: Sequence[str]) -> Places:
+    """The places with roots that catalogs led to, on this machine or in S3 or HDFS, and how these are reached.
 
     Raises:
-        UsageError: the region of S3 is not known.
+        UsageError: the region of S3 is not known, or how a NameNode is reached.
     """
-    if not buckets:
+    if not roots:
         return found
-    roots = [*found.roots, *(f"s3://{bucket}" for bucket in buckets)]
-    return replace(found, roots=roots, s3=found.s3 or _s3(found.region))
+    s3 = found.s3 or (_s3(found.region) if any(map(is_s3, roots)) else None)
+    name_nodes = {hdfs_location(root).name_node for root in (*found.roots, *roots) if is_hdfs(root)}
+    hdfs = name_nodes_of(name_nodes, found.reach)
+    return replace(found, roots=[*found.roots, *roots], s3=s3, hdfs=hdfs)
 
 
 def _kind_of_lineage(source: Path) -> str:
@@ -107,6 +126,14 @@ def _add(found: Places, kind: CatalogType, adapter: TableCatalog, given: dict[st
         name, number = f"{base}{number}", number + 1
     wants = warehouse is not None and "warehouse" in adapter.needed | adapter.optional
     found.catalogs[name] = {"type": kind.value, **given, **({"warehouse": str(warehouse)} if wants else {})}
+
+
+def _in_place(place: str) -> str:
+    """A place in HDFS or in an object store, in the one spelling that it has in estate files."""
+    try:
+        return str(location_in_place(place))
+    except EstateError as error:
+        raise UsageError(error.what, where="--discover", todo=error.todo) from None
 
 
 def _folder(folder: Path, base: Path) -> str:

@@ -128,7 +128,16 @@ def test_a_folder_above_the_root_makes_no_development_clones(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["gs://bucket/lake"], "a place of the kind `gs:` cannot be looked into"),
+        (["ftp://host/lake"], "a place of the kind `ftp:` cannot be looked into"),
+        (["gs:///lake"], "write gs://bucket/prefix"),
+        (["hdfs:///lake"], "write hdfs://host:port/path"),
+        (["abfss://lake/users"], "write abfss://container@account.dfs.core.windows.net/path"),
+        (["hdfs://127.0.0.1:1/lake"], "add `--webhdfs http://HOST:PORT`"),
+        (
+            ["hdfs://a/x", "--discover", "hdfs://b/x", "--webhdfs", "http://c:1"],
+            "write `--webhdfs hdfs://a=http://c:1`",
+        ),
+        (["hdfs://a/x", "--webhdfs", "http://me:secret@c:1"], "write `http://host:port`"),
         (["nowhere"], "there is no such folder"),
         (["http://127.0.0.1:1/api/v2"], "needs `warehouse`"),
         (["thrift://user@host:1"], "a place of the kind `thrift:` cannot be looked into"),

@@ -11,6 +11,7 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.model.datasets import Column, Format
 from planners.draft.column_guesses import category_of, key_strength, kind_of_person, words_of
 from planners.draft.object_tables import tables_of
+from planners.draft.place_split import cut_place
 from planners.draft.subject_guesses import SampledTable, guess_subjects
 from planners.draft.table_names import names_of
 
@@ -192,3 +193,54 @@ def test_names_are_harmless_and_none_stands_twice(places: list[str]) -> None:
     catalogs = {"spark_catalog": {"type": "declared", "tables": tables}}
     Estate.model_validate({**whole, "subjects": subjects, "catalogs": catalogs})
     assert all(name.replace(".", "").replace("_", "").isalnum() and name.isascii() for name in names.values())
+
+
+def people(name: str, keys: list[str], **more: bool) -> SampledTable:
+    columns = (Column(name="uid", type="string"), Column(name="email", type="string"))
+    sample = {"uid": keys, "email": [f"{key}@x.example" for key in keys]}
+    return SampledTable(name, columns, sample, len(keys), **more)
+
+
+def test_of_two_tables_of_persons_the_one_that_knows_more_is_the_source() -> None:
+    few, many = people("crm.users", ["71", "72"]), people("shop.users", ["71", "72", "73"])
+    assert [guess.source for guess in guess_subjects([few, many])] == ["shop.users", "crm.users"]
+
+
+def test_a_folder_whose_keys_only_lineage_tells_is_no_source_and_is_named_as_such() -> None:
+    folder = people("exports.users", ["71", "72", "73"], by_lineage=True)
+    assert guess_subjects([folder]) == []
+    [guess] = guess_subjects([folder, people("crm.users", ["71", "72"])])
+    assert [(t.table, t.by_lineage, guess.mentioned) for t in guess.further] == [("exports.users", True, ())]
+
+
+KEYS = ("lake/a/x.csv", "lake/b/day=1/y.csv", "lake/old/gone.bin", "lake/README")
+CUTS = [
+    ("lake", KEYS, {"lake/a", "lake/b"}, ["lake/a", "lake/b", "lake/old"], ["lake/README"]),
+    ("", KEYS, {"lake/a", "lake/b"}, ["lake/a", "lake/b", "lake/old"], ["lake/README"]),
+    ("lake", KEYS, {"lake"}, ["lake"], []),
+    ("lake", KEYS, set(), ["lake"], []),
+    ("lake", (*KEYS, "lake/own.csv"), {"lake/a"}, ["lake"], []),
+    ("lake", (), {"lake/named"}, ["lake/named"], []),
+]
+
+
+@pytest.mark.parametrize(("at", "keys", "folders", "places", "left"), CUTS)
+def test_a_place_is_cut_into_folders_and_what_lies_beside_them_is_told(
+    at: str, keys: tuple[str, ...], folders: set[str], places: list[str], left: list[str]
+) -> None:
+    cut = cut_place(at, keys, folders)
+    assert (cut.places, cut.left) == (places, left)
+
+
+PARTS = st.sampled_from(["a", "b", "lake", "x.csv", "day=1", ""])
+
+
+@given(st.lists(st.lists(PARTS, min_size=1, max_size=4).map("/".join), max_size=12), st.data())
+def test_every_key_lies_in_one_place_or_is_told(keys: list[str], data: st.DataObject) -> None:
+    keys = [key for key in keys if not key.startswith("/") and key]
+    folders = {key.rpartition("/")[0] for key in keys if "/" in key and "//" not in key}
+    some = set(data.draw(st.lists(st.sampled_from(sorted(folders)), unique=True))) if folders else set()
+    cut = cut_place("", keys, some)
+    for key in keys:
+        inside = [place for place in cut.places if not place or key.startswith(f"{place}/")]
+        assert len(inside) + (key in cut.left) == 1, key

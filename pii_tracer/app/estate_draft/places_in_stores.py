@@ -1,0 +1,148 @@
+"""What lies in the places of HDFS and of object stores that a first estate file is to have."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pii_tracer.app.estate_draft.given_places import Places
+from pii_tracer.app.estate_draft.store_sections import object_store, usual_address
+from pii_tracer.app.estate_draft.unfinished_estate import Say, unfinished_estate
+from pii_tracer.common.plurals import counted
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.registry import metadata_folders
+from pii_tracer.lake.stores.base import Absent, StoreError
+from pii_tracer.lake.stores.hdfs.webhdfs import client_at
+from pii_tracer.lake.stores.object_places.protocol import versioned_store
+from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.model.datasets import PLAIN, Format
+from pii_tracer.model.errors import EstateError, UsageError
+from pii_tracer.model.locations import ObjectLocation, hdfs_location, is_hdfs, object_location
+from planners.draft.object_tables import tables_of
+from planners.draft.place_split import Cut, cut_place
+
+_NO_RIGHT = "AccessControlException"
+_ASKS_KERBEROS = ("SecurityException", "HTTP 401")
+
+
+def refuse_unseen(name: str, places: Places) -> None:
+    """Look at each root in HDFS.
+
+    Raises:
+        UsageError: it is not there, or the NameNode does not show it.
+    """
+    estate = unfinished_estate(name, places)
+    for root in filter(is_hdfs, places.roots):
+        place = hdfs_location(root)
+        client = client_at(estate, place)
+        try:
+            kind = client.status(place.path).kind
+            if kind == "DIRECTORY":
+                next(iter(client.entries(place.path)), None)
+        except Absent:
+            kind = ""
+        except StoreError as error:
+            raise UsageError(str(error.what), where=root, todo=_todo(places, place.name_node, error)) from None
+        if kind != "DIRECTORY":
+            raise UsageError(
+                "there is no such folder in HDFS",
+                where=root,
+                todo=f"name a folder that is there: `hdfs dfs -ls {place.parent}` shows what is",
+            )
+
+
+def unseen(name: str, places: Places, roots: Sequence[str]) -> list[str]:
+    """For roots that catalogs led to, why HDFS does not show them, and what to do."""
+    notes = []
+    for root in filter(is_hdfs, roots):
+        try:
+            refuse_unseen(name, replace(places, roots=[root]))
+        except UsageError as error:
+            notes.append(f"{root} cannot be looked into: {error.what}: {error.todo}")
+    return notes
+
+
+def _todo(places: Places, name_node: str, error: StoreError) -> str:
+    """What to type."""
+    if error.code == _NO_RIGHT:
+        return "add `--hdfs-user NAME` with a user who may list and read there; the best is a superuser"
+    if error.code in _ASKS_KERBEROS:
+        return "run `kinit`, then add `--hdfs-user NAME@REALM`: the NameNode asks for Kerberos"
+    asked = places.hdfs[name_node]["webhdfs"]
+    if asked == usual_address(name_node):
+        return (
+            f"WebHDFS was looked for at {asked}: add `--webhdfs http://HOST:PORT` with the NameNode's web address"
+            " (`dfs.namenode.http-address`), once for each NameNode of a nameservice"
+        )
+    return f"WebHDFS was looked for at {asked}: check `--webhdfs`, `--hdfs-user` and the network; {error.todo}"
+
+
+def with_object_stores(
+    name: str, places: Places, registered: Sequence[ObjectLocation], say: Say
+) -> tuple[Places, list[str]]:
+    """The places with those in object stores, cut so that each folder of files is a dataset; and what to look at.
+
+    registered: where catalogs name tables in them. A store in which nobody named a place is one whole.
+
+    Raises:
+        UsageError: nothing lies in a place that was named.
+        EstateError: a place that was named cannot be listed.
+    """
+    named: dict[str, list[ObjectLocation]] = defaultdict(list)
+    of_catalogs: dict[str, list[ObjectLocation]] = defaultdict(list)
+    for place in map(object_location, places.in_stores):
+        named[place.store].append(place)
+    for place in registered:
+        of_catalogs[place.store].append(place)
+    sections, notes = {}, list[str]()
+    for store in sorted(named.keys() | of_catalogs.keys()):
+        prefixes = list[str]()
+        tables = {place.key for place in of_catalogs[store]}
+        for place in _outermost([*named[store]] or [ObjectLocation(store=store, key="")]):
+            alone = replace(places, object_stores={store: object_store(store, [place.key], places.reach)})
+            say(f"listing {place}")
+            try:
+                cut = _cut(unfinished_estate(name, alone), place, tables)
+            except EstateError as error:
+                if named[store]:
+                    raise
+                cut = Cut([one.key for one in _outermost(of_catalogs[store])])
+                notes.append(
+                    f"{place} cannot be listed ({error.what}): only the catalogs' tables in it are places of"
+                    f" `object_stores`. To look for dropped tables, too: {error.todo}"
+                )
+            prefixes += cut.places
+            if cut.left:
+                what = counted(len(set(cut.left)), "object")
+                notes.append(
+                    f"{place} has {what} beside its folders, which no place contains: look into it, and move what holds"
+                    " persons into a folder of its own"
+                )
+        # what catalogs name beyond the places that were named
+        beyond = (one for one in of_catalogs[store] if not any(_holds(prefix, one.key) for prefix in prefixes))
+        prefixes += [one.key for one in _outermost(list(beyond))]
+        sections[store] = object_store(store, prefixes, places.reach)
+    return replace(places, object_stores=sections), notes
+
+
+def _cut(estate: Estate, place: ObjectLocation, tables: set[str]) -> Cut:
+    """Raises UsageError: nothing lies there."""
+    marks: Mapping[str, Format | None] = dict.fromkeys(metadata_folders())
+    keys, live = set[str](), set[str]()
+    for version in versioned_store(estate, place).all_versions(place.prefix):
+        keys.add(version.key)
+        if version.state is VersionState.LIVE:
+            live.add(version.key)
+    if not keys:
+        raise UsageError("no object lies there", where=str(place), todo="correct the name of the folder")
+    bare = {folder for folder, kind in tables_of(live, marks).items() if kind in PLAIN}
+    return cut_place(place.key, keys, bare | {table for table in tables if _holds(place.key, table)})
+
+
+def _outermost(places: Sequence[ObjectLocation]) -> list[ObjectLocation]:
+    return sorted({p for p in places if not any(o != p and o.holds(p) for o in places)}, key=str)
+
+
+def _holds(prefix: str, key: str) -> bool:
+    return not prefix or f"{key}/".startswith(f"{prefix}/")

@@ -1,0 +1,73 @@
+"""Tables and folders with data that no catalog names, by their place as the estate file writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pii_tracer.app.estate_draft.places_of_catalogs import written
+from pii_tracer.lake.formats.base import NamedBy
+from pii_tracer.lake.formats.registry import known_format, metadata_folders, table_formats
+from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.stores.hdfs.places import HdfsKind
+from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.model.datasets import PLAIN, Format
+from pii_tracer.model.locations import is_s3, object_uri
+from planners.draft.object_tables import tables_of
+
+
+def unnamed_tables(found: Inventory, base: Path) -> dict[str, Format]:
+    """Their formats, by place."""
+    return {**_read(found, base), **_in_s3(found), **dict(_bare_in_stores(found))}
+
+
+def _read(found: Inventory, base: Path) -> dict[str, Format]:
+    return {
+        table.location if table.remote else written(Path(table.location), base): table.format
+        for table in found.tables
+        if table.table is None and not is_s3(table.location) and _can_be_declared(table)
+    }
+
+
+def _in_s3(found: Inventory) -> dict[str, Format]:
+    """Those in roots of which only the keys are known."""
+    unnamed: dict[str, Format] = {}
+    marks: dict[str, Format | None] = {
+        folder: one.name if one.erased_in_s3 is NamedBy.ESTATE_FILE else None
+        for one in table_formats()
+        for folder in one.metadata_folders
+    }
+    named = [str(place.location) for place in found.remote if place.tables]
+    for place in found.remote:
+        if place.tables:
+            continue
+        keys = [version.key for version in place.versions if version.latest and not version.delete_marker]
+        for folder, kind in tables_of(keys, marks).items():
+            at = object_uri(place.location.bucket, folder)
+            if not any(at == other or at.startswith(f"{other}/") for other in named):
+                unnamed[at] = kind
+    return unnamed
+
+
+def _bare_in_stores(found: Inventory) -> Iterator[tuple[str, Format]]:
+    """Folders in HDFS and object stores whose files are of one format, by the files' names."""
+    for place in found.hdfs:
+        if place.kind is HdfsKind.FOLDER and not (place.table or place.opaque or place.partitions_of):
+            paths = [file.path.lstrip("/") for file in place.files]
+            if kind := _format_of_files(paths, place.location.path.lstrip("/")):
+                yield str(place.location), kind
+    for stored in found.object_places:
+        if not (stored.table or stored.table_name or stored.opaque):
+            live = [version.key for version in stored.of_state(VersionState.LIVE)]
+            if kind := _format_of_files(live, stored.location.key):
+                yield str(stored.location), kind
+
+
+def _format_of_files(paths: Iterable[str], folder: str) -> Format | None:
+    kind = tables_of(paths, dict.fromkeys(metadata_folders())).get(folder)
+    return kind if kind in PLAIN else None
+
+
+def _can_be_declared(table: TableState) -> bool:
+    adapter = known_format(table.format)
+    return table.format in PLAIN or (adapter is not None and not adapter.registered_by_metadata)

@@ -1,0 +1,51 @@
+"""`init --discover` of Azure Storage: a container in either spelling, and one that Unity Catalog leads to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pii_tracer.config.estate_file import load_estate
+from tests.azure.blob_service import BlobService
+from tests.azure.shared_key import ACCOUNT, KEY
+from tests.azure.shop import CONTAINER, STORE, Shop
+from tests.gcs.test_first_estate import HERE
+from tests.hdfs.drafted import corrected, draft_of, planned, told
+from tests.hdfs.shop import OTHERS, PERSON, REFILLS, csv, parquet
+from tests.unitysupport import TOKEN, serving
+
+
+@pytest.fixture
+def shop(azure: BlobService, tmp_path: Path) -> Shop:
+    shop = Shop.on(azure, tmp_path)
+    shop.export("exports/calls", "a.csv", csv(PERSON, OTHERS[0]))
+    shop.export("exports/bills", "b.parquet", parquet(PERSON, OTHERS[1]))
+    return shop
+
+
+@pytest.mark.parametrize("place", [STORE, f"https://{ACCOUNT}.blob.core.windows.net/{CONTAINER}"])
+def test_a_named_container(shop: Shop, azure: BlobService, place: str) -> None:
+    code, by_hand = shop.plan()
+    assert (code, [gap["id"] for gap in by_hand["gaps"]]) == (0, [REFILLS])
+    words = ["--discover", str(shop.base / "tables"), "--discover", f"{place}/exports", "--endpoint", azure.uri]
+    text, lines = corrected(draft_of(shop, *words), HERE)
+    assert lines <= 10
+    assert KEY not in text
+    code, plan = planned(shop, text)
+    assert (code, told(plan)) == (0, told(by_hand))
+
+
+def test_a_container_that_unity_catalog_leads_to(
+    shop: Shop, azure: BlobService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PII_TRACER_CATALOG_UNITY_TOKEN", TOKEN)
+    shop.write()
+    with serving() as server:
+        server.schema("main.shop")
+        server.table("main.shop.bills", f"{STORE}/exports/bills", "PARQUET")
+        words = ["--discover", server.uri, "--endpoint", azure.uri]
+        draft_of(shop, *words)
+    assert TOKEN not in (shop.base / "drafted" / "pii-tracer.yaml").read_text()
+    [entry] = load_estate(shop.base / "drafted" / "pii-tracer.yaml").object_stores
+    assert (entry.store, [place.prefix for place in entry.places]) == (STORE, ["exports/bills", "exports/calls"])
