@@ -286,3 +286,12 @@ def test_a_run_is_not_closed_before_its_recipients_were_told(
     [*inform(settings)]
     assert close(folder) == ExitCode.DONE
     assert [one.now for one in inform(settings)] == [False, False], "who was told needs no values any more"
+
+
+@pytest.mark.parametrize("name", ["crm", "CRM"])
+def test_a_backup_and_a_recipient_have_names_of_their_own(tmp_path: Path, name: str) -> None:
+    """`confirm` takes either by its name: a word about the one would be signed as one about the other."""
+    backup = f"backups:\n  - {{name: {name}, of: [app.users], owner: Ravi, location: vault, due_days: 5}}\n"
+    settings = lake(tmp_path, f"{backup}recipients:\n  - {CRM}\n")
+    with pytest.raises(ConfigError, match="a backup and a recipient have the name crm"):
+        load_estate(settings.estate_file)
