@@ -26,7 +26,7 @@ from pii_tracer.cli.main import run as command
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Strategy
-from pii_tracer.model.errors import PiiTracerError, ProofError, RunError, Waiting
+from pii_tracer.model.errors import PiiTracerError, ProofError, RunError, UsageError, Waiting
 from pii_tracer.model.plan import ErasurePlan, Exemption, PlannedHold
 from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.proof.open_requests import OpenRequest
@@ -46,6 +46,7 @@ from pii_tracer.verify.verdicts import (
     to_be_seen,
     with_unseen,
 )
+from reports.run.answer import answer_lines
 from tests.cli.small import declared
 from tests.proof.test_attestation import approved
 from tests.review.plans import DEADLINE, NOW, copy, plan
@@ -361,3 +362,39 @@ def test_a_pdf_is_printed_in_the_way_of_the_certificate(tmp_path: Path, monkeypa
     words = ["attest", "answer", folder.path.name, "--request", "REQ-1", "--pdf"]
     assert command([*words, "--estate", str(tmp_path / "e.yaml"), "--state", str(tmp_path / "state")]) == 1
     assert {path.suffix for path in (folder.path / "proofs").glob("answer-*")} == {".json", ".html"}
+
+
+def _named(monkeypatch: pytest.MonkeyPatch, *ids: str) -> None:
+    named = [one.model_copy(update={"id": name}) for one, name in zip(REQUESTS, ids, strict=True)]
+    monkeypatch.setitem(globals(), "REQUESTS", tuple(named))
+
+
+def test_no_answer_takes_another_one_s_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that of an id with a dot, nor that of the same second."""
+    _named(monkeypatch, "2026.1", "2026.2")
+    folder = stood(tmp_path, Told())
+    where = Settings(tmp_path / "e.yaml", tmp_path / "state")
+    paths = [*write_answers(where, folder.path.name, now=LATER), *write_answers(where, folder.path.name, now=LATER)]
+    assert len({*paths}) == len(paths) == 8
+    assert sorted(paths) == sorted((folder.path / "proofs").iterdir())
+    of = [read_answer(path, (tmp_path / "state/keys/attest.pem.pub",)).request for path in paths[::2]]
+    assert of == ["2026.1", "2026.2"] * 2
+
+
+@pytest.mark.parametrize("name", ["x/../../../escaped", "a\x1b[31m", "R-1\n", ""])
+def test_an_id_that_is_none_names_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    _named(monkeypatch, "REQ-1", name)
+    (tmp_path / "p.plan.json").write_bytes(the_plan(False).to_bytes())
+    (tmp_path / "e.yaml").write_text(
+        declared("w", {"app.users": "delta"}) + "  - {name: user, source: app.users, key: user_id}\n"
+    )
+    where, out = Settings(tmp_path / "e.yaml", tmp_path / "state"), tmp_path / "a" / "b" / "out"
+    with pytest.raises(UsageError, match="an id that no request has"):
+        [*write_answers(where, str(tmp_path / "p.plan.json"), now=LATER, out=out)]
+    assert not (tmp_path / "a").exists()
+
+
+def test_what_an_answer_says_does_nothing_to_a_terminal(tmp_path: Path) -> None:
+    answer = answers(tmp_path, stood(tmp_path, Told()))["REQ-1"]
+    lines = answer_lines(answer.model_copy(update={"request": "a\x1b[31m", "law": "b\x1b]0;x\x07", "subject": "\x9b1m"}))
+    assert not any(sign in line for line in lines for sign in "\x1b\x07\x9b")
