@@ -396,5 +396,7 @@ def test_an_id_that_is_none_names_no_file(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_what_an_answer_says_does_nothing_to_a_terminal(tmp_path: Path) -> None:
     answer = answers(tmp_path, stood(tmp_path, Told()))["REQ-1"]
-    lines = answer_lines(answer.model_copy(update={"request": "a\x1b[31m", "law": "b\x1b]0;x\x07", "subject": "\x9b1m"}))
+    lines = answer_lines(
+        answer.model_copy(update={"request": "a\x1b[31m", "law": "b\x1b]0;x\x07", "subject": "\x9b1m"})
+    )
     assert not any(sign in line for line in lines for sign in "\x1b\x07\x9b")
