@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from pii_tracer.app import pdf
 from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo
-from pii_tracer.app.execution.verify_step import verdict_file
+from pii_tracer.app.execution.verify_step import numbers_of, verdict_file
 from pii_tracer.app.proof.request_answers import read_answer, write_answers
 from pii_tracer.app.proof.run_certificate import write_certificate
 from pii_tracer.app.settings import Settings
@@ -27,12 +27,13 @@ from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import PiiTracerError, ProofError, RunError, UsageError, Waiting
-from pii_tracer.model.plan import ErasurePlan, Exemption, PlannedHold
+from pii_tracer.model.plan import Copy, ErasurePlan, Exemption, PlannedHold, Step
 from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.proof.open_requests import OpenRequest
 from pii_tracer.proof.request_answers.answer import ERASING, Outcome, RequestAnswer, Standing
 from pii_tracer.review.drift import DriftItem
 from pii_tracer.review.plan_file import parse_plan
+from pii_tracer.run.executor_protocol import Check
 from pii_tracer.run.journal import Journal, Kind
 from pii_tracer.run.run_state import State
 from pii_tracer.run.runner import run as walk
@@ -102,6 +103,17 @@ def verdict_of(name: str, told: Told) -> CopyVerdict:
     )
 
 
+class Looking(FakeExecutor):
+    """Says of each look into the journal what the verifier's step does."""
+
+    told = Told()
+
+    def verify(self, step: Step, copy: Copy | None) -> Check:
+        check = super().verify(step, copy)
+        looks = step.action is Action.VERIFY_COPY
+        return replace(check, facts=numbers_of(verdict_of(str(step.copy_), self.told))) if looks else check
+
+
 def stood(base: Path, told: Told) -> RunFolder:
     """A run as far as `conclude` takes it, with the real runner, attestation and verdict files."""
     state = base / "state"
@@ -117,13 +129,14 @@ def stood(base: Path, told: Told) -> RunFolder:
     clock = Ticking()
     journal = Journal.open(folder.journal, clock)
     looks = {"residue", "unread", "others"}
-    executor = FakeExecutor(
+    executor = Looking(
         World(),
         clock=clock,
         waits={"c2/1": NOW + timedelta(days=40)} if told.step in ("waits", "softly") else {},
         broken={"c2/1"} if told.step == "fails" else set(),
         unverifiable={"c1/2"} if told.seen in looks and told.step != "late" else set(),
     )
+    executor.told = told
     hard = told.step == "drifts"
     drift = [DriftItem("c1", "snapshot", "/lake/c1", "s1", "s2", hard)] if hard or told.step == "softly" else []
 
@@ -211,6 +224,15 @@ def _meddle(folder: RunFolder, how: str, clock: Ticking) -> None:
     elif how == "no verdict":
         for path in folder.verdicts.glob("*.json"):
             path.unlink()
+    elif how in ("verdicts edited", "all edited"):
+        for path in folder.verdicts.glob("*.json"):
+            found = CopyVerdict.model_validate_json(path.read_bytes())
+            seen = found.bytes.model_copy(update={"residue": (), "unverified": ()}) if found.bytes else None
+            clean = found.model_copy(update={"bytes": seen, "bystanders": None, "left_of": ()})
+            path.write_text(clean.model_dump_json())
+        if how == "all edited":
+            harmless = {"residue": [], "unverified": [], "open_requests": [], "bystander_rows_lost": 0}
+            folder.result.write_text(json.dumps({**result, **harmless}))
 
 
 def answers(base: Path, folder: RunFolder) -> dict[str, RequestAnswer]:
@@ -245,6 +267,8 @@ RUNS = st.builds(
                 "no evidence",
                 "no attestation",
                 "no verdict",
+                "verdicts edited",
+                "all edited",
             ],
         ]
     ),
@@ -295,6 +319,7 @@ def test_an_answer_claims_nothing_that_a_certificate_refuses(
         (Told(step="waits", seen="residue"), Outcome.NOT_ERASED, [Standing.NOT_ERASED, Standing.WAITING]),
         (Told(meddled="no attestation"), Outcome.NOT_ERASED, [Standing.UNCONFIRMED, Standing.UNCONFIRMED]),
         (Told(step="waits", meddled="killed later"), Outcome.NOT_ERASED, [Standing.UNCONFIRMED, Standing.WAITING]),
+        (Told(step="waits", seen="left_of", meddled="all edited"), Outcome.NOT_ERASED, [Standing.UNCONFIRMED, Standing.WAITING]),
         (Told(step="waits", meddled="no verdict"), Outcome.NOT_ERASED, [Standing.NOT_ERASED, Standing.WAITING]),
     ],
 )  # fmt: skip

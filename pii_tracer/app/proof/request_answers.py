@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.run_folder import PROOFS, RunFolder, choose_run
 from pii_tracer.app.execution.run_journal_facts import now as clock
-from pii_tracer.app.execution.verify_step import read_verdicts
+from pii_tracer.app.execution.verify_step import is_as_noted, read_verdicts
 from pii_tracer.app.proof.proof_files import attester_key, file_bytes
 from pii_tracer.app.proof.run_certificate import HeldAttestation, held_attestation, refuse_unfinished
 from pii_tracer.app.recipients.told import PassedOn, told_recipients
@@ -230,6 +230,7 @@ class _Stands:
             left_of={copy.copy_id: frozenset(copy.left_of) for copy in verdict.copies if copy.left_of},
             residue=bool(verdict.residue),
             unread=bool(verdict.unverified),
+            contradicted=not is_as_noted(self.folder.verdicts, plan, self.records),
             result=self._result,
         )
 

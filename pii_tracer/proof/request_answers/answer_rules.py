@@ -34,7 +34,7 @@ class Proved:
     """What a run has proved so far.
 
     records: of its journal, which is whole. clean: ids of copies in which the verifier found nothing, but of the
-    persons of `left_of` (by copy, keyed references). result: its final object. claims: the predicate of an attestation
+    persons of `left_of` (by copy, keyed references). contradicted: whether the verdicts say other than the journal. result: its final object. claims: the predicate of an attestation
     that holds; None where it has none.
     """
 
@@ -44,6 +44,7 @@ class Proved:
     left_of: Mapping[str, Collection[str]] = field(default_factory=dict)
     residue: bool = False
     unread: bool = False
+    contradicted: bool = False
     result: Mapping[str, Any] = field(default_factory=dict)
     claims: Mapping[str, Any] | None = None
 
@@ -60,6 +61,8 @@ def doubt_of(proved: Proved) -> str | None:
     hard = any(item.get("hard", True) for item in result.get("drift") or ())  # what is told and stops nothing is none
     if hard or State.BLOCKED in (records[-1].facts.get("state"), result.get("state")):
         return "data or settings changed after the plan was made, and the run stopped"
+    if proved.contradicted:
+        return "what the verifier wrote down is not what the run's journal says"
     if result.get("residue") or result.get("open_requests") or proved.residue:
         return "data was found after the erasure"
     if result.get("unverified") or proved.unread:
