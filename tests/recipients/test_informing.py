@@ -295,3 +295,37 @@ def test_a_backup_and_a_recipient_have_names_of_their_own(tmp_path: Path, name: 
     settings = lake(tmp_path, f"{backup}recipients:\n  - {CRM}\n")
     with pytest.raises(ConfigError, match="a backup and a recipient have the name crm"):
         load_estate(settings.estate_file)
+
+
+def test_a_proxy_reads_nothing_that_is_not_encrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADS_TOKEN", TOKEN)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    seen: list[tuple[str, str, bytes]] = []
+    got: list[tuple[str, str, bytes]] = []
+    with hook([200], seen) as proxy, hook([200], got) as url:
+        for name in ("http_proxy", "all_proxy", "HTTP_PROXY"):
+            monkeypatch.setenv(name, proxy)
+        settings, _ = begun(tmp_path, HOOK.replace("URL", url))
+        [done] = inform(settings, pause=lambda _: None)
+    assert (seen, len(got), done.now) == ([], 1, True)
+
+
+def test_a_webhook_that_took_it_is_told_once_whatever_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADS_TOKEN", TOKEN)
+    got: list[bytes] = []
+
+    class Long(Json):
+        def do_POST(self) -> None:
+            got.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.send_header("Content-Length", "70000")
+            self.end_headers()
+            self.wfile.write(b"x" * 70000)
+
+    with answering(Long) as url:
+        settings, _ = begun(tmp_path, HOOK.replace("URL", url))
+        [done], [again] = inform(settings), inform(settings)
+    assert (done.now, again.now, len(got)) == (True, False, 1)

@@ -26,7 +26,7 @@ from pii_tracer.model.errors import UsageError
 from pii_tracer.review.sealed_person_values import KeyRing
 
 _BUSY = frozenset({429, 500, 502, 503, 504})
-_SECONDS, _LIMIT = 30.0, 1 << 16
+_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -129,4 +129,4 @@ def _tell(
         return
     headers = {**bearer(token), "Content-Type": "application/json", "Idempotency-Key": told.notice}
     url = str(recipient.url)
-    patiently(lambda: ask(url, seconds=_SECONDS, limit=_LIMIT, body=notice, headers=headers), _BUSY, pause)
+    patiently(lambda: ask(url, seconds=_SECONDS, limit=None, body=notice, headers=headers), _BUSY, pause)
