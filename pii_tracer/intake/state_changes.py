@@ -145,20 +145,32 @@ def begin(store: RequestStore, requests: Iterable[str], plan: str, at: datetime)
         connection.execute("UPDATE requests SET begun = ? WHERE plan = ? AND begun IS NULL", (iso(at), plan))
 
 
+def still_of(store: RequestStore, requests: Iterable[str], plan: str) -> frozenset[str]:
+    """Those of a plan's requests that no other plan has, and nobody ended. The store need not know them."""
+    with store.connected() as connection:
+        return frozenset(name for name in requests if _gone(connection, name, plan) is None)
+
+
 def _refuse_gone(connection: Connection, requests: Iterable[str], plan: str) -> None:
     for name in requests:
-        known = request_of(connection, name)
-        if known is None:
-            continue
-        request = one(connection, known)
-        ran = request.begun is not None and request.state in (RequestState.CARRIED_OVER, RequestState.ERASED)
-        if known != name or request.plan != plan or not (request.state is RequestState.PLANNED or ran):
+        request = _gone(connection, name, plan)
+        if request:
             raise Refused(
                 f"the request {name} is not to be erased by this plan: in the request store it is {request.state}"
                 + (f" ({request.reason})" if request.reason else ""),
                 where=plan,
                 todo="make a new plan by `pii-tracer plan --requests`: it has all requests that are open, and no other",
             )
+
+
+def _gone(connection: Connection, name: str, plan: str) -> Stored | None:
+    known = request_of(connection, name)
+    if known is None:
+        return None
+    request = one(connection, known)
+    ran = request.begun is not None and request.state in (RequestState.CARRIED_OVER, RequestState.ERASED)
+    mine = known == name and request.plan == plan and (request.state is RequestState.PLANNED or ran)
+    return None if mine else request
 
 
 def carry_each_over(store: RequestStore, reasons: Mapping[str, str], at: datetime, holds: Sequence[str] = ()) -> None:
@@ -177,7 +189,7 @@ def _carry(connection: Connection, reasons: Mapping[str, str], at: datetime, hol
             connection.execute("UPDATE requests SET holds = ? WHERE id = ?", (",".join(kept), name))
 
 
-def _undated(law: str, received: datetime) -> datetime:
+def _undated(law: str, received: datetime, extended: datetime | None = None, /) -> datetime:
     raise ValueError("proofs need the deadlines of later receipts")
 
 

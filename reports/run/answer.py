@@ -72,7 +72,7 @@ _TOLD = {
 def said_of_recipient(one: ToldRecipient) -> str:
     """What is told of another who got the data."""
     if one.told_at is None:
-        return "not informed yet"
+        return one.problem or "not informed yet"
     told = f"{_TOLD.get(one.how, 'informed on')} {one.told_at:%Y-%m-%d}"
     if one.confirmed_at:
         return f"{told}; {one.confirmed_by} confirmed on {one.confirmed_at:%Y-%m-%d}: {one.said}"

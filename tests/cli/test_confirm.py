@@ -133,7 +133,14 @@ def test_a_name_of_a_step_and_of_a_recipient_confirms_neither(
     loaded = load_plan(base / "p.plan.json")
     now = datetime.now(timezone.utc)
     told = Told(
-        recipient=name, how=How.FILE, plan_digest=loaded.digest, notice="0" * 32, requests=("R-1",), begun=now, at=now
+        recipient=name,
+        how=How.FILE,
+        plan_digest=loaded.digest,
+        notice="0" * 32,
+        sha256="",
+        requests=("R-1",),
+        begun=now,
+        at=now,
     )
     write_told(folder_of(base / "state", loaded.plan.plan_id), told)
     assert confirm(base, name) == 2

@@ -12,7 +12,7 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.config.laws import laws_of
-from pii_tracer.intake.state_changes import CameTo, begin, refuse_gone, settle
+from pii_tracer.intake.state_changes import CameTo, begin, refuse_gone, settle, still_of
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, read_leaves
@@ -45,6 +45,12 @@ def refuse_withdrawn(settings: Settings, plan: ErasurePlan) -> None:
     store = existing_store(settings)
     if store:
         refuse_gone(store, (request.id for request in plan.requests), plan.plan_id)
+
+
+def still_planned(settings: Settings, plan: ErasurePlan) -> frozenset[str]:
+    """The requests of a plan that are not another plan's by now, and that nobody withdrew or refused."""
+    mine, store = [request.id for request in plan.requests], existing_store(settings)
+    return still_of(store, mine, plan.plan_id) if store else frozenset(mine)
 
 
 def begin_requests(settings: Settings, plan: ErasurePlan, at: datetime) -> None:

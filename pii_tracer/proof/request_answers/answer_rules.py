@@ -34,8 +34,8 @@ class Proved:
     """What a run has proved so far.
 
     records: of its journal, which is whole. clean: ids of copies in which the verifier found nothing, but of the
-    persons of `left_of` (by copy, keyed references). contradicted: whether the verdicts say other than the journal. result: its final object. claims: the predicate of an attestation
-    that holds; None where it has none.
+    persons of `left_of` (by copy, keyed references). contradicted: whether the verdicts say other than the journal.
+    result: its final object. claims: the predicate of an attestation that holds; None where it has none.
     """
 
     plan: ErasurePlan
