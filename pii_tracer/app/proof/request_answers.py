@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.app.execution.run_folder import PROOFS, RunFolder, choose_run
+from pii_tracer.app.execution.run_folder import PROOFS, RunFolder, choose_run, folder_of
 from pii_tracer.app.execution.run_journal_facts import now as clock
 from pii_tracer.app.execution.verify_step import is_as_noted, read_verdicts
 from pii_tracer.app.proof.proof_files import attester_key, file_bytes
@@ -31,7 +31,7 @@ from pii_tracer.proof.request_answers.answer import (
     outcome_of,
     seal_answer,
 )
-from pii_tracer.proof.request_answers.answer_rules import NOT_OVER, Proved, doubt_of, items_of
+from pii_tracer.proof.request_answers.answer_rules import NOT_OVER, Proved, as_of, doubt_of, items_of
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
 from pii_tracer.run.journal import Kind, Record, read_journal
 
@@ -124,7 +124,15 @@ def read_answer(file: Path, keys: tuple[Path, ...]) -> RequestAnswer:
 
 def _stands(settings: Settings, run: str | None, key: Path | None) -> _Stands:
     if run is not None and run.endswith(".plan.json"):
-        return _Stands(None, load_plan(Path(run)), (), None)
+        loaded = load_plan(Path(run))
+        begun = folder_of(settings.state, loaded.plan.plan_id)
+        if begun.path.exists():
+            raise UsageError(
+                "this plan has a run, and what that has erased is not in the plan file",
+                where=run,
+                todo=f"name the run: `pii-tracer attest answer {loaded.plan.plan_id}`",
+            )
+        return _Stands(None, loaded, (), None)
     folder = choose_run(settings.state, run, unfinished=False)
     loaded = folder.approved()
     records, torn = read_journal(folder.journal)
@@ -152,6 +160,7 @@ class _Stands:
         proved = self._attested if held else self._unattested
         doubt = self._doubt_attested if held else self._doubt_unattested
         items = self._items(proved, request.subject, doubt, attested=held is not None)
+        items = tuple(as_of(item, at, approved=self.folder is not None) for item in items)
         outcome = outcome_of(items, attested=held is not None and doubt is None)
         claims = held.statement["predicate"] if held else None
         return RequestAnswer(

@@ -108,6 +108,15 @@ def items_of(proved: Proved, subject: str, doubt: str | None) -> Iterator[Answer
     yield from _open(proved.plan, last, answered)
 
 
+def as_of(item: AnswerItem, at: datetime, *, approved: bool) -> AnswerItem:
+    """How a place stands at a time. A hold that has ended keeps nothing; approved: nobody answers for what nobody
+    approved."""
+    if item.standing in (Standing.HELD, Standing.PARTLY) and item.until and item.until <= at:
+        why = "a hold kept it, and has ended: it is to be planned again"
+        return AnswerItem(standing=Standing.NOT_ERASED, what=item.what, why=why)
+    return item if approved else item.model_copy(update={"who": None})
+
+
 def _words(proved: Proved, last: Mapping[str, Record]) -> Iterator[AnswerItem]:
     """What named persons answer for. A step that takes a person's word counts when it is verified."""
     steps = {s.copy_ or s.id: s for s in proved.plan.steps if s.action in CONFIRMED}
