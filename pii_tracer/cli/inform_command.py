@@ -8,7 +8,11 @@ import click
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.options import estate_option, state_option
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ExitCode
+
+_NAMED = 5
+"""Requests that are named; there may be any number."""
 
 
 @click.command()
@@ -26,10 +30,12 @@ def inform(run: str | None, estate_file: Path, state: Path) -> int:
     """
     from pii_tracer.app.recipients.informing import inform as tell
 
-    failed = False
+    failed, elsewhere = False, ""
     for one in tell(Settings(estate_file, state), run):
         told = one.told
-        if told is None:
+        if told is None and one.gets:
+            said = "not informed: a hold keeps data that it gets"
+        elif told is None:
             said = "not informed: the plan has no copy of what it gets"
         elif told.at is None:
             failed, said = True, f"not informed: {told.problem}"
@@ -38,5 +44,12 @@ def inform(run: str | None, estate_file: Path, state: Path) -> int:
         else:
             when = f"on {told.at:%Y-%m-%d %H:%M} UTC, has to confirm by {told.confirm_by:%Y-%m-%d}"
             said = f"{'informed' if one.now else 'informed before'} by {told.how} {when}"
+        if told and told.unnamed:
+            failed = True
+            number = counted(len(told.unnamed), "request")
+            said += f"; not informed of {number}, first {told.unnamed[0]}: none of its identifiers is known"
         click.echo(f"{one.recipient}: {said}")
+        elsewhere = elsewhere or ", ".join(one.elsewhere[:_NAMED])
+    if elsewhere:
+        click.echo(f"no recipient was informed of requests that are not this plan's any more: {elsewhere}", err=True)
     return int(ExitCode.PARTIAL if failed else ExitCode.DONE)

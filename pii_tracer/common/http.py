@@ -1,6 +1,7 @@
 """Asks servers over HTTP(S): within a time and a size, whole or not at all, and silent about secrets where that fails.
 
-No redirection is followed: credentials go to the server that was named, and to no other.
+No redirection is followed: credentials go to the server that was named, and to no other. What is meant for this machine
+goes to no proxy.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from email.message import Message
 from errno import EHOSTUNREACH, ENETUNREACH
 from http.client import HTTPException
+from ipaddress import ip_address
 from socket import gaierror
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import BaseHandler, HTTPRedirectHandler, Request, build_opener
+from urllib.request import BaseHandler, HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 
 class NoAnswer(Exception):
@@ -51,7 +53,7 @@ def ask(
     url: str,
     *,
     seconds: float,
-    limit: int,
+    limit: int | None,
     method: str | None = None,
     query: Mapping[str, Any] | None = None,
     body: bytes | Mapping[str, Any] | None = None,
@@ -59,7 +61,8 @@ def ask(
     handlers: Sequence[BaseHandler] = (),
     believe: Callable[[int, Message], None] = lambda status, headers: None,
 ) -> bytes:
-    """The whole answer to one request. limit: bytes of it. method: GET, with a body POST, unless said otherwise.
+    """The whole answer to one request. limit: bytes of it; None where its status says all, and nothing of it is read.
+    method: GET, with a body POST, unless said otherwise.
 
     A body that is no bytes goes as JSON. handlers: of TLS and proxies, where they are not urllib's own. believe: gets
     status and headers of each answer, refusals among them, and raises `NoAnswer` where it is nobody's who may answer.
@@ -71,11 +74,15 @@ def ask(
         raise NoAnswer("is not reached by http or https")
     given = {"Accept": "*/*", **({} if body is None or isinstance(body, bytes) else _JSON), **(headers or {})}
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    if _is_loopback_in_the_clear(url):
+        handlers = (ProxyHandler({}), *handlers)
     try:
         whole_url = url + ("?" + urlencode(query) if query else "")
         request = Request(whole_url, data=data, headers=given, method=method)  # noqa: S310 (the scheme was looked at)
         with build_opener(_Stay, *handlers).open(request, timeout=seconds) as answer:
             believe(answer.status, answer.headers)
+            if limit is None:
+                return b""
             found: bytes = answer.read(limit + 1)
             whole = answer.length in (None, 0)
     except HTTPError as error:
@@ -109,6 +116,15 @@ def patiently(once: Callable[[], bytes], busy: Collection[int], pause: Callable[
                 raise
             pause(min(_LONGEST_WAIT, error.retry_after or 2.0**attempt))
     return once()
+
+
+def _is_loopback_in_the_clear(url: str) -> bool:
+    """Whether a proxy would read what is meant for this machine alone."""
+    parts = urlsplit(url)
+    try:
+        return parts.scheme == "http" and ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return parts.hostname == "localhost"
 
 
 def _is_unsent(cause: object) -> bool:

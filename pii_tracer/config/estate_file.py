@@ -246,7 +246,7 @@ class Estate(Frozen):
         if any(canary.subject in several for canary in self.readiness.canaries):
             raise ValueError("the key of a canary's subject has several columns, and a canary names one value")
         wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names), several) or wrong_backups(self.backups)
-        wrong = wrong or wrong_recipients(self.recipients, self.subjects)
+        wrong = wrong or wrong_recipients(self.recipients, self.subjects, self.backups)
         wrong = wrong or double(self.laws) or wrong_hdfs(self.hdfs, (*self.roots, *locations))
         wrong = wrong or wrong_lakefs(self.lakefs) or wrong_vaults(self.vaults) or _overlap(self.archives)
         wrong = wrong or wrong_object_stores(self.object_stores) or wrong_histories(self.catalogs)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from pii_tracer.config.laws import Ground
@@ -38,7 +38,7 @@ def end(store: RequestStore, name: str, state: RequestState, said: Said) -> tupl
     refuse_telling(store, name, said)
     with store.writing() as connection:
         found = open_one(connection, name)
-        if found.state is RequestState.PLANNED and found.begun is not None:
+        if found.plan is not None and found.begun is not None:
             raise UsageError(
                 f"the erasure of the request {found.id} has begun, and cannot be taken back",
                 where=str(found.plan),
@@ -108,11 +108,11 @@ def release(store: RequestStore, plan: str, said: Said) -> tuple[Stored, ...]:
         UsageError: no request is planned by it, or the text holds a key of theirs.
     """
     with store.connected() as connection:
-        found = of_plan(connection, plan)
+        found = _given_up(connection, plan)
     for request in found:
         refuse_telling(store, request.id, said)
     with store.writing() as connection:
-        found = of_plan(connection, plan)
+        found = _given_up(connection, plan)
         if not found:
             raise UsageError(
                 "no request is planned by this plan", where=plan, todo="`pii-tracer requests list` shows plans"
@@ -122,6 +122,12 @@ def release(store: RequestStore, plan: str, said: Said) -> tuple[Stored, ...]:
     return tuple(found)
 
 
+def _given_up(connection: Connection, plan: str) -> list[Stored]:
+    """What waits for a plan, or was carried over by its run, which could still go on."""
+    found = (one(connection, name) for name in _of_run(connection, plan))
+    return [request for request in found if request.state is RequestState.PLANNED or request.begun is not None]
+
+
 def refuse_gone(store: RequestStore, requests: Iterable[str], plan: str) -> None:
     """Raise `Refused` where the store knows a request of a plan that this plan is not, or no longer, to erase."""
     with store.connected() as connection:
@@ -129,21 +135,26 @@ def refuse_gone(store: RequestStore, requests: Iterable[str], plan: str) -> None
 
 
 def begin(store: RequestStore, requests: Iterable[str], plan: str, at: datetime) -> None:
-    """A run of a plan is about to touch data: from here on none of its requests can be withdrawn. Raises as
-    `refuse_gone`."""
+    """A run of a plan is about to touch data: from here on none of its requests can be withdrawn, or planned again.
+    Those, too, that were carried over when it failed wait for it. Raises as `refuse_gone`."""
     with store.writing() as connection:
         _refuse_gone(connection, requests, plan)
+        query = "SELECT id FROM requests WHERE plan = ? AND state = 'carried_over' ORDER BY id"
+        for (name,) in connection.execute(query, (plan,)).fetchall():
+            _go_on(connection, name, plan, at)
         connection.execute("UPDATE requests SET begun = ? WHERE plan = ? AND begun IS NULL", (iso(at), plan))
+
+
+def still_of(store: RequestStore, requests: Iterable[str], plan: str) -> frozenset[str]:
+    """Those of a plan's requests that no other plan has, and nobody ended. The store need not know them."""
+    with store.connected() as connection:
+        return frozenset(name for name in requests if _gone(connection, name, plan) is None)
 
 
 def _refuse_gone(connection: Connection, requests: Iterable[str], plan: str) -> None:
     for name in requests:
-        known = request_of(connection, name)
-        if known is None:
-            continue
-        request = one(connection, known)
-        ran = request.begun is not None and request.state in (RequestState.CARRIED_OVER, RequestState.ERASED)
-        if known != name or request.plan != plan or not (request.state is RequestState.PLANNED or ran):
+        request = _gone(connection, name, plan)
+        if request:
             raise Refused(
                 f"the request {name} is not to be erased by this plan: in the request store it is {request.state}"
                 + (f" ({request.reason})" if request.reason else ""),
@@ -152,57 +163,89 @@ def _refuse_gone(connection: Connection, requests: Iterable[str], plan: str) -> 
             )
 
 
-def carry_over(
-    store: RequestStore, requests: Iterable[str], reason: str, at: datetime, holds: Sequence[str] = ()
-) -> None:
-    """Requests that a plan does not erase, or did not erase wholly, with the reason. holds: ids of those that keep data
-    of theirs."""
-    carry_each_over(store, dict.fromkeys(requests, reason), at, holds)
+def _gone(connection: Connection, name: str, plan: str) -> Stored | None:
+    known = request_of(connection, name)
+    if known is None:
+        return None
+    request = one(connection, known)
+    ran = request.begun is not None and request.state in (RequestState.CARRIED_OVER, RequestState.ERASED)
+    mine = known == name and request.plan == plan and (request.state is RequestState.PLANNED or ran)
+    return None if mine else request
 
 
 def carry_each_over(store: RequestStore, reasons: Mapping[str, str], at: datetime, holds: Sequence[str] = ()) -> None:
-    """As `carry_over`, each with a reason of its own. reasons: by request."""
+    """Requests that a plan does not erase, or did not erase wholly, with the reason. reasons: by request. holds: ids of
+    those that keep data of theirs."""
     with store.writing() as connection:
-        for name, reason in reasons.items():
-            found, kept = one(connection, name), tuple(sorted(holds))
-            told = (found.state, found.reason, found.holds) == (RequestState.CARRIED_OVER, reason, kept)
-            if found.state in OPEN and not told:
-                _change(connection, name, RequestState.CARRIED_OVER, Said(_PROGRAM, reason, at))
-                connection.execute("UPDATE requests SET holds = ? WHERE id = ?", (",".join(kept), name))
+        _carry(connection, reasons, at, holds)
 
 
-def of_run(store: RequestStore, plan: str) -> list[str]:
-    """The requests whose last plan this is, and that it has still to erase."""
+def _carry(connection: Connection, reasons: Mapping[str, str], at: datetime, holds: Sequence[str]) -> None:
+    for name, reason in reasons.items():
+        found, kept = one(connection, name), tuple(sorted(holds))
+        told = (found.state, found.reason, found.holds) == (RequestState.CARRIED_OVER, reason, kept)
+        if found.state in OPEN and not told:
+            _change(connection, name, RequestState.CARRIED_OVER, Said(_PROGRAM, reason, at))
+            connection.execute("UPDATE requests SET holds = ? WHERE id = ?", (",".join(kept), name))
+
+
+def _undated(law: str, received: datetime, extended: datetime | None = None, /) -> datetime:
+    raise ValueError("proofs need the deadlines of later receipts")
+
+
+@dataclass(frozen=True)
+class CameTo:
+    """What a run came to. carried: requests that it did not erase wholly, with the reason; holds: of these. waiting:
+    those that wait for it to go on, with the reason. proofs: of those that it answered. due: says the deadline of a
+    receipt of after the run began; needed with proofs."""
+
+    carried: Mapping[str, str] = field(default_factory=dict)
+    holds: Sequence[str] = ()
+    waiting: Mapping[str, str] = field(default_factory=dict)
+    proofs: Mapping[str, str] = field(default_factory=dict)
+    due: Due = _undated
+
+
+def settle(store: RequestStore, plan: str, came_to: Callable[[Sequence[str]], CameTo], at: datetime) -> None:
+    """Write down what the run of a plan came to, for the requests whose last plan it is, and that it has still to
+    erase. Nobody binds them to another plan meanwhile. came_to: is asked about these, if there are any."""
+    with store.writing() as connection:
+        mine = _of_run(connection, plan)
+        if not mine:
+            return
+        found = came_to(mine)
+        if not {*found.carried, *found.waiting, *found.proofs} <= {*mine}:
+            raise ValueError("a run settles requests of its own plan alone")
+        _carry(connection, found.carried, at, found.holds)
+        for name, reason in found.waiting.items():
+            if one(connection, name).state is RequestState.CARRIED_OVER:
+                _go_on(connection, name, plan, at)
+            connection.execute("UPDATE requests SET reason = ? WHERE id = ?", (reason, name))
+        for name, proof in found.proofs.items():
+            _answer(store, connection, name, proof, found.due, at)
+
+
+def _of_run(connection: Connection, plan: str) -> list[str]:
     query = "SELECT id FROM requests WHERE plan = ? AND state IN ('planned', 'carried_over') ORDER BY id"
-    with store.connected() as connection:
-        return [name for (name,) in connection.execute(query, (plan,))]
+    return [str(name) for (name,) in connection.execute(query, (plan,)).fetchall()]
 
 
-def wait_again(store: RequestStore, plan: str, reason: str, at: datetime) -> None:
-    """The run of a plan goes on, and its requests wait for it: those, too, that were carried over when it failed."""
-    query = "SELECT id FROM requests WHERE plan = ? AND state = 'carried_over' ORDER BY id"
-    with store.writing() as connection:
-        for (name,) in connection.execute(query, (plan,)).fetchall():
-            _change(connection, name, RequestState.PLANNED, Said(_PROGRAM, f"the run of {plan} goes on", at))
-        connection.execute("UPDATE requests SET reason = ? WHERE plan = ? AND state = 'planned'", (reason, plan))
+def _go_on(connection: Connection, name: str, plan: str, at: datetime) -> None:
+    _change(connection, name, RequestState.PLANNED, Said(_PROGRAM, f"the run of {plan} goes on", at))
 
 
-def erased(store: RequestStore, proofs: Mapping[str, str], due: Due, at: datetime) -> None:
-    """Requests are answered, each with its proof, and their values go.
+def _answer(store: RequestStore, connection: Connection, name: str, proof: str, due: Due, at: datetime) -> None:
+    """A request is answered with its proof, and its value goes.
 
     A receipt of after the run began was not answered by it: it becomes a request of its own, which repeats this one.
     """
-    with store.writing() as connection:
-        for name, proof in proofs.items():
-            request = one(connection, name)
-            if request.state not in OPEN:
-                continue
-            _change(connection, name, RequestState.ERASED, Said(_PROGRAM, "", at))
-            connection.execute("UPDATE requests SET proof = ?, holds = '' WHERE id = ?", (proof, name))
-            late = [r for r in _late(connection, request) if request_name(*r[:3]) != name]
-            if late:
-                _again(store, connection, request, late, due)
-            connection.execute("UPDATE requests SET sealed = NULL WHERE id = ?", (name,))
+    request = one(connection, name)
+    _change(connection, name, RequestState.ERASED, Said(_PROGRAM, "", at))
+    connection.execute("UPDATE requests SET proof = ?, holds = '' WHERE id = ?", (proof, name))
+    late = [r for r in _late(connection, request) if request_name(*r[:3]) != name]
+    if late:
+        _again(store, connection, request, late, due)
+    connection.execute("UPDATE requests SET sealed = NULL WHERE id = ?", (name,))
 
 
 _Late = tuple[str | None, str, int, str, datetime, str, str, str | None]

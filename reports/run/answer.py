@@ -72,7 +72,7 @@ _TOLD = {
 def said_of_recipient(one: ToldRecipient) -> str:
     """What is told of another who got the data."""
     if one.told_at is None:
-        return "not informed yet"
+        return one.problem or "not informed yet"
     told = f"{_TOLD.get(one.how, 'informed on')} {one.told_at:%Y-%m-%d}"
     if one.confirmed_at:
         return f"{told}; {one.confirmed_by} confirmed on {one.confirmed_at:%Y-%m-%d}: {one.said}"
@@ -94,18 +94,21 @@ def sentence(answer: RequestAnswer) -> str:
 
 
 def answer_lines(answer: RequestAnswer) -> Iterator[str]:
-    """The answer as text."""
+    """The answer as text, harmless on a terminal."""
+    return map(visible, _lines(answer))
+
+
+def _lines(answer: RequestAnswer) -> Iterator[str]:
     yield f"{answer.request} (person {answer.subject}, {answer.law}): {_TITLES[answer.outcome]}"
     yield f"  {sentence(answer)}"
     for part in parts_of(answer):
         yield f"  {part.head}:"
         for item in part.items:
             said = said_of(item)
-            yield visible(f"    {item.what}" + (f": {said}" if said else ""))
+            yield f"    {item.what}" + (f": {said}" if said else "")
     if answer.recipients:
         yield f"  {_PASSED_ON}:"
-    for one in answer.recipients:
-        yield visible(f"    {one.name}: {said_of_recipient(one)}")
+    yield from (f"    {one.name}: {said_of_recipient(one)}" for one in answer.recipients)
 
 
 def render_answer(answer: RequestAnswer, file: str) -> str:

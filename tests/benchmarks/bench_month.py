@@ -20,6 +20,7 @@ import tempfile
 import time
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -35,7 +36,7 @@ from pii_tracer.app.intake.request_lists import add_requests
 from pii_tracer.app.intake.request_store import due_by, store_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
-from pii_tracer.intake.state_changes import begin, erased
+from pii_tracer.intake.state_changes import CameTo, begin, settle
 from tests.benchmarks.bench_requests import SUBJECT
 from tests.cli.small import declared
 
@@ -111,7 +112,8 @@ def lived(a_day: int, days: int, capacity: int, base: Path) -> Month:
         running.append((now + TAKES, planned.plan_id, found.requests))
         for ends, plan_id, names in running:
             if ends == now:
-                erased(store, dict.fromkeys(names, f"proof of {plan_id}"), due, now)
+                answered = CameTo(proofs=dict.fromkeys(names, f"proof of {plan_id}"), due=due)
+                settle(store, plan_id, _always(answered), now)
         month.timed("begin and end runs", began)
         month.planned.update(dict.fromkeys(found.requests, now))
         now += timedelta(days=1)
@@ -122,6 +124,10 @@ def _row(drawn: random.Random, now: datetime) -> tuple[str, str, str]:
     [law] = drawn.choices(list(LAWS), list(LAWS.values()))
     received = now - timedelta(seconds=drawn.randrange(86_400))
     return str(drawn.randrange(10**15)), law, received.isoformat()
+
+
+def _always(answered: CameTo) -> Callable[[Sequence[str]], CameTo]:
+    return lambda mine: answered
 
 
 def _clock(now: datetime) -> Any:

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.app.execution.run_folder import RunInfo, folder_of
+from pii_tracer.app.recipients.told import Told, write_told
 from pii_tracer.cli.main import run
+from pii_tracer.config.passing_on.recipients import How
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import digest_of
 from pii_tracer.review.manual_step_confirmation import confirmation_file
@@ -121,3 +123,27 @@ def test_a_word_that_names_the_person_is_not_signed(base: Path, capsys: pytest.C
     assert "asha" not in (told.out + told.err).lower()
     assert not list((base / "state").rglob("confirmations/*"))
     assert confirm(base) == 0
+
+
+@pytest.mark.parametrize("name", ["nightly", "c-backup-nightly"])
+def test_a_name_of_a_step_and_of_a_recipient_confirms_neither(
+    base: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """As a run has it that was made before the estate file refused such names."""
+    loaded = load_plan(base / "p.plan.json")
+    now = datetime.now(timezone.utc)
+    told = Told(
+        recipient=name,
+        how=How.FILE,
+        plan_digest=loaded.digest,
+        notice="0" * 32,
+        sha256="",
+        requests=("R-1",),
+        begun=now,
+        at=now,
+    )
+    write_told(folder_of(base / "state", loaded.plan.plan_id), told)
+    assert confirm(base, name) == 2
+    assert STEP in capsys.readouterr().err
+    assert not list((base / "state").rglob("confirmations/*"))
+    assert confirm(base, STEP) == 0

@@ -26,7 +26,7 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run as cli
 from pii_tracer.intake.drop.standard_forms import digest_told, email_form, phone_form
 from pii_tracer.intake.requests import RequestState
-from pii_tracer.intake.state_changes import begin, carry_over, erased, plan_them
+from pii_tracer.intake.state_changes import CameTo, begin, carry_each_over, plan_them, settle
 from pii_tracer.model.errors import ExitCode, RequestError, UsageError
 from tests.intake.places import NOW, opened, place
 from tests.leaks import Person, leaks
@@ -169,9 +169,9 @@ def test_statuses_follow_what_became_of_requests(shop: Settings) -> None:
     store = opened(shop)
     plan_them(store, [item(1), item(2)], "plan-1", NOW)
     begin(store, [item(1), item(2)], "plan-1", NOW)
-    erased(store, {item(1): "proof x"}, lambda law, at: at, NOW)
-    carry_over(store, [item(2)], "data is kept by the hold H1", NOW, ["H1"])
-    carry_over(store, [item(3)], "the run left something", NOW)
+    settle(store, "plan-1", lambda _: CameTo(proofs={item(1): "proof x"}, due=lambda law, at: at), NOW)
+    carry_each_over(store, {item(2): "data is kept by the hold H1"}, NOW, ["H1"])
+    carry_each_over(store, {item(3): "the run left something"}, NOW)
     refuse_request(shop, item(4), by="Meera", reason="no consumer")
     withdraw_request(shop, item(5), by="Meera", reason="by mistake")
     assert answered(shop) == {item(1): "3", item(2): "2", item(4): "2"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -15,13 +17,14 @@ from deltalake import write_deltalake
 
 from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder
-from pii_tracer.app.intake import due_requests
+from pii_tracer.app.intake import due_requests, planned_requests
 from pii_tracer.app.intake.due_requests import DuePlan, forecast_requests, plan_due
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn, settle_requests
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
+from pii_tracer.intake.request_databases.sqlite import FILE
 from pii_tracer.intake.requests import RequestState, Stored
-from pii_tracer.intake.state_changes import carry_over
+from pii_tracer.intake.state_changes import carry_each_over
 from pii_tracer.model.errors import ExitCode, PersonsUnknown, Refused, UsageError
 from pii_tracer.model.plan import ErasurePlan, PlannedHold
 from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, request_leaves
@@ -342,6 +345,61 @@ def test_the_requests_of_a_failed_run_wait_for_a_plan_or_for_the_run(settings: S
     assert opened(settings).find("R-1").plan == again.plan_id, "an old run says nothing of another plan's"
 
 
+def test_a_failed_run_that_goes_on_binds_its_requests_again(settings: Settings) -> None:
+    """Nobody withdraws, refuses or plans what is being erased: neither after the failure, nor while the run goes on."""
+    asked(settings, *PERSONS[:2])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    failed: dict[str, Any] = {"proved": False, "done": False, "state": "partial", "failed": [{"step": "c-a/01"}]}
+    ran(settings, plan, **failed)
+    assert called(settings, "requests", "withdraw", "R-1", *SAID) == ExitCode.USAGE
+    assert called(settings, "requests", "refuse", "R-1", *SAID) == ExitCode.USAGE
+    assert states(settings) == {"R-1": "carried_over", "R-2": "carried_over"}
+    begin_requests(settings, plan, NOW)
+    assert states(settings) == {"R-1": "planned", "R-2": "planned"}
+    assert called(settings, "requests", "withdraw", "R-1", *SAID) == ExitCode.USAGE
+    assert plan_due(settings, carried_over=True).written is None
+    assert opened(settings).find("R-1").plan == plan.plan_id
+    ran(settings, plan)
+    assert states(settings) == {"R-1": "erased", "R-2": "erased"}
+
+
+def test_a_failed_run_can_be_given_up(settings: Settings) -> None:
+    asked(settings, *PERSONS[:2])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan, proved=False, done=False, state="partial", failed=[{"step": "c-a/01"}])
+    assert called(settings, "requests", "release", plan.plan_id, *SAID) == ExitCode.DONE
+    with pytest.raises(Refused):
+        refuse_withdrawn(settings, plan)
+    assert called(settings, "requests", "withdraw", "R-1", *SAID) == ExitCode.DONE
+    ran(settings, plan, proved=False, done=False, state="waiting")
+    assert states(settings) == {"R-1": "withdrawn", "R-2": "carried_over"}
+    assert called(settings, "requests", "release", plan.plan_id, *SAID) == ExitCode.USAGE
+
+
+def test_no_other_plan_takes_a_request_while_a_run_settles_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run reads of its requests still holds when it writes."""
+    settings = lake(tmp_path)
+    asked(settings, PERSONS[0])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    tried: list[str] = []
+
+    def meanwhile(result: dict[str, Any]) -> str:
+        with closing(sqlite3.connect(settings.state / FILE, timeout=0)) as other:
+            try:
+                other.execute("UPDATE requests SET plan = 'plan-later'")
+            except sqlite3.OperationalError as why:
+                tried.append(str(why))
+        return "a step failed"
+
+    monkeypatch.setattr(planned_requests, "_stopped", meanwhile)
+    ran(settings, plan, proved=False, done=False, state="partial")
+    assert tried == ["database is locked"]
+    assert opened(settings).find("R-1").reason == "a step failed"
+
+
 def test_whom_a_hold_keeps_is_carried_over_until_it_ends(tmp_path: Path) -> None:
     settings = lake(tmp_path)
     asked(settings, PERSONS[0])
@@ -455,15 +513,15 @@ def test_the_forecast_names_whoever_waits_and_is_in_no_batch(
     estate = settings.estate_file.read_text()
     settings.estate_file.write_text(estate + HOLD.replace("NAMED", "R-1"))
     store = opened(settings)
-    carry_over(store, ["R-1"], "data is kept by the hold dispute; all else is erased", NOW, ["dispute"])
-    carry_over(store, ["R-2"], "data is kept by the hold gone; all else is erased", NOW, ["gone"])
+    carry_each_over(store, {"R-1": "data is kept by the hold dispute; all else is erased"}, NOW, ["dispute"])
+    carry_each_over(store, {"R-2": "data is kept by the hold gone; all else is erased"}, NOW, ["gone"])
     found = forecast_requests(settings, as_of=NOW)
     assert [name for batch in found.batches for name in batch.requests] == ["R-2", "R-3", "R-4"]
     assert [(one.id, one.held) for one in found.unplanned] == [("R-1", True)]
     assert called(settings, "requests", "forecast", *now) == ExitCode.DONE
     assert "R-1, due" in capsys.readouterr().out
 
-    carry_over(store, ["R-3"], "the run is done, and left data", NOW)
+    carry_each_over(store, {"R-3": "the run is done, and left data"}, NOW)
     assert called(settings, "requests", "forecast", *now) == ExitCode.PARTIAL
     told = capsys.readouterr().out
     assert "waits: the run is done, and left data: `plan --carried-over` plans it" in told

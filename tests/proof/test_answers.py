@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from pii_tracer.app import pdf
 from pii_tracer.app.execution.attesting import attest_run
 from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo
-from pii_tracer.app.execution.verify_step import verdict_file
+from pii_tracer.app.execution.verify_step import numbers_of, verdict_file
 from pii_tracer.app.proof.request_answers import read_answer, write_answers
 from pii_tracer.app.proof.run_certificate import write_certificate
 from pii_tracer.app.settings import Settings
@@ -26,13 +27,14 @@ from pii_tracer.cli.main import run as command
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Strategy
-from pii_tracer.model.errors import PiiTracerError, ProofError, RunError, Waiting
-from pii_tracer.model.plan import ErasurePlan, Exemption, PlannedHold
+from pii_tracer.model.errors import PiiTracerError, ProofError, RunError, UsageError, Waiting
+from pii_tracer.model.plan import Copy, ErasurePlan, Exemption, PlannedHold, Step
 from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.proof.open_requests import OpenRequest
 from pii_tracer.proof.request_answers.answer import ERASING, Outcome, RequestAnswer, Standing
 from pii_tracer.review.drift import DriftItem
 from pii_tracer.review.plan_file import parse_plan
+from pii_tracer.run.executor_protocol import Check
 from pii_tracer.run.journal import Journal, Kind
 from pii_tracer.run.run_state import State
 from pii_tracer.run.runner import run as walk
@@ -46,6 +48,7 @@ from pii_tracer.verify.verdicts import (
     to_be_seen,
     with_unseen,
 )
+from reports.run.answer import answer_lines
 from tests.cli.small import declared
 from tests.proof.test_attestation import approved
 from tests.review.plans import DEADLINE, NOW, copy, plan
@@ -101,6 +104,17 @@ def verdict_of(name: str, told: Told) -> CopyVerdict:
     )
 
 
+class Looking(FakeExecutor):
+    """Says of each look into the journal what the verifier's step does."""
+
+    told = Told()
+
+    def verify(self, step: Step, copy: Copy | None) -> Check:
+        check = super().verify(step, copy)
+        looks = step.action is Action.VERIFY_COPY
+        return replace(check, facts=numbers_of(verdict_of(str(step.copy_), self.told))) if looks else check
+
+
 def stood(base: Path, told: Told) -> RunFolder:
     """A run as far as `conclude` takes it, with the real runner, attestation and verdict files."""
     state = base / "state"
@@ -116,13 +130,14 @@ def stood(base: Path, told: Told) -> RunFolder:
     clock = Ticking()
     journal = Journal.open(folder.journal, clock)
     looks = {"residue", "unread", "others"}
-    executor = FakeExecutor(
+    executor = Looking(
         World(),
         clock=clock,
         waits={"c2/1": NOW + timedelta(days=40)} if told.step in ("waits", "softly") else {},
         broken={"c2/1"} if told.step == "fails" else set(),
         unverifiable={"c1/2"} if told.seen in looks and told.step != "late" else set(),
     )
+    executor.told = told
     hard = told.step == "drifts"
     drift = [DriftItem("c1", "snapshot", "/lake/c1", "s1", "s2", hard)] if hard or told.step == "softly" else []
 
@@ -210,12 +225,23 @@ def _meddle(folder: RunFolder, how: str, clock: Ticking) -> None:
     elif how == "no verdict":
         for path in folder.verdicts.glob("*.json"):
             path.unlink()
+    elif how in ("verdicts edited", "all edited"):
+        for path in folder.verdicts.glob("*.json"):
+            found = CopyVerdict.model_validate_json(path.read_bytes())
+            seen = found.bytes.model_copy(update={"residue": (), "unverified": ()}) if found.bytes else None
+            clean = found.model_copy(update={"bytes": seen, "bystanders": None, "left_of": ()})
+            path.write_text(clean.model_dump_json())
+        if how == "all edited":
+            harmless = {"residue": [], "unverified": [], "open_requests": [], "bystander_rows_lost": 0}
+            folder.result.write_text(json.dumps({**result, **harmless}))
 
 
 def answers(base: Path, folder: RunFolder) -> dict[str, RequestAnswer]:
     """Each through its file and its signature."""
     where = Settings(base / "e.yaml", base / "state")
-    paths = [path for path in write_answers(where, folder.path.name, now=LATER) if path.suffix == ".json"]
+    paths = [
+        path for path in write_answers(where, folder.path.name, now=LATER - timedelta(days=1)) if path.suffix == ".json"
+    ]
     read = [read_answer(path, (base / "state" / "keys" / "attest.pem.pub",)) for path in paths]
     return {one.request: one for one in read}
 
@@ -244,6 +270,8 @@ RUNS = st.builds(
                 "no evidence",
                 "no attestation",
                 "no verdict",
+                "verdicts edited",
+                "all edited",
             ],
         ]
     ),
@@ -294,6 +322,7 @@ def test_an_answer_claims_nothing_that_a_certificate_refuses(
         (Told(step="waits", seen="residue"), Outcome.NOT_ERASED, [Standing.NOT_ERASED, Standing.WAITING]),
         (Told(meddled="no attestation"), Outcome.NOT_ERASED, [Standing.UNCONFIRMED, Standing.UNCONFIRMED]),
         (Told(step="waits", meddled="killed later"), Outcome.NOT_ERASED, [Standing.UNCONFIRMED, Standing.WAITING]),
+        (Told(step="waits", seen="left_of", meddled="all edited"), Outcome.NOT_ERASED, [Standing.UNCONFIRMED, Standing.WAITING]),
         (Told(step="waits", meddled="no verdict"), Outcome.NOT_ERASED, [Standing.NOT_ERASED, Standing.WAITING]),
     ],
 )  # fmt: skip
@@ -310,7 +339,8 @@ def test_the_person_of_whom_something_is_left_is_told_so_and_the_other_not(tmp_p
     both = answers(tmp_path, stood(tmp_path, Told(seen="left_of")))
     assert both["REQ-1"].outcome is Outcome.ERASED
     assert [item.standing for item in both["REQ-2"].items] == [Standing.FOUND, Standing.UNCONFIRMED]
-    assert "subj_1" not in both["REQ-2"].model_dump_json() + both["REQ-2"].model_dump_json()
+    assert "subj_1" not in both["REQ-2"].model_dump_json()
+    assert "subj_2" not in both["REQ-1"].model_dump_json()
 
 
 def test_the_commands_write_show_and_refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -344,7 +374,7 @@ def test_the_commands_write_show_and_refuse(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_before_a_run_everything_is_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stood(tmp_path, Told())
+    shutil.rmtree(stood(tmp_path, Told()).path)
     where: list[Any] = ["--estate", tmp_path / "e.yaml", "--state", tmp_path / "state", "--out", tmp_path / "sent"]
     words = ["attest", "answer", str(tmp_path / "p.plan.json"), "--request", "REQ-1", *map(str, where)]
     assert command(words) == 0
@@ -361,3 +391,63 @@ def test_a_pdf_is_printed_in_the_way_of_the_certificate(tmp_path: Path, monkeypa
     words = ["attest", "answer", folder.path.name, "--request", "REQ-1", "--pdf"]
     assert command([*words, "--estate", str(tmp_path / "e.yaml"), "--state", str(tmp_path / "state")]) == 1
     assert {path.suffix for path in (folder.path / "proofs").glob("answer-*")} == {".json", ".html"}
+
+
+def _named(monkeypatch: pytest.MonkeyPatch, *ids: str) -> None:
+    named = [one.model_copy(update={"id": name}) for one, name in zip(REQUESTS, ids, strict=True)]
+    monkeypatch.setitem(globals(), "REQUESTS", tuple(named))
+
+
+def test_a_hold_that_has_ended_keeps_nothing(tmp_path: Path) -> None:
+    folder = stood(tmp_path, Told(held=True))
+    where, after = Settings(tmp_path / "e.yaml", tmp_path / "state"), LATER + timedelta(days=1)
+    [signed, _] = write_answers(where, folder.path.name, request="REQ-1", now=after)
+    held = read_answer(signed, (tmp_path / "state/keys/attest.pem.pub",)).items[2]
+    assert (held.standing, held.who, held.until) == (Standing.NOT_ERASED, None, None)
+    assert "has ended" in str(held.why)
+
+
+def test_a_plan_file_answers_only_without_a_run_and_names_nobody_who_approved(tmp_path: Path) -> None:
+    folder = stood(tmp_path, Told(held=True))
+    where, file = Settings(tmp_path / "e.yaml", tmp_path / "state"), str(tmp_path / "p.plan.json")
+    out, now = tmp_path / "out", LATER - timedelta(days=1)
+    with pytest.raises(UsageError, match="this plan has a run"):
+        [*write_answers(where, file, out=out, now=now)]
+    assert not out.exists()
+    shutil.rmtree(folder.path)
+    [signed, _] = write_answers(where, file, request="REQ-1", out=out, now=now)
+    found = read_answer(signed, (tmp_path / "state/keys/attest.pem.pub",))
+    assert [(one.standing, one.who) for one in found.items][2] == (Standing.HELD, None)
+
+
+def test_no_answer_takes_another_one_s_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that of an id with a dot, nor that of the same second."""
+    _named(monkeypatch, "2026.1", "2026.2")
+    folder = stood(tmp_path, Told())
+    where = Settings(tmp_path / "e.yaml", tmp_path / "state")
+    paths = [*write_answers(where, folder.path.name, now=LATER), *write_answers(where, folder.path.name, now=LATER)]
+    assert len({*paths}) == len(paths) == 8
+    assert sorted(paths) == sorted((folder.path / "proofs").iterdir())
+    of = [read_answer(path, (tmp_path / "state/keys/attest.pem.pub",)).request for path in paths[::2]]
+    assert of == ["2026.1", "2026.2"] * 2
+
+
+@pytest.mark.parametrize("name", ["x/../../../escaped", "a\x1b[31m", "R-1\n", ""])
+def test_an_id_that_is_none_names_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    _named(monkeypatch, "REQ-1", name)
+    (tmp_path / "p.plan.json").write_bytes(the_plan(False).to_bytes())
+    (tmp_path / "e.yaml").write_text(
+        declared("w", {"app.users": "delta"}) + "  - {name: user, source: app.users, key: user_id}\n"
+    )
+    where, out = Settings(tmp_path / "e.yaml", tmp_path / "state"), tmp_path / "a" / "b" / "out"
+    with pytest.raises(UsageError, match="an id that no request has"):
+        [*write_answers(where, str(tmp_path / "p.plan.json"), now=LATER, out=out)]
+    assert not (tmp_path / "a").exists()
+
+
+def test_what_an_answer_says_does_nothing_to_a_terminal(tmp_path: Path) -> None:
+    answer = answers(tmp_path, stood(tmp_path, Told()))["REQ-1"]
+    lines = answer_lines(
+        answer.model_copy(update={"request": "a\x1b[31m", "law": "b\x1b]0;x\x07", "subject": "\x9b1m"})
+    )
+    assert not any(sign in line for line in lines for sign in "\x1b\x07\x9b")

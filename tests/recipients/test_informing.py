@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,15 +17,26 @@ from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.proof.request_answers import read_answer, write_answers
 from pii_tracer.app.recipients import informing
+from pii_tracer.app.recipients.erased_data import data_of
 from pii_tracer.app.recipients.informing import inform
-from pii_tracer.app.recipients.told import read_told, told_recipients
+from pii_tracer.app.recipients.notices import notice_of, rows_of
+from pii_tracer.app.recipients.told import Told, read_told, told_recipients
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.estate_file import load_estate
-from pii_tracer.model.errors import ConfigError, ExitCode, Refused, RunError, UsageError
+from pii_tracer.config.passing_on.recipients import How, Recipient
+from pii_tracer.intake.state_changes import begin, carry_each_over, plan_them
+from pii_tracer.model.datasets import KeySet, Strategy
+from pii_tracer.model.errors import ConfigError, ExitCode, RunError, UsageError
+from pii_tracer.model.plan import Exemption
+from pii_tracer.proof.request_answers.answer import ToldRecipient
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
+from pii_tracer.run.journal import Journal, Kind
+from reports.run.answer import said_of_recipient
 from tests.cli.test_close import OVER, close, ended
+from tests.intake.places import NOW, opened
 from tests.intake.test_states import PERSONS, asked, called, lake
 from tests.leaks import Person, leaks
+from tests.review.plans import copy, plan
 from tests.servers import Json, answering
 
 CRM = "{name: crm, of: [app.users], how: file, folder: out/crm, identifiers: [user.user_id], confirm_days: 14}"
@@ -36,7 +50,7 @@ class Killed(BaseException):
     """The process dies here."""
 
 
-def begun(base: Path, *recipients: str) -> tuple[Settings, RunFolder]:
+def begun(base: Path, *recipients: str, erased: bool = True) -> tuple[Settings, RunFolder]:
     """A run of two requests that was let through the gate."""
     settings = lake(base, "recipients:\n" + "".join(f"  - {one}\n" for one in recipients))
     public = generate(base / "key.pem")
@@ -48,7 +62,19 @@ def begun(base: Path, *recipients: str) -> tuple[Settings, RunFolder]:
     assert called(settings, "plan", "--requests", "--out", str(plan)) == ExitCode.DONE
     words = ["--approver", "Ravi", "--role", "crm owner", "--reason", "r", "--key", str(base / "key.pem")]
     assert called(settings, "approve", str(plan), *words[:-2], "--unsigned") == ExitCode.DONE
-    return settings, start_run(settings, plan, None, [], None)
+    folder = start_run(settings, plan, None, [], None)
+    if erased:
+        erasing(folder)
+    return settings, folder
+
+
+def erasing(folder: RunFolder, **finished: str) -> None:
+    """The run has done the first of its steps that erase. finished: how it ended, if it did."""
+    loaded, journal = folder.approved(), Journal.open(folder.journal)
+    journal.append(Kind.RUN_STARTED, plan_id=loaded.plan.plan_id, plan_digest=loaded.digest)
+    journal.append(Kind.STEP_VERIFIED, step=next(step.id for step in loaded.plan.steps if step.copy_))
+    if finished:
+        journal.append(Kind.RUN_FINISHED, **finished)
 
 
 def notices(base: Path) -> list[Path]:
@@ -140,8 +166,8 @@ def test_a_confirmation_stands_in_the_answer_and_a_missing_one_is_named(tmp_path
     assert answered(settings, folder)[0].confirmed_at is None, "a word that does not hold is none"
 
 
-def answered(settings: Settings, folder: RunFolder):  # type: ignore[no-untyped-def]
-    [signed, _] = write_answers(settings, folder.path.name, request="R-1")
+def answered(settings: Settings, folder: RunFolder, request: str = "R-1") -> tuple[ToldRecipient, ...]:
+    [signed, _] = write_answers(settings, folder.path.name, request=request)
     return read_answer(signed, (settings.state / "keys" / "attest.pem.pub",)).recipients
 
 
@@ -155,11 +181,153 @@ def test_what_is_kept_of_a_recipient_is_not_passed_over_when_it_is_broken(tmp_pa
 
 
 def test_nobody_is_told_of_a_request_that_was_withdrawn(tmp_path: Path) -> None:
-    settings, _ = begun(tmp_path, CRM)
+    settings, folder = begun(tmp_path, CRM)
     assert called(settings, "requests", "withdraw", "R-1", "--by", "M", "--reason", "r") == ExitCode.DONE
-    with pytest.raises(Refused):
+    [one] = inform(settings)
+    assert (one.told and one.told.requests, one.elsewhere) == ((), ("R-1", "R-2"))
+    assert not (tmp_path / "out").exists()
+    ended(folder, **OVER)
+    assert close(folder) == ExitCode.DONE, "another plan tells of those who are left"
+
+
+def test_a_request_of_a_later_plan_keeps_no_other_one_s_notice_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither `inform` nor `close` waits for the other one."""
+    settings, folder = begun(tmp_path, CRM)
+    store, plan = opened(settings), folder.approved().plan
+    begin(store, ["R-1", "R-2"], plan.plan_id, NOW)
+    carry_each_over(store, {"R-2": "something of this person is left"}, NOW)
+    plan_them(store, ["R-2"], "plan-later", NOW)
+    ended(folder, **OVER)
+    assert close(folder) == ExitCode.USAGE
+    capsys.readouterr()
+    assert called(settings, "inform", folder.path.name) == ExitCode.DONE
+    assert "not this plan's any more: R-2" in capsys.readouterr().err
+    [notice] = notices(tmp_path)
+    assert [one["request"] for one in json.loads(notice.read_text())["persons"]] == ["R-1"]
+    assert close(folder) == ExitCode.DONE
+
+
+@pytest.mark.parametrize("how", ["nothing", "another plan", "blocked"])
+def test_nobody_is_told_to_erase_before_the_run_does(tmp_path: Path, how: str) -> None:
+    settings, folder = begun(tmp_path, CRM, erased=False)
+    if how == "another plan":
+        journal = Journal.open(folder.journal)
+        journal.append(Kind.RUN_STARTED, plan_digest="sha256:0")
+        journal.append(Kind.STEP_VERIFIED, step=next(s.id for s in folder.approved().plan.steps if s.copy_))
+    if how == "blocked":
+        erasing(folder, state="blocked")
+    with pytest.raises(UsageError, match=r"erased nothing yet|the run stopped"):
         [*inform(settings)]
     assert not (tmp_path / "out").exists()
+
+
+def test_nobody_is_told_to_erase_what_is_kept_here() -> None:
+    names = {"user.email": KeySet(name="user.email", origin="o", weak=False, values=(("subj_1", "a@b"),))}
+    exempt = {"exemption": Exemption(holds=("h",), until=None)}
+    made = plan(
+        copies=[
+            copy("a"),
+            copy("b", strategy=Strategy.EXEMPT, **exempt),
+            copy("c", strategy=Strategy.BLOCKED),
+        ]
+    )
+    of = {name: next(one.table for one in made.copies if one.id == name) for name in "abc"}
+    everything = Recipient(name="crm", how=How.EMAIL, folder="x", identifiers=("user.email",))
+    given = {"of": tuple(str(table) for table in of.values())}
+    assert data_of(everything.model_copy(update=given), made) == (of["a"],)
+    assert data_of(everything, made) is None, "nobody knows what it has"
+    assert data_of(everything, plan(copies=[copy("a")])) == ()
+    for name in "bc":
+        assert data_of(everything.model_copy(update={"of": (str(of[name]),)}), made) is None
+    requests = {one.id for one in made.requests}
+    rows, _ = rows_of(everything, made, requests, names)
+    told = Told(
+        recipient="crm", how=How.EMAIL, plan_digest="d", notice="n", sha256="", requests=(), begun=NOW,
+    )  # fmt: skip
+    said = notice_of(everything, told, "e", (str(of["a"]),), rows).decode()
+    assert f"from us in {of['a']}, and there alone" in said
+
+
+def test_another_notice_has_another_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a webhook may have got already is never another thing under the same id."""
+    monkeypatch.setenv("ADS_TOKEN", TOKEN)
+    got: list[tuple[str, str, bytes]] = []
+    statuses = [400]
+    with hook(statuses, got) as url:
+        settings, folder = begun(tmp_path, HOOK.replace("URL", url))
+        [*inform(settings)]
+        store, made = opened(settings), folder.approved().plan
+        begin(store, ["R-1", "R-2"], made.plan_id, NOW)
+        carry_each_over(store, {"R-2": "left"}, NOW)
+        plan_them(store, ["R-2"], "plan-later", NOW)
+        statuses[:] = [200]
+        [done] = inform(settings)
+    assert done.told is not None
+    assert done.told.requests == tuple(row["request"] for row in json.loads(got[-1][2])["persons"]) == ("R-1",)
+    assert done.told.sha256 == sha256(got[-1][2]).hexdigest()
+    assert len({key for _, key, _ in got}) == len({body for _, _, body in got}) == 2
+
+
+def test_a_person_without_an_identifier_keeps_nobody_else_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings, folder = begun(tmp_path, CRM)
+    who = {request.id: request.subject for request in folder.approved().plan.requests}
+    sets = (
+        KeySet(name="user.user_id", origin="o", weak=False, values=((who["R-1"], "1"),)),
+        KeySet(name="user.email", origin="o", weak=False, values=((who["R-1"], "a"), (who["R-2"], "b"))),
+    )
+    monkeypatch.setattr(informing.KeyRing, "open", lambda *_: SimpleNamespace(key_sets=sets))
+    capsys.readouterr()
+    assert called(settings, "inform", folder.path.name) == ExitCode.PARTIAL
+    assert "not informed of 1 request, first R-2" in capsys.readouterr().out
+    [notice] = notices(tmp_path)
+    assert [one["request"] for one in json.loads(notice.read_text())["persons"]] == ["R-1"]
+    said = {name: [said_of_recipient(one) for one in answered(settings, folder, name)] for name in who}
+    assert "a notice was put into its folder" in said["R-1"][0]
+    assert "it was not informed of you" in said["R-2"][0]
+    assert called(settings, "inform", folder.path.name) == ExitCode.PARTIAL
+
+
+def test_what_a_killed_call_left_in_a_folder_is_removed(tmp_path: Path) -> None:
+    """It has values of the persons; nothing else in the folder is touched."""
+    settings, _ = begun(tmp_path, CRM)
+    real = os.fsync
+
+    def deadly(handle: int) -> None:
+        if "out/crm" in str(Path(f"/proc/self/fd/{handle}").readlink()):
+            os._exit(9)
+        real(handle)
+
+    child = os.fork()
+    if child == 0:
+        os.fsync = deadly
+        [*inform(settings)]
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    [left] = notices(tmp_path)
+    assert (left.suffix, str(PERSONS[0]) in left.read_text()) == (".tmp", True)
+    theirs = left.with_name(".theirs.json.1.tmp")
+    theirs.write_text("x")
+    [done] = inform(settings)
+    assert done.now
+    assert [path.suffix for path in notices(tmp_path)] == [".tmp", ".json"]
+    assert theirs.exists()
+
+
+def test_an_answer_says_how_a_recipient_was_told_and_goes_on_without_what_is_broken(tmp_path: Path) -> None:
+    settings, folder = begun(tmp_path, MAIL, CRM)
+    [*inform(settings)]
+    file = settings.estate_file
+    file.write_text(
+        file.read_text().replace(MAIL, HOOK.replace("URL", "https://x.example/").replace("ads,", "mailer,"))
+    )
+    (folder.path / "recipients" / "crm.json").write_text("{")
+    mailer, crm = answered(settings, folder)
+    assert said_of_recipient(mailer).startswith("a text was written to be sent by hand, on")
+    assert said_of_recipient(crm) == "it is not known whether it was informed"
 
 
 @contextmanager
@@ -227,14 +395,15 @@ def test_a_failure_is_told_by_the_exit_code_and_a_token_is_needed(
     got: list[tuple[str, str, bytes]] = []
     with hook([400], got) as url:
         settings, folder = begun(tmp_path, HOOK.replace("URL", url), CRM)
-        with pytest.raises(UsageError, match="token of the recipient ads"):
-            [*inform(settings)]
+        capsys.readouterr()
+        assert called(settings, "inform", folder.path.name) == ExitCode.PARTIAL
+        told = capsys.readouterr().out
+        assert "ads: not informed: the variable ADS_TOKEN with its token is not set" in told
+        assert "crm: informed by file" in told, "one that fails keeps no other waiting"
         assert got == []
         monkeypatch.setenv("ADS_TOKEN", TOKEN)
         assert called(settings, "inform", folder.path.name) == ExitCode.PARTIAL
-    told = capsys.readouterr().out
-    assert "ads: not informed: refused: HTTP 400" in told
-    assert "crm: informed by file" in told, "one that fails keeps no other waiting"
+    assert "ads: not informed: refused: HTTP 400" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -286,3 +455,46 @@ def test_a_run_is_not_closed_before_its_recipients_were_told(
     [*inform(settings)]
     assert close(folder) == ExitCode.DONE
     assert [one.now for one in inform(settings)] == [False, False], "who was told needs no values any more"
+
+
+@pytest.mark.parametrize("name", ["crm", "CRM"])
+def test_a_backup_and_a_recipient_have_names_of_their_own(tmp_path: Path, name: str) -> None:
+    """`confirm` takes either by its name: a word about the one would be signed as one about the other."""
+    backup = f"backups:\n  - {{name: {name}, of: [app.users], owner: Ravi, location: vault, due_days: 5}}\n"
+    settings = lake(tmp_path, f"{backup}recipients:\n  - {CRM}\n")
+    with pytest.raises(ConfigError, match="a backup and a recipient have the name crm"):
+        load_estate(settings.estate_file)
+
+
+def test_a_proxy_reads_nothing_that_is_not_encrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADS_TOKEN", TOKEN)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    seen: list[tuple[str, str, bytes]] = []
+    got: list[tuple[str, str, bytes]] = []
+    with hook([200], seen) as proxy, hook([200], got) as url:
+        for name in ("http_proxy", "all_proxy", "HTTP_PROXY"):
+            monkeypatch.setenv(name, proxy)
+        settings, _ = begun(tmp_path, HOOK.replace("URL", url))
+        [done] = inform(settings, pause=lambda _: None)
+    assert (seen, len(got), done.now) == ([], 1, True)
+
+
+def test_a_webhook_that_took_it_is_told_once_whatever_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADS_TOKEN", TOKEN)
+    got: list[bytes] = []
+
+    class Long(Json):
+        def do_POST(self) -> None:
+            got.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.send_header("Content-Length", "70000")
+            self.end_headers()
+            self.wfile.write(b"x" * 70000)
+
+    with answering(Long) as url:
+        settings, _ = begun(tmp_path, HOOK.replace("URL", url))
+        [done], [again] = inform(settings), inform(settings)
+    assert (done.now, again.now, len(got)) == (True, False, 1)

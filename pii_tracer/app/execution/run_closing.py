@@ -8,10 +8,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
+from pii_tracer.app.intake.planned_requests import still_planned
 from pii_tracer.app.persons_apart.requests_left_open import to_be_closed_before, unanswered
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.proof.own_attestation import attestation_findings
-from pii_tracer.app.recipients.told import gets, read_told
+from pii_tracer.app.recipients.erased_data import data_of
+from pii_tracer.app.recipients.told import read_told
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ReviewError, UsageError
@@ -121,11 +123,12 @@ def _still_open(folder: RunFolder, plan: ErasurePlan) -> list[str]:
 
 
 def _untold(folder: RunFolder) -> list[str]:
-    """The recipients of the plan's data that were not told; none where the values are gone anyway."""
+    """The recipients that were not told of the plan's requests; none where the values are gone anyway, or where all of
+    its requests are another plan's, which tells of them."""
     loaded = folder.approved()
-    if not manifest_path(Path(folder.info().plan_file)).exists():
+    if not manifest_path(Path(folder.info().plan_file)).exists() or not still_planned(folder.settings(), loaded.plan):
         return []
-    mine = [one.name for one in folder.settings().estate().recipients if gets(one, loaded.plan)]
+    mine = [one.name for one in folder.settings().estate().recipients if data_of(one, loaded.plan) is not None]
     told = {name: read_told(folder, name, loaded.digest) for name in mine}
     return [name for name, one in told.items() if one is None or one.at is None]
 

@@ -53,7 +53,14 @@ def confirm_step(
     loaded = load_plan(Path(info.plan_file))
     asked = [s for s in loaded.plan.steps if s.action in CONFIRMED]
     names = {s.id: (s.id, s.copy_, s.parameters.get("backup"), *s.parameters.get("gaps", ())) for s in asked}
-    chosen = next((s.id for s in asked if step in names[s.id]), None) or _recipient(folder, step, loaded.digest)
+    mine, told = [s.id for s in asked if step in names[s.id]], _recipient(folder, step, loaded.digest)
+    if mine and told:
+        raise UsageError(
+            f"both a step of this plan and a recipient have the name {step}",
+            where=loaded.plan.plan_id,
+            todo=f"name the step by its id, {mine[0]}; to confirm the recipient, rename it and inform it again",
+        )
+    chosen = mine[0] if mine else told
     if chosen is None:
         raise UsageError(
             f"no step of this plan waits for a person's word under the name {step}, nor was such a recipient informed",

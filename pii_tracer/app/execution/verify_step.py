@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,13 @@ from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
 from pii_tracer.app.verification import Verification
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.common.plurals import counted
+from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.plan import Copy, Step
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.attestation import READING
-from pii_tracer.proof.open_requests import LEFT_OF
+from pii_tracer.proof.open_requests import LEFT_OF, left_of_step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+from pii_tracer.run.journal import Kind, Record
 from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
 
 Note = Callable[[str, Mapping[str, Any]], None]
@@ -53,7 +55,7 @@ class VerifyExecutor:
         if {*verdict.left_of} != self._noted(step.id):  # not the verdict file: a run may end between the two
             self._note(step.id, {LEFT_OF: list(verdict.left_of)})
         write_atomic(verdict_file(self._folder, copy.id), verdict.model_dump_json(indent=1).encode())
-        return Outcome(_numbers(verdict))
+        return Outcome(numbers_of(verdict))
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """The verdict must say: looked at, nothing found but of known persons, nothing unread, nobody else lost."""
@@ -69,7 +71,7 @@ class VerifyExecutor:
             findings.append(f"{len(verdict.unverified)} could not be verified: {verdict.unverified[0]}")
         if verdict.bystanders and verdict.bystanders.finding:
             findings.append(verdict.bystanders.finding)
-        return Check(verdict.erased or verdict.erased_of_others, tuple(findings), _numbers(verdict))
+        return Check(verdict.erased or verdict.erased_of_others, tuple(findings), numbers_of(verdict))
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """Looking again harms nobody."""
@@ -85,7 +87,8 @@ class VerifyExecutor:
         return None if check.ok else "changed since it was verified: " + "; ".join(check.findings)
 
 
-def _numbers(verdict: CopyVerdict) -> dict[str, Any]:
+def numbers_of(verdict: CopyVerdict) -> dict[str, Any]:
+    """What the journal keeps of a verdict."""
     rows = verdict.rows.rows_left if verdict.rows else None
     lapsed = verdict.bystanders.lapsed if verdict.bystanders else 0
     return {
@@ -117,3 +120,22 @@ def read_verdicts(folder: Path, copies: Iterable[Copy]) -> RunVerdict:
     """All verdicts there are."""
     found = (read_verdict(folder, copy.id) for copy in copies)
     return RunVerdict(copies=tuple(v for v in found if v is not None))
+
+
+def is_as_noted(folder: Path, plan: ErasurePlan, records: Sequence[Record]) -> bool:
+    """Whether the verdicts say what the journal does, which is a chain: anybody can edit a verdict's file."""
+    last = {str(r.facts.get("step")): r for r in records if r.kind in (Kind.STEP_VERIFIED, Kind.STEP_FAILED)}
+    for step in plan.steps:
+        if step.action is not Action.VERIFY_COPY or step.copy_ is None:
+            continue
+        verdict, record = read_verdict(folder, step.copy_), last.get(step.id)
+        if left_of_step(records, step.id) != frozenset(verdict.left_of if verdict else ()):
+            return False
+        noted = record.facts.get("facts") if record and record.kind is Kind.STEP_VERIFIED else None
+        said = numbers_of(verdict) if verdict else {}
+        if verdict and noted is not None and any(said.get(name, 0) != noted.get(name, 0) for name in _NOTED):
+            return False
+    return True
+
+
+_NOTED = ("residue", "unverified", "rows_left", "bystander_rows_lost", "persons_left")

@@ -12,7 +12,7 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.config.laws import laws_of
-from pii_tracer.intake.state_changes import begin, carry_over, erased, of_run, refuse_gone, wait_again
+from pii_tracer.intake.state_changes import CameTo, begin, refuse_gone, settle, still_of
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, read_leaves
@@ -47,6 +47,12 @@ def refuse_withdrawn(settings: Settings, plan: ErasurePlan) -> None:
         refuse_gone(store, (request.id for request in plan.requests), plan.plan_id)
 
 
+def still_planned(settings: Settings, plan: ErasurePlan) -> frozenset[str]:
+    """The requests of a plan that are not another plan's by now, and that nobody withdrew or refused."""
+    mine, store = [request.id for request in plan.requests], existing_store(settings)
+    return still_of(store, mine, plan.plan_id) if store else frozenset(mine)
+
+
 def begin_requests(settings: Settings, plan: ErasurePlan, at: datetime) -> None:
     """From here on data is touched, and no request of the plan can be withdrawn. Raises as `refuse_withdrawn`."""
     store = existing_store(settings)
@@ -63,29 +69,27 @@ def settle_requests(
     result: the final object. done: whether every step is.
     """
     store = existing_store(folder.settings())
-    mine = of_run(store, plan.plan_id) if store else []
-    if store is None or not mine:
+    if store is None:
         return
-    still = frozenset(result["open_requests"])
-    if left := [name for name in mine if name in still]:
-        carry_over(store, left, _LEFT_OF_HER, at)
-        mine = [name for name in mine if name not in still]
-    if result["attestation"] is None:
-        if done:
-            carry_over(store, mine, _left(result), at)
-        elif result["state"] == State.WAITING:
-            wait_again(store, plan.plan_id, f"its run is {result['state']}", at)
-        else:
-            carry_over(store, mine, _stopped(result), at)
-    elif plan.holds:
-        holds = [hold.id for hold in plan.holds]
-        carry_over(store, mine, f"data is kept by the hold {', '.join(holds)}; all else is erased", at, holds)
-    else:
-        due = due_by(laws_of(folder.settings().estate().laws))
+
+    def came_to(mine: Sequence[str]) -> CameTo:
+        still = frozenset(result["open_requests"])
+        left = {name: _LEFT_OF_HER for name in mine if name in still}
+        rest = [name for name in mine if name not in still]
+        if result["attestation"] is None:
+            if not done and result["state"] == State.WAITING:
+                return CameTo(left, waiting=dict.fromkeys(rest, f"its run is {result['state']}"))
+            return CameTo({**left, **dict.fromkeys(rest, _left(result) if done else _stopped(result))})
+        if plan.holds:
+            holds = [hold.id for hold in plan.holds]
+            kept = f"data is kept by the hold {', '.join(holds)}; all else is erased"
+            return CameTo({**left, **dict.fromkeys(rest, kept)}, holds)
         attested = {leaf.id for leaf in read_leaves((folder.evidence / REQUESTS).read_bytes())}
-        if left := [name for name in mine if name not in attested]:
-            carry_over(store, left, _NOT_ATTESTED, at)
-        erased(store, dict.fromkeys([name for name in mine if name in attested], _proof(folder)), due, at)
+        left |= {name: _NOT_ATTESTED for name in rest if name not in attested}
+        proofs = dict.fromkeys([name for name in rest if name in attested], _proof(folder))
+        return CameTo(left, proofs=proofs, due=due_by(laws_of(folder.settings().estate().laws)))
+
+    settle(store, plan.plan_id, came_to, at)
 
 
 def _stopped(result: Mapping[str, Any]) -> str:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.app.execution.run_folder import PROOFS, RunFolder, choose_run
+from pii_tracer.app.execution.run_folder import PROOFS, RunFolder, choose_run, folder_of
 from pii_tracer.app.execution.run_journal_facts import now as clock
-from pii_tracer.app.execution.verify_step import read_verdicts
+from pii_tracer.app.execution.verify_step import is_as_noted, read_verdicts
 from pii_tracer.app.proof.proof_files import attester_key, file_bytes
 from pii_tracer.app.proof.run_certificate import HeldAttestation, held_attestation, refuse_unfinished
 from pii_tracer.app.recipients.told import PassedOn, told_recipients
 from pii_tracer.app.settings import Settings
+from pii_tracer.config.estate_file import REQUEST_ID
 from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.errors import PiiTracerError, ProofError, UsageError
 from pii_tracer.model.plan import digest_of
@@ -28,7 +31,7 @@ from pii_tracer.proof.request_answers.answer import (
     outcome_of,
     seal_answer,
 )
-from pii_tracer.proof.request_answers.answer_rules import NOT_OVER, Proved, doubt_of, items_of
+from pii_tracer.proof.request_answers.answer_rules import NOT_OVER, Proved, as_of, doubt_of, items_of
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
 from pii_tracer.run.journal import Kind, Record, read_journal
 
@@ -69,6 +72,12 @@ def write_answers(
     chosen = [one for one in stands.loaded.plan.requests if request in (None, one.id)]
     if not chosen:
         raise UsageError(f"the plan has no request `{request}`", where=stands.loaded.plan.plan_id)
+    if any(re.fullmatch(REQUEST_ID, one.id) is None for one in chosen):
+        raise UsageError(
+            "a request of the plan has an id that no request has, and that no file can be named by",
+            where=stands.loaded.plan.plan_id,
+            todo="this plan was changed, or is none of pii-tracer: make it again",
+        )
     target = out or (stands.folder.path / PROOFS if stands.folder else None)
     if target is None:
         raise UsageError("a plan that was not applied has no folder", where="--out", todo="name one by --out")
@@ -78,15 +87,28 @@ def write_answers(
     passed_on = told_recipients(stands.folder, stands.loaded.plan, stands.loaded.digest, estate.recipients, at)
     for one in chosen:
         answer = stands.answer(one, at, passed_on)
-        base = target / f"answer-{one.id}-{at:%Y%m%dT%H%M%SZ}"
-        write_atomic(base.with_suffix(".json"), seal_answer(answer, signer))
-        yield base.with_suffix(".json")
-        page = render_answer(answer, base.with_suffix(".json").name)
-        write_atomic(base.with_suffix(".html"), page.encode())
-        yield base.with_suffix(".html")
+        signed = _new_file(target, f"answer-{one.id}-{at:%Y%m%dT%H%M%SZ}")
+        write_atomic(signed, seal_answer(answer, signer))
+        yield signed
+        page, name = render_answer(answer, signed.name), signed.name.removesuffix(".json")
+        write_atomic(target / f"{name}.html", page.encode())
+        yield target / f"{name}.html"
         if pdf:
-            print_pdf(page, base.with_suffix(".pdf"))
-            yield base.with_suffix(".pdf")
+            print_pdf(page, target / f"{name}.pdf")
+            yield target / f"{name}.pdf"
+
+
+def _new_file(folder: Path, name: str) -> Path:
+    """A JSON file of this name for one writer alone: an answer of the same second has a number behind it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in count(1):
+        path = folder / (f"{name}.json" if number == 1 else f"{name}-{number}.json")
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        break
+    return path
 
 
 def read_answer(file: Path, keys: tuple[Path, ...]) -> RequestAnswer:
@@ -102,7 +124,15 @@ def read_answer(file: Path, keys: tuple[Path, ...]) -> RequestAnswer:
 
 def _stands(settings: Settings, run: str | None, key: Path | None) -> _Stands:
     if run is not None and run.endswith(".plan.json"):
-        return _Stands(None, load_plan(Path(run)), (), None)
+        loaded = load_plan(Path(run))
+        begun = folder_of(settings.state, loaded.plan.plan_id)
+        if begun.path.exists():
+            raise UsageError(
+                "this plan has a run, and what that has erased is not in the plan file",
+                where=run,
+                todo=f"name the run: `pii-tracer attest answer {loaded.plan.plan_id}`",
+            )
+        return _Stands(None, loaded, (), None)
     folder = choose_run(settings.state, run, unfinished=False)
     loaded = folder.approved()
     records, torn = read_journal(folder.journal)
@@ -130,6 +160,7 @@ class _Stands:
         proved = self._attested if held else self._unattested
         doubt = self._doubt_attested if held else self._doubt_unattested
         items = self._items(proved, request.subject, doubt, attested=held is not None)
+        items = tuple(as_of(item, at, approved=self.folder is not None) for item in items)
         outcome = outcome_of(items, attested=held is not None and doubt is None)
         claims = held.statement["predicate"] if held else None
         return RequestAnswer(
@@ -208,6 +239,7 @@ class _Stands:
             left_of={copy.copy_id: frozenset(copy.left_of) for copy in verdict.copies if copy.left_of},
             residue=bool(verdict.residue),
             unread=bool(verdict.unverified),
+            contradicted=not is_as_noted(self.folder.verdicts, plan, self.records),
             result=self._result,
         )
 

@@ -3,20 +3,24 @@ once, however often this is called and wherever it was killed."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import choose_run
 from pii_tracer.app.execution.run_journal_facts import now as clock
-from pii_tracer.app.intake.planned_requests import refuse_withdrawn
+from pii_tracer.app.intake.planned_requests import still_planned
 from pii_tracer.app.planning.plan_files import manifest_path
-from pii_tracer.app.recipients.notices import notice_of, rows_of
-from pii_tracer.app.recipients.told import Told, gets, read_told, telling, write_told
+from pii_tracer.app.recipients.erased_data import data_of, gets, refuse_too_early
+from pii_tracer.app.recipients.notices import Rows, notice_of, rows_of
+from pii_tracer.app.recipients.told import Told, read_told, telling, write_told
 from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import sync_folder, write_atomic
 from pii_tracer.common.http import NoAnswer, ask, bearer, patiently
@@ -26,17 +30,20 @@ from pii_tracer.model.errors import UsageError
 from pii_tracer.review.sealed_person_values import KeyRing
 
 _BUSY = frozenset({429, 500, 502, 503, 504})
-_SECONDS, _LIMIT = 30.0, 1 << 16
+_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class Informed:
-    """What became of one recipient. told: None where the plan has nothing that it gets. now: whether it was told by
-    this call."""
+    """What became of one recipient. told: None where it has to erase nothing; `gets` says whether the plan has a copy
+    of what it gets. now: whether it was told by this call. elsewhere: requests of the plan of which it was not told by
+    this call, since they are another plan's by now, or were ended."""
 
     recipient: str
     told: Told | None
     now: bool
+    gets: bool = True
+    elsewhere: tuple[str, ...] = ()
 
 
 def inform(
@@ -49,72 +56,105 @@ def inform(
     """Tell each recipient of the estate file whom a run erases, and give each when it was told or could not be.
 
     A recipient that was told is passed over. Of one that a kill left half told the same notice is told again: a file
-    stands there once, and a webhook knows the notice by its id.
+    stands there once, and a webhook knows the notice by its id. Where the notice would be another one, it gets another
+    id.
 
     Raises:
-        UsageError: there is no such run or recipient, a token is missing, or the run was closed.
-        PlanError: the sealed manifest does not open, or lacks what a recipient needs.
-        Refused: a request of the plan was withdrawn.
+        UsageError: there is no such run or recipient, the run has erased nothing yet, or it stopped.
+        PlanError: the sealed manifest does not open.
         RunError: what is kept of a recipient cannot be read.
+        JournalError: the run's journal was changed.
     """
     folder = choose_run(settings.state, run, unfinished=False)
-    folder.info()
+    plan_file = Path(folder.info().plan_file)
     loaded, estate = folder.approved(), settings.estate()
     plan = loaded.plan
     if not estate.recipients:
         raise UsageError("the estate file names no recipients", where="recipients", todo="see docs/recipients.md")
-    refuse_withdrawn(settings, plan)
+    refuse_too_early(folder, loaded)
+    mine = still_planned(settings, plan)
+    elsewhere = tuple(request.id for request in plan.requests if request.id not in mine)
     keys: Mapping[str, KeySet] | None = None
     with telling(folder):
         for one in estate.recipients:
-            told = read_told(folder, one.name, loaded.digest)
-            if not gets(one, plan) or (told and told.at):
-                yield Informed(one.name, told, False)
+            told, data = read_told(folder, one.name, loaded.digest), data_of(one, plan)
+            if data is None or (told and told.at):
+                yield Informed(one.name, told if told and told.at else None, False, gets(one, plan))
                 continue
             if keys is None:
-                manifest = manifest_path(Path(folder.info().plan_file))
-                keys = {k.name: k for k in KeyRing.open(manifest, plan.subjects_digest, settings.key()).key_sets}
-            token, rows = _token(one), rows_of(one, plan, keys)
-            if told is None:
-                told = Told(
-                    recipient=one.name,
-                    how=one.how,
-                    plan_digest=loaded.digest,
-                    notice=secrets.token_hex(16),
-                    requests=tuple(row["request"] for row in rows),
-                    begun=now(),
-                )
-            told = told.model_copy(update={"how": one.how, "problem": None})
-            notice = notice_of(one, told, estate.estate, rows)
+                ring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, settings.key())
+                keys = {key_set.name: key_set for key_set in ring.key_sets}
+            rows, unnamed = rows_of(one, plan, mine, keys)
+            told, notice = _next(
+                one,
+                told,
+                loaded.digest,
+                rows,
+                unnamed,
+                now(),
+                partial(notice_of, one, estate=estate.estate, data=data, rows=rows),
+            )
             write_told(folder, told)
             try:
+                if one.folder:
+                    _sweep(settings.base / one.folder, plan.plan_id)
                 if rows:  # nobody is told of nobody
-                    _tell(one, told, notice, token, settings.base, plan.plan_id, pause)
+                    _tell(one, told, notice, settings.base, plan.plan_id, pause)
             except (NoAnswer, OSError) as error:
                 why = str(error) if isinstance(error, NoAnswer) else f"cannot be written: {type(error).__name__}"
                 told = told.model_copy(update={"problem": why})
             else:
                 told = told.done(now(), one.confirm_days)
             write_told(folder, told)
-            yield Informed(one.name, told, told.at is not None)
+            yield Informed(one.name, told, told.at is not None, elsewhere=elsewhere)
 
 
-def _token(recipient: Recipient) -> str | None:
-    if recipient.token is None:
-        return None
-    token = os.environ.get(recipient.token)
-    if not token:
-        raise UsageError(
-            f"the token of the recipient {recipient.name} is not set", where=recipient.token, todo="set the variable"
-        )
-    return token
+def _next(
+    recipient: Recipient,
+    before: Told | None,
+    plan_digest: str,
+    rows: Rows,
+    unnamed: tuple[str, ...],
+    at: datetime,
+    notice_for: Callable[[Told], bytes],
+) -> tuple[Told, bytes]:
+    """What is told next: the notice of before where it would be the same again, or else one with an id of its own."""
+    if before:
+        again = before.model_copy(update={"how": recipient.how, "unnamed": unnamed, "problem": None})
+        notice = notice_for(again)
+        if sha256(notice).hexdigest() == before.sha256:
+            return again, notice
+    told = Told(
+        recipient=recipient.name,
+        how=recipient.how,
+        plan_digest=plan_digest,
+        notice=secrets.token_hex(16),
+        sha256="",
+        requests=tuple(row["request"] for row in rows),
+        unnamed=unnamed,
+        begun=at,
+    )
+    notice = notice_for(told)
+    return told.model_copy(update={"sha256": sha256(notice).hexdigest()}), notice
+
+
+def _sweep(folder: Path, plan_id: str) -> None:
+    """Remove what a killed call left there of this run's notices. Nobody else writes them: the caller has the lock."""
+    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if (
+                name.startswith(f".erasure-{plan_id}-")
+                and name.endswith(".tmp")
+                and entry.is_file(follow_symlinks=False)
+            ):
+                Path(entry.path).unlink(missing_ok=True)
 
 
 def _tell(
     recipient: Recipient,
     told: Told,
     notice: bytes,
-    token: str | None,
     base: Path,
     plan_id: str,
     pause: Callable[[float], None],
@@ -127,6 +167,9 @@ def _tell(
         write_atomic(place / f"erasure-{plan_id}-{told.notice}.{ending}", notice, mode=0o600)
         sync_folder(place)
         return
+    token = os.environ.get(str(recipient.token))
+    if not token:
+        raise NoAnswer(f"the variable {recipient.token} with its token is not set", unsent=True)
     headers = {**bearer(token), "Content-Type": "application/json", "Idempotency-Key": told.notice}
     url = str(recipient.url)
-    patiently(lambda: ask(url, seconds=_SECONDS, limit=_LIMIT, body=notice, headers=headers), _BUSY, pause)
+    patiently(lambda: ask(url, seconds=_SECONDS, limit=None, body=notice, headers=headers), _BUSY, pause)

@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic import AwareDatetime, ValidationError
 
 from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.recipients.erased_data import gets
 from pii_tracer.common.atomic_files import sync_folder, write_atomic
 from pii_tracer.config.passing_on.recipients import How, Recipient
 from pii_tracer.model.datasets import Frozen
@@ -30,7 +31,9 @@ _STEP = "recipient/"
 
 
 class Told(Frozen):
-    """notice: its id, 128 random bits in hex. requests: ids of those that it tells of. begun: when telling began, which
+    """notice: its id, 128 random bits in hex. sha256: of the notice: one with other content
+    gets another id. requests: ids of those that it tells of. unnamed: of those that it cannot tell of, since none of
+    the recipient's identifiers is known of the person. begun: when telling began, which
     is the notice's date. at: when it was done; None where it was not, or nobody knows. problem: why not, at the last
     try."""
 
@@ -38,7 +41,9 @@ class Told(Frozen):
     how: How
     plan_digest: str
     notice: str
+    sha256: str
     requests: tuple[str, ...]
+    unnamed: tuple[str, ...] = ()
     begun: AwareDatetime
     at: AwareDatetime | None = None
     confirm_by: AwareDatetime | None = None
@@ -52,17 +57,6 @@ class Told(Frozen):
 def step_of(recipient: str) -> str:
     """What a confirmation of a recipient names in the place of a step."""
     return _STEP + recipient
-
-
-def gets(recipient: Recipient, plan: ErasurePlan) -> bool:
-    """Whether a recipient gets a dataset in which the plan found the persons."""
-    wanted = {name.rstrip("/").lower() for name in recipient.of}
-    names = (name for copy in plan.copies for name in (copy.table, copy.location, copy.dataset.name) if name)
-    return not wanted or any(_is_one_of(name.rstrip("/").lower(), wanted) for name in names)
-
-
-def _is_one_of(name: str, wanted: set[str]) -> bool:
-    return name in wanted or any("/" in one and name.endswith("/" + one.lstrip("/")) for one in wanted)
 
 
 def _file(folder: RunFolder, recipient: str) -> Path:
@@ -112,7 +106,10 @@ def telling(folder: RunFolder) -> Iterator[None]:
 
 
 PassedOn = tuple[ToldRecipient, frozenset[str] | None]
-"""A recipient, and the requests that it was told of; None where it was not told."""
+"""A recipient, and the requests for which that can be said of it; None for all."""
+
+_UNKNOWN = "it is not known whether it was informed"
+_UNNAMED = "it was not informed of you: we have nothing by which it would find you"
 
 
 def told_recipients(
@@ -120,28 +117,42 @@ def told_recipients(
 ) -> tuple[PassedOn, ...]:
     """What can be said of each recipient of the plan's data: told when, of whom, and confirmed by whom.
 
-    A confirmation counts if a trusted person signed it for this plan and recipient, after it was told.
+    What is kept of one and cannot be read keeps no answer back: it is not known then. A confirmation counts if a
+    trusted person signed it for this plan and recipient, after it was told.
     """
-    found = []
+    found: list[PassedOn] = []
     for one in recipients:
         if not gets(one, plan):
             continue
-        told = read_told(folder, one.name, digest) if folder else None
-        word = _word(folder, one.name, digest, now) if folder and told and told.at else None
-        if word and told and told.at and word.said.confirmed_at < told.at:
-            word = None
-        passed = ToldRecipient(
-            name=one.name,
-            how=one.how.value,
-            told_at=told.at if told else None,
-            confirm_by=told.confirm_by if told else None,
-            confirmed_at=word.said.confirmed_at if word else None,
-            confirmed_by=f"{word.said.by}, {word.said.role}" if word else None,
-            said=word.said.said if word else None,
-            evidence=word.said.evidence_sha256 if word else None,
-        )
-        found.append((passed, frozenset(told.requests) if told and told.at else None))
+        base = ToldRecipient(name=one.name, how=one.how.value)
+        try:
+            told = read_told(folder, one.name, digest) if folder else None
+        except RunError:
+            found.append((base.model_copy(update={"problem": _UNKNOWN}), None))
+            continue
+        if folder is None or told is None or told.at is None:
+            found.append((base, None))
+            continue
+        found.append((_passed(folder, told, now), frozenset(told.requests)))
+        if told.unnamed:
+            found.append((base.model_copy(update={"problem": _UNNAMED}), frozenset(told.unnamed)))
     return tuple(found)
+
+
+def _passed(folder: RunFolder, told: Told, now: datetime) -> ToldRecipient:
+    word = _word(folder, told.recipient, told.plan_digest, now)
+    if word and told.at and word.said.confirmed_at < told.at:
+        word = None
+    return ToldRecipient(
+        name=told.recipient,
+        how=told.how.value,
+        told_at=told.at,
+        confirm_by=told.confirm_by,
+        confirmed_at=word.said.confirmed_at if word else None,
+        confirmed_by=f"{word.said.by}, {word.said.role}" if word else None,
+        said=word.said.said if word else None,
+        evidence=word.said.evidence_sha256 if word else None,
+    )
 
 
 def _word(folder: RunFolder, recipient: str, digest: str, now: datetime) -> Confirmed | None:

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.config.backups import Backup
 from pii_tracer.config.subjects import Subject
 from pii_tracer.model.datasets import Frozen
 
@@ -63,8 +64,10 @@ def _is_safe(url: str) -> bool:
         return False
 
 
-def wrong_recipients(recipients: Iterable[Recipient], subjects: Iterable[Subject]) -> str | None:
-    """What is wrong between recipients and subjects, or None."""
+def wrong_recipients(
+    recipients: Iterable[Recipient], subjects: Iterable[Subject], backups: Iterable[Backup]
+) -> str | None:
+    """What is wrong between recipients, subjects and backups, or None. `confirm` knows a backup by its name, too."""
     known: Collection[str] = {
         f"{subject.name}.{column}"
         for subject in subjects
@@ -73,10 +76,13 @@ def wrong_recipients(recipients: Iterable[Recipient], subjects: Iterable[Subject
             *(one.column for one in subject.identifiers),
         )
     }
+    others = {backup.name.lower() for backup in backups}
     names: set[str] = set()
     for one in recipients:
         if one.name.lower() in names:
             return f"two recipients have the name {one.name}"
+        if one.name.lower() in others:
+            return f"a backup and a recipient have the name {one.name}: `confirm` would not know which is meant"
         names.add(one.name.lower())
         if unknown := [name for name in one.identifiers if name not in known]:
             return f"the recipient {one.name} gets {unknown[0]}, which is no SUBJECT.COLUMN of a key or an identifier"

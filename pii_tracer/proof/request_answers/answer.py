@@ -67,7 +67,8 @@ class AnswerItem(Frozen):
 class ToldRecipient(Frozen):
     """Another who got the data. how: `file`, `email` (a text that somebody sends by hand) or `webhook`. told_at: when
     the notice was put there, the text was written, or the server took it; None where it was not. confirm_by: until when
-    it has to confirm. confirmed_by: who signed that it did. evidence: SHA-256 of what shows it."""
+    it has to confirm. confirmed_by: who signed that it did. evidence: SHA-256 of what shows it. problem: why it was not
+    informed of this person, or nobody knows whether it was."""
 
     name: str
     how: str
@@ -77,6 +78,7 @@ class ToldRecipient(Frozen):
     confirmed_by: str | None = None
     said: str | None = None
     evidence: str | None = None
+    problem: str | None = None
 
 
 class RequestAnswer(Frozen):

@@ -34,8 +34,8 @@ class Proved:
     """What a run has proved so far.
 
     records: of its journal, which is whole. clean: ids of copies in which the verifier found nothing, but of the
-    persons of `left_of` (by copy, keyed references). result: its final object. claims: the predicate of an attestation
-    that holds; None where it has none.
+    persons of `left_of` (by copy, keyed references). contradicted: whether the verdicts say other than the journal.
+    result: its final object. claims: the predicate of an attestation that holds; None where it has none.
     """
 
     plan: ErasurePlan
@@ -44,6 +44,7 @@ class Proved:
     left_of: Mapping[str, Collection[str]] = field(default_factory=dict)
     residue: bool = False
     unread: bool = False
+    contradicted: bool = False
     result: Mapping[str, Any] = field(default_factory=dict)
     claims: Mapping[str, Any] | None = None
 
@@ -60,6 +61,8 @@ def doubt_of(proved: Proved) -> str | None:
     hard = any(item.get("hard", True) for item in result.get("drift") or ())  # what is told and stops nothing is none
     if hard or State.BLOCKED in (records[-1].facts.get("state"), result.get("state")):
         return "data or settings changed after the plan was made, and the run stopped"
+    if proved.contradicted:
+        return "what the verifier wrote down is not what the run's journal says"
     if result.get("residue") or result.get("open_requests") or proved.residue:
         return "data was found after the erasure"
     if result.get("unverified") or proved.unread:
@@ -103,6 +106,15 @@ def items_of(proved: Proved, subject: str, doubt: str | None) -> Iterator[Answer
     names = {copy.id: name_of(copy) for copy in proved.plan.copies}
     yield from (item.model_copy(update={"what": names.get(item.what, item.what)}) for item in words)
     yield from _open(proved.plan, last, answered)
+
+
+def as_of(item: AnswerItem, at: datetime, *, approved: bool) -> AnswerItem:
+    """How a place stands at a time. A hold that has ended keeps nothing; approved: nobody answers for what nobody
+    approved."""
+    if item.standing in (Standing.HELD, Standing.PARTLY) and item.until and item.until <= at:
+        why = "a hold kept it, and has ended: it is to be planned again"
+        return AnswerItem(standing=Standing.NOT_ERASED, what=item.what, why=why)
+    return item if approved else item.model_copy(update={"who": None})
 
 
 def _words(proved: Proved, last: Mapping[str, Record]) -> Iterator[AnswerItem]:

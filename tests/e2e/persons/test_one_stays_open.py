@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from pii_tracer.app.execution.run_folder import folder_of
+from pii_tracer.app.execution.verify_step import is_as_noted
 from pii_tracer.app.intake.due_requests import plan_due
 from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
 from pii_tracer.app.planning.plan_files import manifest_path
@@ -27,7 +29,7 @@ from pii_tracer.proof.open_requests import left_in
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.review.sealed_person_values import KeyRing
-from pii_tracer.run.journal import Journal, Kind, Record, parse
+from pii_tracer.run.journal import Journal, Kind, Record, parse, read_journal
 from tests.cli.small import declared
 from tests.intake.places import ago, opened, took
 from tests.leaks import Person, leaks
@@ -161,6 +163,8 @@ def test_who_is_written_again_stays_open_alone(
     assert run(["attest", "verify", str(whole), "--key", key]) == 0
     assert certified(result, "--request", "R-1") == 9
     assert certified(result) == 9
+    folder = folder_of(settings.state, result["plan_id"])
+    assert is_as_noted(folder.verdicts, folder.approved().plan, read_journal(folder.journal)[0])
     signed = [path for path in write_answers(settings, result["plan_id"]) if path.suffix == ".json"]
     answers = [read_answer(path, (Path(key),)) for path in signed]
     assert {one.request: one.outcome.value for one in answers} == {
