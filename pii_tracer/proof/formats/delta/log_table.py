@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.deletions.log_table_rows import made_anew
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pii_tracer.proof.deletions.log_table_rows import LogRows
 
 
@@ -35,8 +39,22 @@ def _append(folder: Path, rows: LogRows, begin: int) -> None:
 
     from pii_tracer.proof.deletions.deletion_log_export import schema
 
-    batches = (batch for table in rows.beyond(begin) for batch in table.to_batches())
+    refused: list[ProofError] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            for table in rows.beyond(begin):
+                yield from table.to_batches()
+        except ProofError as error:  # which the library would put into one of its own
+            refused.append(error)
+            raise
+
     # Delta's own guard: no writer may remove or change a row
     configuration = {"delta.appendOnly": "true"}
-    missing = pa.RecordBatchReader.from_batches(schema(), batches)
-    write_deltalake(folder, missing, mode="append", schema_mode="merge", configuration=configuration)
+    missing = pa.RecordBatchReader.from_batches(schema(), batches())
+    try:
+        write_deltalake(folder, missing, mode="append", schema_mode="merge", configuration=configuration)
+    except Exception:
+        if refused:
+            raise refused[0] from None
+        raise
