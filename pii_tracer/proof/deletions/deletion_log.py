@@ -148,8 +148,9 @@ class DeletionLog:
         """What stands for persons (keyed references) now: of each of their requests, plans, copies and steps the last
         row. Who is not in the log is not in the answer."""
         found: dict[str, list[Deed]] = {}
-        for first in range(0, len(subjects), _PERSONS_AT_ONCE):
-            some = subjects[first : first + _PERSONS_AT_ONCE]
+        whose = list(dict.fromkeys(subjects))
+        for first in range(0, len(whose), _PERSONS_AT_ONCE):
+            some = whose[first : first + _PERSONS_AT_ONCE]
             for _, (_, subject, *cells) in self._read(Reading(self._tables, Selection(newest=True), subjects=some)):
                 found.setdefault(str(subject), []).append(deed_of(tuple(cells)))
         return {subject: tuple(deeds) for subject, deeds in found.items()}

@@ -1,0 +1,54 @@
+"""What it takes to read the deletion log."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from pii_tracer.proof.deletions import deletion_log, log_reading
+from pii_tracer.proof.deletions.deletion_log import DeletionLog
+from pii_tracer.proof.deletions.entries import Group, Person, Selection
+from pii_tracer.proof.deletions.log_reading import Answer
+from tests.proof.deletion_log.grouped import groups
+from tests.proof.deletion_log.test_deletion_log import deed, entry
+
+
+def test_what_is_newest_of_a_request_is_asked_once_a_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often the request comes up: the answers that are fetched are twice those that there are."""
+    log, persons, times = DeletionLog(tmp_path / "log.db", "e"), [Person(f"REQ-{n}", "hmac:00") for n in range(5)], 20
+    for n in range(times):
+        log.append([Group([deed(evidence=str(n)), deed(step_id=f"c1/{n + 2}")], persons)])
+    fetched = 0
+
+    def counted(*cells: object) -> Answer:
+        nonlocal fetched
+        fetched += 1
+        return Answer(*cells)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(log_reading, "PAGE", 5)
+    monkeypatch.setattr(log_reading, "Answer", counted)
+    newest = [entry for _, entry in log.numbered(Selection(newest=True))]
+    assert len(newest) == len(persons) * (times + 1)
+    assert {one.evidence for one in newest if one.step_id == "c1/1"} == {str(times - 1)}
+    assert fetched == 2 * len(persons) * times
+
+
+def test_a_page_of_long_lists_is_not_in_memory_as_a_whole(tmp_path: Path) -> None:
+    log = DeletionLog(tmp_path / "log.db", "e")
+    log.append([Group([deed(step_id=f"c1/{n}") for n in range(100)], [Person(f"REQ-{n}", "hmac") for n in range(500)])])
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in log.rows()) == 100 * 500
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 2**21
+
+
+def test_a_person_who_is_asked_for_twice_has_each_deed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deletion_log, "_PERSONS_AT_ONCE", 1)
+    log = DeletionLog(tmp_path / "log.db", "e")
+    log.append(groups([entry()]))
+    assert log.newest_of(["hmac:00", "hmac:01", "hmac:00"]) == {"hmac:00": (deed(),)}
