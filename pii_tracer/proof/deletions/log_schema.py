@@ -46,7 +46,8 @@ class Tables:
             connection.execute(statement)
         self._add_columns(connection)
         earlier = ("table", f"deletions {self._estate}")
-        found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = ? AND name = ?", earlier).fetchone()
+        stands = "SELECT 1 FROM sqlite_master WHERE type = ? AND name = ? COLLATE NOCASE"  # as SQLite compares names
+        found = connection.execute(stands, earlier).fetchone()
         if found:
             self._carry_over(connection)
         for statement in (self._shown(), *self.guards(), *self._guards_of_prunings(), *self._guards_of_view()):

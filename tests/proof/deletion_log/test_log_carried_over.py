@@ -126,3 +126,12 @@ def _add(path: Path, of: int) -> None:
         log = DeletionLog(path, "e")
         log.append([Group([deed()], [Person("ALL", "hmac:00")])])
         log.append([Group([deed(step_id=f"own/{n}")], [Person(f"REQ-{of}", "hmac:00")])])
+
+
+def test_a_name_in_other_letters_is_the_same_estate(tmp_path: Path) -> None:
+    """As SQLite compares names: else the old table stood in the view's place, and no row could be added or seen."""
+    path = tmp_path / "log.db"
+    write(path, "Shop", [row(1)])
+    DeletionLog(path, "shop").append([Group([deed(step_id="c1/2")], [Person("REQ-1", "hmac:00")])])
+    for name in ("shop", "Shop"):
+        assert [number for number, _ in DeletionLog(path, name).numbered()] == [1, 2]
