@@ -59,9 +59,9 @@ class Tables:
         make = "CREATE TABLE IF NOT EXISTS"
         yield f"{make} {self.deeds} (deed INTEGER PRIMARY KEY, {columns})"
         yield f"{make} {self.persons} (person INTEGER PRIMARY KEY, request_id TEXT, subject TEXT)"
-        places = "list INTEGER, place INTEGER, deed INTEGER, PRIMARY KEY (list, place)"
+        places = "list INTEGER, place INTEGER, deed INTEGER NOT NULL, PRIMARY KEY (list, place)"
         yield f"{make} {self.lists} ({places}) WITHOUT ROWID"
-        yield f"{make} {self.answers} (seq INTEGER PRIMARY KEY, person INTEGER, list INTEGER)"
+        yield f"{make} {self.answers} (seq INTEGER PRIMARY KEY, person INTEGER NOT NULL, list INTEGER NOT NULL)"
         yield (
             f"{make} {self.prunings} (at TEXT, before TEXT, last_seq INTEGER PRIMARY KEY, rows INTEGER, digest TEXT)"
         )
@@ -108,13 +108,16 @@ class Tables:
 
     def _added_only(self) -> Iterator[tuple[str, str, str]]:
         """Each table, and when an INSERT would be more than that. INSERT OR REPLACE would remove a row without asking
-        the trigger for DELETE; a list that is in use would get longer; numbers would be given twice."""
+        the trigger for DELETE; a list that is in use would get longer; numbers would be given twice; a row would name
+        what is not there."""
         yield "deeds", self.deeds, f"SELECT 1 FROM {self.deeds} WHERE deed = NEW.deed"  # noqa: S608 (quoted names)
         yield "persons", self.persons, f"SELECT 1 FROM {self.persons} WHERE person = NEW.person"  # noqa: S608
         used = f"SELECT 1 FROM {self.answers} WHERE list = NEW.list"  # noqa: S608
         stands = f"SELECT 1 FROM {self.lists} WHERE list = NEW.list AND place = NEW.place"  # noqa: S608
-        yield "lists", self.lists, f"{used} UNION ALL {stands}"
-        yield "answers", self.answers, f"SELECT 1 WHERE NEW.seq <= ({self.last_number})"
+        yield "lists", self.lists, f"{used} UNION ALL {stands} UNION ALL {_missing(self.deeds, 'deed')}"
+        given = f"SELECT 1 WHERE NEW.seq <= ({self.last_number})"
+        named = f"{_missing(self.persons, 'person')} UNION ALL {_missing(self.lists, 'list')}"
+        yield "answers", self.answers, f"{given} UNION ALL {named}"
 
     @property
     def last_number(self) -> str:
@@ -221,6 +224,11 @@ def _key(cursor: sqlite3.Cursor) -> int:
     if cursor.lastrowid is None:
         raise sqlite3.DatabaseError("a row was not added")
     return cursor.lastrowid
+
+
+def _missing(table: str, key: str) -> str:
+    """A query that has a row if a table lacks what a new row names."""
+    return f"SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {table} WHERE {key} = NEW.{key})"  # noqa: S608 (quoted names)
 
 
 def _sql_type(name: str) -> str:
