@@ -73,7 +73,8 @@ class Tables:
             ("answers by person", self.answers, "person"),
             ("answers by list", self.answers, "list"),
         ):
-            yield f"CREATE INDEX IF NOT EXISTS {self._named(words)} ON {table} ({keys})"
+            name = self._named(f"index of {words}")  # no table of any estate begins like this
+            yield f"CREATE INDEX IF NOT EXISTS {name} ON {table} ({keys})"
 
     def _add_columns(self, connection: sqlite3.Connection) -> None:
         """Those that a log lacks which an earlier version began."""
@@ -88,7 +89,7 @@ class Tables:
         deed = ", ".join(f"d.{quoted(name)} AS {quoted(name)}" for name in OF_DEED)
         return (
             f"CREATE VIEW IF NOT EXISTS {self.view} AS "  # noqa: S608 (quoted names)
-            f"SELECT a.seq + l.place AS seq, p.request_id AS request_id, p.subject AS subject, {deed} "
+            f"SELECT CAST(a.seq + l.place AS INTEGER) AS seq, p.request_id AS request_id, p.subject AS subject, {deed} "
             f"FROM {self.answers} AS a JOIN {self.persons} AS p ON p.person = a.person "
             f"JOIN {self.lists} AS l ON l.list = a.list JOIN {self.deeds} AS d ON d.deed = l.deed"
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tracemalloc
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -52,3 +54,25 @@ def test_a_person_who_is_asked_for_twice_has_each_deed_once(tmp_path: Path, monk
     log = DeletionLog(tmp_path / "log.db", "e")
     log.append(groups([entry()]))
     assert log.newest_of(["hmac:00", "hmac:01", "hmac:00"]) == {"hmac:00": (deed(),)}
+
+
+def test_estates_of_any_name_have_their_own_tables_in_a_file(tmp_path: Path) -> None:
+    """Also those whose tables would be called like something of another one."""
+    path = tmp_path / "log.db"
+    DeletionLog(path, "e")
+    with closing(sqlite3.connect(path)) as connection:
+        indexes = connection.execute("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
+        names = ["e", *(name.partition(" ")[2] for (name,) in indexes)]
+    for name in names:
+        log = DeletionLog(path, name)
+        log.append(groups([entry(request_id=name)]))
+        assert [one.request_id for one in log.entries()] == [name]
+    assert len(set(names)) == 7
+
+
+def test_a_number_of_the_view_is_found_by_its_text(tmp_path: Path) -> None:
+    """As in the table of an earlier version."""
+    DeletionLog(tmp_path / "log.db", "e").append(groups([entry(), entry(step_id="c1/2")]))
+    with closing(sqlite3.connect(tmp_path / "log.db")) as connection:
+        rows = connection.execute("SELECT step_id FROM \"deletions e\" WHERE seq = '2'").fetchall()
+    assert rows == [("c1/2",)]
