@@ -106,9 +106,7 @@ class Reading:
         """Of an answer the places that are chosen; None: all."""
         return self._newest.take(answer) if self.selection.newest else None
 
-    def _rows(
-        self, answers: Iterable[tuple[Answer, Collection[int] | None]], lists: _Lists, end: int
-    ) -> Iterator[Row]:
+    def _rows(self, answers: Iterable[tuple[Answer, Collection[int] | None]], lists: _Lists, end: int) -> Iterator[Row]:
         for answer, places in answers:
             for one in lists[answer.list]:
                 number = answer.seq + one.place

@@ -18,6 +18,7 @@ from pii_tracer.proof.deletions.entries import COLUMNS, NUMBERS, OF_DEED, Cells,
 
 _REFUSED = "BEGIN SELECT RAISE(ABORT, 'the deletion log is append-only'); END"
 _LISTS_KEPT = 10_000
+_DEEDS_KEPT = 100_000
 
 
 def quoted(name: str) -> str:
@@ -66,7 +67,7 @@ class Tables:
             f"{make} {self.prunings} (at TEXT, before TEXT, last_seq INTEGER PRIMARY KEY, rows INTEGER, digest TEXT)"
         )
         for words, table, keys in (
-            ("deeds by plan", self.deeds, "plan_id"),
+            ("deeds by step", self.deeds, "plan_id, copy_id, step_id"),
             ("persons by request", self.persons, "request_id, subject"),
             ("persons by subject", self.persons, "subject"),
             ("lists by deed", self.lists, "deed"),
@@ -169,7 +170,6 @@ class Adding:
 
     connection: sqlite3.Connection
     tables: Tables
-    _plan: object = None
     _deeds: dict[Cells, int] = field(default_factory=dict)
     _lists: dict[tuple[int, ...], int] = field(default_factory=dict)
 
@@ -178,7 +178,8 @@ class Adding:
         names = ", ".join(map(quoted, OF_DEED))
         tables = self.tables
         self._add_deed = f"INSERT INTO {tables.deeds} ({names}) VALUES ({marks})"  # noqa: S608 (quoted names)
-        self._of_plan = f"SELECT deed, {names} FROM {tables.deeds} WHERE plan_id = ?"  # noqa: S608
+        same = " AND ".join(f"{quoted(name)} IS ?" for name in OF_DEED)
+        self._find_deed = f"SELECT min(deed) FROM {tables.deeds} WHERE {same}"  # noqa: S608
         self._add_place = f"INSERT INTO {tables.lists} VALUES (?, ?, ?)"  # noqa: S608
         self._find_person = f"SELECT person FROM {tables.persons} WHERE request_id = ? AND subject = ?"  # noqa: S608
         self._add_person = f"INSERT INTO {tables.persons} (request_id, subject) VALUES (?, ?)"  # noqa: S608
@@ -188,12 +189,11 @@ class Adding:
 
     def deed(self, cells: Cells) -> int:
         """The key of a deed, which is added where it does not stand yet, the same in every field."""
-        plan = cells[_PLAN]
-        if plan != self._plan:
-            self._plan = plan
-            self._deeds = {tuple(row[1:]): row[0] for row in self.connection.execute(self._of_plan, (plan,))}
         if cells not in self._deeds:
-            self._deeds[cells] = _key(self.connection.execute(self._add_deed, cells))
+            if len(self._deeds) >= _DEEDS_KEPT:
+                self._deeds.clear()
+            (found,) = self.connection.execute(self._find_deed, cells).fetchone()
+            self._deeds[cells] = found or _key(self.connection.execute(self._add_deed, cells))
         return self._deeds[cells]
 
     def list_of(self, deeds: tuple[int, ...]) -> int:
@@ -215,9 +215,6 @@ class Adding:
     def answer(self, number: int, person: int, deeds: tuple[int, ...]) -> None:
         """Rows with numbers from this one on."""
         self.connection.execute(self._add_answer, (number, person, self.list_of(deeds)))
-
-
-_PLAN = OF_DEED.index("plan_id")
 
 
 def _key(cursor: sqlite3.Cursor) -> int:
