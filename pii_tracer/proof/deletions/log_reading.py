@@ -143,8 +143,8 @@ class Reading:
 
 @dataclass
 class _Newest:
-    """Of requests that are being read the rows that no later one replaces. Each request is asked for once, and forgotten
-    with its last answer.
+    """Of requests that are being read the rows that no later one replaces. Each request is asked for once, and is
+    forgotten with its last answer.
 
     last: request -> number of its last answer.
     """
