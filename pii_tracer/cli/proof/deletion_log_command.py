@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pii_tracer.proof.deletions.entries import Entry
 
 F = TypeVar("F", bound=Callable[..., Any])
+_AT_ONCE = 1_000
 _STATES = ("erased", "partial", "deferred", "blocked", "exempt", "confirmed")
 
 
@@ -118,6 +120,15 @@ def prune(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
 
 
 def _tell(rows: Iterable[tuple[int, Entry]]) -> None:
+    """Tables of so many rows each, which are as wide as their rows need."""
+    left = iter(rows)
+    number = _tell_some(islice(left, _AT_ONCE))
+    while some := list(islice(left, _AT_ONCE)):
+        number += _tell_some(some)
+    click.echo(counted(number, "row"))
+
+
+def _tell_some(rows: Iterable[tuple[int, Entry]]) -> int:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -134,7 +145,7 @@ def _tell(rows: Iterable[tuple[int, Entry]]) -> None:
         cells = (str(seq), f"{e.run_at:%Y-%m-%d %H:%M}", e.request_id, *words, *numbers, *versions)
         table.add_row(*(_plain(visible(cell)) for cell in cells))
     Console(highlight=False).print(table)
-    click.echo(counted(table.row_count, "row"))
+    return table.row_count
 
 
 def _plain(text: str) -> Any:

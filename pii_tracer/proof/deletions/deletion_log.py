@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -52,7 +52,8 @@ class DeletionLog:
         with self._writing() as connection:
             carried_over = self._tables.open(connection)
         if carried_over:
-            self._shrink()
+            with suppress(ProofError):  # the log is whole, and its next pruning tries again
+                self._shrink()
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -85,6 +86,11 @@ class DeletionLog:
         """Give back what the file no longer needs."""
         with self._connected() as connection:
             connection.execute("VACUUM")
+
+    def _has_unused(self) -> bool:
+        with self._connected() as connection:
+            (pages,) = connection.execute("PRAGMA freelist_count").fetchone()
+        return bool(pages)
 
     # -- adding --------------------------------------------------------------------------------------------------
 
@@ -148,8 +154,9 @@ class DeletionLog:
         """What stands for persons (keyed references) now: of each of their requests, plans, copies and steps the last
         row. Who is not in the log is not in the answer."""
         found: dict[str, list[Deed]] = {}
-        for first in range(0, len(subjects), _PERSONS_AT_ONCE):
-            some = subjects[first : first + _PERSONS_AT_ONCE]
+        whose = list(dict.fromkeys(subjects))
+        for first in range(0, len(whose), _PERSONS_AT_ONCE):
+            some = whose[first : first + _PERSONS_AT_ONCE]
             for _, (_, subject, *cells) in self._read(Reading(self._tables, Selection(newest=True), subjects=some)):
                 found.setdefault(str(subject), []).append(deed_of(tuple(cells)))
         return {subject: tuple(deeds) for subject, deeds in found.items()}
@@ -221,8 +228,15 @@ class DeletionLog:
         """Remove the oldest rows up to the first that is of `before` or later, or of a request that is still open, or
         one of those that are kept (ids of requests).
 
-        The bytes go too. Gives what was removed, or None where nothing was to be removed.
+        The bytes go too, also those that an earlier pruning could not give back. Gives what was removed, or None where
+        nothing was to be removed.
         """
+        done = self._cut_off(before, at, kept)
+        if done or self._has_unused():
+            self._shrink()
+        return done
+
+    def _cut_off(self, before: datetime, at: datetime, kept: Collection[str]) -> Pruning | None:
         with self._writing() as connection:
             first = first_to_stay(connection, self._tables, iso(before), kept)
             told = _Lines(Reading(self._tables, end=None if first is None else first - 1), connection)
@@ -235,8 +249,7 @@ class DeletionLog:
                 f"INSERT INTO {self._tables.prunings} VALUES (?, ?, ?, ?, ?)",  # noqa: S608 (a quoted name)
                 (iso(at), iso(before), done.last_seq, done.rows, done.digest),
             )
-        self._shrink()
-        return done
+            return done
 
 
 class _Lines:

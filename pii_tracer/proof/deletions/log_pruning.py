@@ -87,6 +87,7 @@ def remove(connection: sqlite3.Connection, tables: Tables, last: int) -> None:
         (tables.deeds, "deed", tables.lists),
         (tables.persons, "person", tables.answers),
     ):
-        connection.execute(f"DELETE FROM {table} WHERE {key} NOT IN (SELECT {key} FROM {user})")  # noqa: S608
+        used = f"SELECT 1 FROM {user} AS u WHERE u.{key} = {table}.{key}"  # noqa: S608 (quoted names)
+        connection.execute(f"DELETE FROM {table} WHERE NOT EXISTS ({used})")  # noqa: S608
     for statement in tables.guards():
         connection.execute(statement)

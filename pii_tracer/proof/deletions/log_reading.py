@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -19,6 +19,7 @@ from pii_tracer.proof.deletions.log_schema import Tables, quoted
 
 PAGE = 1_000
 """Answers of one transaction. Nobody else can write while they are read."""
+_WAYS_KEPT = 10_000
 
 
 class Answer(NamedTuple):
@@ -38,6 +39,9 @@ class Listed(NamedTuple):
     meets: bool
 
 
+_Lists = Mapping[int, tuple[Listed, ...]]
+
+
 @dataclass
 class Reading:
     """The rows that a selection chooses, of a log that stays as it was when it was first asked.
@@ -53,10 +57,11 @@ class Reading:
     end: int | None = None
     _from: int | None = None
     _lists: dict[int, tuple[Listed, ...]] = field(default_factory=dict)
-    _newest: dict[tuple[int, ...], tuple[frozenset[int], ...]] = field(default_factory=dict)
+    _newest: _Newest = field(default_factory=lambda: _Newest())
 
-    def page(self, connection: sqlite3.Connection) -> list[Row] | None:
-        """The next rows, or none of these answers is chosen; None when there are no more."""
+    def page(self, connection: sqlite3.Connection) -> Iterator[Row] | None:
+        """The next rows, or none of these answers is chosen; None when there are no more. They are made one by one, and
+        need no connection."""
         if self.end is None:
             last = connection.execute(self.tables.last_number).fetchone()
             self.end = last[0] if last else 0
@@ -67,9 +72,14 @@ class Reading:
         answers = self._answers(connection)
         if not answers:
             return None
-        rows = self._rows(connection, answers, self.end)
+        wanted = {answer.list for answer in answers}
+        begun = self._begun(connection, answers) if self.selection.newest else {}
+        wanted.update(answer.list for theirs in begun.values() for answer in theirs)
+        self._load(connection, wanted)
+        for request, theirs in begun.items():
+            self._newest.add(request, theirs, self._lists)
         self._from = answers[-1].seq + 1
-        return rows
+        return self._rows([(answer, self._places(answer)) for answer in answers], self._lists, self.end)
 
     def _answers(self, connection: sqlite3.Connection) -> list[Answer]:
         t, s = self.tables, self.selection
@@ -92,20 +102,16 @@ class Reading:
         values = (self._from, self.end, *(value for _, value in given), PAGE)
         return [Answer(*row) for row in connection.execute(query, values)]
 
-    def _rows(self, connection: sqlite3.Connection, answers: Sequence[Answer], end: int) -> list[Row]:
-        wanted = {answer.list for answer in answers}
-        all_of = self._all_of_requests(connection, answers) if self.selection.newest else {}
-        wanted.update(answer.list for theirs in all_of.values() for answer in theirs)
-        self._load(connection, wanted)
-        newest = {seq: places for theirs in all_of.values() for seq, places in self._newest_of(theirs)}
-        return [
-            (answer.seq + one.place, (answer.request_id, answer.subject, *one.cells))
-            for answer in answers
-            for one in self._lists[answer.list]
-            if one.meets
-            and self.after < answer.seq + one.place <= end
-            and (not self.selection.newest or one.place in newest[answer.seq])
-        ]
+    def _places(self, answer: Answer) -> Collection[int] | None:
+        """Of an answer the places that are chosen; None: all."""
+        return self._newest.take(answer) if self.selection.newest else None
+
+    def _rows(self, answers: Iterable[tuple[Answer, Collection[int] | None]], lists: _Lists, end: int) -> Iterator[Row]:
+        for answer, places in answers:
+            for one in lists[answer.list]:
+                number = answer.seq + one.place
+                if one.meets and self.after < number <= end and (places is None or one.place in places):
+                    yield number, (answer.request_id, answer.subject, *one.cells)
 
     def _load(self, connection: sqlite3.Connection, wanted: set[int]) -> None:
         """The lists of a page. Those of earlier pages go if they are not in this one."""
@@ -123,32 +129,57 @@ class Reading:
         for number, rows in groupby(found, itemgetter(0)):
             self._lists[number] = tuple(Listed(place, tuple(cells), bool(met)) for _, place, met, *cells in rows)
 
-    def _all_of_requests(self, connection: sqlite3.Connection, answers: Iterable[Answer]) -> dict[str, list[Answer]]:
-        """Everything that stands for the requests of a page, for one subject or several."""
+    def _begun(self, connection: sqlite3.Connection, answers: Iterable[Answer]) -> dict[str, list[Answer]]:
+        """Everything that stands for the requests that begin with this page, for one subject or several."""
         query = (
             f"SELECT a.seq, p.request_id, p.subject, a.list FROM {self.tables.persons} AS p "  # noqa: S608
             f"CROSS JOIN {self.tables.answers} AS a WHERE a.person = p.person "
             "AND p.request_id IN (SELECT value FROM json_each(?)) AND a.seq <= ? ORDER BY p.request_id, a.seq"
         )
-        requests = json.dumps(sorted({answer.request_id for answer in answers}))
+        requests = json.dumps(sorted({answer.request_id for answer in answers} - self._newest.last.keys()))
         rows = (Answer(*row) for row in connection.execute(query, (requests, self.end)))
         return {request: list(theirs) for request, theirs in groupby(rows, itemgetter(1))}
 
-    def _newest_of(self, answers: Sequence[Answer]) -> Iterator[tuple[int, frozenset[int]]]:
-        """Of each answer of one request the places of the rows that no later one replaces."""
-        lists = tuple(answer.list for answer in answers)
-        if lists not in self._newest:
+
+@dataclass
+class _Newest:
+    """Of requests that are being read the rows that no later one replaces. Each request is asked for once, and is
+    forgotten with its last answer.
+
+    last: request -> number of its last answer.
+    """
+
+    last: dict[str, int] = field(default_factory=dict)
+    _places: dict[int, frozenset[int]] = field(default_factory=dict)
+    _ways: dict[tuple[int, ...], tuple[frozenset[int], ...]] = field(default_factory=dict)
+
+    def add(self, request: str, answers: Sequence[Answer], lists: _Lists) -> None:
+        """Everything that stands for a request, in its order."""
+        self.last[request] = answers[-1].seq
+        chosen = self._chosen(tuple(answer.list for answer in answers), lists)
+        self._places |= {answer.seq: places for answer, places in zip(answers, chosen, strict=True) if places}
+
+    def take(self, answer: Answer) -> frozenset[int]:
+        """The places of an answer's newest rows."""
+        if self.last[answer.request_id] == answer.seq:
+            del self.last[answer.request_id]
+        return self._places.pop(answer.seq, frozenset())
+
+    def _chosen(self, numbers: tuple[int, ...], lists: _Lists) -> tuple[frozenset[int], ...]:
+        """Many requests have the same lists one after the other."""
+        if numbers not in self._ways:
+            if len(self._ways) >= _WAYS_KEPT:
+                self._ways.clear()
             last = {
                 tuple(one.cells[column] for column in STEP): (index, one.place)
-                for index, number in enumerate(lists)
-                for one in self._lists[number]
+                for index, number in enumerate(numbers)
+                for one in lists[number]
             }
-            chosen = set(last.values())
-            self._newest[lists] = tuple(
-                frozenset(one.place for one in self._lists[number] if (index, one.place) in chosen)
-                for index, number in enumerate(lists)
-            )
-        yield from zip((answer.seq for answer in answers), self._newest[lists], strict=True)
+            places: list[set[int]] = [set() for _ in numbers]
+            for index, place in last.values():
+                places[index].add(place)
+            self._ways[numbers] = tuple(map(frozenset, places))
+        return self._ways[numbers]
 
 
 def _of_deed(s: Selection) -> tuple[str, list[object]]:

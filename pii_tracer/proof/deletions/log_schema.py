@@ -18,6 +18,7 @@ from pii_tracer.proof.deletions.entries import COLUMNS, NUMBERS, OF_DEED, Cells,
 
 _REFUSED = "BEGIN SELECT RAISE(ABORT, 'the deletion log is append-only'); END"
 _LISTS_KEPT = 10_000
+_DEEDS_KEPT = 100_000
 
 
 def quoted(name: str) -> str:
@@ -46,7 +47,8 @@ class Tables:
             connection.execute(statement)
         self._add_columns(connection)
         earlier = ("table", f"deletions {self._estate}")
-        found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = ? AND name = ?", earlier).fetchone()
+        stands = "SELECT 1 FROM sqlite_master WHERE type = ? AND name = ? COLLATE NOCASE"  # as SQLite compares names
+        found = connection.execute(stands, earlier).fetchone()
         if found:
             self._carry_over(connection)
         for statement in (self._shown(), *self.guards(), *self._guards_of_prunings(), *self._guards_of_view()):
@@ -58,21 +60,22 @@ class Tables:
         make = "CREATE TABLE IF NOT EXISTS"
         yield f"{make} {self.deeds} (deed INTEGER PRIMARY KEY, {columns})"
         yield f"{make} {self.persons} (person INTEGER PRIMARY KEY, request_id TEXT, subject TEXT)"
-        places = "list INTEGER, place INTEGER, deed INTEGER, PRIMARY KEY (list, place)"
+        places = "list INTEGER, place INTEGER, deed INTEGER NOT NULL, PRIMARY KEY (list, place)"
         yield f"{make} {self.lists} ({places}) WITHOUT ROWID"
-        yield f"{make} {self.answers} (seq INTEGER PRIMARY KEY, person INTEGER, list INTEGER)"
+        yield f"{make} {self.answers} (seq INTEGER PRIMARY KEY, person INTEGER NOT NULL, list INTEGER NOT NULL)"
         yield (
             f"{make} {self.prunings} (at TEXT, before TEXT, last_seq INTEGER PRIMARY KEY, rows INTEGER, digest TEXT)"
         )
         for words, table, keys in (
-            ("deeds by plan", self.deeds, "plan_id"),
+            ("deeds by step", self.deeds, "plan_id, copy_id, step_id"),
             ("persons by request", self.persons, "request_id, subject"),
             ("persons by subject", self.persons, "subject"),
             ("lists by deed", self.lists, "deed"),
             ("answers by person", self.answers, "person"),
             ("answers by list", self.answers, "list"),
         ):
-            yield f"CREATE INDEX IF NOT EXISTS {self._named(words)} ON {table} ({keys})"
+            name = self._named(f"index of {words}")  # no table of any estate begins like this
+            yield f"CREATE INDEX IF NOT EXISTS {name} ON {table} ({keys})"
 
     def _add_columns(self, connection: sqlite3.Connection) -> None:
         """Those that a log lacks which an earlier version began."""
@@ -87,7 +90,7 @@ class Tables:
         deed = ", ".join(f"d.{quoted(name)} AS {quoted(name)}" for name in OF_DEED)
         return (
             f"CREATE VIEW IF NOT EXISTS {self.view} AS "  # noqa: S608 (quoted names)
-            f"SELECT a.seq + l.place AS seq, p.request_id AS request_id, p.subject AS subject, {deed} "
+            f"SELECT CAST(a.seq + l.place AS INTEGER) AS seq, p.request_id AS request_id, p.subject AS subject, {deed} "
             f"FROM {self.answers} AS a JOIN {self.persons} AS p ON p.person = a.person "
             f"JOIN {self.lists} AS l ON l.list = a.list JOIN {self.deeds} AS d ON d.deed = l.deed"
         )
@@ -107,13 +110,16 @@ class Tables:
 
     def _added_only(self) -> Iterator[tuple[str, str, str]]:
         """Each table, and when an INSERT would be more than that. INSERT OR REPLACE would remove a row without asking
-        the trigger for DELETE; a list that is in use would get longer; numbers would be given twice."""
+        the trigger for DELETE; a list that is in use would get longer; numbers would be given twice; a row would name
+        what is not there."""
         yield "deeds", self.deeds, f"SELECT 1 FROM {self.deeds} WHERE deed = NEW.deed"  # noqa: S608 (quoted names)
         yield "persons", self.persons, f"SELECT 1 FROM {self.persons} WHERE person = NEW.person"  # noqa: S608
         used = f"SELECT 1 FROM {self.answers} WHERE list = NEW.list"  # noqa: S608
         stands = f"SELECT 1 FROM {self.lists} WHERE list = NEW.list AND place = NEW.place"  # noqa: S608
-        yield "lists", self.lists, f"{used} UNION ALL {stands}"
-        yield "answers", self.answers, f"SELECT 1 WHERE NEW.seq <= ({self.last_number})"
+        yield "lists", self.lists, f"{used} UNION ALL {stands} UNION ALL {_missing(self.deeds, 'deed')}"
+        given = f"SELECT 1 WHERE NEW.seq <= ({self.last_number})"
+        named = f"{_missing(self.persons, 'person')} UNION ALL {_missing(self.lists, 'list')}"
+        yield "answers", self.answers, f"{given} UNION ALL {named}"
 
     @property
     def last_number(self) -> str:
@@ -164,7 +170,6 @@ class Adding:
 
     connection: sqlite3.Connection
     tables: Tables
-    _plan: object = None
     _deeds: dict[Cells, int] = field(default_factory=dict)
     _lists: dict[tuple[int, ...], int] = field(default_factory=dict)
 
@@ -173,7 +178,8 @@ class Adding:
         names = ", ".join(map(quoted, OF_DEED))
         tables = self.tables
         self._add_deed = f"INSERT INTO {tables.deeds} ({names}) VALUES ({marks})"  # noqa: S608 (quoted names)
-        self._of_plan = f"SELECT deed, {names} FROM {tables.deeds} WHERE plan_id = ?"  # noqa: S608
+        same = " AND ".join(f"{quoted(name)} IS ?" for name in OF_DEED)
+        self._find_deed = f"SELECT min(deed) FROM {tables.deeds} WHERE {same}"  # noqa: S608
         self._add_place = f"INSERT INTO {tables.lists} VALUES (?, ?, ?)"  # noqa: S608
         self._find_person = f"SELECT person FROM {tables.persons} WHERE request_id = ? AND subject = ?"  # noqa: S608
         self._add_person = f"INSERT INTO {tables.persons} (request_id, subject) VALUES (?, ?)"  # noqa: S608
@@ -183,12 +189,11 @@ class Adding:
 
     def deed(self, cells: Cells) -> int:
         """The key of a deed, which is added where it does not stand yet, the same in every field."""
-        plan = cells[_PLAN]
-        if plan != self._plan:
-            self._plan = plan
-            self._deeds = {tuple(row[1:]): row[0] for row in self.connection.execute(self._of_plan, (plan,))}
         if cells not in self._deeds:
-            self._deeds[cells] = _key(self.connection.execute(self._add_deed, cells))
+            if len(self._deeds) >= _DEEDS_KEPT:
+                self._deeds.clear()
+            (found,) = self.connection.execute(self._find_deed, cells).fetchone()
+            self._deeds[cells] = found or _key(self.connection.execute(self._add_deed, cells))
         return self._deeds[cells]
 
     def list_of(self, deeds: tuple[int, ...]) -> int:
@@ -212,14 +217,16 @@ class Adding:
         self.connection.execute(self._add_answer, (number, person, self.list_of(deeds)))
 
 
-_PLAN = OF_DEED.index("plan_id")
-
-
 def _key(cursor: sqlite3.Cursor) -> int:
     """Of the row that was just inserted."""
     if cursor.lastrowid is None:
         raise sqlite3.DatabaseError("a row was not added")
     return cursor.lastrowid
+
+
+def _missing(table: str, key: str) -> str:
+    """A query that has a row if a table lacks what a new row names."""
+    return f"SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {table} WHERE {key} = NEW.{key})"  # noqa: S608 (quoted names)
 
 
 def _sql_type(name: str) -> str:

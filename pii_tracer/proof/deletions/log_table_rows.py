@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,14 +38,15 @@ class LogRows:
         return arrow(self.log.rows(after=number))
 
     def lacking(self, there: pa.Table | None, folder: Path) -> int | None:
-        """The number beyond which a table in a folder lacks rows; None when it still has rows that the log's retention
-        has removed. there: its column `seq`, where there is one.
+        """The number beyond which a table in a folder lacks rows; None when it has to be made anew: it still has rows
+        that the log's retention has removed, or it has none (then a filling may have broken off, whose files no table
+        names). there: its column `seq`, where there is a table.
 
         Raises:
             ProofError: the table is ahead of the log, or has holes.
         """
         if there is None or not there.num_rows:
-            return self.pruned
+            return None
         import pyarrow.compute as pc
 
         numbers = there["seq"]
@@ -56,3 +59,16 @@ class LogRows:
                 todo="compare them, and restore the one that lacks rows",
             )
         return None if first <= self.pruned else int(last)
+
+
+@contextmanager
+def made_anew(folder: Path) -> Iterator[None]:
+    """A table's folder, which is empty at first. It goes again when the table is not finished: else files with rows
+    would stay which no table names, and which no later pruning takes along."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise

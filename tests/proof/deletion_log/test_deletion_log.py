@@ -100,6 +100,10 @@ def test_of_rows_that_are_the_same_the_first_stays(batches: list[list[tuple[int,
         'INSERT INTO "lists e" SELECT list, 9, deed FROM "lists e" WHERE place = 0',  # one more deed, of everybody
         'INSERT INTO "answers e" SELECT seq + 1, person, list FROM "answers e"',  # a number that stands
         'INSERT INTO "answers e" SELECT seq - 1, person, list FROM "answers e"',
+        'INSERT INTO "lists e" VALUES (9, 0, 9)',  # what is not there
+        'INSERT INTO "answers e" SELECT 9, 9, list FROM "answers e"',
+        'INSERT INTO "answers e" SELECT 9, person, 9 FROM "answers e"',
+        'INSERT INTO "answers e" VALUES (9, NULL, NULL)',
     ],
 )
 def test_nothing_is_changed_or_removed(tmp_path: Path, statement: str) -> None:

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from pii_tracer.model.canonical_json import iso
+from pii_tracer.model.errors import ProofError
+from pii_tracer.proof.deletions import log_schema
 from pii_tracer.proof.deletions.deletion_log import DeletionLog
 from pii_tracer.proof.deletions.entries import Group, Person
-from pii_tracer.proof.deletions.log_schema import Adding
+from pii_tracer.proof.deletions.log_schema import Adding, Tables
 from tests.proof.deletion_log.earlier_version import stored, write
 from tests.proof.deletion_log.test_deletion_log import deed, entry
 from tests.review.plans import NOW
@@ -126,3 +128,47 @@ def _add(path: Path, of: int) -> None:
         log = DeletionLog(path, "e")
         log.append([Group([deed()], [Person("ALL", "hmac:00")])])
         log.append([Group([deed(step_id=f"own/{n}")], [Person(f"REQ-{of}", "hmac:00")])])
+
+
+@pytest.mark.parametrize("kept", [100_000, 3])
+def test_plans_that_alternate_row_by_row_cost_as_much_as_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    """By the steps of SQLite's machine, also where not all deeds are kept in mind."""
+    monkeypatch.setattr(log_schema, "_DEEDS_KEPT", kept)
+    steps = []
+    for size in (200, 400):
+        path, told = tmp_path / f"{size}.db", [0]
+        write(path, "e", [row(n, f"REQ-{n}", plan_id=f"p{n % 2}", step=f"c1/{n % size}") for n in range(1, 2 * size)])
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.set_progress_handler(lambda told=told: told.__setitem__(0, told[0] + 1), 100)
+            Tables("e").open(connection)
+        steps.append(told[0])
+    assert steps[1] < 3 * steps[0]
+
+
+def test_a_log_that_cannot_be_shrunk_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is whole. The next pruning gives back what is unused, also where it has nothing to remove."""
+    path = tmp_path / "log.db"
+    write(path, "e", [row(n, f"REQ-{n}", reason="r" * 400) for n in range(1, 500)])
+    size = path.stat().st_size
+
+    def full(_: DeletionLog) -> None:
+        raise ProofError("disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DeletionLog, "_shrink", full)
+        assert DeletionLog(path, "e").count() == 499
+    assert path.stat().st_size >= size
+    log = DeletionLog(path, "e")
+    assert log.prune(NOW, at=NOW) is None
+    assert path.stat().st_size < size / 2
+
+
+def test_a_name_in_other_letters_is_the_same_estate(tmp_path: Path) -> None:
+    """As SQLite compares names: else the old table stood in the view's place, and no row could be added or seen."""
+    path = tmp_path / "log.db"
+    write(path, "Shop", [row(1)])
+    DeletionLog(path, "shop").append([Group([deed(step_id="c1/2")], [Person("REQ-1", "hmac:00")])])
+    for name in ("shop", "Shop"):
+        assert [number for number, _ in DeletionLog(path, name).numbered()] == [1, 2]

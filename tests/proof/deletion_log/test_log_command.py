@@ -15,6 +15,7 @@ import yaml
 
 from pii_tracer.app.execution.run_folder import RunInfo, folder_of
 from pii_tracer.cli.main import run as command
+from pii_tracer.cli.proof import deletion_log_command
 from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.proof.deletions.deletion_log import DeletionLog
 from pii_tracer.proof.deletions.entries import EntryState
@@ -71,6 +72,19 @@ def test_rows_are_shown_to_people_and_machines(log: Log, capsys: pytest.CaptureF
     assert [row["seq"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))] == ["3"]
     assert log("show", "--action", "vacuum") == 2
     assert "no action" in capsys.readouterr().err
+
+
+def test_many_rows_are_shown_some_at_a_time(
+    log: Log, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deletion_log_command, "_AT_ONCE", 2)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert log("show") == 0
+    text = capsys.readouterr().out
+    assert [text.count(word) for word in ("request", "REQ-", "3 rows")] == [2, 3, 1]
+    assert log("show", "--request", "REQ-9") == 0
+    text = capsys.readouterr().out
+    assert [text.count(word) for word in ("request", "0 rows")] == [1, 1]
 
 
 def test_rows_are_exported(log: Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
