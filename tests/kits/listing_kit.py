@@ -25,18 +25,23 @@ _MOST = 200
 
 
 class Lie(StrEnum):
-    """NONE: two pages, and their end. ITSELF: the second page leads to itself. CIRCLE: it leads to the first one.
+    """NONE: two pages, and their end. LETTERS: four pages, whose names are in the order of HDFS
+    and not of their letters. ITSELF: the second page leads to itself. CIRCLE: it leads to the first one.
     RENAMED: the same two pages for ever, each time with a new token. NOWHERE: more is said to come, and not where. HALF:
     the answer breaks off. OTHER: it is no listing.
     """
 
     NONE = "none"
+    LETTERS = "letters"
     ITSELF = "itself"
     CIRCLE = "circle"
     RENAMED = "renamed"
     NOWHERE = "nowhere"
     HALF = "half"
     OTHER = "other"
+
+
+_TRUE = (Lie.NONE, Lie.LETTERS)
 
 
 @dataclass(frozen=True)
@@ -54,10 +59,16 @@ class _Pages:
     def __init__(self, lie: Lie) -> None:
         self.lie, self.asked = lie, 0
 
+    def names(self) -> tuple[str, ...]:
+        return ("Ä", "Öl", "a", "z") if self.lie is Lie.LETTERS else ("a", "b", "c", "d")
+
     def page(self, token: str | None) -> Page:
         self.asked += 1
         second = bool(token) and not str(token).startswith("first")
-        names = ("c", "d") if second else ("a", "b")
+        if self.lie is Lie.LETTERS:
+            at = self.names().index(token) + 1 if token else 0
+            return Page(self.names()[at : at + 1], self.names()[at] if at < 3 else None)
+        names = self.names()[2:] if second else self.names()[:2]
         if not second:
             return Page(names, f"d{self.asked}" if self.lie is Lie.RENAMED else "d")
         following = {Lie.ITSELF: "d", Lie.CIRCLE: "first", Lie.RENAMED: f"first{self.asked}"}
@@ -92,16 +103,19 @@ class ListingKit:
         """The body of an answer to what is no listing."""
         return None
 
-    @pytest.mark.parametrize("lie", [lie for lie in Lie if lie is not Lie.NONE])
+    @pytest.mark.parametrize("lie", [lie for lie in Lie if lie not in _TRUE])
     def test_what_can_be_noticed_is_an_error(self, lie: Lie) -> None:
         if lie in self.without:
             pytest.skip(self.without[lie])
         with self._lying(lie) as url, pytest.raises(self.refusals):
             assert len(list(islice(self.listed(url), _MOST))) < _MOST, "it never ends"
 
-    def test_a_true_listing_goes_to_its_end(self) -> None:
-        with self._lying(Lie.NONE) as url:
-            assert sorted(islice(self.listed(url), _MOST)) == ["a", "b", "c", "d"]
+    @pytest.mark.parametrize("lie", _TRUE)
+    def test_a_true_listing_goes_to_its_end(self, lie: Lie) -> None:
+        if lie in self.without:
+            pytest.skip(self.without[lie])
+        with self._lying(lie) as url:
+            assert sorted(islice(self.listed(url), _MOST)) == sorted(_Pages(lie).names())
 
     @contextmanager
     def _lying(self, lie: Lie) -> Iterator[str]:

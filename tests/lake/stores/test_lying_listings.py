@@ -83,6 +83,8 @@ class TestAzureHierarchical(TestAzure):
 
 
 class TestAzureDeletedFolders(TestAzure):
+    without = {**TestAzure.without, Lie.LETTERS: "the names that are asked for are above the place"}
+
     def listed(self, url: str) -> Iterable[str]:
         found = deleted_above(self.container(url), "a/x", "abfss://c")
         return [*(str(item.name) for item in found), "a", "b", "c", "d"]
