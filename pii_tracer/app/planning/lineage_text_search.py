@@ -1,7 +1,7 @@
 """What lineage was read from, searched for the persons: a key stands in a statement as a literal, or in a name.
 
 `DELETE … WHERE id = 4417700102` is in an event, in a SQL file or a query log. No step writes any of these again. The
-stored graph has no such literals, but the names of datasets, columns, jobs and files. A short number is not looked for:
+stored graph has no statements, but the names of datasets, columns, jobs and files. A short number is not looked for:
 in a statement it can mean anything.
 """
 
