@@ -83,7 +83,7 @@ STATEMENTS = [
     ("trino", "INSERT INTO c SELECT k FROM a WHERE split_part(p, '\\', 1) = '{}';"),
     ("trino", "INSERT INTO c SELECT k FROM a WHERE contains(ARRAY['{}'], p);"),
     ("postgres", "INSERT INTO c SELECT k FROM a WHERE m = $${}$$ OR n = $x${}$x$;"),
-    ("bigquery", "INSERT INTO c SELECT k FROM a # of {}\nWHERE m = \"\"\"a \"{}\" b\"\"\";"),
+    ("bigquery", 'INSERT INTO c SELECT k FROM a # of {}\nWHERE m = """a "{}" b""";'),
     ("oracle", "INSERT INTO c SELECT k FROM a WHERE m = q'[it's {}]';"),
     ("spark", "INSERT INTO c SELECT CASE WHEN k = '{}' THEN k END AS y FROM a;"),
     ("trino", "INSERT INTO c SELECT CASE WHEN p = '\\' THEN k WHEN p = '{}' THEN '' END AS y FROM a;"),

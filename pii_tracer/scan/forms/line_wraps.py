@@ -249,7 +249,9 @@ def _stands_for_itself(text: Joined, start: int, at: int, stop: int, end: int) -
     line = text.line_from(at)
     if _ADDRESS.fullmatch(line):
         return True
-    return _NUMBER.fullmatch(line) is not None and not (_digits(text.data[start:end]) >= _LONG and min(at - start, stop - at) > _PIECE)
+    return _NUMBER.fullmatch(line) is not None and not (
+        _digits(text.data[start:end]) >= _LONG and min(at - start, stop - at) > _PIECE
+    )
 
 
 def _digits(value: bytes) -> int:

@@ -317,11 +317,18 @@ class WebHdfs:
         return f"{self.name}{path}"
 
 
+def _text(told: Any) -> str:
+    """Raises TypeError: it is none."""
+    if not isinstance(told, str):
+        raise TypeError
+    return told
+
+
 def _status(told: Any) -> Status:
     """Raises KeyError, TypeError, ValueError: it is no status."""
     return Status(
-        name=str(told["pathSuffix"]),
-        kind=str(told["type"]),
+        name=_text(told["pathSuffix"]),
+        kind=_text(told["type"]),
         size=int(told["length"]),
         modified=int(told["modificationTime"]),
         file_id=int(told["fileId"]),
