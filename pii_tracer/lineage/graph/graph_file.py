@@ -18,8 +18,8 @@ from pii_tracer.model.errors import LineageError
 def save(graph: LineageGraph, file: Path) -> None:
     """Write the graph; an equal graph gives an equal file.
 
-    The file outlives the runs, whose sealed values are destroyed: it has no statement, and of expressions no literal that
-    can be a value of a person. Names of columns, folders and jobs can be one, so that it is for its owner alone.
+    The file outlives the runs, whose sealed values are destroyed: it has no statement, and in expressions no literal
+    that can be a value of a person. Names of columns, folders and jobs can be one: the file is for its owner alone.
 
     Raises:
         OSError: as the file system says; an older file is then untouched.

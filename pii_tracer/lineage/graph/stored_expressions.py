@@ -50,8 +50,8 @@ _TEXTS = frozenset({TokenType.STRING, TokenType.RAW_STRING})
 
 
 def stored(expression: str) -> str:
-    """A Spark expression with `'…'` for each text and 0 for each number, but for those of `_CODE`, numbers of up to four
-    digits behind `%`, and texts of signs alone. Comments are left out.
+    """A Spark expression with `'…'` for each text and 0 for each number. Kept are those of `_CODE`, numbers of up to
+    four digits behind `%`, and texts of up to three signs. Comments are left out.
 
     What cannot be cut into tokens is not stored at all.
     """
