@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.lake.stores import base
 from pii_tracer.model.errors import EstateError
 from tests.servers import Json, served
 
@@ -25,18 +26,24 @@ _MOST = 200
 
 
 class Lie(StrEnum):
-    """NONE: two pages, and their end. ITSELF: the second page leads to itself. CIRCLE: it leads to the first one.
-    RENAMED: the same two pages for ever, each time with a new token. NOWHERE: more is said to come, and not where. HALF:
-    the answer breaks off. OTHER: it is no listing.
+    """NONE: two pages, and their end. LETTERS: four pages, whose names are in the order of HDFS and not of their letters.
+    ITSELF: the second page leads to itself. CIRCLE: it leads to the first one. RENAMED: the same two pages for ever, each
+    time with a new token. EMPTY: pages without entries, each time with a new token. NOWHERE: more is said to come, and
+    not where. HALF: the answer breaks off. OTHER: it is no listing.
     """
 
     NONE = "none"
+    LETTERS = "letters"
     ITSELF = "itself"
     CIRCLE = "circle"
     RENAMED = "renamed"
+    EMPTY = "empty"
     NOWHERE = "nowhere"
     HALF = "half"
     OTHER = "other"
+
+
+_TRUE = (Lie.NONE, Lie.LETTERS)
 
 
 @dataclass(frozen=True)
@@ -54,10 +61,18 @@ class _Pages:
     def __init__(self, lie: Lie) -> None:
         self.lie, self.asked = lie, 0
 
+    def names(self) -> tuple[str, ...]:
+        return ("Ä", "Öl", "a", "z") if self.lie is Lie.LETTERS else ("a", "b", "c", "d")
+
     def page(self, token: str | None) -> Page:
         self.asked += 1
         second = bool(token) and not str(token).startswith("first")
-        names = ("c", "d") if second else ("a", "b")
+        if self.lie is Lie.EMPTY:
+            return Page((), f"d{self.asked}" if self.asked < _MOST else None)
+        if self.lie is Lie.LETTERS:
+            at = self.names().index(token) + 1 if token else 0
+            return Page(self.names()[at : at + 1], self.names()[at] if at < 3 else None)
+        names = self.names()[2:] if second else self.names()[:2]
         if not second:
             return Page(names, f"d{self.asked}" if self.lie is Lie.RENAMED else "d")
         following = {Lie.ITSELF: "d", Lie.CIRCLE: "first", Lie.RENAMED: f"first{self.asked}"}
@@ -68,12 +83,13 @@ class ListingKit:
     """Abstract: `answer`, `listed`, and the lies that the protocol has room for.
 
     without: lies that its protocol cannot tell, with the reason. refusals: errors that its caller turns
-    into a gap. other: a body that is no listing.
+    into a gap. other: a body that is no listing. strange: listings with an entry that is none.
     """
 
     without: Mapping[Lie, str] = {}
     refusals: tuple[type[Exception], ...] = (EstateError,)
     other = b"{}"
+    strange: tuple[bytes, ...] = ()
     media_type = "application/json"
 
     def answer(self, page: Page, *, nowhere: bool) -> bytes:
@@ -92,19 +108,28 @@ class ListingKit:
         """The body of an answer to what is no listing."""
         return None
 
-    @pytest.mark.parametrize("lie", [lie for lie in Lie if lie is not Lie.NONE])
-    def test_what_can_be_noticed_is_an_error(self, lie: Lie) -> None:
+    @pytest.mark.parametrize("lie", [lie for lie in Lie if lie not in _TRUE])
+    def test_what_can_be_noticed_is_an_error(self, lie: Lie, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(base, "EMPTY_PAGES", 20)
         if lie in self.without:
             pytest.skip(self.without[lie])
         with self._lying(lie) as url, pytest.raises(self.refusals):
             assert len(list(islice(self.listed(url), _MOST))) < _MOST, "it never ends"
 
-    def test_a_true_listing_goes_to_its_end(self) -> None:
-        with self._lying(Lie.NONE) as url:
-            assert sorted(islice(self.listed(url), _MOST)) == ["a", "b", "c", "d"]
+    def test_an_entry_that_is_none_is_an_error(self) -> None:
+        for body in self.strange:
+            with self._lying(Lie.OTHER, body) as url, pytest.raises(self.refusals):
+                list(self.listed(url))
+
+    @pytest.mark.parametrize("lie", _TRUE)
+    def test_a_true_listing_goes_to_its_end(self, lie: Lie) -> None:
+        if lie in self.without:
+            pytest.skip(self.without[lie])
+        with self._lying(lie) as url:
+            assert sorted(islice(self.listed(url), _MOST)) == sorted(_Pages(lie).names())
 
     @contextmanager
-    def _lying(self, lie: Lie) -> Iterator[str]:
+    def _lying(self, lie: Lie, other: bytes | None = None) -> Iterator[str]:
         kit, pages, lock = self, _Pages(lie), threading.Lock()
 
         class Handler(Json):
@@ -116,7 +141,9 @@ class ListingKit:
                 with lock:
                     page = pages.page(kit.token(dict(parse_qsl(parts.query))))
                 last = page.token is None
-                body = kit.other if lie is Lie.OTHER else kit.answer(page, nowhere=last and lie is Lie.NOWHERE)
+                body = (
+                    (other or kit.other) if lie is Lie.OTHER else kit.answer(page, nowhere=last and lie is Lie.NOWHERE)
+                )
                 return self.give(body, len(body) // 2 if lie is Lie.HALF and last else len(body))
 
             def give(self, body: bytes, sent: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from pii_tracer.lineage.graph.edges import (
+    NOT_STORED,
     Edge,
     EdgeType,
     Evidence,
@@ -85,7 +86,7 @@ MEMBERS = st.builds(
 JOBS = st.builds(
     JobRef,
     job=st.sampled_from(["j", "k"]),
-    sql=st.sampled_from([None, "SELECT 1"]),
+    sql=st.sampled_from([None, NOT_STORED]),
     inputs=st.lists(DATASETS, max_size=2).map(tuple),
     output=DATASETS,
     at=st.sampled_from([None, "2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z"]),

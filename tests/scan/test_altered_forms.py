@@ -213,6 +213,13 @@ def test_a_value_over_lines_that_also_ends_a_line_is_found(value: str, text: str
         ("1002003", "1001\n1002\n003\n1004"),
         ("AB12CD34", "AA11\nAB12\nCD34\nEE55"),
         ("1002003", "ids\n1002\n003\nend"),
+        ("joanna@x.example", "word\nmax\njo\nanna@x.example\nzed"),
+        ("joanna@x.example", "Contact:\nname jo\nanna@x.example\nzed"),
+        ("12-34567", "10\n12\n-34567\n-99"),
+        ("123-45678", "10\n123\n-45678\n-99"),
+        ("A-1234", "B\nA\n-1234\n-2"),
+        ("1990-02-03", "1989\n1990\n-02-03\n"),
+        ("100200300400", "000\n100\n200\n300\n400\n500"),
         ("asha.rao@example.org", "mary-asha\n.rao@example.orgs\nok"),
         ("asha.rao@example.org", "xasha.rao@ex\nample.org\nok"),
         ("asha.rao@example.org", "ravi.rao@example.org\nasha.roy@example.org\nok"),
@@ -220,6 +227,12 @@ def test_a_value_over_lines_that_also_ends_a_line_is_found(value: str, text: str
 )
 def test_lines_of_a_list_make_up_nobody(value: str, text: str) -> None:
     assert not scan("a.txt", text.encode(), _patterns(value)).hits
+
+
+@pytest.mark.parametrize("text", ["> jo\n> {}", "jo=\n{}", "jo\\\n{}", "  jo\n  {}", "to " + "x" * 55 + " jo\n{}"])
+def test_a_break_that_a_program_made_joins_what_could_stand_alone(text: str) -> None:
+    written = f"hello\n{text.format('anna@x.example')}\nok"
+    assert scan("a.txt", written.encode(), _patterns("joanna@x.example")).strong
 
 
 @pytest.mark.parametrize("width", [64, 76])

@@ -204,6 +204,8 @@ class Awaiting:
             if any(j.completed is None or j.created > now - LOOK_AGAIN for j in jobs):
                 return False
             client.start(Type="inventory-retrieval", Format="JSON")
+        except EstateError as error:
+            raise as_run_error(error) from None
         except (ClientError, BotoCoreError) as error:
             if error_code(error) == GONE:  # a young vault that has no inventory yet: its first one takes up to a day
                 return False
@@ -232,5 +234,7 @@ class Awaiting:
         deleted = self.work.deleted(self.parameters.deleted_by)
         try:
             return sum(job.archive_id in deleted for job in self.work.client(self.parameters).jobs())
+        except EstateError as error:
+            raise as_run_error(error) from None
         except (ClientError, BotoCoreError) as error:
             raise refused("glacier:ListJobs", error, self.parameters.where) from None

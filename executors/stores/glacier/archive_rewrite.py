@@ -23,13 +23,14 @@ from executors.stores.glacier.vault_step_context import (
     RetrieveParameters,
     RewriteParameters,
     VaultWork,
+    as_run_error,
     refused,
 )
 from executors.value_search import Finder
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.glacier.vaults import GONE, VaultJob
-from pii_tracer.model.errors import RunError
+from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.run.executor_protocol import (
     Check,
     Outcome,
@@ -53,6 +54,8 @@ class Retrieving:
         """Archive id -> its newest retrieval that has not failed."""
         try:
             found = [j for j in self.work.client(self.parameters).jobs() if j.archive_id and j.status != "Failed"]
+        except EstateError as error:
+            raise as_run_error(error) from None
         except (ClientError, BotoCoreError) as error:
             raise refused("glacier:ListJobs", error, self.parameters.where) from None
         return {str(j.archive_id): j for j in sorted(found, key=lambda j: j.created)}

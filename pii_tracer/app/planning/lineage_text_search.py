@@ -1,7 +1,7 @@
 """What lineage was read from, searched for the persons: a key stands in a statement as a literal, or in a name.
 
 `DELETE … WHERE id = 4417700102` is in an event, in a SQL file or a query log. No step writes any of these again. The
-stored graph has no such literals, but the names of datasets, columns, jobs and files. A short number is not looked for:
+stored graph has no statements, but the names of datasets, columns, jobs and files. A short number is not looked for:
 in a statement it can mean anything.
 """
 
@@ -17,7 +17,8 @@ from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import JobEvidence
 
-_TELLING = re.compile(rb"[0-9@%]")
+_TELLING = re.compile(rb"[0-9@%]|[^\W\d_] [^\W\d_]|[^\W\d_]\+[^\W\d_]")
+"""What a value has that is no common word: a digit, an `@`, or two words."""
 _AT_ONCE = 1 << 24
 """Characters of statements that are searched together."""
 
@@ -50,7 +51,7 @@ def telling_jobs(graph: LineageGraph, patterns: Patterns) -> tuple[JobEvidence, 
 
 
 def _named(graph: LineageGraph, patterns: Patterns) -> JobEvidence | None:
-    """A value of letters alone is no find: `payments` is a username, and the name of a table."""
+    """A value of one word is no find: `payments` is a username, and the name of a table."""
     made = graph.columnar
     jobs = {job.job: None for dataset in graph.datasets() for job in graph.jobs_into(dataset)}
     pools: dict[str, Iterable[str]] = {
@@ -64,12 +65,23 @@ def _named(graph: LineageGraph, patterns: Patterns) -> JobEvidence | None:
     found = _Found()
     for what, names in pools.items():
         data = "\n".join(names).encode("utf-8", "replace")
-        for _, start, end in patterns.occurrences(data):
-            if _TELLING.search(data, start, end):
+        lines = {_line(data, start, end) for _, start, end in patterns.occurrences(data)}
+        for first, last in sorted(lines):
+            if _names_person(data[first:last], patterns):
                 found.places[what] = None
-                line = data[data.rfind(b"\n", 0, start) + 1 : end] + data[end:].partition(b"\n")[0]
-                found.texts.add(hashlib.sha256(line).hexdigest())
+                found.texts.add(hashlib.sha256(data[first:last]).hexdigest())
     return JobEvidence("", tuple(found.places), frozenset(found.texts)) if found.places else None
+
+
+def _line(data: bytes, start: int, end: int) -> tuple[int, int]:
+    last = data.find(b"\n", end)
+    return data.rfind(b"\n", 0, start) + 1, len(data) if last < 0 else last
+
+
+def _names_person(name: bytes, patterns: Patterns) -> bool:
+    """Whether a value stands in a name that no longer key explains (`asha.rao@x.example` for `rao@x.example`)."""
+    telling = any(_TELLING.search(name, start, end) for _, start, end in patterns.occurrences(name))
+    return telling and bool(patterns.ended(name)[0])
 
 
 def _search(told: list[tuple[str, str, bytes]], patterns: Patterns, found: dict[str, _Found]) -> None:

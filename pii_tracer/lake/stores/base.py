@@ -41,11 +41,21 @@ class Content(NamedTuple):
     etag: str
 
 
+EMPTY_PAGES = 300
+"""Pages without entries in a row after which a listing counts as one without an end."""
+
+
 class PagesSeen:
-    """Notices a page of a listing that was there before, whatever token led to it: such a listing has no end."""
+    """Notices a listing that has no end: a page that was there before, whatever token led to it, or empty pages alone."""
 
     def __init__(self) -> None:
         self._seen = set[tuple[object, ...]]()
+        self._empty = 0
+
+    def too_many_empty(self, entries: int) -> bool:
+        """Whether a page ends a row of empty ones that is too long. entries: how many the page has."""
+        self._empty = 0 if entries else self._empty + 1
+        return self._empty > EMPTY_PAGES
 
     def again(self, *first: object) -> bool:
         """Whether a page began with the same entry. From now on one did."""

@@ -26,7 +26,7 @@ from pii_tracer.lineage.graph.arrays import (
 )
 from pii_tracer.model.errors import LineageError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MAGIC = b"pii-tracer graph"
 _HEAD = struct.Struct("<16sIIQ32s")
 _ALIGNED = 64

@@ -45,6 +45,10 @@ THROUGH = "view"
 """How the job of edges from a view that is written to, to the table whose rows it shows, begins; its name follows."""
 
 
+NOT_STORED = "-- not stored"
+"""What stands for a text that the graph's file does not keep. Nothing parses it: nobody takes it for a whole statement."""
+
+
 class Evidence(Frozen):
     """Who says so. where: `file:line`, of an event or a statement. at: event time, or None for SQL files.
 

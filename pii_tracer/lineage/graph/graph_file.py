@@ -8,34 +8,38 @@ from pathlib import Path
 
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.lineage.graph.array_file import pack, unpack
-from pii_tracer.lineage.graph.edges import JobRef
+from pii_tracer.lineage.graph.edges import NOT_STORED, JobRef
 from pii_tracer.lineage.graph.facts import text_of
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.graph.string_pool import Pool
-from pii_tracer.lineage.sql.text.literal_redaction import code_alone
 from pii_tracer.model.errors import LineageError
 
 
 def save(graph: LineageGraph, file: Path) -> None:
     """Write the graph; an equal graph gives an equal file.
 
-    The file outlives the runs, whose sealed values are destroyed: it has no literal that can be a value of a person.
-    Names of columns, folders and jobs can be one, so that it is for its owner alone.
+    The file outlives the runs, whose sealed values are destroyed: it has no statement, and in expressions no literal
+    that can be a value of a person. Names of columns, folders and jobs can be one: the file is for its owner alone.
 
     Raises:
         OSError: as the file system says; an older file is then untouched.
     """
+    from pii_tracer.lineage.graph.stored_expressions import stored  # the tokenizer takes long to load
+
     made = graph.columnar
-    jobs = map(_without_literals, made.jobs)
-    pieces, _ = pack(replace(made, expressions=Pool.of(map(code_alone, made.expressions)), jobs=Pool.of(jobs)))
+    jobs = map(_without_text, made.jobs)
+    pieces, _ = pack(replace(made, expressions=Pool.of(map(stored, made.expressions)), jobs=Pool.of(jobs)))
     sweep_temporaries(file.parent)
     write_atomic(file, b"".join(pieces), mode=0o600)
 
 
-def _without_literals(job: str) -> str:
+def _without_text(job: str) -> str:
+    """A job whose statement and views are known to be recorded, without their texts: each engine has its own rules for
+    where a text in SQL begins and ends, and nobody reads them from the file.
+    """
     told = JobRef.model_validate_json(job)
-    views = tuple((name, code_alone(text)) for name, text in told.views)
-    sql, statement = (text if text is None else code_alone(text) for text in (told.sql, told.statement))
+    views = tuple((name, NOT_STORED) for name, _ in told.views)
+    sql, statement = (text if text is None else NOT_STORED for text in (told.sql, told.statement))
     return text_of(told.model_copy(update={"sql": sql, "statement": statement, "views": views}))
 
 

@@ -15,6 +15,14 @@ _LONG = 12
 """Letters and digits of a value that the lines of a list do not make up by chance."""
 _PIECE = 3
 """Digits parted by a break are one number only where so many stand on each side: short numbers begin many lines."""
+_MARK = re.compile(rb"[>=\\ \t]")
+_FULL = 59
+"""So many characters before the last one of a line, and programs that wrap lines break it."""
+_VALUE_LENGTH = 320
+_ADDRESS = re.compile(rb"[^\s@]+@[^\s@]+\.[^\s@.]+")
+_NUMBER = re.compile(rb"[+-]?[.,]?\d[\d.,]*|[-+./]?\d{1,4}(?:[-./]\d{1,4}){1,2}")
+_SIGNED = re.compile(rb"[\d\W]*\d[\d\W]*")
+"""A number or a date of its own; digits with signs alone."""
 _FOLD = np.uint8(32)
 _FOLDING = re.compile(rb"\bBEGIN:V[A-Z]|(?:^|\")dn::? ", re.MULTILINE | re.IGNORECASE)
 """In vCard (RFC 6350, 3.2), iCalendar (RFC 5545, 3.1) and LDIF (RFC 2849) a break and one blank behind it part nothing:
@@ -35,14 +43,26 @@ Words = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Joined:
-    """data: the text in one line; origins: where each byte of it stands in the text."""
+    """data: the text in one line; origins: where each byte of it stands in the text, source."""
 
     data: bytes
     origins: Places
+    source: bytes
 
     def begins_line(self, at: int) -> bool:
         """Whether an end of a line was taken out before this byte, or the text begins or ends there."""
         return not 0 < at < len(self.origins) or bool(self.origins[at] - self.origins[at - 1] > 1)
+
+    def is_wrapped(self, at: int) -> bool:
+        """Whether the break before this byte is one that a program made: it left a mark, or the line is full."""
+        last, first = int(self.origins[at - 1]), int(self.origins[at])
+        gap = self.source[last + 1 : first]
+        return _MARK.search(gap) is not None or (last >= _FULL and self.source.rfind(b"\n", last - _FULL, last) < 0)
+
+    def line_from(self, at: int) -> bytes:
+        """What stands in the text from this byte to the end of its line, but no more than an address has."""
+        first = int(self.origins[at])
+        return self.source[first : first + _VALUE_LENGTH].partition(b"\n")[0].rstrip()
 
 
 class Borders:
@@ -164,7 +184,7 @@ def joined(text: bytes) -> Joined:
     np.add.at(gaps, starts, -1)
     np.cumsum(gaps, out=gaps)
     origins = np.flatnonzero(gaps[:-1] <= 0)
-    return Joined(whole[origins].tobytes(), origins)
+    return Joined(whole[origins].tobytes(), origins, text)
 
 
 def _ends(whole: Bytes, breaks: Places) -> Places:
@@ -205,21 +225,52 @@ def is_one(text: Joined, start: int, end: int, parts: Places) -> bool:
         return False
     if end < len(line) and _of_word(line[end]) and not (unlike and text.begins_line(end)):
         return False
+    signed = _SIGNED.fullmatch(line, start, end) is not None
     for at in parts.tolist():
         numbers = 48 <= line[at - 1] <= 57 and 48 <= line[at] <= 57
         if numbers and min(at - start, end - at) < _PIECE:
             return False
-    return True
+        if signed and min(_digits(line[start:at]), _digits(line[at:end])) < _PIECE:
+            return False
+    ends = [*parts.tolist()[1:], end]
+    return not any(
+        _stands_for_itself(text, start, at, stop, end)
+        for at, stop in zip(parts.tolist(), ends, strict=True)
+        if not text.is_wrapped(at)
+    )
 
 
-def is_folded(text: bytes | memoryview, places: Places) -> bool:
-    """Whether all breaks in a value are folds of a format that parts long lines so: it is one word, wherever they are.
+def _stands_for_itself(text: Joined, start: int, at: int, stop: int, end: int) -> bool:
+    """Whether the next line is a value of its own, and nothing else: an address, a number or a date. A number of twelve
+    digits and more that is broken once is not made up by two others.
+
+    start, end: of the value; at, stop: of its part in the next line.
+    """
+    line = text.line_from(at)
+    if _ADDRESS.fullmatch(line):
+        return True
+    return _NUMBER.fullmatch(line) is not None and not (
+        _digits(text.data[start:end]) >= _LONG and min(at - start, stop - at) > _PIECE
+    )
+
+
+def _digits(value: bytes) -> int:
+    return sum(48 <= byte <= 57 for byte in value)
+
+
+def has_folds(text: bytes | memoryview) -> bool:
+    """Whether a text is of a format that parts long lines at any character."""
+    return _FOLDING.search(text) is not None
+
+
+def is_at_folds(text: bytes | memoryview, places: Places) -> bool:
+    """Whether all breaks in a value are such as folds are: in a text that has them, it is one word, wherever they are.
 
     places: where each byte of the value is in the text.
     """
     ends = np.flatnonzero(np.diff(places) > 1)
     gaps = (text[int(places[end]) + 1 : int(places[end + 1])] for end in ends.tolist())
-    return all(_AT_FOLD.fullmatch(gap) for gap in gaps) and _FOLDING.search(text) is not None
+    return all(_AT_FOLD.fullmatch(gap) for gap in gaps)
 
 
 def _may_be_listed(value: bytes) -> bool:

@@ -14,10 +14,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from moto.glacier.responses import GlacierResponse
 from pyarrow import orc
 
 from executors.context import ExecutionContext
+from executors.stores.glacier.archive_delete import Awaiting
 from executors.stores.glacier.executor import VaultExecutor
+from executors.stores.glacier.vault_step_context import AwaitParameters, VaultWork
 from pii_tracer.app import vault_verification as verdicts
 from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.model.actions import Action
@@ -489,6 +492,20 @@ def test_another_with_a_longer_key_stops_no_archive(
 def test_large_archives_are_hashed_as_glacier_hashes(glacier: StrictGlacier) -> None:
     body = bytes(3 * 1024 * 1024 + 7)
     assert glacier.archives[glacier.put(body)].tree_hash == tree_hash(body)
+
+
+def test_jobs_that_cannot_be_listed_stop_each_step(
+    run: Run, glacier: StrictGlacier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.plan(glacier.put(MIXED), whole=True)
+    run.until_done(Action.VAULT_DELETE)
+    run.run(Action.VAULT_AWAIT_INVENTORY)
+    monkeypatch.setattr(GlacierResponse, "list_jobs", lambda *_: (200, {}, "{}"))
+    step = run.steps[Action.VAULT_AWAIT_INVENTORY]
+    awaiting = Awaiting(VaultWork(run.context, step.id, vault_copy()), AwaitParameters.model_validate(step.parameters))
+    for asks in (lambda: run.run(Action.VAULT_RETRIEVE), awaiting._ask, awaiting._fetched):
+        with pytest.raises(RunError, match="does not list the vault's jobs"):
+            asks()
 
 
 def test_an_unreachable_or_unknown_vault_is_told(run: Run, glacier: StrictGlacier) -> None:

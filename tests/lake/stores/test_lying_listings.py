@@ -31,6 +31,10 @@ _NO_END = "a page without a token is the last one: the protocol has no other sig
 
 class TestGcs(ListingKit):
     without = {Lie.NOWHERE: _NO_END}
+    strange = tuple(
+        json.dumps({"kind": "storage#objects", "items": [item]}).encode()
+        for item in ({}, "a", {"name": ["a"], "generation": "1"}, {"name": "a", "generation": {}}, {"name": "a"})
+    )
 
     def token(self, query: Mapping[str, str]) -> str | None:
         return query.get("pageToken")
@@ -83,6 +87,8 @@ class TestAzureHierarchical(TestAzure):
 
 
 class TestAzureDeletedFolders(TestAzure):
+    without = {**TestAzure.without, Lie.LETTERS: "the names that are asked for are above the place"}
+
     def listed(self, url: str) -> Iterable[str]:
         found = deleted_above(self.container(url), "a/x", "abfss://c")
         return [*(str(item.name) for item in found), "a", "b", "c", "d"]
@@ -95,7 +101,16 @@ class TestAzureDeletedFolders(TestAzure):
         return super().answer(Page(tuple(f"a{name}" for name in page.names), page.token), nowhere=nowhere)
 
 
+_OF_HDFS = {"pathSuffix": "a", "type": "FILE", "length": 1, "modificationTime": 1, "fileId": 1}
+
+
+def _of_hdfs(item: object) -> bytes:
+    listed = {"partialListing": {"FileStatuses": {"FileStatus": [item]}}, "remainingEntries": 0}
+    return json.dumps({"DirectoryListing": listed}).encode()
+
+
 class TestWebHdfs(ListingKit):
+    strange = tuple(map(_of_hdfs, ({}, "a", {**_OF_HDFS, "pathSuffix": ["a"]}, {**_OF_HDFS, "type": 1})))
     without = {Lie.RENAMED: "the token is the last name of a page"}
 
     def token(self, query: Mapping[str, str]) -> str | None:
@@ -106,8 +121,7 @@ class TestWebHdfs(ListingKit):
 
     def answer(self, page: Page, *, nowhere: bool) -> bytes:
         names = () if nowhere else page.names
-        one = {"type": "FILE", "length": 1, "modificationTime": 1, "fileId": 1}
-        found = {"FileStatuses": {"FileStatus": [{"pathSuffix": name, **one} for name in names]}}
+        found = {"FileStatuses": {"FileStatus": [{**_OF_HDFS, "pathSuffix": name} for name in names]}}
         left = 2 if page.token or nowhere else 0
         return json.dumps({"DirectoryListing": {"partialListing": found, "remainingEntries": left}}).encode()
 
@@ -116,6 +130,10 @@ class TestWebHdfs(ListingKit):
 
 
 class TestLakefs(ListingKit):
+    strange = tuple(
+        json.dumps({"results": [item], "pagination": {"has_more": False}}).encode() for item in ({}, "a", {"path": 1})
+    )
+
     @pytest.fixture(autouse=True)
     def _keys(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("K", "k")
@@ -147,6 +165,7 @@ class TestLakefs(ListingKit):
 class TestGlacier(ListingKit):
     without = {Lie.NOWHERE: _NO_END}
     refusals = (EstateError, BotoCoreError)
+    strange = (b'{"JobList": [{}]}', b'{"JobList": [{"JobId": "a"}]}')
 
     @pytest.fixture(autouse=True)
     def _keys(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,6 +184,16 @@ class TestGlacier(ListingKit):
 
         client = boto3.client("glacier", region_name="eu-west-1", endpoint_url=url)
         return (job.job_id for job in VaultClient("v", "-", client).jobs())
+
+
+def test_two_deleted_files_of_one_name_are_two() -> None:
+    """Those of a hierarchical account have no versions: they differ in when they were deleted."""
+    kit = TestAzureHierarchical()
+    one = "<Blob><Name>a</Name><Deleted>true</Deleted><Properties>{}<Content-Length>1</Content-Length><BlobType>BlockBlob</BlobType></Properties></Blob>"
+    days = "".join(one.format(f"<DeletedTime>Sun, 0{n} Nov 2026 00:00:00 GMT</DeletedTime>") for n in (1, 8))
+    body = f'<?xml version="1.0"?><EnumerationResults><Blobs>{days}</Blobs><NextMarker/></EnumerationResults>'
+    with kit._lying(Lie.OTHER, body.encode()) as url:
+        assert [item.deleted for item in listed(kit.container(url), "", "abfss://c", hierarchical=True)] == [True, True]
 
 
 KITS = {"gs": TestGcs, "abfss": TestAzure, "hdfs": TestWebHdfs}

@@ -1,4 +1,4 @@
-"""The stored graph has fewer literals than the harvested one, and says of every table the same."""
+"""The stored graph has no statements and fewer literals than the harvested one, and says of every table the same."""
 
 from __future__ import annotations
 

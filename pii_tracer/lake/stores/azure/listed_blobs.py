@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.stores.azure.client import azure_errors
-from pii_tracer.lake.stores.base import StoreError
+from pii_tracer.lake.stores.base import PagesSeen, StoreError
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ FOLDER = "folder="
 """What the id of a directory begins with. Its key ends with a slash, as that of what stands for folders elsewhere."""
 UNCOMMITTED = "uncommitted blocks"
 _ARCHIVE = "Archive"
+_State = tuple[str, str, bool, str]
 _Listing = tuple[list[str], dict[str, Any]]
 _SHOW_DELETED: dict[str, Any] = {"params": {"showonly": "deleted"}}
 _FLAT: tuple[_Listing, ...] = (
@@ -56,32 +57,35 @@ def listed(container: ContainerClient, prefix: str, where: str, *, hierarchical:
     Raises:
         StoreError: refused, or an answer that is no such listing.
     """
-    seen = set[tuple[str, str, bool]]()
+    seen: dict[_State, int] = {}
     with azure_errors("the container cannot be listed", where):
-        for include, more in _HIERARCHICAL if hierarchical else _FLAT:
-            for state, item in _asked(container, prefix, where, include=include, **more):
-                if state not in seen:
-                    yield item
-                seen.add(state)
+        for number, (include, more) in enumerate(_HIERARCHICAL if hierarchical else _FLAT):
+            yield from _asked(container, prefix, where, seen, number, include=include, **more)
 
 
 def _asked(
-    container: ContainerClient, prefix: str, where: str, **query: Any
-) -> Iterator[tuple[tuple[str, str, bool], BlobProperties]]:
-    """One listing, each item with what tells it from all others.
+    container: ContainerClient, prefix: str, where: str, seen: dict[_State, int], number: int, **query: Any
+) -> Iterator[BlobProperties]:
+    """One listing, without what another one has shown. seen: what tells each item from all others, with the number of
+    the listing that showed it.
 
     Raises:
-        StoreError: it shows one of them again, or is none.
+        StoreError: it shows one of them again, has no end, or is none.
     """
-    seen = set[tuple[str, str, bool]]()
+    pages = PagesSeen()
     try:
-        for item in container.list_blobs(name_starts_with=prefix or None, **query):
-            state = (item.name, version_id(item), bool(item.deleted))
-            wrong = not isinstance(item.name, str) or item.size is None or not item.name.startswith(prefix)
-            if wrong or state in seen:  # a page again
+        for page in container.list_blobs(name_starts_with=prefix or None, **query).by_page():
+            items = list(page)
+            if pages.too_many_empty(len(items)):
                 raise _odd(where)
-            seen.add(state)
-            yield state, item
+            for item in items:
+                state = (item.name, version_id(item), bool(item.deleted), moment(item.deleted_time))
+                wrong = not isinstance(item.name, str) or item.size is None or not item.name.startswith(prefix)
+                if wrong or seen.get(state) == number:  # a page again
+                    raise _odd(where)
+                if state not in seen:
+                    seen[state] = number
+                    yield item
     except (AttributeError, KeyError, TypeError):  # of the library, which reads any XML as a listing
         raise _odd(where) from None
 
@@ -97,7 +101,7 @@ def deleted_above(container: ContainerClient, prefix: str, where: str) -> Iterat
     above = {"/".join(parts[:depth]) for depth in range(1, len(parts) + 1)} - {""}
     if above:
         with azure_errors("the container's deleted directories cannot be listed", where):
-            for _, item in _asked(container, parts[0], where, include=["metadata", "deleted"], **_SHOW_DELETED):
+            for item in _asked(container, parts[0], where, {}, 0, include=["metadata", "deleted"], **_SHOW_DELETED):
                 if item.name in above and item.deleted:
                     yield item
 

@@ -66,10 +66,12 @@ class GcsBucket:
             items = page.get("items", [])
             if page.get("kind") != "storage#objects" or not isinstance(items, list):
                 raise self.odd(prefix)
+            if seen.too_many_empty(len(items)):
+                raise self.odd(prefix)
             for number, item in enumerate(items):
-                if not isinstance(item, dict) or not str(item.get("name", "")).startswith(prefix):
+                if not _is_object(item) or not item["name"].startswith(prefix):
                     raise self.odd(prefix)
-                if not number and seen.again(item["name"], item.get("generation")):
+                if not number and seen.again(item["name"], item["generation"]):
                     raise self.odd(prefix)
                 yield item
             token = page.get("nextPageToken") or ""
@@ -177,6 +179,11 @@ class GcsBucket:
         if error.status == 404 and key is None:
             kind = StoreError  # the bucket itself
         return kind(what, code, where=self._where(key), todo=_TODO.get(code, _REACH))
+
+
+def _is_object(item: Any) -> bool:
+    """Whether an entry of a listing has what each object has."""
+    return isinstance(item, dict) and all(isinstance(item.get(part), str) for part in ("name", "generation"))
 
 
 def _code(error: NoAnswer) -> str:

@@ -8,7 +8,7 @@ The output of a job can be fetched for a day after it ended. Planning only reads
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -72,24 +72,29 @@ class VaultClient:
         seen = PagesSeen()
         while True:
             answer = self.client.list_jobs(accountId=self.account_id, vaultName=self.vault, **marker)
-            first = [job["JobId"] for job in answer.get("JobList", ())[:1]]
+            first = [job.get("JobId") for job in answer.get("JobList", ())[:1]]
             if "JobList" not in answer or (first and seen.again(*first)):
                 raise self._odd()
-            for job in answer["JobList"]:
-                done = job.get("CompletionDate")
-                yield VaultJob(
-                    job["JobId"],
-                    job["Action"] == "InventoryRetrieval",
-                    job.get("ArchiveId"),
-                    job["StatusCode"],
-                    instant(job["CreationDate"]),
-                    instant(done) if done else None,
-                )
+            yield from map(self._job, answer["JobList"])
             if not answer.get("Marker"):
                 return
             if not first:
                 raise self._odd()
             marker = {"marker": answer["Marker"]}
+
+    def _job(self, job: Mapping[str, Any]) -> VaultJob:
+        done = job.get("CompletionDate")
+        try:
+            return VaultJob(
+                job["JobId"],
+                job["Action"] == "InventoryRetrieval",
+                job.get("ArchiveId"),
+                job["StatusCode"],
+                instant(job["CreationDate"]),
+                instant(done) if done else None,
+            )
+        except (KeyError, ValueError):
+            raise self._odd() from None
 
     def _odd(self) -> EstateError:
         return EstateError(

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 from pii_tracer.common.http import NoAnswer
 from pii_tracer.common.kerberos import NoTicket
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.stores.base import Absent, Changed, StoreError
+from pii_tracer.lake.stores.base import Absent, Changed, PagesSeen, StoreError
 from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes, Unfit, code_of
 from pii_tracer.lake.stores.hdfs.security import ON_TRUST, Security, is_trusted_target
 from pii_tracer.model.errors import EstateError
@@ -126,7 +126,7 @@ class WebHdfs:
 
     def entries(self, folder: str) -> Iterator[Status]:
         """What lies in a folder, by name, to the end of its listing. Raises Absent: there is no folder."""
-        last = ""
+        last, seen = "", PagesSeen()
         while True:
             page = self._told("it cannot be listed", folder, "LISTSTATUS_BATCH", "DirectoryListing", startAfter=last)
             try:
@@ -137,7 +137,7 @@ class WebHdfs:
             yield from found
             if not left:
                 return
-            if not found or found[-1].name <= last:  # names come in order: a page again
+            if not found or seen.again(found[-1].name):
                 raise self._odd(folder)
             last = found[-1].name
 
@@ -317,11 +317,18 @@ class WebHdfs:
         return f"{self.name}{path}"
 
 
+def _text(told: Any) -> str:
+    """Raises TypeError: it is none."""
+    if not isinstance(told, str):
+        raise TypeError
+    return told
+
+
 def _status(told: Any) -> Status:
     """Raises KeyError, TypeError, ValueError: it is no status."""
     return Status(
-        name=str(told["pathSuffix"]),
-        kind=str(told["type"]),
+        name=_text(told["pathSuffix"]),
+        kind=_text(told["type"]),
         size=int(told["length"]),
         modified=int(told["modificationTime"]),
         file_id=int(told["fileId"]),
