@@ -183,11 +183,11 @@ def test_what_is_kept_of_a_recipient_is_not_passed_over_when_it_is_broken(tmp_pa
 def test_nobody_is_told_of_a_request_that_was_withdrawn(tmp_path: Path) -> None:
     settings, folder = begun(tmp_path, CRM)
     assert called(settings, "requests", "withdraw", "R-1", "--by", "M", "--reason", "r") == ExitCode.DONE
+    ended(folder, **OVER)
+    assert close(folder) == ExitCode.DONE, "another plan tells of those who are left"
     [one] = inform(settings)
     assert (one.told and one.told.requests, one.elsewhere) == ((), ("R-1", "R-2"))
     assert not (tmp_path / "out").exists()
-    ended(folder, **OVER)
-    assert close(folder) == ExitCode.DONE, "another plan tells of those who are left"
 
 
 def test_a_request_of_a_later_plan_keeps_no_other_one_s_notice_back(

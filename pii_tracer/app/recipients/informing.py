@@ -74,14 +74,14 @@ def inform(
     refuse_too_early(folder, loaded)
     mine = still_planned(settings, plan)
     elsewhere = tuple(request.id for request in plan.requests if request.id not in mine)
-    keys: Mapping[str, KeySet] | None = None
+    keys: Mapping[str, KeySet] = {}
     with telling(folder):
         for one in estate.recipients:
             told, data = read_told(folder, one.name, loaded.digest), data_of(one, plan)
             if data is None or (told and told.at):
                 yield Informed(one.name, told if told and told.at else None, False, gets(one, plan))
                 continue
-            if keys is None:
+            if mine and not keys:
                 ring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, settings.key())
                 keys = {key_set.name: key_set for key_set in ring.key_sets}
             rows, unnamed = rows_of(one, plan, mine, keys)
