@@ -87,15 +87,15 @@ def partitions_since(
 ) -> Iterator[ByteVerdict]:
     """Datasets of the plan with rows of which the catalog alone says now whose they are, and did not at planning: their
     files show neither that the persons are there, nor that they are not."""
-    known = {(table.names[0], rows.dataset): {*rows.columns} for table in plan.partitioned for rows in table.untold}
+    known = {(table.names, rows.dataset): {*rows.columns} for table in plan.partitioned for rows in table.untold}
     places = {dataset: str(paths.real_path(dataset) or place_of(dataset)) for dataset in named_in(plan)}
     places |= {copy.dataset: copy.location for copy in plan.copies}
     partitions, told = PlacesOfPartitions(inventory.partitioned), dict[str, str]()
     for dataset, place in sorted(places.items()):
         for table, columns in partitions.untold(place):
-            title = patterns.mask(table.title)
-            if new := columns - known.get((title, dataset), set()):
-                told.setdefault(title, f"{patterns.mask(place)}: {_ALONE.format(', '.join(sorted(new)))}")
+            names = tuple(map(patterns.mask, table.names))
+            if new := columns - known.get((names, dataset), set()):
+                told.setdefault(names[0], f"{patterns.mask(place)}: {_ALONE.format(', '.join(sorted(new)))}")
     for title, reason in told.items():
         yield ByteVerdict(copy_id=f"{SINCE}{title}", root=reason.partition(": ")[0], files=(), unverified=(reason,))
 
