@@ -64,3 +64,8 @@ def test_a_declared_key_that_finds_nobody_silences_nothing(
     tmp_path: Path, tickets: pa.Table, entry: str, kinds: list[str]
 ) -> None:
     assert sorted(gap["kind"] for gap in gaps(tmp_path, tickets, entry)) == kinds
+
+
+def test_the_reason_says_how_much_was_looked_at(tmp_path: Path) -> None:
+    (gap,) = gaps(tmp_path, NOBODY, WRONG)
+    assert "among the first values of rider_uuid is none" in gap["reason"]

@@ -88,7 +88,7 @@ def test_tables_and_folders_are_found_and_read(hdfs: Hdfs, tmp_path: Path) -> No
         f"{root}/hudi": "hdfs_place-person",
         f"{root}/ice": "hdfs_place-person",
         f"{root}/bare": "hdfs_place-person",  # two files without a column in common
-        f"{root}/bare/_temporary": "hdfs_temporary-person",
+        f"{root}/bare/_temporary": f"{GapKind.HDFS_TEMPORARY.value}-person",
     }
 
 
@@ -107,7 +107,7 @@ def test_a_deleted_person_stays_in_snapshots_and_in_the_trash(hdfs: Hdfs, tmp_pa
     assert seen[f"{hdfs.uri}{root}"].holders == 0, "a plain delete leaves nothing in sight"
     assert seen[f"{hdfs.uri}{above}/.snapshot/s1"].holders == 1
     assert seen[f"{hdfs.uri}/user/ann/.Trash"].holders == 1
-    assert states(hdfs, above, tmp_path)[f"{above}/.snapshot/s1"] == "hdfs_snapshot-person"
+    assert states(hdfs, above, tmp_path)[f"{above}/.snapshot/s1"] == f"{GapKind.HDFS_SNAPSHOT.value}-person"
     hdfs.ask(above, "DELETESNAPSHOT", method="DELETE", snapshotname="s1")
     hdfs.client().delete(f"/user/ann/.Trash/Current{root}/c.csv")
     assert states(hdfs, root, tmp_path) == {}
