@@ -277,7 +277,7 @@ class Patterns:
 
     def _across(self, data: bytes | memoryview, *, joined: bool) -> Iterator[Match]:
         """What goes on in the next line of a text, broken anywhere. joined: as in `_parted`."""
-        folds: bool | None = None
+        folds = line_wraps.Folds(data)
         for low, high in self._borders.windows(data):
             line = line_wraps.joined(bytes(data[low:high]))
             for first, last in self.parts(line.data):
@@ -287,13 +287,10 @@ class Patterns:
                     if places[-1] - places[0] == len(places) - 1:
                         continue
                     parts = start + 1 + np.flatnonzero(np.diff(places) > 1)
-                    folded = not goes_on(line.data, start, end) and line_wraps.is_at_folds(data, low + places)
-                    if folded:
-                        folds = line_wraps.has_folds(data) if folds is None else folds
-                    if not (joined or (folded and folds) or line_wraps.is_one(line, start, end, parts)):
+                    folded = not goes_on(line.data, start, end) and folds.join(low + places)
+                    if not (joined or folded or line_wraps.is_one(line, start, end, parts)):
                         terms = tuple(t for t in terms if t[1] not in _WORDS)
-                    if terms:
-                        changed = tuple((n, Form.WRAPPED if form in _WORDS else form) for n, form in terms)
+                    if changed := tuple((n, Form.WRAPPED if form in _WORDS else form) for n, form in terms):
                         yield changed, low + int(places[0]), low + int(places[-1]) + 1
 
     def _in(self, data: bytes, *automata: Search) -> Iterator[Match]:

@@ -71,8 +71,8 @@ def silent_key(state: TableState, item: CopyDraft, seen: Evidence | None) -> lis
     what = (
         f"It finds no row of the persons, but the scan sees them in {', '.join(where[:5])}: their rows would stay"
         if where
-        else f"The source's keys are numbers, and among the first values of {', '.join(sorted(keyless))} is none: it can"
-        " find nobody's rows"
+        else f"The source's keys are numbers, and among the first values of {', '.join(sorted(keyless))} is none:"
+        " it can find nobody's rows"
     )
     return [
         Gap(

@@ -46,7 +46,7 @@ EMPTY_PAGES = 300
 
 
 class PagesSeen:
-    """Notices a listing that has no end: a page that was there before, whatever token led to it, or empty pages alone."""
+    """Notices a listing without an end: a page was there before, whatever token led to it, or all pages are empty."""
 
     def __init__(self) -> None:
         self._seen = set[tuple[object, ...]]()

@@ -46,7 +46,7 @@ THROUGH = "view"
 
 
 NOT_STORED = "-- not stored"
-"""What stands for a text that the graph's file does not keep. Nothing parses it: nobody takes it for a whole statement."""
+"""What stands for a text that the graph's file does not keep. Nothing parses it, so nobody takes it for SQL."""
 
 
 class Evidence(Frozen):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -258,19 +259,21 @@ def _digits(value: bytes) -> int:
     return sum(48 <= byte <= 57 for byte in value)
 
 
-def has_folds(text: bytes | memoryview) -> bool:
-    """Whether a text is of a format that parts long lines at any character."""
-    return _FOLDING.search(text) is not None
+class Folds:
+    """Which values a format folds that parts long lines at any character. It is looked for once a text."""
 
+    def __init__(self, text: bytes | memoryview) -> None:
+        self._text = text
 
-def is_at_folds(text: bytes | memoryview, places: Places) -> bool:
-    """Whether all breaks in a value are such as folds are: in a text that has them, it is one word, wherever they are.
+    @cached_property
+    def _has_any(self) -> bool:
+        return _FOLDING.search(self._text) is not None
 
-    places: where each byte of the value is in the text.
-    """
-    ends = np.flatnonzero(np.diff(places) > 1)
-    gaps = (text[int(places[end]) + 1 : int(places[end + 1])] for end in ends.tolist())
-    return all(_AT_FOLD.fullmatch(gap) for gap in gaps)
+    def join(self, places: Places) -> bool:
+        """Whether all breaks in a value are folds: it is one word. places: where each byte of it is."""
+        ends = np.flatnonzero(np.diff(places) > 1)
+        gaps = (self._text[int(places[end]) + 1 : int(places[end + 1])] for end in ends.tolist())
+        return all(_AT_FOLD.fullmatch(gap) for gap in gaps) and self._has_any
 
 
 def _may_be_listed(value: bytes) -> bool:
