@@ -97,3 +97,24 @@ BY_OBJECT = frozenset(
 )
 """Actions that decide about each object by what they find of it, whatever the step before them said. So they may begin
 behind another of these that is done in part: one object that cannot be treated does not hold up the others."""
+
+READS_ONLY = frozenset(
+    {
+        Action.VERIFY_COPY,
+        Action.S3_RESTORE,
+        Action.S3_AWAIT_EXPIRY,
+        Action.S3_AWAIT_REPLICA,
+        Action.LAKEFS_SET_RULES,
+        Action.LAKEFS_AWAIT_COLLECTION,
+        Action.LAKEFS_RESTORE_RULES,
+        Action.VAULT_RETRIEVE,
+        Action.VAULT_AWAIT_INVENTORY,
+        Action.KEY_AWAIT_CACHES,
+        Action.KEY_TRY_TO_READ,
+        Action.KMS_SCHEDULE_DELETION,
+        Action.KMS_AWAIT_DELETION,
+        Action.BACKUP_CONFIRM,
+        Action.OWNER_TASK,
+    }
+)
+"""Actions that erase nothing themselves: they prepare, wait, look, or take a person's word."""

@@ -31,7 +31,7 @@ from openlineage.client.uuid import generate_static_uuid
 
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
-from pii_tracer.model.actions import Action
+from pii_tracer.model.actions import READS_ONLY
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.run.journal import Kind, Record
@@ -44,25 +44,6 @@ FACET_SCHEMA = f"{PRODUCER}/blob/main/pii_tracer/schemas/ErasureRunFacet.json#/$
 MOST_NAMED = 100
 """Requests that an event names: it is sent for every step, and may not grow with the persons."""
 
-_READS_ONLY = frozenset(
-    {
-        Action.VERIFY_COPY,
-        Action.S3_RESTORE,
-        Action.S3_AWAIT_EXPIRY,
-        Action.S3_AWAIT_REPLICA,
-        Action.LAKEFS_SET_RULES,
-        Action.LAKEFS_AWAIT_COLLECTION,
-        Action.LAKEFS_RESTORE_RULES,
-        Action.VAULT_RETRIEVE,
-        Action.VAULT_AWAIT_INVENTORY,
-        Action.KEY_AWAIT_CACHES,
-        Action.KEY_TRY_TO_READ,
-        Action.KMS_SCHEDULE_DELETION,
-        Action.KMS_AWAIT_DELETION,
-        Action.BACKUP_CONFIRM,
-        Action.OWNER_TASK,
-    }
-)
 _ROWS = ("rows_deleted", "rows_dropped")
 
 
@@ -132,7 +113,7 @@ class RunEvents:
 
     def __init__(self, plan: ErasurePlan) -> None:
         self._plan = plan
-        reads_only = _READS_ONLY | actions_with(Role.WAITS)
+        reads_only = READS_ONLY | actions_with(Role.WAITS)
         self._steps = {step.id: step for step in plan.steps if step.copy_ and step.action not in reads_only}
         self._copies = {copy.id: copy for copy in plan.copies}
         first = nsmallest(MOST_NAMED, plan.requests, key=lambda r: r.deadline)
