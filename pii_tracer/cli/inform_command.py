@@ -28,15 +28,14 @@ def inform(run: str | None, estate_file: Path, state: Path) -> int:
     Example:
       pii-tracer inform plan-1ec2010e57a0
     """
+    from pii_tracer.app.recipients.erased_data import Withheld
     from pii_tracer.app.recipients.informing import inform as tell
 
-    failed, elsewhere = False, ""
+    failed, ended = False, ""
     for one in tell(Settings(estate_file, state), run):
         told = one.told
-        if told is None and one.gets:
-            said = "not informed: a hold keeps data that it gets"
-        elif told is None:
-            said = "not informed: the plan has no copy of what it gets"
+        if told is None:
+            failed, said = failed or one.withheld is Withheld.LATER, f"not informed: {one.withheld}"
         elif told.at is None:
             failed, said = True, f"not informed: {told.problem}"
         elif not told.requests:
@@ -49,7 +48,7 @@ def inform(run: str | None, estate_file: Path, state: Path) -> int:
             number = counted(len(told.unnamed), "request")
             said += f"; not informed of {number}, first {told.unnamed[0]}: none of its identifiers is known"
         click.echo(f"{one.recipient}: {said}")
-        elsewhere = elsewhere or ", ".join(one.elsewhere[:_NAMED])
-    if elsewhere:
-        click.echo(f"no recipient was informed of requests that are not this plan's any more: {elsewhere}", err=True)
+        ended = ended or ", ".join(one.ended[:_NAMED])
+    if ended:
+        click.echo(f"no recipient was informed of requests that were withdrawn or refused: {ended}", err=True)
     return int(ExitCode.PARTIAL if failed else ExitCode.DONE)

@@ -27,6 +27,9 @@ class RequestState(StrEnum):
 OPEN = (RequestState.RECEIVED, RequestState.PLANNED, RequestState.CARRIED_OVER)
 """States in which the person is still to be erased. A person has one request in such a state at most."""
 
+ENDED = (RequestState.REFUSED, RequestState.WITHDRAWN)
+"""States in which the person is not to be erased any more."""
+
 
 @dataclass(frozen=True)
 class Incoming:

@@ -145,10 +145,12 @@ def begin(store: RequestStore, requests: Iterable[str], plan: str, at: datetime)
         connection.execute("UPDATE requests SET begun = ? WHERE plan = ? AND begun IS NULL", (iso(at), plan))
 
 
-def still_of(store: RequestStore, requests: Iterable[str], plan: str) -> frozenset[str]:
-    """Those of a plan's requests that no other plan has, and nobody ended. The store need not know them."""
+def gone_of(store: RequestStore, requests: Iterable[str], plan: str) -> dict[str, RequestState]:
+    """Those of a plan's requests that it is not, or no longer, to erase, each with its state: another plan has it, or
+    somebody ended it. The store need not know them all."""
     with store.connected() as connection:
-        return frozenset(name for name in requests if _gone(connection, name, plan) is None)
+        found = ((name, _gone(connection, name, plan)) for name in requests)
+        return {name: request.state for name, request in found if request}
 
 
 def _refuse_gone(connection: Connection, requests: Iterable[str], plan: str) -> None:
@@ -177,12 +179,14 @@ def carry_each_over(store: RequestStore, reasons: Mapping[str, str], at: datetim
     """Requests that a plan does not erase, or did not erase wholly, with the reason. reasons: by request. holds: ids of
     those that keep data of theirs."""
     with store.writing() as connection:
-        _carry(connection, reasons, at, holds)
+        _carry(connection, reasons, at, dict.fromkeys(reasons, holds))
 
 
-def _carry(connection: Connection, reasons: Mapping[str, str], at: datetime, holds: Sequence[str]) -> None:
+def _carry(
+    connection: Connection, reasons: Mapping[str, str], at: datetime, holds: Mapping[str, Sequence[str]]
+) -> None:
     for name, reason in reasons.items():
-        found, kept = one(connection, name), tuple(sorted(holds))
+        found, kept = one(connection, name), tuple(sorted(holds.get(name, ())))
         told = (found.state, found.reason, found.holds) == (RequestState.CARRIED_OVER, reason, kept)
         if found.state in OPEN and not told:
             _change(connection, name, RequestState.CARRIED_OVER, Said(_PROGRAM, reason, at))
@@ -195,12 +199,12 @@ def _undated(law: str, received: datetime, extended: datetime | None = None, /) 
 
 @dataclass(frozen=True)
 class CameTo:
-    """What a run came to. carried: requests that it did not erase wholly, with the reason; holds: of these. waiting:
-    those that wait for it to go on, with the reason. proofs: of those that it answered. due: says the deadline of a
-    receipt of after the run began; needed with proofs."""
+    """What a run came to. carried: requests that it did not erase wholly, with the reason; holds: what keeps data, of
+    each of these of which a hold does. waiting: those that wait for it to go on, with the reason. proofs: of those that
+    it answered. due: says the deadline of a receipt of after the run began; needed with proofs."""
 
     carried: Mapping[str, str] = field(default_factory=dict)
-    holds: Sequence[str] = ()
+    holds: Mapping[str, Sequence[str]] = field(default_factory=dict)
     waiting: Mapping[str, str] = field(default_factory=dict)
     proofs: Mapping[str, str] = field(default_factory=dict)
     due: Due = _undated

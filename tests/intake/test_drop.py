@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.app.intake.drop_lists import Matched, add_drop, write_answers
+from pii_tracer.app.intake.planned_requests import begin_requests
 from pii_tracer.app.intake.request_states import refuse_request, withdraw_request
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run as cli
@@ -28,7 +29,10 @@ from pii_tracer.intake.drop.standard_forms import digest_told, email_form, phone
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.intake.state_changes import CameTo, begin, carry_each_over, plan_them, settle
 from pii_tracer.model.errors import ExitCode, RequestError, UsageError
+from pii_tracer.model.plan import PlannedHold
 from tests.intake.places import NOW, opened, place
+from tests.intake.test_states import made as made_plan
+from tests.intake.test_states import ran
 from tests.leaks import Person, leaks
 
 IDENTIFIERS = "    identifiers: [{column: mail, category: email}, {column: phone, category: phone}]\n"
@@ -177,6 +181,20 @@ def test_statuses_follow_what_became_of_requests(shop: Settings) -> None:
     assert answered(shop) == {item(1): "3", item(2): "2", item(4): "2"}
     done = write_answers(shop, shop.base / "answers.csv")
     assert (done.deleted, done.exempted, done.not_found, done.still_open) == (1, 2, 0, 3)
+
+
+def test_of_whom_a_held_run_left_something_is_not_said_to_be_exempted(shop: Settings) -> None:
+    made(shop.base, {"user_id": [1, 2], "mail": ["u1@x.example", "u2@x.example"], "phone": [None] * 2})
+    add(shop, {"Email": [(item(n), hashed(f"u{n}@x.example")) for n in (1, 2)]})
+    (shop.base / "jobs.sql").write_text("")
+    _, plan = made_plan(shop)
+    begin_requests(shop, plan, NOW)
+    keeps = PlannedHold(
+        id="H1", kind="legal_hold", basis="o", citation="c", from_=NOW, until=None, approver="m", copies=("c",)
+    )
+    ran(shop, plan.model_copy(update={"holds": (keeps,)}), state="partial", residue=[1], open_requests=[item(2)])
+    assert answered(shop) == {item(1): "2"}
+    assert opened(shop).find(item(2)).holds == ()
 
 
 def test_what_a_consumer_takes_back_is_not_erased(shop: Settings) -> None:

@@ -419,6 +419,28 @@ def test_whom_a_hold_keeps_is_carried_over_until_it_ends(tmp_path: Path) -> None
     assert [one.id for one in again.requests] == ["R-1"]
 
 
+def test_of_whom_something_was_found_is_not_said_to_be_held(tmp_path: Path) -> None:
+    """Nor is one of whom the attestation does not speak: nobody knows that all else of them is erased."""
+    settings = lake(tmp_path)
+    asked(settings, *PERSONS[:3])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    keeps = PlannedHold(
+        id="dispute", kind="legal_hold", basis="o", citation="c", from_=NOW, until=None, approver="m", copies=("c",)
+    )
+    ran(settings, plan.model_copy(update={"holds": (keeps,)}), open_requests=["R-2"], unattested=["R-3"])
+    store = opened(settings)
+    assert {one.id: one.holds for one in store.requests()} == {"R-1": ("dispute",), "R-2": (), "R-3": ()}
+    assert set(states(settings).values()) == {"carried_over"}
+    assert "attestation is not about" in store.find("R-3").reason
+    (settings.base / "policy.yaml").write_text("version: 1\nbatches: {every_hours: 24, takes_days: 2}\n")
+    estate = settings.estate_file.read_text()
+    settings.estate_file.write_text(estate + HOLD.replace("NAMED", "R-1, R-2, R-3"))
+    found = forecast_requests(settings, as_of=NOW)
+    assert {one.id: one.held for one in found.unplanned} == {"R-1": True, "R-2": False, "R-3": False}
+    assert found.misses
+
+
 def test_persons_whom_a_hold_names_are_planned_apart(tmp_path: Path) -> None:
     settings = lake(tmp_path, HOLD.replace("NAMED", "R-1, R-9"))
     asked(settings, *PERSONS[:3])

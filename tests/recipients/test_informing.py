@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from hashlib import sha256
@@ -17,7 +17,7 @@ from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.proof.request_answers import read_answer, write_answers
 from pii_tracer.app.recipients import informing
-from pii_tracer.app.recipients.erased_data import data_of
+from pii_tracer.app.recipients.erased_data import Withheld, data_of, erased_by, why_nothing
 from pii_tracer.app.recipients.informing import inform
 from pii_tracer.app.recipients.notices import notice_of, rows_of
 from pii_tracer.app.recipients.told import Told, read_told, told_recipients
@@ -25,10 +25,13 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.config.passing_on.recipients import How, Recipient
 from pii_tracer.intake.state_changes import begin, carry_each_over, plan_them
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_AWAIT_REF
+from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import KeySet, Strategy
 from pii_tracer.model.errors import ConfigError, ExitCode, RunError, UsageError
-from pii_tracer.model.plan import Exemption
+from pii_tracer.model.plan import ErasurePlan, Exemption
 from pii_tracer.proof.request_answers.answer import ToldRecipient
+from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from pii_tracer.run.journal import Journal, Kind
 from reports.run.answer import said_of_recipient
@@ -36,7 +39,7 @@ from tests.cli.test_close import OVER, close, ended
 from tests.intake.places import NOW, opened
 from tests.intake.test_states import PERSONS, asked, called, lake
 from tests.leaks import Person, leaks
-from tests.review.plans import copy, plan
+from tests.review.plans import copy, plan, step
 from tests.servers import Json, answering
 
 CRM = "{name: crm, of: [app.users], how: file, folder: out/crm, identifiers: [user.user_id], confirm_days: 14}"
@@ -180,33 +183,129 @@ def test_what_is_kept_of_a_recipient_is_not_passed_over_when_it_is_broken(tmp_pa
     assert len(notices(tmp_path)) == 1
 
 
-def test_nobody_is_told_of_a_request_that_was_withdrawn(tmp_path: Path) -> None:
+def test_nobody_is_told_of_a_request_that_was_withdrawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings, folder = begun(tmp_path, CRM)
     assert called(settings, "requests", "withdraw", "R-1", "--by", "M", "--reason", "r") == ExitCode.DONE
     ended(folder, **OVER)
-    assert close(folder) == ExitCode.DONE, "another plan tells of those who are left"
-    [one] = inform(settings)
-    assert (one.told and one.told.requests, one.elsewhere) == ((), ("R-1", "R-2"))
+    assert close(folder) == ExitCode.USAGE, "the other one is still to be told of"
+    capsys.readouterr()
+    assert called(settings, "inform", folder.path.name) == ExitCode.DONE
+    assert "requests that were withdrawn or refused: R-1" in capsys.readouterr().err
+    assert told_of(tmp_path) == ["R-2"]
+    assert close(folder) == ExitCode.DONE
+
+
+def test_a_run_whose_requests_were_all_ended_is_closed_without_a_notice(tmp_path: Path) -> None:
+    settings, folder = begun(tmp_path, CRM)
+    for name in ("R-1", "R-2"):
+        assert called(settings, "requests", "refuse", name, "--by", "M", "--reason", "r") == ExitCode.DONE
+    ended(folder, **OVER)
+    assert close(folder) == ExitCode.DONE
     assert not (tmp_path / "out").exists()
 
 
-def test_a_request_of_a_later_plan_keeps_no_other_one_s_notice_back(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Neither `inform` nor `close` waits for the other one."""
+def told_of(base: Path) -> list[str]:
+    [notice] = notices(base)
+    return [one["request"] for one in json.loads(notice.read_text())["persons"]]
+
+
+def moved(settings: Settings, folder: RunFolder, *requests: str) -> None:
+    """A later plan has these requests of a run that left something of them."""
+    store, made = opened(settings), folder.approved().plan
+    begin(store, ["R-1", "R-2"], made.plan_id, NOW)
+    carry_each_over(store, dict.fromkeys(requests, "something of this person is left"), NOW)
+    plan_them(store, requests, "plan-later", NOW)
+
+
+@pytest.mark.parametrize("requests", [("R-2",), ("R-1", "R-2")])
+def test_what_this_run_erased_is_told_of_a_request_of_a_later_plan(tmp_path: Path, requests: tuple[str, ...]) -> None:
+    """In the later plan it is no copy any more: that plan tells nobody of it."""
     settings, folder = begun(tmp_path, CRM)
-    store, plan = opened(settings), folder.approved().plan
-    begin(store, ["R-1", "R-2"], plan.plan_id, NOW)
-    carry_each_over(store, {"R-2": "something of this person is left"}, NOW)
-    plan_them(store, ["R-2"], "plan-later", NOW)
+    moved(settings, folder, *requests)
     ended(folder, **OVER)
     assert close(folder) == ExitCode.USAGE
-    capsys.readouterr()
-    assert called(settings, "inform", folder.path.name) == ExitCode.DONE
-    assert "not this plan's any more: R-2" in capsys.readouterr().err
-    [notice] = notices(tmp_path)
-    assert [one["request"] for one in json.loads(notice.read_text())["persons"]] == ["R-1"]
+    [one] = inform(settings)
+    assert (one.now, one.ended, told_of(tmp_path)) == (True, (), ["R-1", "R-2"])
     assert close(folder) == ExitCode.DONE
+
+
+@pytest.mark.parametrize("last", [{}, {"state": "partial"}, {"state": "blocked"}])
+def test_a_run_that_never_goes_on_tells_of_what_it_has_erased(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], last: dict[str, str]
+) -> None:
+    """Of a copy that it began to erase, and of the rest, the later plan tells."""
+    settings, folder = begun(tmp_path, CRM, MAIL)
+    erasing(folder, **last)
+    moved(settings, folder, "R-1", "R-2")
+    capsys.readouterr()
+    assert called(settings, "inform", folder.path.name) == ExitCode.PARTIAL
+    told = capsys.readouterr().out
+    assert "crm: not informed: no step can erase part of it yet; inform after the next plan" in told
+    assert not (tmp_path / "out").exists()
+    journal = Journal.open(folder.journal)
+    for one in folder.approved().plan.steps:
+        if one.copy_ and one.action is not Action.VERIFY_COPY:
+            journal.append(Kind.STEP_VERIFIED, step=one.id)
+    if last:
+        journal.append(Kind.RUN_FINISHED, **last)
+    [crm, _] = inform(settings)
+    assert (crm.now, crm.told and crm.told.requests) == (True, ("R-1", "R-2"))
+
+
+def test_a_recipient_of_what_a_later_plan_has_not_is_told_by_one_of_both(tmp_path: Path) -> None:
+    """The run of the first plan failed in one table; the second plan has that table alone."""
+    first = plan(copies=[copy("a"), copy("b")])
+    of = (str(first.copies[0].table), str(first.copies[1].table))
+    crm = Recipient(name="crm", how=How.EMAIL, folder="x", identifiers=("user.email",), of=of)
+    everything, second = crm.model_copy(update={"of": ()}), plan(copies=[copy("b")])
+    erased = erased_by(*journaled(tmp_path / "j", first, verified=["a/1"]), goes_on=False)
+    assert erased == {"a"}
+    assert data_of(crm, first, erased) == of[:1]
+    assert data_of(crm, second) == of[1:]
+    assert (data_of(everything, first, erased), data_of(everything, second)) == (None, ())
+    assert why_nothing(everything, first, erased) is Withheld.LATER
+
+
+def journaled(file: Path, made: ErasurePlan, verified: Sequence[str] = (), **last: str) -> tuple[RunFolder, LoadedPlan]:
+    """A run's journal: these steps are verified. last: how it ended."""
+    file.mkdir(parents=True)
+    folder, loaded = RunFolder(file), LoadedPlan(made, b"", "sha256:1", "p")
+    journal = Journal.open(folder.journal)
+    journal.append(Kind.RUN_STARTED, plan_digest=loaded.digest)
+    for name in verified:
+        journal.append(Kind.STEP_VERIFIED, step=name)
+    if last:
+        journal.append(Kind.RUN_FINISHED, **last)
+    return folder, loaded
+
+
+def test_a_plan_without_a_step_that_erases_is_passed_on_when_its_run_is_complete(tmp_path: Path) -> None:
+    """Only backups, or nothing at all: `close` waits for `inform`, which must not wait for ever."""
+    for made in (plan(steps=[], copies=[]), plan(steps=[step("c1/1", action=Action.BACKUP_CONFIRM)])):
+        ids, place = [one.id for one in made.steps], tmp_path / str(len(made.steps))
+        with pytest.raises(UsageError, match="erased nothing yet"):
+            erased_by(*journaled(place, made, ids, state="waiting"), goes_on=True)
+        assert erased_by(*journaled(place / "x", made, ids, state="complete"), goes_on=True) is None
+
+
+@pytest.mark.parametrize(
+    "action",
+    [Action.S3_RESTORE, Action.VAULT_RETRIEVE, Action.STAGE_KEYS, Action.OBJECT_AWAIT_PURGE, ICEBERG_AWAIT_REF],
+)
+def test_what_only_prepares_or_waits_has_erased_nothing(tmp_path: Path, action: Action) -> None:
+    of = None if action is Action.STAGE_KEYS else "c1"
+    made = plan(steps=[step("s", of, action=action), step("e")])
+    with pytest.raises(UsageError, match="erased nothing yet"):
+        erased_by(*journaled(tmp_path / "a", made, ["s"]), goes_on=True)
+    assert erased_by(*journaled(tmp_path / "b", made, ["e"]), goes_on=True) is None
+
+
+def test_a_step_that_is_not_verified_has_erased_nothing(tmp_path: Path) -> None:
+    made = plan(steps=[step("e")])
+    folder, loaded = journaled(tmp_path / "a", made)
+    Journal.open(folder.journal).append(Kind.STEP_RESULT, step="e")
+    with pytest.raises(UsageError, match="erased nothing yet"):
+        erased_by(folder, loaded, goes_on=True)
 
 
 @pytest.mark.parametrize("how", ["nothing", "another plan", "blocked"])
@@ -241,6 +340,11 @@ def test_nobody_is_told_to_erase_what_is_kept_here() -> None:
     assert data_of(everything, plan(copies=[copy("a")])) == ()
     for name in "bc":
         assert data_of(everything.model_copy(update={"of": (str(of[name]),)}), made) is None
+    why = {
+        given: why_nothing(everything.model_copy(update={"of": given}), made, None)
+        for given in ((), (str(of["b"]),), (str(of["c"]),), ("app.other",))
+    }
+    assert list(why.values()) == [Withheld.LATER, Withheld.HOLD, Withheld.LATER, Withheld.NO_COPY]
     requests = {one.id for one in made.requests}
     rows, _ = rows_of(everything, made, requests, names)
     told = Told(
@@ -258,10 +362,8 @@ def test_another_notice_has_another_id(tmp_path: Path, monkeypatch: pytest.Monke
     with hook(statuses, got) as url:
         settings, folder = begun(tmp_path, HOOK.replace("URL", url))
         [*inform(settings)]
-        store, made = opened(settings), folder.approved().plan
-        begin(store, ["R-1", "R-2"], made.plan_id, NOW)
-        carry_each_over(store, {"R-2": "left"}, NOW)
-        plan_them(store, ["R-2"], "plan-later", NOW)
+        ended(folder, **OVER)
+        assert called(settings, "requests", "refuse", "R-2", "--by", "M", "--reason", "r") == ExitCode.DONE
         statuses[:] = [200]
         [done] = inform(settings)
     assert done.told is not None

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
-from pii_tracer.app.intake.planned_requests import still_planned
+from pii_tracer.app.intake.planned_requests import gone_from
 from pii_tracer.app.persons_apart.requests_left_open import to_be_closed_before, unanswered
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.proof.own_attestation import attestation_findings
@@ -16,6 +16,7 @@ from pii_tracer.app.recipients.erased_data import data_of
 from pii_tracer.app.recipients.told import read_told
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.common.plurals import counted
+from pii_tracer.intake.requests import ENDED
 from pii_tracer.model.errors import ReviewError, UsageError
 from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.proof.attestation import open_steps
@@ -124,9 +125,11 @@ def _still_open(folder: RunFolder, plan: ErasurePlan) -> list[str]:
 
 def _untold(folder: RunFolder) -> list[str]:
     """The recipients that were not told of the plan's requests; none where the values are gone anyway, or where all of
-    its requests are another plan's, which tells of them."""
+    its requests were withdrawn or refused."""
     loaded = folder.approved()
-    if not manifest_path(Path(folder.info().plan_file)).exists() or not still_planned(folder.settings(), loaded.plan):
+    gone = gone_from(folder.settings(), loaded.plan)
+    nobody = all(gone.get(request.id) in ENDED for request in loaded.plan.requests)
+    if nobody or not manifest_path(Path(folder.info().plan_file)).exists():
         return []
     mine = [one.name for one in folder.settings().estate().recipients if data_of(one, loaded.plan) is not None]
     told = {name: read_told(folder, name, loaded.digest) for name in mine}

@@ -12,7 +12,8 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.config.laws import laws_of
-from pii_tracer.intake.state_changes import CameTo, begin, refuse_gone, settle, still_of
+from pii_tracer.intake.requests import RequestState
+from pii_tracer.intake.state_changes import CameTo, begin, gone_of, refuse_gone, settle
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, read_leaves
@@ -47,10 +48,11 @@ def refuse_withdrawn(settings: Settings, plan: ErasurePlan) -> None:
         refuse_gone(store, (request.id for request in plan.requests), plan.plan_id)
 
 
-def still_planned(settings: Settings, plan: ErasurePlan) -> frozenset[str]:
-    """The requests of a plan that are not another plan's by now, and that nobody withdrew or refused."""
-    mine, store = [request.id for request in plan.requests], existing_store(settings)
-    return still_of(store, mine, plan.plan_id) if store else frozenset(mine)
+def gone_from(settings: Settings, plan: ErasurePlan) -> dict[str, RequestState]:
+    """The requests of a plan that are another plan's by now, or that somebody ended, each with its state. While there
+    is one, no run of the plan goes on."""
+    store = existing_store(settings)
+    return gone_of(store, (request.id for request in plan.requests), plan.plan_id) if store else {}
 
 
 def begin_requests(settings: Settings, plan: ErasurePlan, at: datetime) -> None:
@@ -80,13 +82,14 @@ def settle_requests(
             if not done and result["state"] == State.WAITING:
                 return CameTo(left, waiting=dict.fromkeys(rest, f"its run is {result['state']}"))
             return CameTo({**left, **dict.fromkeys(rest, _left(result) if done else _stopped(result))})
+        attested = {leaf.id for leaf in read_leaves((folder.evidence / REQUESTS).read_bytes())}
+        left |= {name: _NOT_ATTESTED for name in rest if name not in attested}
+        answered = [name for name in rest if name in attested]
         if plan.holds:
             holds = [hold.id for hold in plan.holds]
             kept = f"data is kept by the hold {', '.join(holds)}; all else is erased"
-            return CameTo({**left, **dict.fromkeys(rest, kept)}, holds)
-        attested = {leaf.id for leaf in read_leaves((folder.evidence / REQUESTS).read_bytes())}
-        left |= {name: _NOT_ATTESTED for name in rest if name not in attested}
-        proofs = dict.fromkeys([name for name in rest if name in attested], _proof(folder))
+            return CameTo({**left, **dict.fromkeys(answered, kept)}, dict.fromkeys(answered, holds))
+        proofs = dict.fromkeys(answered, _proof(folder))
         return CameTo(left, proofs=proofs, due=due_by(laws_of(folder.settings().estate().laws)))
 
     settle(store, plan.plan_id, came_to, at)

@@ -16,15 +16,16 @@ from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import choose_run
 from pii_tracer.app.execution.run_journal_facts import now as clock
-from pii_tracer.app.intake.planned_requests import still_planned
+from pii_tracer.app.intake.planned_requests import gone_from
 from pii_tracer.app.planning.plan_files import manifest_path
-from pii_tracer.app.recipients.erased_data import data_of, gets, refuse_too_early
+from pii_tracer.app.recipients.erased_data import Withheld, data_of, erased_by, why_nothing
 from pii_tracer.app.recipients.notices import Rows, notice_of, rows_of
 from pii_tracer.app.recipients.told import Told, read_told, telling, write_told
 from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import sync_folder, write_atomic
 from pii_tracer.common.http import NoAnswer, ask, bearer, patiently
 from pii_tracer.config.passing_on.recipients import How, Recipient
+from pii_tracer.intake.requests import ENDED
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import UsageError
 from pii_tracer.review.sealed_person_values import KeyRing
@@ -35,15 +36,15 @@ _SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Informed:
-    """What became of one recipient. told: None where it has to erase nothing; `gets` says whether the plan has a copy
-    of what it gets. now: whether it was told by this call. elsewhere: requests of the plan of which it was not told by
-    this call, since they are another plan's by now, or were ended."""
+    """What became of one recipient. told: None where it was asked to erase nothing; `withheld` says why. now: whether
+    it was told by this call. ended: requests of the plan of which it was not told by this call, since somebody withdrew
+    or refused them."""
 
     recipient: str
     told: Told | None
     now: bool
-    gets: bool = True
-    elsewhere: tuple[str, ...] = ()
+    withheld: Withheld | None = None
+    ended: tuple[str, ...] = ()
 
 
 def inform(
@@ -71,15 +72,19 @@ def inform(
     plan = loaded.plan
     if not estate.recipients:
         raise UsageError("the estate file names no recipients", where="recipients", todo="see docs/recipients.md")
-    refuse_too_early(folder, loaded)
-    mine = still_planned(settings, plan)
-    elsewhere = tuple(request.id for request in plan.requests if request.id not in mine)
+    gone = gone_from(settings, plan)
+    erased = erased_by(folder, loaded, goes_on=not gone)
+    ended = tuple(name for name, state in gone.items() if state in ENDED)
+    mine = {request.id for request in plan.requests}.difference(ended)
     keys: Mapping[str, KeySet] = {}
     with telling(folder):
         for one in estate.recipients:
-            told, data = read_told(folder, one.name, loaded.digest), data_of(one, plan)
-            if data is None or (told and told.at):
-                yield Informed(one.name, told if told and told.at else None, False, gets(one, plan))
+            told, data = read_told(folder, one.name, loaded.digest), data_of(one, plan, erased)
+            if told and told.at:
+                yield Informed(one.name, told, False)
+                continue
+            if data is None:
+                yield Informed(one.name, None, False, why_nothing(one, plan, erased))
                 continue
             if mine and not keys:
                 ring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, settings.key())
@@ -106,7 +111,7 @@ def inform(
             else:
                 told = told.done(now(), one.confirm_days)
             write_told(folder, told)
-            yield Informed(one.name, told, told.at is not None, elsewhere=elsewhere)
+            yield Informed(one.name, told, told.at is not None, ended=ended)
 
 
 def _next(

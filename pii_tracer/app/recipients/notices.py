@@ -27,7 +27,7 @@ def rows_of(
     """What a recipient is told of each request whose person is of a kind that it knows (`SUBJECT` of its identifiers),
     and the ids of those of whom the sealed manifest has no value by which it could find them.
 
-    mine: ids of the requests that are still the plan's.
+    mine: ids of the requests that nobody ended.
     """
     kinds = {name.partition(".")[0] for name in recipient.identifiers}
     known = {who for keys_ in keys.values() if keys_.name.partition(".")[0] in kinds for who, _ in keys_.values}
