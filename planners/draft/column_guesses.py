@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 SHARE = 0.8
 """Of the values that are there, this part has to look like a category."""
@@ -38,6 +39,11 @@ _NUMBER = re.compile(r"(tiny|small|big)?int(eger)?|long|short|u?int\d+|decimal\(
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
 _PHONE = re.compile(r"\+?\d[\d ().-]{7,18}\d")
 _UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_DATE = re.compile(
+    r"(?<!\d)(19|20)\d\d([-_./]?(0[1-9]|1[0-2])([-_./]?(0[1-9]|[12]\d|3[01])"
+    r"([T_ -]([01]\d|2[0-3])([-_:.]?[0-5]\d){0,2}Z?)?)?)?(?!\d)"
+)
+_LONG_NUMBER = re.compile(r"\d{6}")
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,12 @@ def category_of(name: str, kind: str, sample: Sequence[object] = ()) -> Guess | 
     if told == seen:
         return Guess(str(told), "name and values")
     return Guess(told, "name") if told else Guess(str(seen), "values")
+
+
+def may_tell_of_person(folder: str) -> bool:
+    """Whether a mail, a phone, a UUID or a long number stands in a folder's name. Dates and years are none."""
+    name = _DATE.sub("|", unquote(folder))
+    return any(pattern.search(name) for pattern in (_EMAIL, _PHONE, _UUID, _LONG_NUMBER))
 
 
 def _category_of_values(values: Sequence[str]) -> str | None:

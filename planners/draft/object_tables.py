@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pii_tracer.model.datasets import Format
 
@@ -33,7 +33,7 @@ def tables_of(keys: Iterable[str], marks: Mapping[str, Format | None]) -> dict[s
             if place and part in marks:
                 tables.setdefault("/".join(parts[:place]), marks[part])
                 break
-    tables = {at: kind for at, kind in tables.items() if not _below(at, (o for o in tables if o != at))}
+    tables = {at: kind for at, kind in tables.items() if tables.keys().isdisjoint(_around(at))}
     found: dict[str, set[Format]] = defaultdict(set)
     for key in listed:
         *folders, name = key.split("/")
@@ -41,9 +41,15 @@ def tables_of(keys: Iterable[str], marks: Mapping[str, Format | None]) -> dict[s
         while folders and "=" in folders[-1]:
             folders.pop()
         folder = "/".join(folders)
-        if kind and folder and not name.startswith(("_", ".")) and not _below(folder, tables):
+        if (
+            kind
+            and folder
+            and not name.startswith(("_", "."))
+            and folder not in tables
+            and tables.keys().isdisjoint(_around(folder))
+        ):
             found[folder].add(kind)
-    around = {place for place in found if any(_below(other, (place,)) for other in (*found, *tables) if other != place)}
+    around = {place for other in (*found, *tables) for place in _around(other)}
     bare = {place: next(iter(kinds)) for place, kinds in found.items() if len(kinds) == 1 and place not in around}
     return bare | {place: kind for place, kind in tables.items() if kind is not None}
 
@@ -54,8 +60,11 @@ def is_data_file(key: str) -> bool:
     return _format_of(name) is not None and not name.startswith(("_", "."))
 
 
-def _below(place: str, others: Iterable[str]) -> bool:
-    return any(place == other or place.startswith(f"{other}/") for other in others)
+def _around(place: str) -> Iterator[str]:
+    """The folders that it lies in, the innermost first."""
+    while "/" in place:
+        place = place.rpartition("/")[0]
+        yield place
 
 
 def _format_of(name: str) -> Format | None:

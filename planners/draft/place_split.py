@@ -6,24 +6,31 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from planners.draft.column_guesses import may_tell_of_person
 from planners.draft.object_tables import is_data_file
 
 
 @dataclass
 class Cut:
-    """places: none holds another one. left: keys that lie in none of them, beside their folders."""
+    """places: none holds another one. left: keys that lie in none of them, beside their folders. whole: places that
+    were not cut, as names of folders in them may tell of persons.
+    """
 
     places: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    whole: list[str] = field(default_factory=list)
 
 
-def cut_place(at: str, keys: Collection[str], folders: Collection[str]) -> Cut:
-    """The places that a prefix becomes. keys: of all versions below it. folders: those that are a dataset each.
+def cut_place(at: str, keys: Collection[str], folders: Collection[str], named: Collection[str] = ()) -> Cut:
+    """The places that a prefix becomes. keys: of all versions below it. folders: those that are a dataset each. named:
+    those that catalogs name, whatever their names look like.
 
-    A prefix with data files of its own stays one place: to cut it would leave these out.
+    A prefix with data files of its own stays one place: to cut it would leave these out. So does one around folders
+    whose names may tell of persons: estate files have no such names.
     """
-    inside = [folder for folder in folders if not at or folder.startswith(f"{at}/")]
-    if at in folders or not inside:
+    datasets = {*folders, *named}
+    inside, known = _by_first(at, datasets), _by_first(at, named)
+    if at in datasets or not inside:
         return Cut([at])
     front = f"{at}/" if at else ""
     below: dict[str, list[str]] = defaultdict(list)
@@ -31,16 +38,29 @@ def cut_place(at: str, keys: Collection[str], folders: Collection[str]) -> Cut:
     for key in keys:
         first, slash, _ = key[len(front) :].partition("/")
         if slash and first:
-            below[front + first].append(key)
+            below[first].append(key)
         elif first or slash:
             own.append(key)
     if any(is_data_file(key) for key in own):
         return Cut([at])
-    for folder in inside:
-        below.setdefault(front + folder[len(front) :].partition("/")[0], [])
+    children = sorted(below.keys() | inside.keys())
+    if any(may_tell_of_person(child) for child in children if child not in known):
+        return Cut([at], whole=[at])
     cut = Cut(left=own)
-    for child, mine in sorted(below.items()):
-        further = cut_place(child, mine, inside)
+    for child in children:
+        further = cut_place(front + child, below[child], inside.get(child, ()), known.get(child, ()))
         cut.places += further.places
         cut.left += further.left
+        cut.whole += further.whole
     return cut
+
+
+def _by_first(at: str, folders: Collection[str]) -> dict[str, list[str]]:
+    """Folders below a prefix, by the first part of their way from there. Where that is empty, they are in none."""
+    front = f"{at}/" if at else ""
+    found: dict[str, list[str]] = defaultdict(list)
+    for folder in folders:
+        first = folder[len(front) :].partition("/")[0] if folder.startswith(front) else ""
+        if first:
+            found[first].append(folder)
+    return found

@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.app.estate_draft.given_places import Places
+from pii_tracer.app.estate_draft.places_in_stores import with_object_stores
+from pii_tracer.app.estate_draft.store_sections import Reach
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.locations import ObjectLocation
 from tests.app.planning.test_glue_text import described
 from tests.gcs.shop import BUCKET, Shop
 from tests.gcs.tables import Lake, delta
@@ -88,6 +92,30 @@ def test_a_bucket_that_a_catalog_leads_to_is_declared(
         assert lines <= 10
         code, plan = planned(shop, text)
     assert (code, told(plan)) == (0, told(by_hand))
+
+
+def test_an_empty_bucket_that_a_catalog_leads_to_stops_nothing(gcs: Gcs) -> None:
+    gcs.bucket(BUCKET)
+    place = ObjectLocation(store=f"gs://{BUCKET}", key="crm/users")
+    given = Places(reach=Reach(endpoint=gcs.endpoint))
+    places, [note] = with_object_stores("shop", given, [place], lambda _: None)
+    assert places.object_stores[place.store]["places"] == [{"prefix": "crm/users"}]
+    assert "no object lies there" in note
+
+
+def test_a_folder_of_a_person_names_no_place(gcs: Gcs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shop = Lake.of(gcs, tmp_path)
+    shop.export(f"lake/users/{MAIL}", "a.csv", csv(PERSON))
+    shop.export(f"lake/users/{USER}/docs", "a.csv", csv(PERSON))
+    shop.export("lake/calls", "a.csv", csv(PERSON, OTHERS[0]))
+    shop.write()
+    named = ["--discover", str(shop.base / "tables"), "--discover", f"gs://{BUCKET}/lake/"]
+    text = draft_of(shop, *named, "--endpoint", gcs.endpoint)
+    [entry] = load_estate(shop.base / "drafted" / "pii-tracer.yaml").object_stores
+    assert [place.prefix for place in entry.places] == ["lake/calls", "lake/users"]
+    assert f"# look at this: names of folders in gs://{BUCKET}/lake/users look like" in text
+    said = capsys.readouterr()
+    assert not [value for value in (USER, MAIL) if value in text + said.out + said.err]
 
 
 def test_a_place_without_objects_is_refused(gcs: Gcs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

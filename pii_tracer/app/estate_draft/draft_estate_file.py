@@ -9,10 +9,12 @@ from pathlib import Path
 from pii_tracer.app.estate_draft.given_places import Places, with_roots
 from pii_tracer.app.estate_draft.places_in_stores import refuse_unseen, unseen, with_object_stores
 from pii_tracer.app.estate_draft.places_of_catalogs import in_object_stores, roots_of_catalogs, written
+from pii_tracer.app.estate_draft.store_sections import refuse_unknown
 from pii_tracer.app.estate_draft.table_samples import sampled_tables
 from pii_tracer.app.estate_draft.unfinished_estate import Say, look, unfinished_estate
-from pii_tracer.app.estate_draft.unnamed_tables import unnamed_tables
+from pii_tracer.app.estate_draft.unnamed_tables import unnamed_tables, without_persons
 from pii_tracer.common import plugins
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import GROUP, CatalogType
 from pii_tracer.lake.catalogs.registry import catalog_of
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -72,9 +74,16 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
         found = look(unfinished_estate(name, places), base, say)
     else:
         notes = []
+    refuse_unknown(places.hdfs, places.reach)
     warehouses = _warehouses(found, base)
     taken = [table.table for table in found.tables if table.table]
-    unnamed = unnamed_tables(found, base)
+    there = unnamed_tables(found, base)
+    unnamed = without_persons(there, (*places.roots, *places.in_stores))
+    if apart := len(there) - len(unnamed):
+        notes.append(
+            f"{counted(apart, 'table')} in folders whose names look like mails, phones or numbers of persons: declare"
+            " them at places without such names"
+        )
     declared = [(named, unnamed[at], at) for at, named in names_of(unnamed, taken).items()]
     estate = unfinished_estate(name, places, warehouses, declared)
     found = look(estate, base, say)

@@ -17,6 +17,11 @@ from pii_tracer.lake.catalogs.registry import catalog_of
 from pii_tracer.model.errors import EstateError, UsageError
 from pii_tracer.model.locations import hdfs_location, is_hdfs, is_object_place, is_s3, location_in_place
 
+_AZURE = re.compile(r"https?://[^/]*\.(blob|dfs)\.core\.windows\.net(?![^:/])", re.IGNORECASE)
+_SIGNED = re.compile(r"https?:.*[?#]|.*[?&]sig=", re.IGNORECASE | re.DOTALL)
+"""An address that may have a signature or a token behind its path."""
+_USER_INFO = re.compile(r"gs://[^/]*@", re.IGNORECASE)
+
 
 @dataclass
 class Places:
@@ -61,6 +66,7 @@ def read_places(
     """
     found = Places(region=region, reach=reach or Reach())
     for place in places:
+        _refuse_secrets(place)
         scheme = place.partition(":")[0].lower() if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", place) else ""
         if scheme in ("s3", "s3a"):
             found.roots.append("s3://" + place.split("://", 1)[-1].rstrip("/"))
@@ -68,6 +74,12 @@ def read_places(
             found.roots.append(_in_place(place))
         elif is_object_place(place) or scheme == "gs":
             found.in_stores.append(_in_place(place))
+        elif _AZURE.match(place):
+            raise UsageError(
+                "an address of Azure Storage without the names of an account and a container",
+                where="--discover",
+                todo="write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH",
+            )
         elif catalog := _catalog_at(place):
             _add(found, *catalog, warehouse)
         elif scheme:
@@ -102,6 +114,18 @@ def with_roots(found: Places, roots: Sequence[str]) -> Places:
     name_nodes = {hdfs_location(root).name_node for root in (*found.roots, *roots) if is_hdfs(root)}
     hdfs = name_nodes_of(name_nodes, found.reach)
     return replace(found, roots=[*found.roots, *roots], s3=s3, hdfs=hdfs)
+
+
+def _refuse_secrets(place: str) -> None:
+    """Nothing of the text is repeated."""
+    if _SIGNED.match(place):
+        raise UsageError(
+            "an address with `?` or `#` can hold a signature or a token, which no estate file may have",
+            where="--discover",
+            todo="write it without these; tokens come from the environment (docs/commands.md)",
+        )
+    if _USER_INFO.match(place):
+        raise UsageError("a bucket with a user in its name", where="--discover", todo="write gs://BUCKET/PREFIX")
 
 
 def _kind_of_lineage(source: Path) -> str:

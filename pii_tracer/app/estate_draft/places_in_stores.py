@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pii_tracer.app.estate_draft.given_places import Places
@@ -93,18 +93,20 @@ def with_object_stores(
     of_catalogs: dict[str, list[ObjectLocation]] = defaultdict(list)
     for place in map(object_location, places.in_stores):
         named[place.store].append(place)
-    for place in registered:
+    declared, notes = _that_can_be_declared(name, places, registered)
+    for place in declared:
         of_catalogs[place.store].append(place)
-    sections, notes = {}, list[str]()
+    sections = {}
     for store in sorted(named.keys() | of_catalogs.keys()):
         prefixes = list[str]()
         tables = {place.key for place in of_catalogs[store]}
         for place in _outermost([*named[store]] or [ObjectLocation(store=store, key="")]):
             alone = replace(places, object_stores={store: object_store(store, [place.key], places.reach)})
-            say(f"listing {place}")
             try:
-                cut = _cut(unfinished_estate(name, alone), place, tables)
-            except EstateError as error:
+                estate = unfinished_estate(name, alone)
+                say(f"listing {place}")
+                cut = _cut(estate, place, tables)
+            except (EstateError, UsageError) as error:
                 if named[store]:
                     raise
                 cut = Cut([one.key for one in _outermost(of_catalogs[store])])
@@ -113,6 +115,12 @@ def with_object_stores(
                     f" `object_stores`. To look for dropped tables, too: {error.todo}"
                 )
             prefixes += cut.places
+            if cut.whole:
+                around = ", ".join(str(ObjectLocation(store=store, key=key)) for key in cut.whole)
+                notes.append(
+                    f"names of folders in {around} look like mails, phones or numbers of persons: each is one place,"
+                    " and no place or table below it is named"
+                )
             if cut.left:
                 what = counted(len(set(cut.left)), "object")
                 notes.append(
@@ -120,8 +128,9 @@ def with_object_stores(
                     " persons into a folder of its own"
                 )
         # what catalogs name beyond the places that were named
-        beyond = (one for one in of_catalogs[store] if not any(_holds(prefix, one.key) for prefix in prefixes))
-        prefixes += [one.key for one in _outermost(list(beyond))]
+        held = set(prefixes)
+        beyond = [one for one in of_catalogs[store] if held.isdisjoint(_way_up(one.key))]
+        prefixes += [one.key for one in _outermost(beyond)]
         sections[store] = object_store(store, prefixes, places.reach)
     return replace(places, object_stores=sections), notes
 
@@ -137,12 +146,42 @@ def _cut(estate: Estate, place: ObjectLocation, tables: set[str]) -> Cut:
     if not keys:
         raise UsageError("no object lies there", where=str(place), todo="correct the name of the folder")
     bare = {folder for folder, kind in tables_of(live, marks).items() if kind in PLAIN}
-    return cut_place(place.key, keys, bare | {table for table in tables if _holds(place.key, table)})
+    return cut_place(place.key, keys, bare, {table for table in tables if place.key in _way_up(table)})
+
+
+def _that_can_be_declared(
+    name: str, places: Places, registered: Sequence[ObjectLocation]
+) -> tuple[list[ObjectLocation], list[str]]:
+    """Of what catalogs name, the places that an estate file can have; and notes of the others.
+
+    The notes do not show places: an old spelling has a password where the bucket should be.
+    """
+    found, others = list[ObjectLocation](), defaultdict[str, int](int)
+    for place in registered:
+        entry = object_store(place.store, [place.key], places.reach)
+        try:
+            unfinished_estate(name, Places(object_stores={place.store: entry}))
+        except UsageError as error:
+            others[error.what] += 1
+        else:
+            found.append(place)
+    notes = [
+        f"{counted(many, 'place')} of the catalogs' tables cannot be declared ({what}): correct them in the catalogs,"
+        " or declare them by hand"
+        for what, many in others.items()
+    ]
+    return found, notes
 
 
 def _outermost(places: Sequence[ObjectLocation]) -> list[ObjectLocation]:
-    return sorted({p for p in places if not any(o != p and o.holds(p) for o in places)}, key=str)
+    """Of places in one store, those that lie in no other one."""
+    keys = {place.key for place in places}
+    return sorted({p for p in places if not p.key or keys.isdisjoint(_way_up(p.parent.key))}, key=str)
 
 
-def _holds(prefix: str, key: str) -> bool:
-    return not prefix or f"{key}/".startswith(f"{prefix}/")
+def _way_up(key: str) -> Iterator[str]:
+    """A folder, and all that it lies in, up to the whole store."""
+    yield key
+    while key:
+        key = key.rpartition("/")[0]
+        yield key

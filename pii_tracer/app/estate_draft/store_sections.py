@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.model.errors import UsageError
-from pii_tracer.model.locations import hdfs_location
+from pii_tracer.model.errors import EstateError, UsageError
+from pii_tracer.model.locations import hdfs_location, is_hdfs
 
 WEB_PORT = 9870
 """Of a NameNode's web server, where nobody changed it."""
@@ -52,6 +52,22 @@ def name_nodes_of(
     return made
 
 
+def refuse_unknown(names: Collection[str], reach: Reach) -> None:
+    """Look whether each address belongs to a NameNode that is known, when all are.
+
+    Raises:
+        UsageError: it does not.
+    """
+    told = [text.rpartition("=")[0] for text in reach.webhdfs]
+    if unknown := sorted({_name_node(name) for name in told if name} - set(names)):
+        known = f"known are {', '.join(sorted(names))}" if names else "no place in HDFS was found"
+        raise UsageError(
+            f"`--webhdfs` names {', '.join(unknown)}, which is no NameNode of these places: {known}",
+            where="--webhdfs",
+            todo="correct the name, or leave the address out",
+        )
+
+
 def usual_address(name_node: str) -> str:
     """Where a NameNode's WebHDFS is if nothing is set otherwise."""
     return f"http://{hdfs_location(f'{name_node}/').authority.partition(':')[0]}:{WEB_PORT}"
@@ -76,9 +92,18 @@ def _given(names: Collection[str], reach: Reach) -> dict[str, list[str]]:
                 where="--webhdfs",
                 todo=f"write `--webhdfs {min(names)}={address}`, and so for the others",
             )
-        name_node = hdfs_location(f"{name}/").name_node if name.startswith("hdfs://") else name or min(names)
-        found.setdefault(name_node, []).append(address)
+        found.setdefault(_name_node(name) if name else min(names), []).append(address)
     return found
+
+
+def _name_node(name: str) -> str:
+    """As estate files write it; somebody may leave its scheme out."""
+    try:
+        return hdfs_location(f"{name if is_hdfs(name) else f'hdfs://{name}'}/").name_node
+    except EstateError:
+        raise UsageError(
+            "`--webhdfs` names no NameNode", where="--webhdfs", todo="write `hdfs://HOST:PORT=http://HOST:PORT`"
+        ) from None
 
 
 def _user(reach: Reach, environ: Mapping[str, str]) -> str:

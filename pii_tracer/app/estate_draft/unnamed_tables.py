@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pii_tracer.app.estate_draft.places_of_catalogs import written
@@ -13,12 +13,26 @@ from pii_tracer.lake.stores.hdfs.places import HdfsKind
 from pii_tracer.lake.stores.object_places.versions import VersionState
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.locations import is_s3, object_uri
+from planners.draft.column_guesses import may_tell_of_person
 from planners.draft.object_tables import tables_of
 
 
 def unnamed_tables(found: Inventory, base: Path) -> dict[str, Format]:
     """Their formats, by place."""
     return {**_read(found, base), **_in_s3(found), **dict(_bare_in_stores(found))}
+
+
+def without_persons(unnamed: Mapping[str, Format], roots: Iterable[str]) -> dict[str, Format]:
+    """Those whose way from the root that they lie in, or in their store, has no name that may tell of a person."""
+    fronts = {f"{root.rstrip('/')}/" for root in roots}
+    kept = {}
+    for at, kind in unnamed.items():
+        front = max((front for front in fronts if f"{at}/".startswith(front)), key=len, default="")
+        below = at[len(front) :]
+        below = below.partition("://")[2].partition("/")[2] if "://" in below else below
+        if not any(map(may_tell_of_person, below.split("/"))):
+            kept[at] = kind
+    return kept
 
 
 def _read(found: Inventory, base: Path) -> dict[str, Format]:

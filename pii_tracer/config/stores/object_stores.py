@@ -42,7 +42,7 @@ class DeclaredStore(Frozen):
     requests carry no credentials, as emulators want it; otherwise the environment has them.
     """
 
-    store: str = Field(pattern=r"^(gs|abfss)://[A-Za-z0-9$][A-Za-z0-9._@-]*$")
+    store: str = Field(pattern=r"^(gs://[A-Za-z0-9][A-Za-z0-9._-]*|abfss://[A-Za-z0-9$][A-Za-z0-9._@-]*)$")
     endpoint: str | None = None
     dfs_endpoint: str | None = None
     anonymous: bool = False

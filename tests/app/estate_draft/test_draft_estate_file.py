@@ -129,6 +129,12 @@ def test_a_folder_above_the_root_makes_no_development_clones(tmp_path: Path) -> 
     ("words", "said"),
     [
         (["ftp://host/lake"], "a place of the kind `ftp:` cannot be looked into"),
+        (["https://a.blob.core.windows.net/c/x?sig=S3CRET"], "an address with `?` or `#` can hold a signature"),
+        (["HTTPS://shop.example/x#S3CRET"], "an address with `?` or `#` can hold a signature"),
+        (["abfss://lake@shop.dfs.core.windows.net/x?sv=1&sig=S3CRET"], "can hold a signature"),
+        (["https://a.blob.core.windows.net/c/x"], "write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"),
+        (["https://a.dfs.core.windows.net:443/c/x"], "write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"),
+        (["gs://u:S3CRET@b/x"], "write gs://BUCKET/PREFIX"),
         (["gs:///lake"], "write gs://bucket/prefix"),
         (["hdfs:///lake"], "write hdfs://host:port/path"),
         (["abfss://lake/users"], "write abfss://container@account.dfs.core.windows.net/path"),
@@ -147,8 +153,27 @@ def test_what_cannot_be_looked_into_is_refused_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
     assert cli(["init", str(tmp_path), "--state", str(tmp_path / "state"), "--discover", *words]) != ExitCode.DONE
-    assert said in capsys.readouterr().err
+    told = "".join(capsys.readouterr())
+    assert said in told
+    assert "S3CRET" not in told
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_address_of_a_name_node_that_is_not_there_is_refused(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--discover", str(lake / "lake"), "--webhdfs", "nn=http://c:1"]
+    assert cli(["init", str(lake), "--state", str(lake / "state"), *words]) == ExitCode.USAGE
+    assert (
+        "names hdfs://nn, which is no NameNode of these places: no place in HDFS was found" in capsys.readouterr().err
+    )
+
+
+def test_a_table_in_a_persons_folder_is_not_named(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_deltalake(lake / "lake/users/asha@north.example/orders", USERS)
+    estate = made(lake, "--discover", str(lake / "lake"))
+    text = (lake / "pii-tracer.yaml").read_text()
+    assert "asha" not in text + "".join(capsys.readouterr())
+    assert "# look at this: 1 table in folders whose names look like mails" in text
+    assert "crm.customers" in {table.name for table in estate.catalogs["spark_catalog"].tables}
 
 
 def test_an_estate_file_is_never_written_over(lake: Path) -> None:

@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.app.estate_draft.given_places import Places, read_places, with_roots
-from pii_tracer.app.estate_draft.places_in_stores import unseen
+from pii_tracer.app.estate_draft.places_in_stores import unseen, with_object_stores
 from pii_tracer.app.estate_draft.places_of_catalogs import in_object_stores, roots_of_catalogs
-from pii_tracer.app.estate_draft.store_sections import Reach, name_nodes_of, object_store
+from pii_tracer.app.estate_draft.store_sections import Reach, name_nodes_of, object_store, refuse_unknown
+from pii_tracer.config.catalogs import CatalogType
+from pii_tracer.lake.catalogs.registry import catalog_of
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.read_result import gap
+from pii_tracer.model.errors import UsageError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import ObjectLocation
 
 HA = """<configuration>
 <property><name>dfs.ha.namenodes.bank</name><value>nn1, nn2</value></property>
@@ -45,6 +49,42 @@ def test_what_is_given_counts_and_a_principal_is_for_kerberos() -> None:
     who = {"kerberos": "ann@EXAMPLE.COM", "ca": "/etc/ca.pem"}
     assert made["hdfs://nn"] == {"namenode": "hdfs://nn", "webhdfs": "https://nn:9871", **who}
     assert made["hdfs://old"]["webhdfs"] == "http://o:1"
+
+
+def test_a_name_node_may_be_named_without_its_scheme() -> None:
+    reach = Reach(("NN:8020=http://a:1", "old=http://o:1"), "lake")
+    made = name_nodes_of(["hdfs://nn", "hdfs://old"], reach, {})
+    assert [one["webhdfs"] for one in made.values()] == ["http://a:1", "http://o:1"]
+    refuse_unknown(made, reach)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("new", "names hdfs://new.*known are hdfs://nn, hdfs://old"), ("u@x", "names no NameNode")]
+)
+def test_an_address_of_no_known_name_node_is_refused(name: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        refuse_unknown(["hdfs://old", "hdfs://nn"], Reach((f"{name}=http://a:1", "http://b:1")))
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ObjectLocation(store="gs://u:S3CRET@b", key="x"),
+        ObjectLocation(store="gs://S3CRET@b", key="x"),
+        ObjectLocation(store="gs://b", key="/S3CRET"),
+    ],
+)
+def test_a_place_of_a_catalog_that_no_estate_file_can_have_stops_nothing(place: ObjectLocation) -> None:
+    said = list[str]()
+    places, [note] = with_object_stores("shop", Places(), [place, place], said.append)
+    assert (places.object_stores, said) == ({}, [])
+    assert note.startswith("2 places of the catalogs' tables cannot be declared")
+    assert "S3CRET" not in note
+
+
+def test_an_iceberg_rest_catalog_has_no_options_in_its_address() -> None:
+    adapter = catalog_of(CatalogType.ICEBERG_REST)
+    assert [adapter.drafted(f"https://x/c{end}") for end in ("?sig=S", "#S")] == [None, None]
 
 
 def test_an_emulator_gets_no_credentials() -> None:

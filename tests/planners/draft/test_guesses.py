@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.model.datasets import Column, Format
-from planners.draft.column_guesses import category_of, key_strength, kind_of_person, words_of
+from planners.draft.column_guesses import category_of, key_strength, kind_of_person, may_tell_of_person, words_of
 from planners.draft.object_tables import tables_of
 from planners.draft.place_split import cut_place
 from planners.draft.subject_guesses import SampledTable, guess_subjects
@@ -230,6 +232,34 @@ def test_a_place_is_cut_into_folders_and_what_lies_beside_them_is_told(
 ) -> None:
     cut = cut_place(at, keys, folders)
     assert (cut.places, cut.left) == (places, left)
+
+
+@pytest.mark.parametrize("name", ["asha@x.example", "asha%40x.example", "uid=71234501", "+44 20 7946", "c_123456"])
+def test_a_folder_that_may_tell_of_a_person_names_no_place(name: str) -> None:
+    keys = [f"lake/users/{name}/a/x.csv", "lake/users/other/y.csv", "lake/calls/z.csv"]
+    cut = cut_place("lake", keys, {f"lake/users/{name}/a", "lake/users/other", "lake/calls"})
+    assert (cut.places, cut.whole) == (["lake/calls", "lake/users"], ["lake/users"])
+    named = cut_place("lake", keys, {"lake/calls"}, {f"lake/users/{name}/a"})
+    assert named.whole == [], "a catalog names it"
+
+
+@pytest.mark.parametrize(
+    "name", ["2024-01-15", "day=20240115", "202401", "run_2024-01-15T10-30-00", "2023-2024", "v1.2", "part-00001", "q3"]
+)
+def test_dates_and_small_numbers_tell_of_nobody(name: str) -> None:
+    assert not may_tell_of_person(name)
+
+
+def test_a_name_without_letters_ends() -> None:
+    assert cut_place("", ["a/b.csv"], {"/x", "a"}).places == ["a"]
+
+
+def test_many_folders_take_no_time_of_the_square_of_their_number() -> None:
+    keys = [f"lake/{one:05}/{two}/x.csv" for one in range(10_000) for two in "ab"]
+    began = time.process_time()
+    folders = tables_of(keys, MARKS)
+    assert len(cut_place("lake", keys, folders).places) == len(keys)
+    assert time.process_time() - began < 5
 
 
 PARTS = st.sampled_from(["a", "b", "lake", "x.csv", "day=1", ""])

@@ -19,7 +19,7 @@ class RestCatalogs(TableCatalog):
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS})
     needed = frozenset({"uri"})
     optional = frozenset({"warehouse"})
-    uri = r"https?://[^@\s]+"
+    uri = r"https?://[^@\s?#]+"
     drafted_name = "rest"
     default_format = TABLES
     swept = True
