@@ -142,8 +142,8 @@ def _untold_then(then: KnownPartitions | None, dataset: DatasetId) -> set[str]:
 
 
 _ALONE_BEFORE = (
-    "only the catalog says whose the rows of partitions there are ({}), and the plan was made before partitions were"
-    " recorded: nobody can prove by the files whose rows they are; plan again"
+    "only the catalog says whose the rows of partitions there are ({}): nobody can prove by the files whose rows they"
+    " are. The plan was made before partitions were recorded; plan again"
 )
 _ALONE = (
     "only the catalog says whose the rows of partitions there are ({}), and at planning it was not so: nobody can prove"

@@ -205,7 +205,7 @@ def _exemptions(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
 def _erased(plan: ErasurePlan) -> str:
     if plan.partitioned is not None:
         return "what it keeps would be erased"
-    return "what it keeps may be erased, which a plan that was made before partitions were recorded cannot tell"
+    return "the plan was made before partitions were recorded, and does not show whether what it keeps would be erased"
 
 
 def _uncounted(given: PolicyInput) -> Iterable[Hold]:

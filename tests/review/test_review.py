@@ -405,7 +405,7 @@ def test_a_hold_on_a_clean_table_with_partitions_elsewhere_stops_the_plan(elsewh
 def test_a_plan_of_before_partitions_were_recorded_cannot_tell_that_a_hold_keeps_nothing() -> None:
     place = DatasetId(namespace="file", name="/lake/looked_at")
     seen = Examined(dataset=place, table="lake.looked_at", carries=Carries.NONE, reason="clean")
-    for partitioned, told in (((), []), (None, ["cannot tell"])):
+    for partitioned, told in (((), []), (None, ["does not show"])):
         found = evaluate(
             plan(examined=(seen,), partitioned=partitioned),
             Policy(version=1),

@@ -90,13 +90,19 @@ def test_a_new_daily_partition_in_a_folder_of_its_own_is_searched(shop: Shop, hi
     assert any("old" in name or "core.calls" in name for name in found)
 
 
-def test_a_table_that_two_catalogs_name_is_one_table(shop: Shop, hive: Hive) -> None:
-    """Each overwrote what the other one told, and nothing was verified."""
-    shop.catalogs += f"  twin: {{type: hive, uri: '{hive.uri}'}}\n"
-    shop.put("old/day=1/0.parquet", NOTE)
-    calls(shop, hive, {"1": f"s3a://{shop.bucket}/old/day=1"})
-    assert len(shop.plan()["partitioned"]) == 1
-    assert not [reason for reason in reasons(shop) if "plan again" in reason]
+def test_a_new_partition_of_a_known_table_with_the_key_is_never_clean(shop: Shop, hive: Hive) -> None:
+    home = f"s3a://{shop.bucket}/wh/core.db/notes"
+    for folder in ("wh/core.db/notes/day=7", "old/place8", "old/place9"):
+        shop.put(f"{folder}/0.parquet", NOTE)
+    places = {"7": f"{home}/day=7", "8": f"s3a://{shop.bucket}/old/place8"}
+    hive.table("core.notes", home, columns={"note": "string"}, partitions=places)
+    shop.jobs += "INSERT INTO core.notes SELECT 'x' AS note, uid AS day FROM shop.people;\n"
+    (known,) = shop.plan()["partitioned"]
+    assert known["no_keys"] == []
+    before = reasons(shop)
+    add(hive, "notes", str(PERSON), f"s3a://{shop.bucket}/old/place9")
+    (found,) = [reason for reason in reasons(shop) if reason not in before]
+    assert "plan does not know" in found
 
 
 def test_another_partition_does_not_hide_behind_a_gap_of_its_table(shop: Shop, hive: Hive) -> None:
