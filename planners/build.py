@@ -219,7 +219,11 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
         only=tuple(sorted(c.id for c in copies if c.origin is None)) if inputs.only else (),
         not_keys=world.not_keys,
         partitioned=known_partitions(
-            world, copies, {*(e.dataset for e in found.examined), *(g.dataset for g in gaps if g.dataset)}
+            world,
+            inputs.surveys,
+            copies,
+            {*(e.dataset for e in found.examined), *(g.dataset for g in gaps if g.dataset)},
+            inputs.marks,
         ),
     )
 

@@ -10,16 +10,17 @@ from pathlib import Path
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory
-from pii_tracer.lake.partitioned_tables import PlacesOfPartitions, place_of
+from pii_tracer.lake.partitioned_tables import PartitionedTable, PlacesOfPartitions, by_names, left_of, place_of
 from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.s3.archive_versions import dataset_of, s3_clients
 from pii_tracer.lake.stores.s3.object_versions import region_of
 from pii_tracer.lake.stores.s3.replicas import replicas_of
 from pii_tracer.lake.stores.s3.store import store_errors
-from pii_tracer.model.datasets import CopyKind, DatasetId, Strategy
+from pii_tracer.model.datasets import CopyKind, DatasetId, KnownPartitions, Strategy
 from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.model.locations import names_place, object_prefix, object_uri
 from pii_tracer.model.plan import Copy, ErasurePlan
+from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.verdicts import SINCE, ByteVerdict
@@ -87,19 +88,63 @@ def partitions_since(
 ) -> Iterator[ByteVerdict]:
     """Datasets of the plan with rows of which the catalog alone says now whose they are, and did not at planning: their
     files show neither that the persons are there, nor that they are not."""
-    known = {(table.names, rows.dataset): {*rows.columns} for table in plan.partitioned for rows in table.untold}
+    known, old_keys = {one.names: one for one in plan.partitioned or ()}, _old_keys(plan)
     places = {dataset: str(paths.real_path(dataset) or place_of(dataset)) for dataset in named_in(plan)}
     places |= {copy.dataset: copy.location for copy in plan.copies}
     partitions, told = PlacesOfPartitions(inventory.partitioned), dict[str, str]()
+    why = _ALONE if plan.partitioned is not None else _ALONE_BEFORE
     for dataset, place in sorted(places.items()):
         for table, columns in partitions.untold(place):
             names = tuple(map(patterns.mask, table.names))
-            if new := columns - known.get((names, dataset), set()):
-                told.setdefault(names[0], f"{patterns.mask(place)}: {_ALONE.format(', '.join(sorted(new)))}")
+            new = _maybe_keys(known.get(names), old_keys, columns) - _untold_then(known.get(names), dataset)
+            if new:
+                told.setdefault(names[0], f"{patterns.mask(place)}: {why.format(', '.join(sorted(new)))}")
     for title, reason in told.items():
         yield ByteVerdict(copy_id=f"{SINCE}{title}", root=reason.partition(": ")[0], files=(), unverified=(reason,))
 
 
+def left_since(
+    plan: ErasurePlan, partitioned: Iterable[PartitionedTable], patterns: Patterns, marks: MarkKey
+) -> Iterator[ByteVerdict]:
+    """Tables of the plan of which other partitions are a gap now than at planning: whoever waived that gap did not know
+    them, and nobody looks at them. partitioned: with what is a gap for its name alone. Plans of before cannot tell."""
+    then = {one.names: one for one in plan.partitioned or ()}
+    for names, tables in sorted(by_names(partitioned, patterns.mask).items()):
+        left = left_of(tables, names, marks)
+        if plan.partitioned is not None and left is not None and (names not in then or then[names].left != left):
+            yield ByteVerdict(copy_id=f"{SINCE}{names[0]}", root=names[0], files=(), unverified=(_LEFT,))
+
+
+_LEFT = (
+    "other partitions than at planning lie outside the table's folder and are not erased with it; nobody looks at them;"
+    " plan again"
+)
+
+
+def _old_keys(plan: ErasurePlan) -> frozenset[str] | None:
+    """What a plan of before partitions were recorded finds persons by, in lower case; None of other plans."""
+    if plan.partitioned is not None:
+        return None
+    places = (copy.places for copy in plan.copies)
+    return frozenset(column.lower() for place in places if place for column in place.columns)
+
+
+def _maybe_keys(then: KnownPartitions | None, old_keys: frozenset[str] | None, columns: Iterable[str]) -> set[str]:
+    """Those of a table's partition columns that may hold a key of the persons: all of a table that the plan does not
+    know. then: the table at planning."""
+    if old_keys is not None:
+        return {*columns} & old_keys
+    return {*columns}.difference(then.no_keys if then else ())
+
+
+def _untold_then(then: KnownPartitions | None, dataset: DatasetId) -> set[str]:
+    return {column for rows in (then.untold if then else ()) if rows.dataset == dataset for column in rows.columns}
+
+
+_ALONE_BEFORE = (
+    "only the catalog says whose the rows of partitions there are ({}): nobody can prove by the files whose rows they"
+    " are. The plan was made before partitions were recorded; plan again"
+)
 _ALONE = (
     "only the catalog says whose the rows of partitions there are ({}), and at planning it was not so: nobody can prove"
     " by the files whose rows they are; plan again"
@@ -107,16 +152,21 @@ _ALONE = (
 
 
 def of_new_partitions(
-    verdicts: Iterable[ByteVerdict], plan: ErasurePlan, inventory: Inventory, paths: EstatePaths
+    verdicts: Iterable[ByteVerdict], plan: ErasurePlan, inventory: Inventory, paths: EstatePaths, patterns: Patterns
 ) -> Iterator[ByteVerdict]:
-    """Verdicts, unverified where partitions lie at, in or around a place that the plan does not know: the catalog can
-    have a person's key of them that no file has."""
+    """Verdicts, unverified where partitions lie at, in or around a place that the plan does not know, and the catalog
+    can have a person's key of them that no file has."""
     known, partitions = named_in(plan), PlacesOfPartitions(inventory.partitioned)
+    then, old_keys = {one.names: one for one in plan.partitioned or ()}, _old_keys(plan)
     for verdict in verdicts:
         place = verdict.place
         if isinstance(place, DatasetId) and verdict.since and place not in known:
             near = partitions.near(str(paths.real_path(place) or place_of(place)))
-            verdict = verdict.model_copy(update={"unverified": (*verdict.unverified, *[_UNPLANNED] * bool(near))})
+            may = any(
+                _maybe_keys(then.get(tuple(map(patterns.mask, table.names))), old_keys, map(str.lower, table.keys))
+                for table in near
+            )
+            verdict = verdict.model_copy(update={"unverified": (*verdict.unverified, *[_UNPLANNED] * may)})
         yield verdict
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import TypeAlias
 
 from pii_tracer.model.datasets import DatasetId, Frozen
 from pii_tracer.model.locations import names_place
+from pii_tracer.model.waivers import MarkKey
+
+Names: TypeAlias = tuple[str, ...]
 
 
 class PartitionedTable(Frozen):
@@ -14,7 +18,8 @@ class PartitionedTable(Frozen):
     can be told.
 
     keys: its partition columns. untold: those of them of which names of folders in it do not have the values of all
-    partitions in it. elsewhere: places of partitions outside of its folder, sorted.
+    partitions in it. elsewhere: places of partitions outside of its folder, sorted. left: those that are a gap of the
+    table, each as often as it is named, and "" for a partition without a place; sorted.
     """
 
     title: str
@@ -23,6 +28,7 @@ class PartitionedTable(Frozen):
     keys: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
     def __hash__(self) -> int:  # there may be very many places
         return hash((self.title, self.location))
@@ -42,6 +48,20 @@ def place_of(dataset: DatasetId) -> str:
     if "://" not in dataset.namespace:
         return dataset.name
     return f"{dataset.namespace}/{dataset.name.lstrip('/')}"
+
+
+def by_names(tables: Iterable[PartitionedTable], shown: Callable[[str], str]) -> dict[Names, list[PartitionedTable]]:
+    """Tables that people call the same, such as one that two catalogs name. shown: a name as a plan may show it."""
+    found: dict[Names, list[PartitionedTable]] = {}
+    for table in tables:
+        found.setdefault(tuple(map(shown, table.names)), []).append(table)
+    return found
+
+
+def left_of(tables: Iterable[PartitionedTable], names: Names, marks: MarkKey) -> str | None:
+    """Keyed digest of the places that are a gap of some tables of the same names; None where there are none."""
+    left = sorted(place for table in tables for place in table.left)
+    return marks.of_places("\0".join(names), left) if left else None
 
 
 class PlacesOfPartitions:

@@ -53,13 +53,17 @@ class UntoldRows(Frozen):
 class KnownPartitions(Frozen):
     """A table of a catalog whose folder did not show its partitions at planning.
 
-    names: what people call it, its title first, masked where they hold a value of the persons. elsewhere: whether it
-    has partitions outside of its folder. untold: where the plan knows a dataset with rows of it.
+    names: what people call it, its title first, masked where they hold a value of the persons; no two entries have the
+    same. elsewhere: whether it has partitions outside of its folder. untold: where the plan knows a dataset with rows
+    of it. no_keys: partition columns, in lower case, in which lineage led no key of the persons; any other may hold
+    one. left: keyed digest of the places of partitions outside that stay a gap; None where there are none.
     """
 
     names: tuple[str, ...]
     elsewhere: bool
     untold: tuple[UntoldRows, ...]
+    no_keys: tuple[str, ...] = ()
+    left: str | None = None
 
 
 class ColumnId(Frozen):

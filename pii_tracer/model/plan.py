@@ -333,7 +333,8 @@ class ErasurePlan(Frozen):
     """A whole plan. Serialise with `to_bytes`, never by hand: the approval is bound to those bytes.
 
     only: ids of the copies that were chosen; empty for a plan of all. A plan of some can be applied and is never
-    complete. partitioned: tables whose folders do not show their partitions, which verification compares.
+    complete. partitioned: tables whose folders do not show their partitions, which verification compares; None in plans
+    of before these were recorded.
     """
 
     format_version: int
@@ -361,7 +362,7 @@ class ErasurePlan(Frozen):
     holds: tuple[PlannedHold, ...] = ()
     only: tuple[str, ...] = ()
     not_keys: tuple[NotKeys, ...] = ()
-    partitioned: tuple[KnownPartitions, ...] = ()
+    partitioned: tuple[KnownPartitions, ...] | None = None
 
     @property
     def not_before(self) -> datetime | None:

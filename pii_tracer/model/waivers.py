@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterable
 from hashlib import sha256
 
 from pydantic import Field
@@ -38,6 +39,10 @@ class MarkKey:
     def of_gap(self, facts: str) -> str:
         """What a waiver names: `g` and 11 hex digits of HMAC-SHA256, so that YAML never takes it for a number."""
         return "g" + self._of("gap", facts)[:11]
+
+    def of_places(self, table: str, places: Iterable[str]) -> str:
+        """What a plan says of places of a table's partitions that it does not name: HMAC-SHA256, in hex."""
+        return self._of("places", table, *places)
 
     def _of(self, *parts: str) -> str:
         told = "\0".join(parts).encode("utf-8", "surrogateescape")

@@ -197,9 +197,15 @@ def _exemptions(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     for declared in _uncounted(given):
         words = (
             f"the hold {declared.id} is in force ({declared.basis}, {declared.citation}), and the plan was made for"
-            f" {given.plan.created_at.date()}, for which it did not count: what it keeps would be erased; plan again"
+            f" {given.plan.created_at.date()}, for which it did not count: {_erased(given.plan)}; plan again"
         )
         yield Level.DENY, words, ("created_at",)
+
+
+def _erased(plan: ErasurePlan) -> str:
+    if plan.partitioned is not None:
+        return "what it keeps would be erased"
+    return "the plan was made before partitions were recorded, and does not show whether what it keeps would be erased"
 
 
 def _uncounted(given: PolicyInput) -> Iterable[Hold]:
@@ -216,7 +222,9 @@ def _uncounted(given: PolicyInput) -> Iterable[Hold]:
 
 def _holds_no_copy(hold: Hold, plan: ErasurePlan) -> bool:
     """All that it names was looked at, and is no copy. A name that is not known may be a copy's, written wrongly. Files
-    of a table with partitions elsewhere may be in any copy."""
+    of a table with partitions elsewhere may be in any copy: a plan of before these were recorded cannot tell."""
+    if plan.partitioned is None:
+        return False
     clean = [(e.table, e.dataset.name) for e in plan.examined]
     copies = [(c.table, c.location, c.dataset.name) for c in plan.copies]
     apart = [table.names for table in plan.partitioned if table.elsewhere]

@@ -6,13 +6,14 @@ neither whose rows they are, nor that they are nobody's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lake.partitioned_tables import PartitionedTable, place_of
+from pii_tracer.lake.partitioned_tables import PartitionedTable, by_names, left_of, place_of
 from pii_tracer.model.datasets import PLAIN, Carries, DatasetId, KnownPartitions, UntoldRows
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Copy, Gap
+from pii_tracer.model.waivers import MarkKey
 from planners.copies.table_match import carriage_of
 from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, World, title
@@ -43,24 +44,53 @@ def files_of_others(world: World, state: TableState) -> list[Gap]:
     ]
 
 
-def known_partitions(world: World, copies: Iterable[Copy], others: Iterable[DatasetId]) -> tuple[KnownPartitions, ...]:
+def known_partitions(
+    world: World, surveys: Collection[Survey], copies: Iterable[Copy], others: Iterable[DatasetId], marks: MarkKey
+) -> tuple[KnownPartitions, ...]:
     """What a verification compares with the catalogs of its own day, and holds of a later day. others: datasets that
     the plan names and that are no copies."""
     places = {dataset: world.location_of(dataset) or place_of(dataset) for dataset in others}
     places |= {copy.dataset: copy.location for copy in copies}
-    rows: dict[PartitionedTable, list[UntoldRows]] = {t: [] for t in world.inventory.partitioned if t.elsewhere}
+    rows: dict[PartitionedTable, dict[DatasetId, frozenset[str]]] = {}
     for dataset, place in sorted(places.items()):
         for table, columns in world.partitions.untold(place):
-            rows.setdefault(table, []).append(UntoldRows(dataset=dataset, columns=tuple(sorted(columns))))
-    found = (
-        KnownPartitions(
-            names=tuple(world.masked.get(name, name) for name in table.names),
-            elsewhere=bool(table.elsewhere),
-            untold=tuple(untold),
-        )
-        for table, untold in rows.items()
+            rows.setdefault(table, {})[dataset] = columns
+    same = by_names(
+        (table for table in world.inventory.partitioned if table.elsewhere or table.untold or table.left),
+        lambda name: world.masked.get(name, name),
     )
-    return tuple(sorted(found, key=lambda one: one.names))
+    return tuple(
+        KnownPartitions(
+            names=names,
+            elsewhere=any(table.elsewhere for table in tables),
+            untold=_united([rows.get(table, {}) for table in tables]),
+            no_keys=_no_keys(world, surveys, tables),
+            left=left_of(tables, names, marks),
+        )
+        for names, tables in sorted(same.items())
+    )
+
+
+def _united(rows: Iterable[Mapping[DatasetId, frozenset[str]]]) -> tuple[UntoldRows, ...]:
+    found: dict[DatasetId, set[str]] = {}
+    for one in rows:
+        for dataset, columns in one.items():
+            found.setdefault(dataset, set()).update(columns)
+    return tuple(UntoldRows(dataset=dataset, columns=tuple(sorted(found[dataset]))) for dataset in sorted(found))
+
+
+def _no_keys(world: World, surveys: Collection[Survey], tables: Sequence[PartitionedTable]) -> tuple[str, ...]:
+    """Partition columns in which lineage leads no key of the persons."""
+    keys = {key for table in tables for found in surveys for key in _person_keys(found, world, table)}
+    return tuple(sorted({key.lower() for table in tables for key in table.keys} - keys))
+
+
+def _person_keys(found: Survey, world: World, table: PartitionedTable) -> frozenset[str]:
+    """Columns of a table in which lineage leads a person's key, in lower case."""
+    carriage = _carriage(found, world, table)
+    if carriage is None or carriage.carries is Carries.NONE:
+        return frozenset()
+    return frozenset(name.lower() for name in carriage.key_names)
 
 
 def _carriage(found: Survey, world: World, table: PartitionedTable) -> Carriage | None:
@@ -82,10 +112,7 @@ def values_in_catalog(
     for table, untold in (
         one for place in (location, *filter(None, origins)) for one in world.partitions.untold(place)
     ):
-        carriage = _carriage(found, world, table)
-        if carriage is None or carriage.carries is Carries.NONE:
-            continue
-        if columns := untold & {name.lower() for name in carriage.key_names}:
+        if columns := untold & _person_keys(found, world, table):
             told[table.title] = ", ".join(sorted(columns))
     if not told:
         return []

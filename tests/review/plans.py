@@ -108,6 +108,7 @@ def plan(
         "policy_digest": DIGEST,
         "subjects_digest": DIGEST,
         "estate_digest": DIGEST,
+        "partitioned": (),
         "complete": waived == len(gaps),
         "applyable": waived == len(gaps) and all(c.strategy is not Strategy.BLOCKED for c in copies),
         "gaps": tuple(gaps),

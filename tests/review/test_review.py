@@ -402,6 +402,22 @@ def test_a_hold_on_a_clean_table_with_partitions_elsewhere_stops_the_plan(elsewh
     assert [f.level for f in found if f.rule == "exemptions"] == [Level.DENY] * elsewhere
 
 
+def test_a_plan_of_before_partitions_were_recorded_cannot_tell_that_a_hold_keeps_nothing() -> None:
+    place = DatasetId(namespace="file", name="/lake/looked_at")
+    seen = Examined(dataset=place, table="lake.looked_at", carries=Carries.NONE, reason="clean")
+    for partitioned, told in (((), []), (None, ["does not show"])):
+        found = evaluate(
+            plan(examined=(seen,), partitioned=partitioned),
+            Policy(version=1),
+            production=False,
+            now=NOW + timedelta(days=40),
+            holds=(declared_hold(31, None, datasets=["lake.looked_at"]),),
+        )
+        denied = [f.message for f in found if f.rule == "exemptions" and f.level is Level.DENY]
+        assert [words for words in told if words in denied[0]] == told
+        assert len(denied) == len(told)
+
+
 def test_a_hold_that_a_plan_of_a_later_day_takes_for_over_stops_it_today() -> None:
     hold = declared_hold(-100, -1)
     today = NOW - timedelta(days=10)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from pii_tracer.app.planning.value_masking import telling_left
 from pii_tracer.app.unplanned_places import (
     declared_since,
+    left_since,
     lone_files,
     object_places,
     of_new_partitions,
@@ -77,9 +79,10 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
         *_stored(looks),
         *unseen(plan, inventory, looks.patterns),
         *partitions_since(plan, inventory, paths, looks.patterns),
+        *left_since(plan, telling_left(inventory, looks.patterns), looks.patterns, looks.marks),
     ]
     verdicts += (verdict for verdict in found_beyond if only is None or verdict.copy_id in only)
-    return tuple(of_new_partitions(verdicts, plan, inventory, paths))
+    return tuple(of_new_partitions(verdicts, plan, inventory, paths, looks.patterns))
 
 
 def _is_masked_in(told: Collection[str], place: RemotePlace, looks: Verification) -> bool:

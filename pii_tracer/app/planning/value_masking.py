@@ -11,13 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.inventory import Inventory, InventoryGap, ObjectSet, ObjectVersion
+from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.read_result import gap, in_order
 from pii_tracer.lineage.sql.text.literal_redaction import hidden, literals
 from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.model.waivers import Waiver
 from pii_tracer.scan.folder_scan import name_tells
@@ -176,19 +179,39 @@ def without_telling_partitions(
     such as a number that looks like a day. Each is a gap that shows its name masked. registered: what catalogs name."""
     own = {str(table.location) for table in registered if table.partitions_of}
     telling = {place: shown for place in own if (shown := patterns.mask(place)) != place}
+    left = telling_left(inventory, patterns)
     if not telling:
-        return inventory
-    reason = "the name of a partition's folder holds a value of the person, and a plan would list it: give it another"
-    left = (one for one in inventory.gaps if not _is_about(one, telling))
-    gaps = [one.model_copy(update={"reason": patterns.mask(one.reason)}) for one in left]
-    gaps += [gap(None, GapKind.EXTERNAL_FILES, reason, shown) for shown in sorted({*telling.values()})]
+        return inventory if left == inventory.partitioned else inventory.model_copy(update={"partitioned": left})
+    shared = Counter(telling.values())
+    others = (one for one in inventory.gaps if not _is_about(one, telling))
+    gaps = [one.model_copy(update={"reason": patterns.mask(one.reason)}) for one in others]
+    gaps += [
+        gap(None, GapKind.EXTERNAL_FILES, _TELLS.format(counted(n, "partition")), shown)
+        for shown, n in sorted(shared.items())
+    ]
     changes = {
         "tables": tuple(one for one in inventory.tables if one.location.rstrip("/") not in telling),
         "remote": tuple(one for one in inventory.remote if str(one.location) not in telling),
         "objects": tuple(one for one in inventory.objects if telling.keys().isdisjoint(_places_of(one))),
         "gaps": in_order(gaps),
+        "partitioned": left,
     }
     return inventory.model_copy(update=changes)
+
+
+_TELLS = "the name of the folder of {} holds a value of the person, and a plan would list it: give it another"
+
+
+def telling_left(inventory: Inventory, patterns: Patterns) -> tuple[PartitionedTable, ...]:
+    """The partitioned tables, with the places that are a gap for their names alone among those that are left."""
+    places = {place for table in inventory.partitioned for place in table.elsewhere if is_s3(place)}
+    telling = {place for place in places if patterns.mask(place) != place}
+    return tuple(_with_left(table, telling) for table in inventory.partitioned)
+
+
+def _with_left(table: PartitionedTable, telling: Collection[str]) -> PartitionedTable:
+    more = [place for place in table.elsewhere if place in telling and place not in table.left]
+    return table.model_copy(update={"left": tuple(sorted((*table.left, *more)))}) if more else table
 
 
 def _is_about(found: InventoryGap, places: Collection[str]) -> bool:

@@ -59,6 +59,7 @@ class PartitionsApart:
 
     alike: places of those in S3 that are read as the table is, and whose names tell of nobody. outside: how many there
     are, and partitions: how many the table has. evidence: as gaps of the table have it. move: how an owner moves one.
+    placeless: how many of those outside have no place.
     """
 
     alike: tuple[str, ...]
@@ -66,6 +67,7 @@ class PartitionsApart:
     partitions: int
     evidence: str
     move: str
+    placeless: int = 0
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,14 @@ from pii_tracer.model.locations import (
 )
 
 _DAY = re.compile(
-    r"(?:19|20)\d\d(?:[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?(?:0[1-9]|[12]\d|3[01])(?:[-_.T]?[0-2]\d)?)?)?|\d\d?"
+    r"(?:19|20)\d\d(?:[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?(?:0[1-9]|[12]\d|3[01])(?:[-_.Tt]?[0-2]\d)?)?)?|\d\d?"
 )
 """A year, month, day or hour, which names nobody."""
 _WORD = 3
 """Letters of a value from which on it is looked for inside of names, too."""
 _YEAR = 4
 _SIGNS = re.compile(r"[\W_]+")
-_NUMBER = re.compile(r"\d+(?:[-_.T]?\d+)*")
+_NUMBER = re.compile(r"\d+(?:[-_.Tt]?\d+)*")
 
 
 _Folder: TypeAlias = Path | S3Location | HdfsLocation | ObjectLocation
@@ -74,6 +74,7 @@ class PartitionsElsewhere:
     named: Counter[S3Location] = field(default_factory=Counter)
     _tables: list[tuple[CatalogEntry, _Folder | None]] = field(default_factory=list)
     _refused: list[Opaque] = field(default_factory=list)
+    _alone: set[S3Location] = field(default_factory=set)
 
     def take(self, entry: CatalogEntry, folder: _Folder | None) -> None:
         """A table. folder: where it lies; None if that cannot be told."""
@@ -86,7 +87,7 @@ class PartitionsElsewhere:
 
     def refuse(self, table: Opaque) -> None:
         """A table whose files are not its rows: where its partitions are counts for others all the same."""
-        self.named.update(_in_s3(table.places))
+        self.named.update(_in_s3((*table.places, *table.elsewhere)))
         if table.elsewhere or table.untold:
             self._refused.append(table)
 
@@ -103,6 +104,7 @@ class PartitionsElsewhere:
             alone = list[S3Location]()
             if complete and isinstance(folder, S3Location):
                 alone = [place for place in _in_s3(entry.apart.alike) if taken.is_alone(place)]
+                self._alone.update(alone)
                 title = f"{_title(entry)} (a partition)"
                 own += (OwnFolder(title, entry.format, place, folder.dataset) for place in alone)
             if left := entry.apart.outside - len(alone):
@@ -110,7 +112,7 @@ class PartitionsElsewhere:
         return own, gaps
 
     def partitioned(self, estate: Estate) -> tuple[PartitionedTable, ...]:
-        """The tables whose folders do not tell their partitions, sorted."""
+        """The tables whose folders do not tell their partitions, sorted. What is a gap is known once it is settled."""
         found = (
             PartitionedTable(
                 title=_title(entry),
@@ -119,6 +121,7 @@ class PartitionsElsewhere:
                 keys=entry.keys,
                 untold=entry.untold,
                 elsewhere=tuple(sorted({_written(estate, place) for place in entry.elsewhere})),
+                left=self._left(estate, entry),
             )
             for entry, folder in self._tables
         )
@@ -134,6 +137,13 @@ class PartitionsElsewhere:
             for one in self._refused
         )
         return tuple(sorted((*found, *refused), key=lambda one: (one.title, one.location)))
+
+    def _left(self, estate: Estate, entry: CatalogEntry) -> tuple[str, ...]:
+        """Places of a table's partitions that are a gap of it, as of `PartitionedTable`."""
+        outside = [place for place in entry.elsewhere if not is_hdfs(place)]
+        without = entry.apart.placeless if entry.apart else 0
+        left = (place for place in outside if self._alone.isdisjoint(_in_s3([place])))
+        return tuple(sorted([*(_written(estate, place) for place in left), *[""] * without]))
 
 
 def _title(entry: CatalogEntry) -> str:
@@ -172,13 +182,26 @@ def names_nobody(place: str, values: Iterable[str], numbers: Iterable[str] = ())
     whole, of_numbers = _plain(place.partition("://")[2]), {*map(_plain, numbers)}
     told = [value for value in map(_plain, values) if value]
     days = {_squeezed(v) for v in told if _DAY.fullmatch(v) and (v not in of_numbers or len(v) <= _YEAR)}
-    path = whole.partition("/")[2]
-    if "@" in path or any(not _is_day(number, days) for number in _NUMBER.findall(path)):
+    bucket, _, path = whole.partition("/")
+    named = days.union(_joined(told))
+    if "@" in path or any(not _is_day(number, named) for number in _NUMBER.findall(path)):
         return False
     parts = {part for name in path.split("/") for part in (name, name.partition("=")[2])}
-    words, squeezed = {*_SIGNS.split(path), *map(_squeezed, parts)} | parts, _squeezed(whole)
+    words, squeezed = {*_SIGNS.split(path), *map(_squeezed, parts)} | parts, _squeezed(path)
+    words |= {bucket, *(word for word in _SIGNS.split(bucket) if len(word) >= _WORD)}
     telling = (found for value in told if (found := _squeezed(value) or value) not in days)
     return not any(value in words or (len(value) >= _WORD and value in squeezed) for value in telling)
+
+
+def _joined(values: Sequence[str]) -> Iterator[str]:
+    """The months, days and hours that values beside each other make: a year, and what follows it."""
+    for at, value in enumerate(values):
+        day = value if len(value) == _YEAR else ""
+        for part in values[at + 1 : at + 4]:
+            day += part.zfill(2)
+            if not day.isdecimal() or _DAY.fullmatch(day) is None:
+                break
+            yield day
 
 
 def _is_day(number: str, days: Collection[str]) -> bool:

@@ -100,6 +100,29 @@ def test_partitions_that_a_template_leads_elsewhere_are_a_gap(store: Store, tmp_
         plan = shop.plan()
     (gap,) = [g for g in plan["gaps"] if g["kind"] == "external_files"]
     assert "template" in gap["reason"]
+    (known,) = plan["partitioned"]
+    assert known["elsewhere"]
+
+
+def test_what_a_template_leads_to_is_no_folder_of_another_tables_partition(store: Store, tmp_path: Path) -> None:
+    """Both tables read the file there: it was erased as the other one's alone."""
+    with lake(store, tmp_path) as (shop, client):
+        visits(shop, client)
+        sink = io.BytesIO()
+        pq.write_table(PEOPLE, sink)
+        shop.put("other/x_3/part.parquet", sink.getvalue())
+        glue_partition(client, "visits", ["3"], f"s3://{shop.bucket}/other/x_3")
+        shop.jobs = VISITS
+        assert shop.plan()["gaps"] == []
+        glue_table(client, "made", f"s3://{shop.bucket}/lake/made", "parquet", COLUMNS, {"day": "string"})
+        told = client.get_table(DatabaseName="prod", Name="made")["Table"]
+        told = {key: told[key] for key in ("Name", "TableType", "StorageDescriptor", "PartitionKeys", "Parameters")}
+        told["Parameters"] |= {"storage.location.template": f"s3://{shop.bucket}/other/x_${{day}}/"}
+        client.update_table(DatabaseName="prod", TableInput=told)
+        plan = shop.plan()
+    reasons = [g["reason"] for g in plan["gaps"] if g["kind"] == "external_files"]
+    assert len(reasons) == 2
+    assert any("1 of 3 partitions" in reason for reason in reasons)
 
 
 def test_text_is_read_by_its_serializer_and_not_by_the_name_of_a_file(store: Store, tmp_path: Path) -> None:

@@ -109,6 +109,14 @@ def test_what_shares_a_folder_with_anything_stays_a_gap(told: dict[str, Any], re
     assert found.partitioned[0].title == "db.t"
 
 
+def test_what_stays_a_gap_is_told_of_the_table(registry: Any) -> None:
+    apart = PartitionsApart((OLD,), 3, 4, "catalog hms.db.t", "MOVE", 1)
+    found = registry(table("db.t", "s3://b/t", OLD, "gs://b/x", apart=apart))
+    assert found.partitioned[0].left == ("", "gs://b/x")
+    assert registry(table("db.t", "s3://b/t", OLD)).partitioned[0].left == ()
+    assert registry(table("db.t", "s3://b/t", OLD), unread=True).partitioned[0].left == (OLD,)
+
+
 def test_while_a_metastore_does_not_tell_all_no_folder_is_a_partitions_own(registry: Any) -> None:
     """A table that it did not tell may read the same files."""
     found = registry(table("db.t", "s3://b/t", OLD), unread=True)
@@ -164,6 +172,11 @@ def test_what_may_tell_of_a_person_is_no_place() -> None:
         "s3://b/calls_2019-03-01": ("20190301",),
         "s3://b/calls_2019": ("a",),
         "s3://b/old/kind=b": ("a",),
+        "s3://b/calls/2019-03-01T07": ("2019-03-01T07",),
+        "s3://b/calls_2019-03": ("2019", "3"),
+        "s3://b/calls_20190301": ("2019", "3", "1"),
+        "s3://b/calls/2019-03-01-07/x": ("in", "2019", "03", "01", "07"),
+        "s3://b-indigo/calls": ("ind",),
     }.items():
         assert names_nobody(place, values), place
     for place, values in {
@@ -187,9 +200,13 @@ def test_what_may_tell_of_a_person_is_no_place() -> None:
         "s3://b/old/%2561sha": ("asha",),
         "s3://b/old/１２３４５６７": (),
         "s3://asha/old": ("asha",),
+        "s3://of-asha/old": ("asha",),
     }.items():
         assert not names_nobody(place, values), place
     assert names_nobody("s3://b/old/year=2019/month=3", ("2019", "3"), ("2019", "3"))
+    assert not names_nobody("s3://b/old/20190301", ("2019", "3", "1", "20190301"), ("20190301",))
+    assert not names_nobody("s3://b/old/20190302", ("2019", "3", "1"))
+    assert not names_nobody("s3://b/old/2019031", ("2019", "3", "1"))
     assert not names_nobody("s3://b/old/cust=20190301", ("20190301",), ("20190301",))
     assert not names_nobody("s3://b/old/2010123123", ("2010123123",), ("2010123123",))
 
@@ -203,12 +220,18 @@ def test_what_lies_in_a_tables_folder() -> None:
         (f"{azure}/t/day=1", f"{azure}/t/"),
         ("hdfs://nn//t/day=1", "hdfs://nn:8020/t"),
         ("s3://b/t/..", "s3://b/t/.."),
+        ("s3a://b//t/day=1/", "s3a://b//t"),
+        ("gs://b/x/../t/day=1", "gs://b/x/../t/"),
         ("/w/t/day=1", "file:/w/t"),
     ):
         assert lies_inside(place, folder), place
     for place, folder in (
         ("s3a://b/t/../other/day=1", "s3://b/t"),
         ("s3a://b/t/./day=1", "s3://b/t"),
+        ("s3a://b//t//day=1", "s3a://b//t"),
+        ("s3a://b//t/../day=1", "s3a://b//t"),
+        ("s3a://b//t2/day=1", "s3a://b//t"),
+        ("s3a://b/x/../t/day=1", "s3a://b/t"),
         ("s3a://b/t//day=1", "s3://b/t"),
         ("s3a://b/t/day=1//", "s3://b/t"),
         ("gs://b/t/../other", "gs://b/t"),

@@ -150,11 +150,22 @@ def test_the_plan_records_where_the_catalog_alone_has_values() -> None:
     """A verification compares it with the catalogs of its day, and a later hold asks for tables with partitions."""
     apart, inside = table("a", "/w/odd", key="Day"), table("b", key="day", untold=("day",))
     plan = lake(apart, inside, table("c", key="day")).plan()
-    rows = {one.names[0]: [(item.dataset, item.columns) for item in one.untold] for one in plan.partitioned}
+    rows = {one.names[0]: [(item.dataset, item.columns) for item in one.untold] for one in plan.partitioned or ()}
     assert rows == {"prod.a": [(dataset("odd"), ("day",))], "prod.b": [(dataset("b"), ("day",))]}
-    assert [one.elsewhere for one in plan.partitioned] == [True, False]
+    assert [one.elsewhere for one in plan.partitioned or ()] == [True, False]
+    assert plan.partitioned
     assert "/w/a" in plan.partitioned[0].names
     assert ErasurePlan.model_validate_json(plan.to_bytes()).partitioned == plan.partitioned
+
+
+def test_the_plan_records_columns_without_a_key_and_a_table_that_two_catalogs_name_once() -> None:
+    """An entry overwrote the other one, and a verification took what it told for new."""
+    plan = lake(table("a", "/w/odd", key="Day"), table("a", "/w/odd", key="night", untold=("night",))).plan()
+    (one,) = plan.partitioned or ()
+    assert {rows.dataset: rows.columns for rows in one.untold}[dataset("odd")] == ("day", "night")
+    assert (one.no_keys, one.left) == (("day", "night"), None)
+    (one,) = lake(table("a", "/w/odd"), table("a", "/w/odd", key="Day")).plan().partitioned or ()
+    assert one.no_keys == ("day",)
 
 
 @pytest.mark.parametrize("told", [{"clone_of": "/w/a"}, {"same_files_as": "/w/a"}])

@@ -10,6 +10,7 @@ a gap, and its files are never read as a plain table's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,9 +22,11 @@ from pii_tracer.lake.aws_errors import error_code, remedy
 from pii_tracer.lake.catalogs.base import Listing
 from pii_tracer.lake.catalogs.hive.storage import (
     Kept,
+    Refused,
     is_view,
     lies_inside,
     parameters_of,
+    place_of,
 )
 from pii_tracer.lake.catalogs.hive.table_walk import PartitionEntry, TableWalk
 from pii_tracer.model.gap_kinds import GapKind
@@ -138,14 +141,20 @@ class _Walk(TableWalk):
             self.view(parts, told)
             return
         kept = self.table(parts, told)
-        if isinstance(kept, Kept) and kept.plain:
+        if isinstance(kept, Refused) or kept.plain:
             self._projected(parts, told, kept)
 
-    def _projected(self, parts: tuple[str, str], table: Any, kept: Kept) -> None:
+    def _projected(self, parts: tuple[str, str], table: Any, kept: Kept | Refused) -> None:
         """Athena makes up the partitions of some tables by a template, which may lead out of the folder
         (https://docs.aws.amazon.com/athena/latest/ug/partition-projection-setting-up.html)."""
         template = parameters_of(table).get("storage.location.template", "").partition("${")[0]
-        if template and not lies_inside(template, str(kept.location)):
+        if not template or lies_inside(template, place_of(table.sd) or ""):
+            return
+        around = template[: template.rfind("/") + 1]  # nobody knows how deep in it they lie
+        if isinstance(kept, Refused):
+            self._opaque[-1] = replace(self._opaque[-1], elsewhere=(*self._opaque[-1].elsewhere, around))
+        else:
+            self._entries[-1] = replace(self._entries[-1], elsewhere=(*self._entries[-1].elsewhere, around))
             self.gap(
                 "its partitions lie where `storage.location.template` leads, outside the table's folder, and are not"
                 " erased with it: declare each as a table, or move them into the table's folder",

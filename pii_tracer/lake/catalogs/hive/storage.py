@@ -206,8 +206,9 @@ def lies_inside(place: str, folder: str) -> bool:
     try:
         if is_hdfs(place) and is_hdfs(folder):
             return hdfs_location(folder).holds(hdfs_location(place))
-        if is_remote(place) and _is_odd(place):
-            return False
+        if is_remote(place) and _is_odd(place.partition("://")[2].partition("/")[2]):
+            front = f"{folder.removesuffix('/')}/"  # the very same one leads to one folder, however it is read
+            return place.startswith(front) and not _is_odd(place.removeprefix(front))
         if is_object_place(place) and is_object_place(folder):
             return object_location(folder).holds(object_location(place))
         mine, other = location_of(folder), location_of(place)
@@ -218,7 +219,7 @@ def lies_inside(place: str, folder: str) -> bool:
     return other.resolve().is_relative_to(mine.resolve())
 
 
-def _is_odd(place: str) -> bool:
-    """Whether the path of a place in a store has an empty part, `.` or `..`, but for the slash at its end."""
-    path = place.partition("://")[2].partition("/")[2].removesuffix("/")
+def _is_odd(path: str) -> bool:
+    """Whether a path in a store has an empty part, `.` or `..`, but for the slash at its end."""
+    path = path.removesuffix("/")
     return bool(path) and not {"", ".", ".."}.isdisjoint(path.split("/"))

@@ -170,7 +170,12 @@ class TableWalk:
             if one.place and is_s3(one.place) and one.format == kept.format and kept.layout is None and not one.telling
         )
         return PartitionsApart(
-            tuple(sorted(alike)), len(outside), number, catalog_evidence(self._name, *parts), self.move
+            tuple(sorted(alike)),
+            len(outside),
+            number,
+            catalog_evidence(self._name, *parts),
+            self.move,
+            sum(one.place is None for one in outside),
         )
 
     def _of_other_formats(self, parts: tuple[str, str], kept: Kept, found: Sequence[PartitionEntry]) -> None:
