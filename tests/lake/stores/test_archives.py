@@ -189,17 +189,12 @@ def test_a_setting_that_may_not_be_read_is_a_gap(world: World, operation: str) -
 def test_versions_that_only_the_owners_device_may_delete_are_a_gap(world: World) -> None:
     bucket = world.new("mfa")
     made = estate(world.endpoint_url, [archive(bucket)])
-    clients = s3_clients(made)
-
-    def guarded(region: str) -> Any:
-        client = clients(region)
-        # the stand-in forgets the setting: the client reads it from the answer of AWS
-        client.meta.events.register(
-            "after-call.s3.GetBucketVersioning", lambda parsed, **_: parsed.update(MFADelete="Enabled")
-        )
-        return client
-
-    [gap] = discover_archives(made, guarded, Path())[1]
+    client = world.client()
+    # the stand-in forgets the setting: the client reads it from the answer of AWS
+    client.meta.events.register(
+        "after-call.s3.GetBucketVersioning", lambda parsed, **_: parsed.update(MFADelete="Enabled")
+    )
+    [gap] = discover_archives(made, lambda region: client, Path())[1]
     assert (gap.kind, gap.evidence) == (GapKind.MFA_DELETE, f"bucket {bucket}")
 
 
