@@ -172,7 +172,9 @@ REMEDIES: Mapping[str, str] = {
         "Name the source of the other data under the subject's `tables`. Or let the job write, in each row, where "
         "the row comes from."
     ),
-    GapKind.DECLARED_KEY: "Correct the table's `key` under the subject's `tables`, or remove the table there.",
+    GapKind.DECLARED_KEY: (
+        "Correct the table's `key` under the subject's `tables`, name its identifier as `of`, or remove the table there."
+    ),
     GapKind.FORMER_VALUE: "Check whose rows contain the value. If you waive the gap, these rows stay (former values).",
     GapKind.FORMER_UNREAD: "Make these versions readable. If no identifier was ever changed, waive the gap.",
     GapKind.KEY_ONLY: (
