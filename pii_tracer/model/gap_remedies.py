@@ -173,7 +173,8 @@ REMEDIES: Mapping[str, str] = {
         "the row comes from."
     ),
     GapKind.DECLARED_KEY: (
-        "Correct the table's `key` under the subject's `tables`, name its identifier as `of`, or remove the table there."
+        "Correct the table's `key` under the subject's `tables`, name its identifier as `of`, or remove the table "
+        "there."
     ),
     GapKind.FORMER_VALUE: "Check whose rows contain the value. If you waive the gap, these rows stay (former values).",
     GapKind.FORMER_UNREAD: "Make these versions readable. If no identifier was ever changed, waive the gap.",
