@@ -25,7 +25,7 @@ SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-erase bench-estimate bench-lineage bench-month bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-storm bench-surgery bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-again bench-erase bench-estimate bench-lineage bench-month bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-storm bench-surgery bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -167,6 +167,9 @@ image: ## the container's image, with Docker
 image-steps: ## the Dockerfile's steps, without a builder, in build/image (2 GB)
 	rm -rf build/image
 	$(PYTHON) -m tests.container.build_steps build/image
+
+bench-again: setup ## the search after a run against a full one, and two executors against one
+	$(BIN)/python -m tests.benchmarks.bench_again
 
 bench-erase: setup ## what an erasure costs: batches, bytes written, growth with the table, the byte verifier
 	$(BIN)/python -m tests.benchmarks.bench_erase

@@ -41,6 +41,10 @@ JOB = 5_000
 PACKET_BYTES = 128 * 1024 * 1024
 PACKET_THINGS = 200
 """A task searches things until it has so much; a larger one is a task by itself."""
+TASKS_PER_CORE = 4
+LEAST_PACKET_BYTES = 4 * 1024 * 1024
+"""A few tasks for each core of the cluster, so that none waits long for the last one; not less in one than starting it
+costs."""
 
 _NONCE = 12
 
@@ -80,9 +84,11 @@ class Executors:
         nothing: list[FileScan | None] = [None] * len(things)
         if self.refused or patterns.file_keys is not None:
             return nothing
-        packets = _packets([(thing, look.stamp(thing)) for thing in things])
+        marked = [(thing, look.stamp(thing)) for thing in things]
         try:
-            answers = _ask(self.spark(), look, packets, patterns)
+            spark = self.spark()
+            packets = _packets(marked, spark.sparkContext.defaultParallelism)
+            answers = _ask(spark, look, packets, patterns)
         except Exception as error:  # of Spark, Java or a worker: whatever it is, this machine can search as well
             self.refused = True
             self.warn(f"Spark's executors search no files: {_reason(error)}; this machine does it instead")
@@ -91,11 +97,13 @@ class Executors:
         return flat if [len(a) for a in answers] == [len(p) for p in packets] else nothing
 
 
-def _packets(marked: Iterable[Marked[T]]) -> list[list[Marked[T]]]:
+def _packets(marked: Sequence[Marked[T]], cores: int) -> list[list[Marked[T]]]:
+    """The things in their order, in tasks for so many cores."""
     packets: list[list[Marked[T]]] = []
-    size = 0
+    share = sum(max(0, stamp[0]) for _, stamp in marked) // (TASKS_PER_CORE * cores)
+    most, size = min(PACKET_BYTES, max(LEAST_PACKET_BYTES, share)), 0
     for thing, stamp in marked:
-        if not packets or size + stamp[0] > PACKET_BYTES or len(packets[-1]) == PACKET_THINGS:
+        if not packets or size + stamp[0] > most or len(packets[-1]) == PACKET_THINGS:
             packets.append([])
             size = 0
         packets[-1].append((thing, stamp))

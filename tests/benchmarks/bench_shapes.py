@@ -96,10 +96,10 @@ def notes(draw: np.random.Generator, count: int) -> pa.Array:
     return pa.array([f"{' '.join(line)} ord-{n:07d}" for line, n in zip(words.tolist(), numbers.tolist(), strict=True)])
 
 
-def customers(draw: np.random.Generator, first: int) -> pa.Table:
+def customers(draw: np.random.Generator, first: int, rows: int, people: int) -> pa.Table:
     """Each person once."""
-    called = names(draw, ROWS)
-    ids = np.arange(first, first + ROWS)
+    called = names(draw, rows)
+    ids = np.arange(first, first + rows)
     return pa.table(
         {
             "user_id": ids,
@@ -107,52 +107,52 @@ def customers(draw: np.random.Generator, first: int) -> pa.Table:
             "email": pa.array(
                 [f"{n}{i % 9973}@mail.example" for n, i in zip(called.to_pylist(), ids.tolist(), strict=True)]
             ),
-            "phone": pa.array([f"+91 98{n:08d}" for n in draw.integers(0, 10**8, ROWS).tolist()]),
-            "city": pa.array(np.array(WORDS)[draw.integers(0, len(WORDS), ROWS)]),
-            "since": pa.array(draw.integers(18_000, 20_000, ROWS), pa.int32()).cast(pa.date32()),
-            "seen_at": pa.array(draw.integers(1.6e15, 1.7e15, ROWS), pa.timestamp("us")),
-            "note": notes(draw, ROWS),
+            "phone": pa.array([f"+91 98{n:08d}" for n in draw.integers(0, 10**8, rows).tolist()]),
+            "city": pa.array(np.array(WORDS)[draw.integers(0, len(WORDS), rows)]),
+            "since": pa.array(draw.integers(18_000, 20_000, rows), pa.int32()).cast(pa.date32()),
+            "seen_at": pa.array(draw.integers(1.6e15, 1.7e15, rows), pa.timestamp("us")),
+            "note": notes(draw, rows),
         }
     )
 
 
-def orders(draw: np.random.Generator, first: int) -> pa.Table:
+def orders(draw: np.random.Generator, first: int, rows: int, people: int) -> pa.Table:
     """People of all files, and a dozen measures."""
-    count = draw.integers(FIRST, FIRST + FILES * ROWS, ROWS)
+    count = draw.integers(FIRST, FIRST + people, rows)
     return pa.table(
         {
-            "order_id": np.arange(10 * first, 10 * first + ROWS),
+            "order_id": np.arange(10 * first, 10 * first + rows),
             "user_id": count,
-            "amount": draw.integers(100, 10**6, ROWS) / 100,
-            "paid_at": pa.array(draw.integers(1.6e15, 1.7e15, ROWS), pa.timestamp("us")),
-            "status": pa.array(np.array(STATUS)[draw.integers(0, len(STATUS), ROWS)]),
-            "note": notes(draw, ROWS),
-            **{f"measure_{n}": draw.normal(size=ROWS) for n in range(12)},
+            "amount": draw.integers(100, 10**6, rows) / 100,
+            "paid_at": pa.array(draw.integers(1.6e15, 1.7e15, rows), pa.timestamp("us")),
+            "status": pa.array(np.array(STATUS)[draw.integers(0, len(STATUS), rows)]),
+            "note": notes(draw, rows),
+            **{f"measure_{n}": draw.normal(size=rows) for n in range(12)},
         }
     )
 
 
-def events(draw: np.random.Generator, first: int) -> pa.Table:
+def events(draw: np.random.Generator, first: int, rows: int, people: int) -> pa.Table:
     """Clicks: digests, addresses of pages, and JSON."""
-    numbers = draw.integers(0, 2**62, ROWS).tolist()
+    numbers = draw.integers(0, 2**62, rows).tolist()
     return pa.table(
         {
             "event_id": pa.array([f"{n:016x}" for n in numbers]),
-            "user_id": draw.integers(FIRST, FIRST + FILES * ROWS, ROWS),
-            "at": pa.array(draw.integers(1.6e15, 1.7e15, ROWS), pa.timestamp("us")),
+            "user_id": draw.integers(FIRST, FIRST + people, rows),
+            "at": pa.array(draw.integers(1.6e15, 1.7e15, rows), pa.timestamp("us")),
             "page": pa.array([f"https://shop.example/item/{n % 50_000}?from=list" for n in numbers]),
             "payload": pa.array([f'{{"item": {n % 50_000}, "seconds": {n % 97}, "device": "phone"}}' for n in numbers]),
         }
     )
 
 
-def make_lake(root: Path) -> list[list[str]]:
-    """Write it; returns the values of two persons of it: number, address, phone."""
+def make_lake(root: Path, files: int = FILES, rows: int = ROWS) -> list[list[str]]:
+    """Write it; returns the values of two persons of it: number, address, phone. files: of each table; rows: of a file."""
     people = []
-    for number in range(FILES):
+    for number in range(files):
         draw = np.random.default_rng(number)
         for name, make in (("customers", customers), ("orders", orders), ("events", events)):
-            table = make(draw, FIRST + number * ROWS)
+            table = make(draw, FIRST + number * rows, rows, files * rows)
             (root / name).mkdir(parents=True, exist_ok=True)
             pq.write_table(table, root / name / f"part-{number:05d}.snappy.parquet", compression="snappy")
             if name == "customers" and number < 2:

@@ -208,6 +208,22 @@ def test_many_things_are_searched_in_several_jobs_and_keep_their_order(
     assert [f.path for f in found.with_person] == ["00.txt", "05.txt", "10.txt"]
 
 
+@pytest.mark.parametrize(
+    ("mib", "cores", "tasks"),
+    [
+        ([30] * 16, 2, 8),  # no core waits long for the last task
+        ([1] * 12, 8, 3),  # starting a task costs as much as searching a few MiB
+        ([30] * 100, 2, 25),  # a task that is lost costs 128 MiB at most
+        ([300, 1, 1], 2, 2),
+    ],
+)
+def test_a_job_has_a_few_tasks_for_each_core(mib: list[int], cores: int, tasks: int) -> None:
+    marked = [(number, (size << 20, "")) for number, size in enumerate(mib)]
+    packets = cluster_byte_search._packets(marked, cores)
+    assert len(packets) == tasks
+    assert [thing for packet in packets for thing in packet] == marked
+
+
 def test_versions_in_s3_are_read_by_the_workers(
     spark: SparkSession, world: World, tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
