@@ -32,6 +32,13 @@ _MEANT = re.compile(r"[\"\\]")
 _VARIABLE = re.compile(
     r"'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/|(?P<name>(?<![:\w]):\"[^\"]+\")", re.DOTALL
 )
+_TEMPORARY = re.compile(
+    r"\bCREATE\s+(?:LOCAL\s+|GLOBAL\s+)?TEMP(?:ORARY)?\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?\"?(?P<name>\w+)\"?(?P<rest>[^;]*)",
+    re.I,
+)
+_DROPPED = re.compile(r"\bON\s+COMMIT\s+DROP\b", re.IGNORECASE)
+_GOES = re.compile(r"\bDISCARD\s+(?:ALL|TEMP|TEMPORARY)\b", re.IGNORECASE)
+_COMMITS = re.compile(r";\s*(?:COMMIT|END|ROLLBACK|ABORT)\b[^;]*;|\bDISCARD\s+(?:ALL|TEMP|TEMPORARY)\b", re.IGNORECASE)
 _MYSQL = frozenset({"mysql", "singlestore"})
 
 
@@ -78,7 +85,20 @@ def read_otherwise(sql: str, dialect: str) -> str | None:
         return "a setting of the session says what quotes and backslashes mean: lineage reads them as without it"
     if dialect == "postgres" and ':"' in sql and any(found["name"] for found in _VARIABLE.finditer(sql)):
         return "a variable of the client is a name, which is filled in later"
+    if dialect == "postgres" and _outlived(sql):
+        return "a temporary table goes before its name is used again: which table that means is not known"
     return None
+
+
+def _outlived(sql: str) -> bool:
+    """Whether a text names a temporary table after it went without DROP
+    (https://www.postgresql.org/docs/current/sql-createtable.html, https://www.postgresql.org/docs/current/sql-discard.html).
+    """
+    for made in _TEMPORARY.finditer(sql):
+        gone = (_COMMITS if _DROPPED.search(made["rest"]) else _GOES).search(sql, made.end())
+        if gone is not None and re.search(rf"\b{re.escape(made['name'])}\b", sql[gone.end() :], re.IGNORECASE):
+            return True
+    return False
 
 
 def _changes(sql: str, dialect: str) -> Iterator[int]:
