@@ -42,7 +42,7 @@ from pii_tracer.lineage.sources.statement_facts import (
     views,
 )
 from pii_tracer.lineage.sources.written_views import defined, explained, tell_through
-from pii_tracer.lineage.sql.sql_lineage import known_dialect
+from pii_tracer.lineage.sql.known_dialects import known_dialect
 from pii_tracer.lineage.sql.text.table_names import Names
 from pii_tracer.model.datasets import Column, DatasetId
 from pii_tracer.model.errors import LineageError

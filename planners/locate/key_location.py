@@ -31,7 +31,7 @@ from planners.locate.identifier_traces import (
     Trace,
 )
 from planners.locate.identifier_walk import Walk
-from planners.locate.keys_of_columns import lacking, said, ways_of, whole_terms
+from planners.locate.keys_of_columns import lacking, said, shared_values, ways_of, whole_terms
 from planners.locate.match_completeness import (
     Covers,
     covering,
@@ -180,9 +180,9 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     named = {t for a in found for t in a.terms}
     named |= {t for p in changes for t in _all_terms(walk.subject, p.columns) if t[0] in {name for name, _ in named}}
     terms = tuple(sorted(named, key=lambda term: (term[0], _order(term[1]))))
+    mixed |= shared_values(columns, {name for name, _ in terms})
     mixed |= {way[0] for term in terms for way in ways_of(term) if strays.rivals.at(dataset, *way)}
-    where = ", ".join(map(said, terms[:3]))
-    reason = f"{_REASONS[carries].format(key=walk.subject.key)}: {where}"
+    reason = f"{_REASONS[carries].format(key=walk.subject.key)}: {', '.join(map(said, terms[:3]))}"
     if dataset in walk.told and dataset != walk.source:
         reason += "; named by the estate file, under the subject's `tables`"
     if mixed:

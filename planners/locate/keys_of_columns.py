@@ -8,21 +8,26 @@ the columns of a row are of one person is decided as for all identifiers: where 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
+
+from sqlglot import exp
 
 from pii_tracer.config.subjects import Subject
 from pii_tracer.model.datasets import Access
 from planners.locate.identifier_traces import ColumnCarriage, Trace
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.relation_rows import PersonKeys
-from planners.locate.sql.spark_functions import INPUT, is_plain
+from planners.locate.sql.spark_functions import INPUT, is_plain, parse
+from planners.locate.sql.whole_numbers import NotComputable
 
 Place = tuple[str, Trace]
 """A column, and what stands in it."""
 
+_LETTER = re.compile(r"[^\W\d_]")
 _MOST = 16
 """Ways to read one key in a row that has its columns several times: more are not looked at."""
 
@@ -123,3 +128,35 @@ def together(expressions: Sequence[str]) -> str:
 def each_of(expression: str, number: int) -> list[str]:
     """The expressions over each of so many columns, from `together`."""
     return [INPUT] * number if expression == INPUT else expression.split(_APART)
+
+
+def shared_values(columns: Mapping[str, ColumnCarriage], names: Collection[str]) -> set[str]:
+    """Columns that hold an identifier in several forms, of which one person's may equal another's in another form.
+
+    After `id UNION id + 1`, 11 is person 11 and person 10. Cryptographic hashes equal nothing else, and neither does a
+    number behind letters.
+    """
+    found: set[str] = set()
+    for name in names:
+        forms: dict[tuple[str, tuple[Access, ...]], set[str]] = defaultdict(set)
+        for trace in columns[name].traces if name in columns else ():
+            if (form := _form(trace.expression)) is not None:
+                forms[trace.origin, trace.access].add(form)
+        found |= {name for told in forms.values() if len(told) > 1}
+    return found
+
+
+def _form(expression: str) -> str | None:
+    """What is done to an identifier, but for spelling; None where the value equals that of no other form."""
+    try:
+        node = parse(expression)
+    except NotComputable:
+        return expression
+    if isinstance(node, exp.MD5 | exp.SHA | exp.SHA2):
+        return None
+    marks = (text.name for text in node.find_all(exp.Literal))
+    if isinstance(node, exp.Concat | exp.DPipe) and node.find(exp.Cast) and any(map(_LETTER.search, marks)):
+        return None
+    while isinstance(node, exp.Cast | exp.Paren | exp.Lower | exp.Upper | exp.Trim):
+        node = node.this
+    return node.sql("spark")

@@ -63,7 +63,7 @@ def _known(estate: Estate | None, given: ReviewInputs) -> Known:
     from pii_tracer.lineage.graph.graph_file import load
     from pii_tracer.lineage.projects.project_lineage import Known
     from pii_tracer.lineage.sources.declared_schemas import schema_files
-    from pii_tracer.lineage.sql.sql_lineage import known_dialect
+    from pii_tracer.lineage.sql.known_dialects import known_dialect
 
     upstream = load(given.lineage) if given.lineage is not None else None
     if estate is None or given.estate_file is None:

@@ -19,7 +19,7 @@ from pii_tracer.lineage.sources.dataset_facets import Tag
 from pii_tracer.lineage.sources.evidence import Proof, in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, parsed
-from pii_tracer.lineage.sql.sql_lineage import known_dialect
+from pii_tracer.lineage.sql.known_dialects import known_dialect
 from pii_tracer.lineage.sql.text.table_names import Names
 from pii_tracer.model.datasets import Column
 from pii_tracer.model.errors import LineageError

@@ -14,7 +14,7 @@ from pii_tracer.lineage.sql.statement_effects import Draft, Effect
 from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fields_of
 from pii_tracer.lineage.sql.text.script_splitting import Call, Clone
 from pii_tracer.lineage.sql.text.table_moves import Move
-from pii_tracer.lineage.sql.text.table_names import is_location, path_table
+from pii_tracer.lineage.sql.text.table_names import is_location, is_place, path_table
 
 _COPIES = {
     "snapshot": ("source_table", "table"),
@@ -69,6 +69,9 @@ def whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
     if relation.open and query.names.columns(target):
         fields = [f for c, _ in query.names.columns(target) if (f := relation.get(c)) is not None]
         return Draft(effect, target, fields)
+    known = {c.lower() for c, _ in query.names.columns(target)}
+    if effect is Effect.APPEND and known and is_place(source) and any(f.name.lower() not in known for f in fields):
+        query.findings.doubt(f"the files of {source} have columns that {target} has not")
     unknown = tuple(dict.fromkeys(relation.bases()))
     for table in unknown:
         query.findings.doubt(f"the columns of {table} are not known: give its schema")

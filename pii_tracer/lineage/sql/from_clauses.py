@@ -17,6 +17,7 @@ from pii_tracer.lineage.sql.relations import (
     Elements,
     Field,
     Relation,
+    constant,
     limited,
     renamed,
 )
@@ -63,6 +64,12 @@ _READS_FILES = frozenset(
     {"read_files", "cloud_files", "read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json",
      "read_json_auto", "table_changes_by_path", "read_avro", "read_orc"}
 )  # fmt: skip
+
+_ONE_ROW = {
+    **{(of, "dual"): "DUMMY" for of in ("oracle", "mysql", "singlestore", "doris", "starrocks", "snowflake")},
+    ("", "sysdummy1"): "IBMREQD",
+}
+"""Tables of one row that engines have for queries of no table, with their only column."""
 
 
 @dataclass
@@ -346,6 +353,9 @@ class FromItems(ABC):
         written = ".".join(p.name for p in node.parts).lower()
         ends = tuple(written.split(".", n)[-1] for n in range(written.count(".") + 1))
         name = self._named(node)
+        one_row = _ONE_ROW.get((self.dialect, ends[0]))
+        if one_row is not None and not self.names.columns(name):
+            return Source((*ends, name.lower()), Relation([constant(one_row)]))
         self.findings.tables[name] = None
         self.findings.stored.add(id(node))
         relation = self.lookup(name)

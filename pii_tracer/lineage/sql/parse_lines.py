@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from pii_tracer.common.gc_pause import rare_collections
-from pii_tracer.lineage.sql.sql_lineage import Script, known_dialect
+from pii_tracer.lineage.sql.known_dialects import known_dialect
+from pii_tracer.lineage.sql.sql_lineage import Script
 from pii_tracer.lineage.sql.statement_effects import Effect, SqlEdge, StatementLineage
 from pii_tracer.lineage.sql.text.table_names import Names
 from pii_tracer.model.errors import PiiTracerError

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.lineage.sql.accounting.external_reads import only_decides
+from pii_tracer.lineage.sql.accounting.external_reads import only_decides, within_condition
 from pii_tracer.lineage.sql.relations import (
     IDENTITY,
     TRANSFORMATION,
@@ -129,7 +129,7 @@ class Scope:
         if self._hidden(parts):
             self.findings.doubt(f"the table of {shown(parts)} has another name in this query")
         if found is not None:
-            return found
+            return self._or_outer(node, parts, found)
         if isinstance(node.parent, exp.Dot) and node.arg_key == "this" and isinstance(node.parent.expression, exp.Func):
             self.findings.namespaces.add(id(node))
             return constant(parts[-1])
@@ -187,6 +187,27 @@ class Scope:
         if found is None and self.outer is not None and self.outer._names(parts):
             return self.outer._lookup(parts, aliases_first=False)
         return found or self._guessed(parts)
+
+    def _or_outer(self, node: exp.Column, parts: list[str], found: Field) -> Field:
+        """A column that the query around has, if the query's own table, whose schema is not given, does not have it."""
+        name = parts[0].lower()
+        unknown = [s.relation for s in self.sources if s.relation.open and not isinstance(s.relation, Elements)]
+        if self.outer is None or not unknown or name in self.aliases or self._names(parts) or self._shows(name):
+            return found
+        around: Scope | None = self.outer
+        while around is not None and not around._shows(name):
+            around = around.outer
+        if around is None or any(s in self.sources for s in around.sources):
+            return found
+        if not within_condition(node):
+            tables = ", ".join(sorted({table for relation in unknown for table in relation.bases()}))
+            self.findings.doubt(f"column {shown(parts)} is of {tables} only if it has one: give its schema")
+        other = around._certain(parts[0], parts[1:])
+        return found if other is None else Field(found.name, limited([*found.alts, *other.alts]), found.type)
+
+    def _shows(self, name: str) -> bool:
+        """Whether a schema shows that a table here has a column."""
+        return any(name not in s.unseen and s.relation.known(name) for s in self.sources)
 
     def _names(self, parts: list[str]) -> bool:
         """True when what stands before the column is the name of a relation here or further out."""

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from pii_tracer.lineage.sql import writes
 from pii_tracer.lineage.sql.accounting.administration import administration, kind_of
 from pii_tracer.lineage.sql.accounting.called_routines import called_for_effect
+from pii_tracer.lineage.sql.accounting.client_settings import read_otherwise
 from pii_tracer.lineage.sql.accounting.harmless_statements import without_data
 from pii_tracer.lineage.sql.accounting.unfollowed_moves import reason_of
 from pii_tracer.lineage.sql.clone_call_alter import altered, called, cloned, moved
 from pii_tracer.lineage.sql.intermediate_tables import Before, Intermediate, after, replaces_partitions
+from pii_tracer.lineage.sql.known_dialects import known_dialect
 from pii_tracer.lineage.sql.multi_inserts import inserts
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Relation, table_relation
@@ -42,6 +43,7 @@ from pii_tracer.lineage.sql.text.script_splitting import (
     prepared,
     recut,
     split,
+    uncommented,
 )
 from pii_tracer.lineage.sql.text.statement_parsing import parsed
 from pii_tracer.lineage.sql.text.table_moves import Move, moves_of
@@ -82,11 +84,27 @@ class Script:
             raise LineageError(
                 f"the SQL cannot be read: {_short(error)}", todo="correct the text or its dialect"
             ) from None
+        doubt = read_otherwise(sql, self.dialect)
+        if doubt is not None:
+            statements = [replace(one, doubt=one.doubt or doubt) for one in statements]
         defaults = self.names.begin(sql)
         try:
-            return [made for statement in statements for made in self.statement(statement)]
+            made = [one for statement in statements for one in self.statement(statement)]
+            return [*made, *(self._again(statements, made) if self.contract else ())]
         finally:
             self.names.defaults, self.used, self.dynamic = defaults, "", False
+
+    def _again(self, statements: Sequence[Statement], made: Sequence[StatementLineage]) -> Iterator[StatementLineage]:
+        """Loops run once more, as long as a statement sees rows that a later one put into a table."""
+        looped = [replace(one, branch=True) for one in statements if one.looped and one.text]
+        told = {edge for one in made for edge in one.edges}
+        for _ in looped:
+            found = [one for statement in looped for one in self.statement(statement)]
+            fresh = {edge for one in found for edge in one.edges} - told
+            if not fresh:
+                return
+            told |= fresh
+            yield from found
 
     def _use(self, defaults: list[str]) -> None:
         """Names without a database mean tables of another one from here on. Temporary views are in none."""
@@ -147,29 +165,29 @@ class Script:
         return table_relation(name, self.names.columns(name), loose=self.names.loose(name))
 
     def _statement(self, statement: Statement) -> list[StatementLineage]:
-        query = self._query()
-        used = current_database(statement.text, self.dialect, self.names.defaults)
+        query, text = self._query(), uncommented(statement.text, self.dialect)
+        used = current_database(text, self.dialect, self.names.defaults)
         if used is not None:
             self._use(used)
             return [self._finish(statement, query, Draft(Effect.NONE, None))]
-        if administration(statement.text) is not None:
+        if administration(text) is not None:
             return [self._finish(statement, query, Draft(Effect.NONE, None))]
-        dynamic = dynamic_of(statement.text, self.dialect)
+        dynamic = dynamic_of(text, self.dialect)
         if dynamic is not None:
             return self._run(statement, dynamic)
-        clone = clone_of(statement.text)
+        clone = clone_of(text)
         if clone is not None:
             return [self._finish(statement, query, cloned(query, clone))]
-        call = call_of(statement.text)
+        call = call_of(text)
         if call is not None:
             return [self._finish(statement, query, called(query, call))]
-        moves = moves_of(statement.text, self.dialect)
+        moves = moves_of(text, self.dialect)
         if moves is not None:
             return self._moved(statement, moves)
-        task = task_of(statement.text)
+        task = task_of(text)
         if task is not None:
             return self._statement(replace(statement, text=task))
-        for node in parsed(prepared(statement.text), self.dialect):
+        for node in parsed(prepared(text), self.dialect):
             if self.look is not None:
                 self.look(node)
             if statement.rows is not None:
@@ -179,7 +197,7 @@ class Script:
             made = []
             for part in hoisted(node):
                 query = self._query()
-                query.findings.evolves = evolves(statement.text)
+                query.findings.evolves = evolves(text)
                 draft = self._draft(query, part, statement.text)
                 made.append(self._finish(statement, query, draft))
                 if draft.computed and not self.contract:  # of rows to come: they are told with what is written
@@ -374,25 +392,3 @@ def parse_statements(
         LineageError: the text cannot be cut into statements, or the dialect is not known.
     """
     return Script(Names(schemas or {}, default_db, default_schema), known_dialect(dialect), contract).run(sql)
-
-
-_ALSO = {"ansi": "", "generic": "", "sparksql": "spark", "postgresql": "postgres", "mssql": "tsql", "sqlserver": "tsql",
-         "db2": "", "flink": "", "mariadb": "mysql", "synapse": "tsql", "impala": "hive",
-         "hiveql": "hive", "presto": "presto", "teradatasql": "teradata"}  # fmt: skip
-
-
-def known_dialect(name: str) -> str:
-    """The parser's name of a dialect.
-
-    Raises:
-        LineageError: nobody knows it.
-    """
-    plain = name.strip().lower()
-    plain = _ALSO.get(plain, plain)
-    try:
-        sqlglot.Dialect.get_or_raise(plain)
-    except ValueError:
-        raise LineageError(
-            f"the SQL dialect `{name}` is not known", todo="use spark, databricks, hive, trino, ansi …"
-        ) from None
-    return plain

@@ -13,7 +13,7 @@ from pii_tracer.lineage.sources.openlineage.schema_history import Eras, Statemen
 from pii_tracer.lineage.sources.openlineage.sql_dialects import QUOTES_BY_SETTING, QUOTES_TEXT, in_double_quotes
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, parsed
 from pii_tracer.lineage.sources.statement_templates import skeleton, stands_for_all
-from pii_tracer.lineage.sql.sql_lineage import known_dialect
+from pii_tracer.lineage.sql.known_dialects import known_dialect
 from pii_tracer.lineage.sql.text.table_names import Names
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.gap_kinds import LineageGapKind

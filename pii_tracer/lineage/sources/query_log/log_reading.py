@@ -26,7 +26,7 @@ from pii_tracer.lineage.sources.query_log.shape_parsing import Parser, Query, Re
 from pii_tracer.lineage.sources.query_log.statement_shapes import dates, filled, hidden, markers, shape_of
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told
 from pii_tracer.lineage.sources.table_candidates import Columns, Tables
-from pii_tracer.lineage.sql.sql_lineage import known_dialect
+from pii_tracer.lineage.sql.known_dialects import known_dialect
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
 from pii_tracer.model.gap_kinds import LineageGapKind
 

@@ -68,7 +68,9 @@ def may_write(dialect: str) -> bool:
 
 def called_for_effect(node: exp.Expr, dialect: str) -> Iterator[str]:
     """Why a parsed statement is partial: it calls a routine with no row at hand, and that is none of the dialect."""
-    if not isinstance(node, exp.Select | exp.Values | exp.Set | exp.SetOperation):
+    if isinstance(node, exp.Insert | exp.Create) and isinstance(node.expression, exp.Select | exp.Values | exp.Tuple):
+        node = node.expression  # rows that come from no table
+    elif not isinstance(node, exp.Select | exp.Values | exp.Set | exp.SetOperation):
         return
     for call in node.find_all(exp.Anonymous):
         query = call.find_ancestor(exp.Select)

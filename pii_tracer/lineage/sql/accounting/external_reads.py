@@ -110,6 +110,19 @@ def only_decides(part: exp.Expr) -> bool:
     return False
 
 
+def within_condition(part: exp.Expr) -> bool:
+    """Whether a value only decides which rows there are, also where a query inside of a condition has it."""
+    inner: exp.Expr = part
+    while (around := inner.parent) is not None:
+        if isinstance(around, exp.Join):
+            if inner.arg_key != "this":
+                return True
+        elif isinstance(around, _DECIDES):
+            return True
+        inner = around
+    return False
+
+
 def stored_elsewhere(part: exp.Expression) -> str | None:
     """Of a part that says where a table's rows are: why that is not followed, or an empty text. Of others: None."""
     if isinstance(part, exp.EngineProperty):

@@ -42,8 +42,23 @@ def copied(query: Query, node: exp.Copy) -> Draft:
         return drafted(query, Effect.APPEND, target, relation, fields)
     if isinstance(source, exp.Table):
         query.findings.followed.add(id(source))
-        return _loaded(query, target, query.names.of(source), columns)
-    return _loaded(query, target, path_table(source.name.rstrip("/")), columns)
+        return _loaded(query, target, query.names.of(source), columns, named=_by_name(query, node))
+    return _loaded(query, target, path_table(source.name.rstrip("/")), columns, named=_by_name(query, node))
+
+
+def _by_name(query: Query, node: exp.Copy) -> bool:
+    """Whether COPY pairs the columns of files and table by name
+    (https://docs.databricks.com/aws/en/sql/language-manual/delta-copy-into,
+    https://docs.snowflake.com/en/sql-reference/sql/copy-into-table,
+    https://docs.aws.amazon.com/redshift/latest/dg/copy-parameters-data-format.html).
+    """
+    given = {p.name.upper(): p.text("expression").lower() for p in node.args.get("params") or ()}
+    for form, how in given.items():
+        if form.split()[-1] in ("JSON", "AVRO") and query.dialect == "redshift":
+            if how not in ("", "auto", "auto ignorecase"):
+                query.findings.doubt("a file says which fields COPY takes for which columns: not followed")
+            return True
+    return query.dialect in ("spark", "databricks") or given.get("MATCH_BY_COLUMN_NAME", "none") != "none"
 
 
 def _with_a_client(query: Query, node: exp.Copy) -> Draft:
@@ -98,10 +113,14 @@ def loaded(query: Query, node: exp.LoadData) -> Draft:
     return _loaded(query, target, source, [c for c, _ in query.names.columns(target)])
 
 
-def _loaded(query: Query, target: str, source: str, columns: Sequence[str]) -> Draft:
-    """Files hold the columns by name."""
+def _loaded(query: Query, target: str, source: str, columns: Sequence[str], *, named: bool = False) -> Draft:
+    """Files of which nothing is known are taken to hold the table's columns. named: others pair by name, too."""
     query.findings.tables[source] = None
     relation = query.lookup(source)
+    in_files = [f.name.lower() for f in relation.fields]
+    if columns and in_files and not named and in_files != [c.lower() for c in columns]:
+        query.findings.doubt(f"the columns of {source} are others than those of {target}, or in another order")
+        return Draft(Effect.APPEND, target, placed(query, target, relation, columns))
     if columns:
         return Draft(Effect.APPEND, target, [f.named(c) for c in columns if (f := relation.get(c)) is not None])
     return drafted(query, Effect.APPEND, target, relation, list(relation.fields))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from sqlglot import exp
 
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.lineage.sql.expressions import strongest
 from pii_tracer.lineage.sql.from_clauses import Ctes
 from pii_tracer.lineage.sql.queries import Query
-from pii_tracer.lineage.sql.relations import IDENTITY, Alt, Dep, Field, Relation, limited
+from pii_tracer.lineage.sql.relations import IDENTITY, Field, Relation
 from pii_tracer.lineage.sql.scopes import Scope, Source, of_other_rows, shown
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
 from pii_tracer.lineage.sql.statements.computed_columns import with_computed
+from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL
 from pii_tracer.lineage.sql.writes import assignments, called
 
 _ONE_BY_ONE = frozenset({"mysql", "singlestore", "doris", "starrocks"})
@@ -24,11 +24,12 @@ def updated(query: Query, node: exp.Update) -> Draft:
     scope = Scope(query.findings)
     clause = node.args.get("from_")
     alias_of = next((s for s in _tables(clause) if isinstance(table, exp.Table) and _is_it(query, s, table)), None)
+    derived = _derived(clause, table) if query.dialect in T_SQL and alias_of is None else None
     meant = alias_of if alias_of is not None else table
-    through = _through(meant, ctes)
+    through = _through(meant, ctes) if derived is None else query.relation(derived, ctes)
     target = "" if through is not None else query.target(meant)
     query.findings.followed |= {id(table), id(meant)}
-    if alias_of is None:
+    if alias_of is None and derived is None:
         scope.sources.append(Source(called(table, target or table.name), through or query.lookup(target)))
     if clause is not None:
         scope.sources.append(query.source(clause.this, ctes, scope))
@@ -36,12 +37,13 @@ def updated(query: Query, node: exp.Update) -> Draft:
     if isinstance(table, exp.Table) and table.args.get("joins"):
         query.joins(table, scope, ctes)
     own = table.alias_or_name.lower() if alias_of is None else alias_of.alias_or_name.lower()
-    for source in scope.sources[alias_of is None :]:
+    for source in scope.sources[alias_of is None and derived is None :]:
         if own not in source.names:
             of_other_rows(source, target)
-    pairs = assignments(query, node.expressions, scope, ctes)
-    if query.dialect in _ONE_BY_ONE:
-        pairs = _in_order(target, pairs)
+    if query.dialect in _ONE_BY_ONE and alias_of is None and through is None:
+        pairs = _in_order(query, node.expressions, scope, ctes)
+    else:
+        pairs = assignments(query, node.expressions, scope, ctes)
     if through is not None:
         target, pairs = _behind(query, meant, through, pairs)
     joined = isinstance(table, exp.Table) and bool(table.args.get("joins"))
@@ -60,18 +62,29 @@ def updated(query: Query, node: exp.Update) -> Draft:
     return Draft(Effect.CHANGE, target, with_computed(query, target, by_name(pairs)))
 
 
-def _in_order(target: str, pairs: list[tuple[str, Field]]) -> list[tuple[str, Field]]:
+def _in_order(query: Query, items: list[exp.Expression], scope: Scope, ctes: Ctes) -> list[tuple[str, Field]]:
     """MySQL's assignments see what those before them made (https://dev.mysql.com/doc/refman/8.4/en/update.html)."""
-    made: dict[str, Field] = {}
-    for position, (name, item) in enumerate(pairs):
-        alts = []
-        for alt in item.alts:
-            new = {d: made[d.column.lower()] for d in alt.deps if d.table == target and d.column.lower() in made}
-            deps = (Dep(o.table, o.column, d.kind.then(o.kind)) for d, field in new.items() for o in field.deps())
-            alts.append(Alt(None, strongest([*(d for d in alt.deps if d not in new), *deps])) if new else alt)
-        made[name.lower()] = Field(item.name, limited(alts), item.type)
-        pairs[position] = name, made[name.lower()]
+    pairs: list[tuple[str, Field]] = []
+    own = scope.sources[0]
+    for item in items:
+        made = assignments(query, [item], scope, ctes)
+        for name, new in made:
+            fields = [new.named(f.name) if f.name.lower() == name.lower() else f for f in own.relation.fields]
+            if all(f.name.lower() != name.lower() for f in fields):
+                fields.append(new.named(name))
+            old = own.relation
+            rest, base = ((old,), None) if old.open else (old.rest, old.base)
+            own.relation = Relation(fields, rest, base, old.indirect, made=old.made)
+        pairs += made
     return pairs
+
+
+def _derived(clause: exp.Expression | None, table: exp.Expression) -> exp.Subquery | None:
+    """T-SQL's UPDATE of a query in FROM, by its alias
+    (https://learn.microsoft.com/sql/t-sql/queries/update-transact-sql).
+    """
+    found = clause.find_all(exp.Subquery) if clause is not None else ()
+    return next((q for q in found if isinstance(q.parent, exp.From | exp.Join) and q.alias == table.name), None)
 
 
 def _through(table: exp.Expression, ctes: Ctes) -> Relation | None:

@@ -74,15 +74,12 @@ _BRANCHES = _TSQL_STARTS - {"END", "ELSE"}
 _JOINING = frozenset(
     {"AS", "ALL", "UNION", "EXCEPT", "INTERSECT", "THEN", "DISTINCT", ",", "FOR", "ON", "WHEN", "=", "OF", "AFTER"}
 )
-
 _SCRIPT_WORDS = frozenset(
     {"IF", "ELSEIF", "ELSE", "END", "LOOP", "WHILE", "FOR", "REPEAT", "UNTIL", "CASE", "WHEN", "LEAVE", "BREAK",
      "CONTINUE", "ITERATE", "DECLARE", "SET", "RETURN", "RAISE"}
 )  # fmt: skip
 
 VERBS = frozenset({"SELECT", "VALUES", "INSERT", "UPDATE", "DELETE", "MERGE", "EXEC", "EXECUTE"})
-
-
 _WRITES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"})
 T_SQL = frozenset({"tsql", "fabric"})
 _TRIED = frozenset({"TRY", "CATCH"})
@@ -158,6 +155,7 @@ def _with_flow(tokens: Sequence[Token]) -> Iterator[tuple[Token, str, bool]]:
         yield token, word, flow
 
 
+_BEFORE_ONE = frozenset({"IF", "WHILE", "ELSE"})
 _TURNS = frozenset({"IF", "ELSE", "ELSEIF", "ELSIF", "EXCEPTION", "CATCH", "HANDLER", ";"})
 _BEFORE_FLOW = frozenset({";", "BEGIN", "END", "THEN", "ELSE", "DO", "LOOP", "TRY", "CATCH", ")", "AS"})
 
@@ -376,7 +374,7 @@ def cut(tokens: Sequence[Token]) -> list[list[Token]]:
         verb = needs_verb and word in VERBS
         if (flow and word in ("ELSE", "END")) or (begins and not verb and not _inside(result[-1], word)):
             result.append([])
-        if depth == 0 and not result[-1]:
+        if depth == 0 and (not result[-1] or (word == "INSERT" and result[-1][0].text.upper() in _BEFORE_ONE)):
             needs_verb = word in ("INSERT", "WITH")  # a query, or what the common table expressions are for
         elif depth == 0 and word in VERBS - {"INSERT"}:
             needs_verb = False
@@ -387,8 +385,13 @@ def cut(tokens: Sequence[Token]) -> list[list[Token]]:
 
 def _inside(part: Sequence[Token], word: str) -> bool:
     """SET belongs to an UPDATE, and the clauses of a MERGE have verbs of their own."""
-    first = part[0].text.upper() if part else ""
-    return first == "MERGE" or (word == "SET" and first in ("UPDATE", "WITH", "ALTER"))
+    words = [token.text.upper() for token in part]
+    if words and (words[0] == "MERGE" or (words[0] in _BEFORE_ONE and "MERGE" in words)):
+        return True
+    if word != "SET" or not words:
+        return False
+    opened = next((one for one in reversed(words) if one in ("UPDATE", "SET")), "")
+    return opened == "UPDATE" or words[0] in ("WITH", "ALTER")
 
 
 def task_of(text: str) -> str | None:

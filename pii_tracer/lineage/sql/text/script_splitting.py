@@ -12,6 +12,8 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from pii_tracer.lineage.sql.accounting.client_settings import as_sent
+from pii_tracer.lineage.sql.accounting.loops import loops
 from pii_tracer.lineage.sql.accounting.named_tables import naming
 from pii_tracer.lineage.sql.statements.trigger_rows import Rows, rows_of
 from pii_tracer.lineage.sql.text import plsql_units, procedure_bodies
@@ -46,11 +48,8 @@ _SEVERAL = re.compile(
     re.I | re.S,
 )
 """What a text must hold to be more than one statement, or to begin with a comment."""
-_RUNS_COMMENTS = frozenset({"mysql", "singlestore", "doris", "starrocks"})
-_COMMENTED = re.compile(
-    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|\#[^\n]*|/\*M?!\d*(?P<code>.*?)\*/|/\*.*?\*/""", re.DOTALL
-)
-"""Quoted texts and comments, and comments whose code runs (https://dev.mysql.com/doc/refman/8.4/en/comments.html)."""
+_COMMENT = re.compile(r"/\*|--|#|//")
+_DROPS = re.compile(r"\s*DROP\b", re.IGNORECASE)
 _BATCH = re.compile(r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 """What parts batches: https://learn.microsoft.com/sql/t-sql/language-elements/sql-server-utilities-statements-go."""
 _VERB = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
@@ -112,6 +111,8 @@ class Statement:
     """The rows that a trigger's body speaks of."""
     branch: bool = False
     """Whether other statements of its text may run in its place."""
+    looped: bool = False
+    """Whether it may run again, after later statements of its text."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +142,7 @@ def split(sql: str, dialect: str) -> list[Statement]:
     Raises:
         SqlglotError: the text cannot even be cut into tokens.
     """
-    if dialect in _RUNS_COMMENTS:
-        sql = _COMMENTED.sub(_shown_code, sql)
+    sql = as_sent(sql.removeprefix("\ufeff"), dialect)
     if dialect in procedure_bodies.T_SQL:
         sql = _BATCH.sub(";", sql)
     if not _SEVERAL.search(sql):
@@ -172,7 +172,22 @@ def split(sql: str, dialect: str) -> list[Statement]:
             result += [Statement(p.text, p.line, p.doubt) for p in procedure_bodies.control_pieces(sql, part, dialect)]
         else:
             result.append(statement)
-    return [replace(one, branch=True) for one in result] if procedure_bodies.branches(tokens) else result
+    return _marked(result, tokens)
+
+
+def _marked(found: list[Statement], tokens: Sequence[Any]) -> list[Statement]:
+    """Statements with what the control flow around them says of them."""
+    branch, looped = procedure_bodies.branches(tokens), loops([token.text.upper() for token in tokens])
+    if not branch and not looped:
+        return found
+    return [
+        replace(
+            one,
+            branch=one.branch or branch or (looped and _DROPS.match(one.text) is not None),
+            looped=one.looped or looped,
+        )
+        for one in found
+    ]
 
 
 def _without_slashes(tokens: list[Any]) -> list[Any]:
@@ -187,19 +202,28 @@ def _without_slashes(tokens: list[Any]) -> list[Any]:
     ]
 
 
-def _shown_code(found: re.Match[str]) -> str:
-    """`/*!50000 code */` as the code, at its place."""
-    if found["code"] is None:
-        return found[0]
-    return " " * (found.start("code") - found.start()) + found["code"] + "  "
-
-
 @lru_cache(maxsize=64)
 def _tokenizer(dialect: str) -> Any:
     """The dialect's tokenizer, which takes BEGIN, END and EXECUTE for words and not for the start of opaque text."""
     known = Dialect.get_or_raise(dialect)
     plain = type("_Words", (known.tokenizer_class,), {"COMMANDS": set()})
     return plain(dialect=known)
+
+
+def uncommented(text: str, dialect: str) -> str:
+    """A statement without its comments, for rules that read its words. Hints stay."""
+    if not _COMMENT.search(text) or "/*+" in text:
+        return text
+    try:
+        tokens = _tokens(text, dialect)
+    except SqlglotError:
+        return text
+    made, end = [], 0
+    for token in tokens:
+        gap = text[end : token.start]
+        made += [" " if _COMMENT.match(gap.lstrip()) else gap, text[token.start : token.end + 1]]
+        end = token.end + 1
+    return "".join(made)
 
 
 def _tokens(sql: str, dialect: str) -> list[Any]:
@@ -239,7 +263,7 @@ def _body(
         pieces = procedure_bodies.unit_pieces(text, unit, dialect, rows)
     else:
         pieces = procedure_bodies.pieces(text, part, dialect, rows)
-    made = [Statement(p.text, p.line + offset, p.doubt, rows) for p in pieces]
+    made = _marked([Statement(p.text, p.line + offset, p.doubt, rows) for p in pieces], part)
     unread = not quoted and any(t.token_type in _QUOTED and _is_body([w.text.upper() for w in part[:n]])
                                 for n, t in enumerate(part) if n)  # fmt: skip
     if not made and (unread or _VERB.search(text if quoted else whole.text)):
