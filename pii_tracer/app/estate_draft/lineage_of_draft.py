@@ -12,20 +12,26 @@ from pii_tracer.app.estate_draft.unfinished_estate import Declared, Say, unfinis
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.hdfs import same_hdfs
 from pii_tracer.config.lineage import LineageSources
-from pii_tracer.lake.dataset_paths import FILE_NAMESPACE, EstatePaths
+from pii_tracer.lake.dataset_paths import FILE_NAMESPACE, SESSION_CATALOG, EstatePaths
 from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lineage.dataset_names import UNRESOLVED, plain_name, shorter_names
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.datasets import DatasetId
+from pii_tracer.model.datasets import PLAIN, DatasetId, Format
 from pii_tracer.model.locations import in_place, is_s3, location_in_place, s3_location
+from planners.draft.column_guesses import may_tell_of_person
 from planners.draft.lineage_hints import TableLineage, called_by_jobs, moved
 
 
 @dataclass(frozen=True)
 class DraftLineage:
-    """places: with where the data was moved to. graph: None where no lineage was named that can be read yet."""
+    """places: with where the data was moved to. graph: None where no lineage was named that can be read yet.
+
+    meant: names that the draft gave to bare folders of this machine, and by which jobs know something.
+    """
 
     places: Places
     graph: LineageGraph | None = None
+    meant: frozenset[str] = frozenset()
 
     def called(self, name: str, declared: Declared, base: Path) -> dict[str, str]:
         """What jobs call tables, by their place. declared: as the draft calls them so far."""
@@ -45,10 +51,10 @@ class DraftLineage:
 
     def knows_by_place(self, at: str, drafted: str, paths: EstatePaths, base: Path) -> bool:
         """Whether jobs read or write a place of this machine, and by its path alone."""
-        if self.graph is None or is_s3(at) or in_place(at):
+        if self.graph is None or drafted in self.meant or is_s3(at) or in_place(at):
             return False
         dataset = _dataset(at, paths, base)
-        return self.graph.number(dataset) is not None and not {*self.graph.aliases_of(dataset)} - _spelled(drafted)
+        return self.graph.number(dataset) is not None and not self.graph.aliases_of(dataset)
 
 
 def read_lineage(
@@ -72,14 +78,21 @@ def read_lineage(
     )
     if not (sources.events or sources.sql or sources.dbt):
         return DraftLineage(places)
-    graph = _harvested(sources, unfinished_estate(name, places, warehouses, declared), declared, found, base, say)
+    bare, tables = list[tuple[str, Format, str]](), list[tuple[str, Format, str]]()
+    for one in declared:
+        (bare if one[1] in PLAIN and not (is_s3(one[2]) or in_place(one[2])) else tables).append(one)
+    graph = _harvested(sources, unfinished_estate(name, places, warehouses, tables), tables, found, base, say)
+    unknown = {plain_name(d.name).removeprefix(SESSION_CATALOG) for d in graph.datasets() if d.namespace == UNRESOLVED}
+    meant = [one for one in bare if not unknown.isdisjoint((one[0], *shorter_names(one[0])))]
     lost = [d.name for d in graph.datasets() if d.namespace == FILE_NAMESPACE and not _is_there(Path(d.name))]
     here = [table.location for table in found.tables if not table.remote]
-    if way := moved(lost, here):
+    way = moved(lost, here)
+    if way and not any(map(may_tell_of_person, Path(way[0]).parts)):
         places = replace(places, relocations=[{"from": way[0], "to": written(Path(way[1]), base)}])
-        estate = unfinished_estate(name, places, warehouses, declared)
-        graph = _harvested(sources, estate, declared, found, base, say)
-    return DraftLineage(places, graph)
+    if places.relocations or meant:
+        tables += meant
+        graph = _harvested(sources, unfinished_estate(name, places, warehouses, tables), tables, found, base, say)
+    return DraftLineage(places, graph, frozenset(drafted for drafted, _, _ in meant))
 
 
 def _harvested(
@@ -117,7 +130,3 @@ def _dataset(at: str, paths: EstatePaths, base: Path) -> DatasetId:
     if is_s3(at):
         return s3_location(at).dataset
     return location_in_place(at).dataset if in_place(at) else paths.dataset_of(base / at)
-
-
-def _spelled(drafted: str) -> set[str]:
-    return {drafted, f"spark_catalog.{drafted}"}

@@ -246,6 +246,21 @@ def test_jobs_and_what_they_say_of_tables_are_drafted(lake: Path) -> None:
     assert "# look at this: 1 job whose names look like mails" in text
 
 
+@pytest.mark.parametrize("folder", ["loose", "lone"])
+def test_a_bare_folder_is_declared_unless_jobs_know_it_by_its_path_alone(lake: Path, folder: str) -> None:
+    """A name that jobs use is not known otherwise; one that nobody uses is of no use."""
+    for name in ("loose", "lone"):
+        (lake / "lake/files" / name).mkdir(parents=True)
+        pq.write_table(pa.table({"n": [1, 2]}), lake / "lake/files" / name / "1.parquet")
+    query = "SELECT order_id AS n FROM shop.orders;\n"
+    by_path = f"INSERT OVERWRITE DIRECTORY '{lake}/lake/files/{folder}' USING parquet {query}"
+    (lake / "jobs.sql").write_text(f"INSERT INTO files.loose {query}" + by_path)
+    estate = made(lake, "--discover", str(lake / "lake"), "--lineage", str(lake / "jobs.sql"))
+    names = {table.name for table in estate.catalogs["spark_catalog"].tables}
+    assert "files.loose" in names
+    assert ("files.lone" in names) is (folder != "lone")
+
+
 def test_a_root_called_dev_beside_others_is_one_of_development(lake: Path) -> None:
     (lake / "lake/dev").rename(lake / "dev")
     estate = made(lake, "--discover", str(lake / "lake"), "--discover", str(lake / "dev"))
