@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from pii_tracer.lake.formats.base import NamedBy
 from pii_tracer.lake.formats.registry import table_formats
@@ -25,17 +25,19 @@ def tables_below(keys: Iterable[str]) -> dict[str, Format]:
     return tables_of(keys, marks)
 
 
-def undeclared_tables(place: RemotePlace, taken: Iterable[str], masked: Callable[[str], str]) -> tuple[str, ...]:
+def undeclared_tables(
+    place: RemotePlace, taken: Iterable[str], catalogs: Collection[str], masked: Callable[[str], str]
+) -> tuple[str, ...]:
     """For each table in a root in S3 that nobody names, what to write; without those whose names hold a value.
 
-    taken: names of tables that the estate has. masked: a text without values of persons.
+    taken: names of tables that the estate has; catalogs: of its catalogs. masked: a text without values of persons.
     """
     if place.tables:
         return ()
     current = (version.key for version in place.versions if version.latest and not version.delete_marker)
     keys = {_like(key) for key in current}
     declared = {object_uri(place.location.bucket, folder): kind for folder, kind in tables_below(keys).items()}
-    names = names_of(declared, taken)
+    names = names_of(declared, taken, catalogs)
     lines = [
         f"{{name: {name}, format: {declared[at]}, location: '{at}'}}"
         for at, name in names.items()

@@ -145,7 +145,7 @@ def search_places(
         if _is_table(place):
             tables[str(place.location)] = _evidence(seen, place, mine)
         else:
-            undeclared = undeclared_tables(place, names, patterns.mask)
+            undeclared = undeclared_tables(place, names, estate.catalogs.keys(), patterns.mask)
             places[str(place.location)] = replace(_told(seen, place.location, short), undeclared=undeclared)
     return Searched(tables, places)
 
