@@ -66,6 +66,25 @@ class SubjectLike(Protocol):
     def further(self) -> Sequence[FurtherLike]: ...
     @property
     def mentioned(self) -> Sequence[MentionedLike]: ...
+    @property
+    def record_keys(self) -> Sequence[str]: ...
+
+
+class ArchiveLike(Protocol):
+    """A prefix with old copies of a table (`planners.draft.archive_guesses.ArchiveGuess`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def of(self) -> str: ...
+    @property
+    def bucket(self) -> str: ...
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def format(self) -> Any: ...
+    @property
+    def why(self) -> str: ...
 
 
 class PlacesLike(Protocol):
@@ -83,6 +102,8 @@ class PlacesLike(Protocol):
     def hdfs(self) -> Mapping[str, Mapping[str, Any]]: ...
     @property
     def object_stores(self) -> Mapping[str, Mapping[str, Any]]: ...
+    @property
+    def relocations(self) -> Sequence[Mapping[str, str]]: ...
 
 
 class DraftLike(Protocol):
@@ -113,6 +134,10 @@ class DraftLike(Protocol):
     @property
     def deletable(self) -> Mapping[str, Sequence[str]]: ...
     @property
+    def archives(self) -> Sequence[ArchiveLike]: ...
+    @property
+    def writers(self) -> Sequence[str]: ...
+    @property
     def notes(self) -> Sequence[str]: ...
 
 
@@ -132,6 +157,9 @@ def _lines(draft: DraftLike) -> Iterator[str]:
     yield f"roots: {_word(list(draft.places.roots))}{placed}"
     if draft.dev_roots:
         yield f"dev_roots: {_word(list(draft.dev_roots))}   # guess: by the folders' names"
+    if draft.places.relocations:
+        told = "# guess: lineage names data by `from`, and it lies here below `to`"
+        yield f"relocations: {_word([dict(way) for way in draft.places.relocations])}   {told}"
     if draft.places.s3:
         yield f"s3: {_word(dict(draft.places.s3))}"
     if draft.places.hdfs:
@@ -148,6 +176,14 @@ def _lines(draft: DraftLike) -> Iterator[str]:
         yield f"  dbt: {_word(list(projects))}"
     yield "subjects:"
     yield from _subjects(draft.subjects)
+    if draft.archives:
+        yield "archives:                     # guess: old copies of tables, by the buckets and the folders' names"
+    for archive in draft.archives:
+        entry = {name: getattr(archive, name) for name in ("name", "of", "bucket", "prefix")}
+        yield f"  - {_word({**entry, 'format': str(archive.format)})}   # {visible(archive.why)}"
+    if draft.writers:
+        yield "# the jobs that the lineage names. To end time travel at once, stop them, and take in the line:"
+        yield f"# writers: {_word([{'job': job, 'stopped': True} for job in draft.writers])}"
     yield "# archives, backups, kafka, vaults, holds: name what you have (docs/estate-file.md); they are not looked for"
 
 
@@ -211,6 +247,9 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
     yield "    identifiers:              # guess: columns that identify a person by themselves"
     for column, guess in first.identifiers.items():
         yield f"      - {_word({'column': column, 'category': guess.category})}   # by its {guess.by}"
+    if first.record_keys:
+        yield "    # columns by which other tables may name a person's row. Take in those that no two persons share:"
+        yield f"    # record_keys: {_word(list(first.record_keys))}   # guess: each value is in the source once"
     taken = any(not table.by_lineage and (table.shared is None or table.shared > 0) for table in first.further)
     if first.further or first.mentioned:
         mark = "" if taken else "# "  # a list of comments alone is no list

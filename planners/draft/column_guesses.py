@@ -33,6 +33,7 @@ PERSONS = (
     "cust", "acct", "usr", "passenger", "tenant", "borrower", "insured", "applicant", "candidate", "donor", "player",
 )  # fmt: skip
 _KEY = re.compile(rf"(.* )?(({'|'.join(PERSONS)}) (id|no|number|nr|key|uuid|guid|ref|code|num)|uid|(party|person) id)")
+_RECORD_KEY = re.compile(r"(.* )?(id|no|number|nr|key|uuid|guid|ref|num)")
 _BARE_KEY = re.compile(r"id|uuid|guid|key|no|number")
 _TEXT = re.compile(r"string|char|varchar|utf8|large_utf8|text", re.IGNORECASE)
 _NUMBER = re.compile(r"(tiny|small|big)?int(eger)?|long|short|u?int\d+|decimal\(\d+, ?0\)", re.IGNORECASE)
@@ -106,6 +107,11 @@ def key_strength(name: str, kind: str, sample: Sequence[object] = ()) -> int:
         return 2
     values = [str(value) for value in sample if value is not None]
     return 1 if _BARE_KEY.fullmatch(words) or _most(values, _UUID) else 0
+
+
+def may_be_record_key(name: str, kind: str) -> bool:
+    """Whether a column is called as the number of a record is: `payment_id`, `orderNo`, `id`."""
+    return bool((_TEXT.match(kind) or _NUMBER.fullmatch(kind)) and _RECORD_KEY.fullmatch(words_of(name)))
 
 
 def kind_of_person(key: str, table: str) -> str:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pii_tracer.model.datasets import Column
-from planners.draft.column_guesses import PERSONS, SHARE, Guess, category_of, key_strength, kind_of_person, words_of
+from planners.draft.column_guesses import (
+    PERSONS,
+    SHARE,
+    Guess,
+    category_of,
+    key_strength,
+    kind_of_person,
+    may_be_record_key,
+    words_of,
+)
+from planners.draft.lineage_hints import TableLineage
 
 MOST_FURTHER = 200
 """Further tables that a draft names."""
@@ -64,7 +74,10 @@ class Mentioned:
 
 @dataclass(frozen=True)
 class SubjectGuess:
-    """A table that may know persons. identifiers: by column. unique: each sampled key stands once."""
+    """A table that may know persons. identifiers: by column. unique: each sampled key stands once.
+
+    record_keys: columns whose values stand once each, in a table with several rows of a person.
+    """
 
     name: str
     source: str
@@ -73,14 +86,15 @@ class SubjectGuess:
     identifiers: Mapping[str, Guess]
     further: tuple[FurtherTable, ...] = ()
     mentioned: tuple[Mentioned, ...] = ()
+    record_keys: tuple[str, ...] = ()
 
 
-def guess_subjects(tables: Sequence[SampledTable]) -> list[SubjectGuess]:
+def guess_subjects(tables: Sequence[SampledTable], lineage: TableLineage | None = None) -> list[SubjectGuess]:
     """Tables that may know persons, the most likely one first: with further tables, for the first alone.
 
     A table counts that has a column like a key and one that identifies by itself; clones do not, nor folders whose keys
     only lineage tells. Those that cannot be a source come last. Of tables that are as likely, one with more rows comes
-    first: it knows more persons.
+    first: it knows more persons. A table that jobs make of another one with its persons comes behind that one.
     """
     found = [
         (table.in_objects, -score, -table.rows, guess.source, guess)
@@ -91,8 +105,31 @@ def guess_subjects(tables: Sequence[SampledTable]) -> list[SubjectGuess]:
     ranked = [guess for *_, guess in sorted(found, key=lambda item: item[:4])]
     if not ranked:
         return []
-    first, *others = ranked
-    return [_with_further(first, tables), *others]
+    by_name = {table.name: table for table in tables}
+    first = _origin(ranked, by_name, lineage) if lineage else ranked[0]
+    others = [guess for guess in ranked if guess is not first]
+    return [_with_further(first, tables, lineage), *others]
+
+
+def _origin(ranked: Sequence[SubjectGuess], tables: Mapping[str, SampledTable], lineage: TableLineage) -> SubjectGuess:
+    """From the most likely table to the one that jobs made it of, and so on, as far as its persons are there."""
+    first, seen = ranked[0], set[str]()
+    while first.source not in seen:
+        seen.add(first.source)
+        above, mine = lineage.made_of(first.source), _keys(tables[first.source], first.key)
+        first = next((up for up in ranked if up.source in above - seen and _knows(tables[up.source], up, mine)), first)
+    return first
+
+
+def _knows(table: SampledTable, guess: SubjectGuess, keys: Collection[str]) -> bool:
+    """Whether a table that can be a source has nearly all of some keys."""
+    if table.in_objects or not keys or not table.is_whole(guess.key):
+        return False
+    return len(_keys(table, guess.key).intersection(keys)) >= SHARE * len(keys)
+
+
+def _keys(table: SampledTable, column: str) -> set[str]:
+    return {str(value) for value in table.values(column) if value is not None}
 
 
 def _of(table: SampledTable) -> list[tuple[float, SubjectGuess]]:
@@ -113,7 +150,16 @@ def _of(table: SampledTable) -> list[tuple[float, SubjectGuess]]:
     strength, _, key, unique = max(keys)
     named = any(word in (person, f"{person}s") for word in words_of(table.name).split() for person in PERSONS)
     score = 3 * strength + 2 * len({g.category for g in identifiers.values()}) + 2 * named + 4 * unique
-    return [(score, SubjectGuess(kind_of_person(key, table.name), table.name, key, unique, identifiers))]
+    records = tuple(
+        column.name
+        for column in table.columns
+        if not unique
+        and column.name not in identifiers
+        and may_be_record_key(column.name, column.type)
+        and _is_unique(table, column.name)
+    )
+    kind = kind_of_person(key, table.name)
+    return [(score, SubjectGuess(kind, table.name, key, unique, identifiers, record_keys=records))]
 
 
 def _is_unique(table: SampledTable, column: str) -> int:
@@ -121,23 +167,29 @@ def _is_unique(table: SampledTable, column: str) -> int:
     return int(table.is_whole(column) and len(values) > 1 and len(set(map(str, values))) == len(table.values(column)))
 
 
-def _with_further(guess: SubjectGuess, tables: Sequence[SampledTable]) -> SubjectGuess:
-    """Tables with a column that is called as the key is, in any case; not a bare `id`, which every table has."""
+def _with_further(guess: SubjectGuess, tables: Sequence[SampledTable], lineage: TableLineage | None) -> SubjectGuess:
+    """Tables with a column that is called as the key is, in any case; not a bare `id`, which every table has. Columns
+    that lineage leads to are left out: the key is found there without a declaration.
+    """
     source = next(table for table in tables if table.name == guess.source)
     known = {str(value) for value in source.values(guess.key) if value is not None}
     name = words_of(guess.key)
+    keyed = lineage.reached(guess.source, [guess.key]) if lineage else frozenset[tuple[str, str]]()
     further = []
     for table in sorted((table for table in tables if table.name != guess.source), key=lambda table: table.name):
         for column in table.columns:
             if words_of(column.name) != name or key_strength(column.name, column.type) < 2:
                 continue
+            if (table.name, column.name.lower()) in keyed:
+                break
             keys = {str(value) for value in table.values(column.name) if value is not None}
             shared = len(keys & known) / len(keys) if keys and known and source.is_whole(guess.key) else None
             further.append(FurtherTable(table.name, column.name, shared, table.by_lineage))
             break
     named = {guess.source, *(table.table for table in further)}
     others = [t for t in tables if t.name not in named and not (t.clone or t.by_lineage)]
-    mentioned = _mentioned(guess, source, others)
+    told = lineage.reached(guess.source, [guess.key, *guess.identifiers]) if lineage else frozenset[tuple[str, str]]()
+    mentioned = [m for m in _mentioned(guess, source, others) if (m.table, m.column.lower()) not in told]
     return replace(guess, further=tuple(further[:MOST_FURTHER]), mentioned=tuple(mentioned[:MOST_FURTHER]))
 
 

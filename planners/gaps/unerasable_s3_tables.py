@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pii_tracer.lake.inventory import Inventory, InventoryGap, RemotePlace
 from pii_tracer.model.datasets import PLAIN
@@ -23,8 +23,8 @@ def remote_gap(gap: InventoryGap, place: RemotePlace, seen: RemoteEvidence | Non
         state, reason, evidence, told = "unseen", gap.reason, gap.evidence, list[str]()
     else:
         state = "person" if seen.found else "unread" if _open(place, seen) else "digits" if seen.in_digits else "clean"
-        told = [*seen.places, str(seen.named), *_rest(place, seen), *seen.digits]
-        reason = "; ".join([gap.reason, _holding(seen), *_rest(place, seen)])
+        told = [*seen.places, str(seen.named), *_rest(place, seen), *seen.digits, *seen.undeclared]
+        reason = "; ".join([gap.reason, _holding(seen), *_rest(place, seen), *_to_declare(place, seen)])
         evidence = "; ".join(filter(None, (gap.evidence, _few(seen.unread, "; "))))
     name = slug(f"{place.location.bucket}-{place.location.key}")
     return Gap(
@@ -97,6 +97,16 @@ def _rest(place: RemotePlace, seen: RemoteEvidence) -> list[str]:
         told.append(f"digits of a short key are in {_few(seen.digits)}; {alone} hold nothing else of the person")
     told.append(_SHORT if seen.short else _NO_LINEAGE)
     return told
+
+
+def _to_declare(place: RemotePlace, seen: RemoteEvidence) -> Iterator[str]:
+    """What to write of tables there that nobody names."""
+    if seen.undeclared:
+        yield (
+            "tables that nobody names lie there. Write in the estate file, under `tables` of the catalog"
+            f" `spark_catalog` of the type `declared`: {_few(seen.undeclared)}"
+            f" (`pii-tracer init --discover {place.location}` writes such lines)"
+        )
 
 
 def _few(told: Sequence[str], between: str = ", ") -> str:

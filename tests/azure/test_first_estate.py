@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.config.estate_file import load_estate
+from tests.app.estate_draft.corrections import corrected
 from tests.azure.blob_service import BlobService
 from tests.azure.shared_key import ACCOUNT, KEY
 from tests.azure.shop import CONTAINER, STORE, Shop
 from tests.gcs.test_first_estate import HERE
-from tests.hdfs.drafted import corrected, draft_of, planned, told
+from tests.hdfs.drafted import draft_of, planned, told
 from tests.hdfs.shop import OTHERS, PERSON, REFILLS, csv, parquet
 from tests.unitysupport import TOKEN, serving
 

@@ -15,12 +15,13 @@ from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.locations import ObjectLocation
+from tests.app.estate_draft.corrections import corrected
 from tests.app.planning.test_glue_text import described
 from tests.gcs.shop import BUCKET, Shop
 from tests.gcs.tables import Lake, delta
 from tests.gcssupport import Gcs
 from tests.gluesupport import glue_at, glue_door
-from tests.hdfs.drafted import corrected, draft_of, planned, told
+from tests.hdfs.drafted import draft_of, planned, told
 from tests.hdfs.shop import HELD, MAIL, OTHERS, PERSON, REFILLS, USER, csv, parquet
 from tests.hivetextsupport import LAZY
 from tests.storeservers import REGION, Store, signed

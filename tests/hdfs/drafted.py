@@ -1,10 +1,9 @@
-"""A drafted estate file beside one by hand: what somebody corrects in it, line by line, and what both plan."""
+"""A drafted estate file beside one by hand: what both plan."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import SequenceMatcher
 from typing import Any
 
 from pii_tracer.cli.main import run
@@ -22,16 +21,6 @@ def draft_of(shop: Shop, *words: str, user: str = SUPERUSER) -> str:
     code = run(["init", str(base), "--state", str(base / "state"), *words, *reach, *lineage])
     assert code == ExitCode.DONE
     return (base / "pii-tracer.yaml").read_text()
-
-
-def corrected(text: str, changes: Mapping[str, str]) -> tuple[str, int]:
-    """The file with texts replaced, each of which it has; and how many of its lines that made."""
-    made = text
-    for before, after in changes.items():
-        assert before in made, before
-        made = made.replace(before, after)
-    ways = SequenceMatcher(None, text.splitlines(), made.splitlines(), autojunk=False).get_opcodes()
-    return made, sum(max(b - a, d - c) for way, a, b, c, d in ways if way != "equal")
 
 
 def planned(shop: Shop, text: str) -> tuple[int, dict[str, Any]]:

@@ -10,7 +10,8 @@ import pytest
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.model.errors import ExitCode
-from tests.hdfs.drafted import corrected, draft_of, planned, told
+from tests.app.estate_draft.corrections import corrected
+from tests.hdfs.drafted import draft_of, planned, told
 from tests.hdfs.shop import HELD, MAIL, OTHERS, PERSON, REFILLS, USER, Shop, csv, parquet
 from tests.hdfs.tables import delta
 from tests.hdfssupport import Hdfs

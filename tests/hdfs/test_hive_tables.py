@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.model.errors import ExitCode
-from tests.hdfs.drafted import corrected, draft_of, planned, told
+from tests.app.estate_draft.corrections import corrected
+from tests.hdfs.drafted import draft_of, planned, told
 from tests.hdfs.running import Killed, killed_after
 from tests.hdfs.shop import HELD, MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_orc, csv, parquet
 from tests.hdfs.tables import delta, files_of, opened_to_all

@@ -5,25 +5,30 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pii_tracer.app.planning.plan_creation import Planned, make_plan
 from pii_tracer.app.settings import Settings
+from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import load_request
+from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.plan import ErasurePlan
 from planners.schedule.step_dates import Retention
+from tests.app.estate_draft.corrections import corrected
 from tests.sample_lineage.conftest import AS_OF, Built
 from tests.sample_lineage.golden import GOLDEN, stable
 
 pytestmark = pytest.mark.spark
 
 
-def make(built: Built, state: Path, request: str = "REQ-2026-0117.yaml") -> Planned:
+def make(built: Built, state: Path, request: str = "REQ-2026-0117.yaml", estate: Path | None = None) -> Planned:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ACCESS_KEY_ID", "standin")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "standin")
         return make_plan(
-            Settings(built.base / "pii-tracer.yaml", state),
+            Settings(estate or built.base / "pii-tracer.yaml", state),
             [load_request(built.base / "requests" / request)],
             AS_OF,
             Retention.IMMEDIATE,
@@ -87,3 +92,47 @@ def test_the_second_request_can_be_planned_too(built: Built, tmp_path: Path) -> 
     plan = make(built, tmp_path, "REQ-2026-0124.yaml").plan
     assert plan.complete
     assert plan.requests[0].subject != make(built, tmp_path).plan.requests[0].subject
+
+
+PRICES = "{archive_object: 2.0, restore_gb: 2.5, scanned_gb: 0.45, request_1000: 0.45, spark_hour: 60.0}"
+CORRECTIONS = {
+    "name: user": "name: customer",
+    "# record_keys": "record_keys",
+    "# writers": "writers",
+    "# archives, backups": f"prices: {PRICES}\n# archives, backups",
+}
+"""What the company knows and its lakehouse does not show: what customers are called, that a payment is one customer's,
+that the jobs are stopped, and what things cost. Somebody's copy has no name either: one line more."""
+
+
+def compared(plan: ErasurePlan) -> dict[str, Any]:
+    """All that a plan says, without digests, and without marks, which are made with the estate's own key."""
+    whole = plan.model_dump(mode="json")
+    steps = [{name: said for name, said in step.items() if name != "parameters"} for step in whole["steps"]]
+    names = ("copies", "examined", "gaps", "totals", "schedules", "applyable", "complete")
+    return {"steps": steps, **{name: whole[name] for name in names}}
+
+
+def test_a_drafted_estate_file_with_few_corrections_makes_the_same_plan(
+    built: Built, planned: Planned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The draft is made as users make it, from two folders, a bucket, and the lineage; in another folder."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "standin")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", built.endpoint)
+    places = [str(built.base / "warehouse"), str(built.base / "dev"), "s3://blr-fintech-lake"]
+    words = [word for place in places for word in ("--discover", place)]
+    words += [word for kind in ("events", "jobs") for word in ("--lineage", str(built.base / "lineage" / kind))]
+    words += ["--region", "ap-south-1", "--name", "blr-fintech", "--state", str(tmp_path / "state")]
+    assert run(["init", str(tmp_path), *words]) == ExitCode.DONE
+    estate = tmp_path / "pii-tracer.yaml"
+    draft = estate.read_text()
+    user = built.people.user(8841302)
+    for value in (str(user.user_id), user.pan, user.phone, user.aadhaar_ref):
+        assert value not in draft + "".join(capsys.readouterr())
+    copy = {"name": "dev.ml_features_copy", "format": "parquet", "location": str(built.base / "dev/ml_features_copy")}
+    nameless = ", ".join(f"{key}: {value}" for key, value in copy.items())
+    text, lines = corrected(draft, {**CORRECTIONS, f"      - {{{nameless}}}\n": ""})
+    assert lines <= 10
+    estate.write_text(text)
+    assert compared(make(built, tmp_path / "state", estate=estate).plan) == compared(planned.plan)

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pii_tracer.app.estate_draft.archived_folders import guessed_archives
 from pii_tracer.app.estate_draft.given_places import Places, with_roots
+from pii_tracer.app.estate_draft.lineage_of_draft import DraftLineage, read_lineage
 from pii_tracer.app.estate_draft.places_in_stores import refuse_unseen, unseen, with_object_stores
 from pii_tracer.app.estate_draft.places_of_catalogs import in_object_stores, roots_of_catalogs, written
 from pii_tracer.app.estate_draft.store_sections import refuse_unknown
 from pii_tracer.app.estate_draft.table_samples import sampled_tables
-from pii_tracer.app.estate_draft.unfinished_estate import Say, look, unfinished_estate
+from pii_tracer.app.estate_draft.unfinished_estate import Declared, Say, look, unfinished_estate
 from pii_tracer.app.estate_draft.unnamed_tables import unnamed_tables, without_persons
 from pii_tracer.common import plugins
 from pii_tracer.common.plurals import counted
@@ -20,8 +22,11 @@ from pii_tracer.lake.catalogs.registry import catalog_of
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.hdfs.places import HdfsKind
-from pii_tracer.model.datasets import Format
+from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import LineageError
+from planners.draft.archive_guesses import ArchiveGuess
+from planners.draft.column_guesses import may_tell_of_person
+from planners.draft.lineage_hints import writers_of
 from planners.draft.subject_guesses import SubjectGuess, guess_subjects
 from planners.draft.table_names import names_of
 
@@ -37,6 +42,7 @@ class Draft:
     unread: tables whose columns were not looked into, as they are large or could not be read. placed: roots
     that nobody named, and where tables of the catalogs lie. uncompiled: dbt projects without a manifest.
     deletable: by NameNode, paths of snapshots and of jobs' left-overs, which owners have to agree to lose.
+    archives: prefixes of buckets with old copies of tables. writers: jobs that the lineage names.
     notes: what else somebody has to look at.
     """
 
@@ -52,6 +58,8 @@ class Draft:
     placed: tuple[str, ...] = ()
     uncompiled: tuple[str, ...] = ()
     deletable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    archives: tuple[ArchiveGuess, ...] = ()
+    writers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -61,6 +69,7 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
     Raises:
         UsageError: a place lacks something that its catalog or store needs, or is not there.
         EstateError: a place cannot be looked into.
+        LineageError: a source of the lineage cannot be read.
     """
     refuse_unseen(name, places)
     given = places.roots
@@ -84,26 +93,73 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
             f"{counted(apart, 'table')} in folders whose names look like mails, phones or numbers of persons: declare"
             " them at places without such names"
         )
-    declared = [(named, unnamed[at], at) for at, named in names_of(unnamed, taken).items()]
+    uncompiled = tuple(project for project in places.lineage.get("dbt", ()) if not _is_compiled(base / project))
+    lineage, declared = _named(name, places, warehouses, unnamed, taken, uncompiled, found, base, say)
+    places = lineage.places
     estate = unfinished_estate(name, places, warehouses, declared)
     found = look(estate, base, say)
     paths = EstatePaths(estate, base)
     sampled, unread = sampled_tables(estate, found, paths, say)
+    subjects = guess_subjects(sampled, lineage.of_tables(found, declared, paths, base))
+    archives, further = guessed_archives(estate, found, declared, subjects[0].source if subjects else None)
+    notes += further
+    keyed = {table.table for table in subjects[0].further} | {subjects[0].source} if subjects else set[str]()
+    writers = _writers(lineage, notes)
     return Draft(
         estate=name,
         places=places,
-        declared=tuple(declared),
+        declared=tuple(
+            (table, kind, at)
+            for table, kind, at in declared
+            if at not in archives
+            and not (kind in PLAIN and table not in keyed and lineage.knows_by_place(at, table, paths, base))
+        ),
         warehouses=warehouses,
         dev_roots=_dev_roots(found, paths.roots, base),
-        subjects=tuple(guess_subjects(sampled)),
+        subjects=tuple(subjects),
         tables=_count(found),
         unread=unread,
         gaps=tuple(sorted({gap.kind.value for gap in found.gaps})),
         placed=tuple(root for root in places.roots if root not in given),
-        uncompiled=tuple(project for project in places.lineage.get("dbt", ()) if not _is_compiled(base / project)),
+        uncompiled=uncompiled,
         deletable=_deletable(found),
+        archives=tuple(archives.values()),
+        writers=writers,
         notes=tuple(notes),
     )
+
+
+def _named(
+    name: str,
+    places: Places,
+    warehouses: Mapping[str, Mapping[str, str]],
+    unnamed: Mapping[str, Format],
+    taken: Sequence[str],
+    uncompiled: Sequence[str],
+    found: Inventory,
+    base: Path,
+    say: Say,
+) -> tuple[DraftLineage, Declared]:
+    """The lineage, and the tables that no catalog names: as jobs call them, otherwise by their folders."""
+    catalogs = {*places.catalogs, *warehouses}
+    declared = [(table, unnamed[at], at) for at, table in names_of(unnamed, taken, catalogs).items()]
+    lineage = read_lineage(name, places, warehouses, declared, found, base, say, uncompiled)
+    if called := lineage.called(name, declared, base):
+        names = names_of(unnamed, taken, catalogs, called)
+        declared = [(table, unnamed[at], at) for at, table in names.items()]
+    return lineage, declared
+
+
+def _writers(lineage: DraftLineage, notes: list[str]) -> tuple[str, ...]:
+    """The jobs of the lineage, without names that may tell of a person, which are noted."""
+    jobs = writers_of(lineage.graph.facts.jobs) if lineage.graph is not None else []
+    shown = tuple(job for job in jobs if not may_tell_of_person(job))
+    if apart := len(jobs) - len(shown):
+        notes.append(
+            f"{counted(apart, 'job')} whose names look like mails, phones or numbers of persons: name them under"
+            " `writers` by other names"
+        )
+    return shown
 
 
 def _count(found: Inventory) -> int:
@@ -147,8 +203,10 @@ def _is_compiled(project: Path) -> bool:
 
 
 def _dev_roots(found: Inventory, roots: Sequence[Path], base: Path) -> tuple[str, ...]:
-    """The outermost folders below the roots that are called as development is."""
-    called = set()
+    """The outermost folders below the roots that are called as development is; and such roots beside others."""
+    called = {written(root, base) for root in roots if root.name.lower() in _DEV}
+    if len(called) == len(roots):  # whoever names such folders alone means them
+        called = set()
     for table in found.tables:
         if table.remote:
             continue

@@ -29,7 +29,8 @@ class Places:
     lineage: files and folders by the kind of source, as the estate file has them. region: of S3, where it was given.
 
     hdfs, object_stores: the parts of the estate file of these names, by NameNode and by store. in_stores: places in
-    object stores that were named. reach: how stores are reached, as far as that was given.
+    object stores that were named. reach: how stores are reached, as far as that was given. relocations: as the estate
+    file has them.
     """
 
     catalogs: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -41,6 +42,7 @@ class Places:
     object_stores: dict[str, dict[str, Any]] = field(default_factory=dict)
     in_stores: list[str] = field(default_factory=list)
     reach: Reach = field(default_factory=Reach)
+    relocations: list[dict[str, str]] = field(default_factory=list)
 
 
 def read_places(

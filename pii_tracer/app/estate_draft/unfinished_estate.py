@@ -17,13 +17,15 @@ from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import UsageError
 
 Say = Callable[[str], None]
+Declared = Sequence[tuple[str, Format, str]]
+"""Name, format and place of tables."""
 
 
 def unfinished_estate(
     name: str,
     places: Places,
     warehouses: Mapping[str, Mapping[str, str]] | None = None,
-    declared: Sequence[tuple[str, Format, str]] = (),
+    declared: Declared = (),
 ) -> Estate:
     """An estate that does not say yet who the persons are. declared: name, format and place of tables.
 
@@ -39,6 +41,7 @@ def unfinished_estate(
         "environment": "local",
         "catalogs": catalogs,
         "roots": places.roots,
+        "relocations": places.relocations,
         "lineage": {},
         "subjects": [{"name": "person", "source": "not.known", "key": "id"}],
         **({"s3": places.s3} if places.s3 else {}),

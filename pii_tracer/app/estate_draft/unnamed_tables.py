@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pii_tracer.app.estate_draft.places_of_catalogs import written
-from pii_tracer.lake.formats.base import NamedBy
-from pii_tracer.lake.formats.registry import known_format, metadata_folders, table_formats
+from pii_tracer.lake.formats.registry import known_format, metadata_folders
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.hdfs.places import HdfsKind
 from pii_tracer.lake.stores.object_places.versions import VersionState
@@ -15,6 +14,7 @@ from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.locations import is_s3, object_uri
 from planners.draft.column_guesses import may_tell_of_person
 from planners.draft.object_tables import tables_of
+from planners.draft.undeclared_tables import tables_below
 
 
 def unnamed_tables(found: Inventory, base: Path) -> dict[str, Format]:
@@ -46,17 +46,12 @@ def _read(found: Inventory, base: Path) -> dict[str, Format]:
 def _in_s3(found: Inventory) -> dict[str, Format]:
     """Those in roots of which only the keys are known."""
     unnamed: dict[str, Format] = {}
-    marks: dict[str, Format | None] = {
-        folder: one.name if one.erased_in_s3 is NamedBy.ESTATE_FILE else None
-        for one in table_formats()
-        for folder in one.metadata_folders
-    }
     named = [str(place.location) for place in found.remote if place.tables]
     for place in found.remote:
         if place.tables:
             continue
         keys = [version.key for version in place.versions if version.latest and not version.delete_marker]
-        for folder, kind in tables_of(keys, marks).items():
+        for folder, kind in tables_below(keys).items():
             at = object_uri(place.location.bucket, folder)
             if not any(at == other or at.startswith(f"{other}/") for other in named):
                 unnamed[at] = kind

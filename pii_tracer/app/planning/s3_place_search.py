@@ -32,6 +32,7 @@ from pii_tracer.scan.referenced_files import named_files
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.composite_key_match import NO_WHOLE_KEYS, WholeKeys
 from planners.copies.scan_evidence import Evidence, RemoteEvidence, RemoteKind
+from planners.draft.undeclared_tables import undeclared_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,6 +134,8 @@ def search_places(
     clients = s3_clients(estate)
     known = [place.location for place in inventory.remote]
     states = {state.location: state for state in inventory.tables}
+    names = [table.name for catalog in estate.catalogs.values() for table in catalog.tables]
+    names += [name for place in inventory.remote for name in place.tables]
     places: dict[str, RemoteEvidence] = {}
     for place in listed:
         state = states.get(str(place.location))
@@ -142,7 +145,8 @@ def search_places(
         if _is_table(place):
             tables[str(place.location)] = _evidence(seen, place, mine)
         else:
-            places[str(place.location)] = _told(seen, place.location, short)
+            undeclared = undeclared_tables(place, names, estate.catalogs.keys(), patterns.mask)
+            places[str(place.location)] = replace(_told(seen, place.location, short), undeclared=undeclared)
     return Searched(tables, places)
 
 

@@ -204,6 +204,69 @@ def test_tables_of_a_bucket_are_declared(
     assert "71234501" not in (tmp_path / "pii-tracer.yaml").read_text() + capsys.readouterr().err
 
 
+def test_archives_are_of_the_table_that_they_are_called_as(
+    world: World, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of others nobody can tell what they hold: they stay, and are told."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", world.endpoint_url)
+    bucket = world.new("archived")
+    for key in ("old/orders/2025/1.csv", "old/2024/customers/1.csv", "old/strange/1.csv"):
+        world.client().put_object(Bucket=bucket, Key=key, Body=b"customer_id\n71234501\n", StorageClass="GLACIER")
+    world.client().put_object(Bucket=bucket, Key="new/orders/1.csv", Body=b"order_id\n10\n")
+    estate = made(lake, "--discover", str(lake / "lake"), "--discover", f"s3://{bucket}", "--region", REGION)
+    assert {(a.name, a.of, a.bucket, a.prefix, a.format.value) for a in estate.archives} == {
+        ("2025", "crm.orders", bucket, "old/orders/2025/", "csv"),
+        ("customers", "crm.customers", bucket, "old/2024/customers/", "csv"),
+    }
+    text = (lake / "pii-tracer.yaml").read_text()
+    assert f"# look at this: s3://{bucket}/old/strange may be an archive (objects in GLACIER)" in text
+    in_s3 = {t.location for t in estate.catalogs["spark_catalog"].tables if t.location.startswith("s3://")}
+    assert in_s3 == {f"s3://{bucket}/new/orders", f"s3://{bucket}/old/strange"}
+
+
+def test_jobs_and_what_they_say_of_tables_are_drafted(lake: Path) -> None:
+    """The lineage was recorded elsewhere; one of its jobs has the name of a person."""
+    (lake / "jobs").mkdir()
+    where = {"customers": "crm/customers", "orders": "crm/orders", "calls": "exports/calls"}
+    for name, place in where.items():
+        made_by = f"CREATE TABLE shop.{name} (customer_id bigint) USING delta LOCATION '/old/lake/{place}';\n"
+        (lake / "jobs" / f"make_{name}.sql").write_text(made_by if name != "calls" else "")
+    fill = "INSERT INTO shop.orders SELECT 1 AS order_id, customer_id, 1.0 AS amount FROM shop.customers;\n"
+    (lake / "jobs" / "fill_orders.sql").write_text(fill)
+    (lake / "jobs" / "for_asha@north.example.sql").write_text(fill)
+    estate = made(lake, "--discover", str(lake / "lake"), "--lineage", str(lake / "jobs"))
+    assert [(r.from_, r.to) for r in estate.relocations] == [("/old", ".")]
+    names = {t.location: t.name for t in estate.catalogs["spark_catalog"].tables}
+    assert (names["lake/crm/customers"], names["lake/crm/orders"]) == ("shop.customers", "shop.orders")
+    assert names["lake/exports/calls"] == "exports.calls"
+    assert {t.table for t in estate.subjects[0].tables}.isdisjoint({"shop.orders"}), "the lineage leads there"
+    text = (lake / "pii-tracer.yaml").read_text()
+    assert "\n# writers: [{job: fill_orders, stopped: true}]\n" in text
+    assert "asha" not in text
+    assert "# look at this: 1 job whose names look like mails" in text
+
+
+@pytest.mark.parametrize("folder", ["loose", "lone"])
+def test_a_bare_folder_is_declared_unless_jobs_know_it_by_its_path_alone(lake: Path, folder: str) -> None:
+    """A name that jobs use is not known otherwise; one that nobody uses is of no use."""
+    for name in ("loose", "lone"):
+        (lake / "lake/files" / name).mkdir(parents=True)
+        pq.write_table(pa.table({"n": [1, 2]}), lake / "lake/files" / name / "1.parquet")
+    query = "SELECT order_id AS n FROM shop.orders;\n"
+    by_path = f"INSERT OVERWRITE DIRECTORY '{lake}/lake/files/{folder}' USING parquet {query}"
+    (lake / "jobs.sql").write_text(f"INSERT INTO files.loose {query}" + by_path)
+    estate = made(lake, "--discover", str(lake / "lake"), "--lineage", str(lake / "jobs.sql"))
+    names = {table.name for table in estate.catalogs["spark_catalog"].tables}
+    assert "files.loose" in names
+    assert ("files.lone" in names) is (folder != "lone")
+
+
+def test_a_root_called_dev_beside_others_is_one_of_development(lake: Path) -> None:
+    (lake / "lake/dev").rename(lake / "dev")
+    estate = made(lake, "--discover", str(lake / "lake"), "--discover", str(lake / "dev"))
+    assert estate.dev_roots == ("dev",)
+
+
 def test_a_list_of_comments_alone_is_no_list(tmp_path: Path) -> None:
     """The only further table has other keys: named in a comment, and the file is one that can be read."""
     write_deltalake(tmp_path / "lake/crm/customers", USERS)

@@ -12,6 +12,7 @@ import boto3
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from deltalake import write_deltalake
 from pyiceberg.catalog.sql import SqlCatalog
 
@@ -181,6 +182,26 @@ def test_a_root_in_s3_has_what_no_table_has(shop: Shop) -> None:
     root = found[f"s3://{shop.bucket}/"]["reason"]
     assert "files below a root" in root
     assert "1 of 1 object hold the person, in 1 of 2 versions (1 of data files), 1 of them noncurrent" in root
+
+
+def test_tables_that_nobody_names_are_told_with_what_to_write(shop: Shop) -> None:
+    """Written so, they are copies. A folder whose name holds a value is not shown, and Iceberg needs its catalog."""
+    place = f"s3://{shop.bucket}/lake/crm/tickets"
+    shop.roots.append(f"s3://{shop.bucket}/lake")
+    write_deltalake(place, PEOPLE, storage_options=shop.options)
+    shop.put("lake/ice/t/metadata/1.metadata.json", b"{}")
+    shop.put(f"lake/{PERSON}/calls/a.csv", b"n\n1\n")
+    shop.jobs = f"INSERT INTO delta.`{place}` SELECT uid, mail FROM shop.people;"
+    [gap] = shop.gaps().values()
+    told = gap["reason"].partition("under `tables` of the catalog `spark_catalog` of the type `declared`: ")[2]
+    line = f"{{name: crm.tickets, format: delta, location: '{place}'}}"
+    iceberg = f"s3://{shop.bucket}/lake/ice/t: its catalog, as it is Iceberg's"
+    assert told == f"{line}, {iceberg} (`pii-tracer init --discover s3://{shop.bucket}/lake` writes such lines)"
+    entry = yaml.safe_load(line)
+    shop.tables[entry["name"]], shop.formats[entry["name"]] = entry["location"], entry["format"]
+    plan = shop.plan()
+    assert ("crm.tickets", place) in {(copy["table"], copy["location"]) for copy in plan["copies"]}
+    assert line not in str(plan["gaps"])
 
 
 def test_a_root_in_s3_of_which_every_object_is_a_tables_is_no_gap(shop: Shop) -> None:

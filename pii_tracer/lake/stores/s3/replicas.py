@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -27,6 +28,14 @@ def replicas_of(clients: ClientFactory, bucket: str, prefix: str) -> Iterator[st
                 seen.add(target)
                 waiting.append(target)
                 yield target
+
+
+def readable_replicas(clients: ClientFactory, bucket: str, prefix: str) -> list[str]:
+    """As `replicas_of`, sorted, as far as the rules can be read. For guesses: planning tells which cannot."""
+    found: list[str] = []
+    with suppress(ClientError, BotoCoreError):
+        found.extend(replicas_of(clients, bucket, prefix))
+    return sorted(found)
 
 
 def _targets(clients: ClientFactory, bucket: str, prefix: str) -> list[str]:
