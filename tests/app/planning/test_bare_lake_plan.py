@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.model.errors import ExitCode
+from planners.formats.base import BY_ITS_JOB
 from tests.app.planning.test_lake_plan import copies, steps
 from tests.app.planning.test_nested_subject import called
 from tests.app.planning.test_remote import (
@@ -154,7 +155,7 @@ def test_a_recorded_statement_does_not_write_one(shop: Shop) -> None:
     assert copies(plan)["shop.leads"]["strategy"] == "blocked"
     assert steps(plan, "shop.leads") == []
     assert {g["kind"]: g["reason"] for g in plan["gaps"]} == {
-        "cannot_be_proved": "rebuilding a bare parquet folder in S3 is not supported yet: run its job after the erasure"
+        "cannot_be_proved": f"rebuilding a bare parquet folder in S3 is not supported yet: {BY_ITS_JOB}"
     }
 
 
