@@ -72,9 +72,7 @@ class DeltaPlanner(FormatPlanner):
     def no_rebuild(self, state: TableState) -> str | None:
         if state.table is None or in_session_catalog(state.table):
             return None
-        return (
-            f"its recorded statement has names of a catalog that the run's Spark does not have: {BY_ITS_JOB}"
-        )
+        return f"its recorded statement has names of a catalog that the run's Spark does not have: {BY_ITS_JOB}"
 
     def no_clearing(self, state: TableState) -> str | None:
         return None

@@ -117,7 +117,7 @@ def test_a_value_in_somebody_elses_row_is_told_before_the_run(shop: Shop) -> Non
     [
         ("notes.csv", CSV, "objects of other formats lie in it (csv)"),
         ("_metadata", b"PAR1", "1 object other than data files that engines read: bare/leads/_metadata"),
-        ("old/1.parquet", parquet(PEOPLE), "other than data files that engines read: bare/leads/old/1.parquet"),
+        ("old/1.parquet", parquet(PEOPLE), "read: bare/leads/old/1.parquet, in a folder that is not `column=value`"),
         ("2.parquet", b"PAR1 torn", "a parquet file cannot be read: ArrowInvalid"),
         ("2.parquet", parquet(pa.table({"n": [1]})), "files of this folder have no column in common"),
     ],
@@ -170,4 +170,4 @@ def test_no_column_of_rows_that_stay_is_cleared(shop: Shop) -> None:
     plan = shop.plan()
     assert copies(plan)["shop.leads"]["strategy"] == "blocked"
     [told] = [g["reason"] for g in plan["gaps"] if g["kind"] == "several_persons"]
-    assert "cannot be cleared in a bare folder in S3 yet" in told
+    assert "cannot be cleared in a bare folder in S3 yet: friend. There, only `row: delete` works" in told

@@ -154,7 +154,9 @@ def test_an_iceberg_table_in_which_the_person_was_deleted(shop: Shop) -> None:
     place = f"s3://{shop.bucket}/wh/prod/orders"
     assert (gap["id"], gap["evidence"]) == (f"gap-remote_table-person-{shop.bucket}-wh-prod-orders", place)
     assert gap["dataset"] == {"namespace": f"s3://{shop.bucket}", "name": "wh/prod/orders"}
-    assert "the tables core.prod.orders, core.prod.sales lie in S3 and are not erased: it has more than" in gap["reason"]
+    assert (
+        "the tables core.prod.orders, core.prod.sales lie in S3 and are not erased: it has more than" in gap["reason"]
+    )
     assert "objects hold the person" in gap["reason"]
     assert "1 of data files" in gap["reason"]
     assert "noncurrent: in mail, raw bytes, uid;" in gap["reason"]
