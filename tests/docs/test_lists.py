@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -17,13 +18,12 @@ def torn(text: str) -> list[str]:
     no empty line is before the list, so that the site shows it as a part of its paragraph."""
     lines = ["", *_CODE.sub("", text).splitlines()]
     found = []
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in pairwise(lines):
         in_list = before == "" or before.startswith((" ", "#", "<")) or _ITEM.match(before)
-        if line.startswith("- ") and not in_list:
-            found.append(line)
-        elif line.startswith("|") and (line == "|" or before and not before.startswith(("|", "<"))):
-            found.append(line)
-        elif before.startswith("|") and line and not line.startswith("|"):
+        no_item = line.startswith("- ") and not in_list
+        no_row = line == "|" or (line.startswith("|") and before and not before.startswith(("|", "<")))
+        row_without_sign = before.startswith("|") and line and not line.startswith("|")
+        if no_item or no_row or row_without_sign:
             found.append(line)
     return found
 

@@ -50,8 +50,9 @@ def _cannot(state: TableState, carriage: Carriage) -> str | None:
         return f"{inside[0]} is a field of a struct, and only a whole column becomes NULL in rows that stay"
     where = "a bare folder in S3" if state.in_objects else planner_of(state.format).no_clearing(state)
     if where is not None:
+        kept = ", ".join(m.column for m in carriage.mentions)
         return (
-            f"columns of rows that stay cannot be cleared in {where} yet: {', '.join(m.column for m in carriage.mentions)}."
+            f"columns of rows that stay cannot be cleared in {where} yet: {kept}."
             " There, only `row: delete` works for each key column"
         )
     fixed = fixed_columns(state)

@@ -129,6 +129,17 @@ def test_what_else_lies_there_keeps_it_from_being_written(shop: Shop, key: str, 
     assert told in why(shop, folder)
 
 
+def test_one_that_no_lineage_explains_was_searched_and_is_no_archive(shop: Shop) -> None:
+    shop.jobs = ""
+    folder = shop.bare("shop.leads", "csv")
+    shop.put(f"{folder}/1.csv", CSV)
+    plan = shop.plan()
+    assert [g["kind"] for g in plan["gaps"]] == ["unexpected_copy"]
+    [told] = [item["reason"] for item in plan["examined"] if "leads" in item["reason"]]
+    assert "has the objects of shop.leads" in told
+    assert told.endswith("and was searched with it")
+
+
 def test_one_that_is_not_there_yet(shop: Shop) -> None:
     folder = shop.bare("shop.leads", "parquet")
     assert why(shop, folder) == "no data file lies in it"

@@ -52,8 +52,8 @@ def look_at_folder(folder: StoredFolder) -> Bare | str:
         files, others = data_files_of(folder.root, ((one, one.length()) for one in folder.files), folder.text)
         if others:
             what = counted(len(others), "file")
-            told = in_no_partition(folder.root, others[0])
-            return f"it contains {what} other than data files that engines read: {others[0].name}{told}"
+            where = in_no_partition(folder.root, others[0])
+            return f"it contains {what} other than data files that engines read: {others[0].name}{where}"
         if not files:
             return "no data file lies in it"
         formats = sorted({str(file.format) for file in files})
