@@ -185,6 +185,17 @@ def test_a_root_in_s3_has_what_no_table_has(shop: Shop) -> None:
     assert "1 of 1 object hold the person, in 1 of 2 versions (1 of data files), 1 of them noncurrent" in root
 
 
+def test_an_inventory_is_whole_where_every_object_of_a_root_is_a_tables(shop: Shop) -> None:
+    shop.delta("shop.tickets", PEOPLE)
+    shop.roots.append(f"s3://{shop.bucket}/")
+    shop.write()
+    assert called(shop.base, "inventory") == ExitCode.DONE
+    shop.put("loose.txt", b"x")
+    assert called(shop.base, "inventory") == ExitCode.INCOMPLETE
+    shop.store.client().delete_object(Bucket=shop.bucket, Key="loose.txt")
+    assert called(shop.base, "inventory") == ExitCode.INCOMPLETE, "the old version is still there"
+
+
 def test_a_root_in_s3_of_which_every_object_is_a_tables_is_no_gap(shop: Shop) -> None:
     shop.delta("lake.users", PEOPLE)
     shop.jobs = "INSERT INTO lake.users SELECT uid, mail FROM shop.people;"
