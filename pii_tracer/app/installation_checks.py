@@ -271,11 +271,13 @@ def _estate(path: Path) -> Iterator[Finding]:
 def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
     """Whether the catalogs that list their own tables answer."""
     try:
-        for listing in list_catalogs(estate, base):
-            for gap in listing.gaps:
-                if gap.kind is GapKind.CATALOG_UNREADABLE:
-                    advice = "check its address, and the credentials in the environment: docs/catalogs.md"
-                    yield Finding(Level.MISSING, gap.evidence, gap.reason, advice)
+        for name, listing in zip(catalogs_that(estate, Capability.TABLES), list_catalogs(estate, base), strict=True):
+            unreadable = [gap for gap in listing.gaps if gap.kind is GapKind.CATALOG_UNREADABLE]
+            for gap in unreadable:
+                advice = "check its address, and the credentials in the environment: docs/catalogs.md"
+                yield Finding(Level.MISSING, gap.evidence, gap.reason, advice)
+            if not unreadable:
+                yield Finding(Level.OK, f"catalog {name}", counted(len(listing.entries), "table"))
     except PiiTracerError as error:
         yield Finding(Level.MISSING, "catalogs", error.what, error.todo or "")
 

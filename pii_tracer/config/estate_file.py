@@ -330,8 +330,13 @@ def _load(path: Path, kind: type[M], what: str) -> M:
         raise ConfigError(_explain(error, what), where=str(path), todo="see docs/estate-file.md for the keys") from None
 
 
-_NO_LIST = frozenset({"tuple_type", "list_type", "set_type", "frozen_set_type"})
 _LIST = "write a list, each entry behind `- ` or all in `[ ]`"
+_IN_WORDS = {
+    **dict.fromkeys(("tuple_type", "list_type", "set_type", "frozen_set_type"), _LIST),
+    "extra_forbidden": "unknown key",
+    "missing": "it is missing",
+}
+"""Pydantic's kinds of mistakes that its own words do not explain to who writes YAML."""
 
 
 def _explain(error: ValidationError, what: str) -> str:
@@ -339,7 +344,7 @@ def _explain(error: ValidationError, what: str) -> str:
     for item in error.errors(include_input=False, include_url=False):
         known = item["loc"][:-1] if item["type"] == "extra_forbidden" and what == "request" else item["loc"]
         path = ".".join(str(part) for part in known) or "(whole file)"
-        lines.append(f"    {path}: {_LIST if item['type'] in _NO_LIST else item['msg']}")
+        lines.append(f"    {path}: {_IN_WORDS.get(item['type']) or item['msg'].removeprefix('Value error, ')}")
     return "\n".join(lines)
 
 

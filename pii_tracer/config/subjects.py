@@ -241,10 +241,10 @@ class Subject(Named):
     @model_validator(mode="after")
     def _apart(self) -> Subject:
         names = [name for name, _ in self.by_table]
-        if len(set(names)) != len(names):
+        if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(
-                "a table is twice among the source and the further `tables`: name it once, and its further key"
-                " columns under `other_keys`"
+                f"{', '.join(twice)}: twice among the source and the further `tables` of {self.name}. Name a table"
+                " once, and its further key columns under `other_keys`"
             )
         if any(key.row is RowFate.DELETE for key in self.other_keys):
             raise ValueError(

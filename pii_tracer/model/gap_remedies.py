@@ -1,4 +1,5 @@
-"""What to do about each kind of gap, in a line or two. The same as the last column of docs/gaps.md."""
+"""What to do about each kind of gap, in a line or two. The same as the last column of docs/gaps.md,
+with the page of a link behind its text."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ REMEDIES: Mapping[str, str] = {
     GapKind.MISSING_ROOT: "Correct `roots`, or mount the place; then plan again.",
     GapKind.OUTSIDE_ROOTS: "Add its folder to `roots`. If the place belongs to somebody else, waive the gap.",
     GapKind.UNREADABLE: (
-        "Give the rights to read it; repair, remove or rename it; or declare the encoding of a CSV folder."
+        "Give the rights to read it; repair, remove or rename it; or declare the encoding "
+        "(docs/estate-file.md#csv-that-is-not-utf-8) of a CSV folder."
     ),
     GapKind.OUTSIDE_LINK: "Remove the link, or add its target to `roots`.",
     GapKind.HIDDEN_DATA: "Check what it contains. Then remove it, or give it a name that is not hidden.",
@@ -26,14 +28,14 @@ REMEDIES: Mapping[str, str] = {
     GapKind.NOT_SCANNED: "Make its files readable to the scan (rights, keys, format), then plan again.",
     GapKind.UNEXPECTED_COPY: (
         "Load the lineage of the job that wrote it (SQL or events, under `lineage`). Or name the table under the "
-        "subject's `tables`. Or ask the owner to remove the data."
+        "subject's `tables` (docs/where-is-the-key.md#further-tables). Or ask the owner to remove the data."
     ),
     GapKind.MISSING_TABLE: "Correct the estate file, or drop the catalog's entry.",
     GapKind.FORMAT_MISMATCH: "Correct the declaration, or the catalog's entry.",
     GapKind.MISSING_FILES: "Restore the files, or repair the table (`FSCK REPAIR TABLE`, a rollback).",
     GapKind.EXTERNAL_FILES: (
         "Add the files' folder to `roots`, or copy the rows into the table. Move a partition into its table's folder, "
-        "or into a folder of its own."
+        "or into a folder of its own (docs/catalogs.md#partitions-outside-their-tables-folder)."
     ),
     GapKind.EXTERNAL_METADATA: "Set `write.metadata.path` to the table's folder, and write the metadata there.",
     GapKind.MOVED_TABLE: "Register the table at its present location, or remove the copy.",
@@ -55,7 +57,7 @@ REMEDIES: Mapping[str, str] = {
         "Drop the branch or tag, or move it to a snapshot with the current schema. If you waive the gap, the copy "
         "stays blocked."
     ),
-    GapKind.KEEP_HISTORY: "Correct the name, or remove it from `keep_history` (how-to).",
+    GapKind.KEEP_HISTORY: "Correct the name, or remove it from `keep_history` (docs/howto/keep-history.md).",
     GapKind.CLONE_READS_FILES: (
         "Copy the clone into an independent table, or drop it. If nobody needs the clone, waive the gap."
     ),
@@ -80,7 +82,9 @@ REMEDIES: Mapping[str, str] = {
     GapKind.REGISTERED_TWICE: "Drop all but one registration.",
     GapKind.UNNAMEABLE_TABLE: "Rename the table, branch or tag.",
     GapKind.REMOTE_TABLE: (
-        "Remove the cause that the gap names, or erase the person with another tool. What is supported: tables in S3."
+        "Remove the cause that the gap names, or erase the person with another tool. What is supported: tables in S3 "
+        "(docs/catalogs.md#tables-in-s3). If nothing lies at the place, correct the place in the catalog or estate "
+        "file, or drop the entry there."
     ),
     GapKind.WORK_BRANCH_LEFT: "Resume the run, or delete the branch while no run is active.",
     GapKind.DELETES_METADATA: "Set `write.metadata.delete-after-commit.enabled` to false on that reference.",
@@ -158,11 +162,13 @@ REMEDIES: Mapping[str, str] = {
     GapKind.LINEAGE_TEXT: "Remove the value from the file, or remove the events. Then harvest and plan again.",
     GapKind.NOT_FOUND: "Add the place to the estate file. If the place was dropped, waive the gap.",
     GapKind.CANNOT_BE_PROVED: (
-        "Give what the reason asks for: a key column, lineage, or a statement that rebuilds the copy. If a partition's "
-        "key is in the catalog alone, delete its files and all old versions before you drop it."
+        "Give what the reason asks for: a key column, lineage, or a statement that rebuilds the copy. If you waive "
+        "the gap, the copy stays blocked (docs/gaps.md#blocked-copies). If a partition's key is in the catalog alone, "
+        "delete its files and all old versions before you drop it "
+        "(docs/catalogs.md#partitions-outside-their-tables-folder)."
     ),
     GapKind.REBUILD_UNPROVED: "Load the lineage of the table's inputs, or rebuild the table by hand.",
-    GapKind.VALUE_NOT_CERTAIN: "Let the job also write the key into the rows (where is the key?).",
+    GapKind.VALUE_NOT_CERTAIN: ("Let the job also write the key into the rows (docs/where-is-the-key.md)."),
     GapKind.SAME_DIGITS: (
         "Load its lineage, or name the table under the subject's `tables`. If another system counts this number, "
         "waive the gap."
@@ -176,7 +182,10 @@ REMEDIES: Mapping[str, str] = {
         "Correct the table's `key` under the subject's `tables`, name its identifier as `of`, or remove the table "
         "there."
     ),
-    GapKind.FORMER_VALUE: "Check whose rows contain the value. If you waive the gap, these rows stay (former values).",
+    GapKind.FORMER_VALUE: (
+        "Check whose rows contain the value. If you waive the gap, these rows stay "
+        "(docs/where-is-the-key.md#former-values)."
+    ),
     GapKind.FORMER_UNREAD: "Make these versions readable. If no identifier was ever changed, waive the gap.",
     GapKind.KEY_ONLY: (
         "Check that the earlier run verified each place that it names, then waive the gap. If that run left the "
@@ -186,14 +195,20 @@ REMEDIES: Mapping[str, str] = {
         "Ask the owner to clear the value or to correct the key. Or name a key that identifies the person's rows, or "
         "declare in `not_keys` that the number belongs to another system."
     ),
-    GapKind.NOT_KEYS: "Correct `not_keys`. If only the column's values contradict it, check them and waive the gap.",
+    GapKind.NOT_KEYS: (
+        "Correct `not_keys` (docs/estate-file.md#numbers-of-other-systems). If only the column's values contradict "
+        "it, check them and waive the gap."
+    ),
     GapKind.KEY_OF_SEVERAL: (
-        "Name all columns that distinguish persons, as `key: [tenant_id, user_id]`. If the rows belong to one "
-        "person, waive the gap. If a place is not searched, ask its owner to erase the rows, or check the rows and "
+        "Name all columns that distinguish persons, as `key: [tenant_id, user_id]`. If the rows belong to one person "
+        "(docs/where-is-the-key.md#one-key-several-persons), waive the gap. If a place is not searched "
+        "(docs/where-is-the-key.md#keys-of-several-columns), ask its owner to erase the rows, or check the rows and "
         "waive the gap."
     ),
     GapKind.SEVERAL_PERSONS: (
-        "Write `row: delete` or `row: keep` for each key column. If you waive the gap, the copy stays blocked."
+        "Write `row: delete` or `row: keep` for each key column "
+        "(docs/where-is-the-key.md#rows-that-name-two-persons). Where no step clears a column, only `row: delete` "
+        "works. If you waive the gap, the copy stays blocked."
     ),
     GapKind.HOLD_UNMATCHED: "Name the dataset as the inventory does.",
     GapKind.HOLD_KEEPS_REST: (
@@ -204,10 +219,12 @@ REMEDIES: Mapping[str, str] = {
     GapKind.HOLD_REFILLS: "Stop these jobs, or exclude the person in them.",
     GapKind.HOLD_OVERWRITTEN: "Stop the job, or store the held data elsewhere.",
     GapKind.HOLD_IN_BACKUP: "Hold the backup too, or waive the gap.",
-    GapKind.WRITER_RUNNING: "Stop the job and say so under `writers`, or plan with retention.",
+    GapKind.WRITER_RUNNING: (
+        "Stop the job and say so under `writers` (docs/estate-file.md#jobs-that-write), or plan with retention."
+    ),
     GapKind.UNGUARDED_COMMITS: (
-        "Name the jobs under `writers` and stop them, or set a log store for several clusters. If nobody writes "
-        "to the table, waive the gap."
+        "Name all jobs that write to such tables (docs/estate-file.md#jobs-that-write) under `writers`, and stop "
+        "them. Or set a log store for several clusters. If nobody writes to the table, waive the gap."
     ),
     GapKind.LEFT_OUT: "Erase the copy by another plan. Nobody can waive this gap.",
     GapKind.KEY_MISSING: "Correct the table's name under `keys`.",

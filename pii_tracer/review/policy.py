@@ -11,6 +11,7 @@ from datetime import datetime
 from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import Policy
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import PolicyDenied
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.legal_holds import Hold, may_begin_until
@@ -80,6 +81,7 @@ def _invisible(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cf")
 
 
+_SHOWN = 5
 Looks = Callable[[PolicyInput], Iterable[tuple[Level, str, Place]]]
 
 
@@ -92,9 +94,19 @@ class Rule:
     looks: Looks
 
 
+def why_unapplyable(plan: ErasurePlan) -> str:
+    """Why nobody can run a plan whose gaps are all waived: a waiver frees no copy."""
+    blocked = [copy.table or copy.location for copy in plan.copies if copy.strategy is Strategy.BLOCKED]
+    if not blocked:
+        return "nothing is to be erased"
+    more = [f"{len(blocked) - _SHOWN} more"] if len(blocked) > _SHOWN else []
+    names = ", ".join([*blocked[:_SHOWN], *more])
+    return f"{counted(len(blocked), 'copy is', 'copies are')} blocked, and no waiver frees a copy: {names}"
+
+
 def _applyable(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     if given.plan.complete and not given.plan.applyable:
-        yield Level.DENY, "the plan cannot be applied: a copy is blocked, or there is none", ("applyable",)
+        yield Level.DENY, f"the plan cannot be applied: {why_unapplyable(given.plan)}", ("applyable",)
 
 
 _DAY = 86_400

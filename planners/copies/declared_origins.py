@@ -72,9 +72,10 @@ def unconnected(world: World, origins: Sequence[CopyDraft], examined: Sequence[E
             found.append(_unmatched(stored, unclear))
         elif origin is None:
             carries = next((e.carries for e in examined if e.dataset == states[0].dataset), Carries.NONE)
-            reason = (
-                f"{stored.location} is an archive of {known_of(stored.of, examined)}; its contents were not searched"
-            )
+            of = known_of(stored.of, examined)
+            reason = f"{stored.location} is an archive of {of}; its contents were not searched"
+            if states[0].in_objects and stored.dataset == states[0].dataset:  # a bare folder is no archive of another
+                reason = f"{stored.location} has the objects of {of}, and was searched with it"
             found.append(Examined(dataset=stored.dataset, table=None, carries=carries, reason=reason))
     return found
 

@@ -16,6 +16,12 @@ from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import Precondition
 from planners.copies.scan_evidence import PATH, Seen
 
+BY_ITS_JOB = (
+    "let its owner remove its data with all old versions, then plan again, and run its job after the erasure"
+    " (docs/gaps.md#blocked-copies)"
+)
+"""The way out where no step writes a table again by its query."""
+
 _DATA_FILES = (".parquet", ".orc", ".avro")
 
 if TYPE_CHECKING:
@@ -89,7 +95,7 @@ class FormatPlanner:
 
     def no_rebuild(self, state: TableState) -> str | None:
         """Why no step writes a table again by its recorded query; None where one does."""
-        return f"rebuilding a table of the format {state.format} is not supported yet: run its job after the erasure"
+        return f"rebuilding a table of the format {state.format} is not supported yet: {BY_ITS_JOB}"
 
     def no_clearing(self, state: TableState) -> str | None:
         """Where single columns cannot become NULL in rows that stay; None where they can."""

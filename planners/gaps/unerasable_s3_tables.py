@@ -95,7 +95,8 @@ def _rest(place: RemotePlace, seen: RemoteEvidence) -> list[str]:
     if seen.digits:
         alone = _number(seen.in_digits, "version")
         told.append(f"digits of a short key are in {_few(seen.digits)}; {alone} hold nothing else of the person")
-    told.append(_SHORT if seen.short else _NO_LINEAGE)
+    if seen.versions or told:  # where nothing lies, no row can remain
+        told.append(_SHORT if seen.short else _NO_LINEAGE)
     return told
 
 

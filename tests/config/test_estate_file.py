@@ -50,3 +50,20 @@ def test_one_value_where_a_list_belongs_says_to_write_a_list(tmp_path: Path) -> 
     with pytest.raises(ConfigError, match=r"roots: write a list, each entry behind `- ` or all in `\[ \]`") as error:
         load_estate(file)
     assert "tuple" not in str(error.value)
+
+
+def test_mistakes_are_told_in_words_of_the_file(tmp_path: Path) -> None:
+    """Not in those of the library that finds them."""
+    file = tmp_path / "pii-tracer.yaml"
+    twice = "key: uid, tabels: [], tables: [{table: t}, {table: t, key: a}]"
+    file.write_text(ESTATE.format(table="lake.users").replace("key: uid", twice))
+    with pytest.raises(ConfigError) as error:
+        load_estate(file)
+    assert str(error.value).splitlines()[1:3] == [
+        "    subjects.0.tables.0.key: it is missing",
+        "    subjects.0.tabels: unknown key",
+    ]
+    file.write_text(ESTATE.format(table="lake.users"))
+    with pytest.raises(ConfigError, match=r"lake\.users has a schema") as error:
+        load_estate(file)
+    assert "Value error" not in str(error.value)

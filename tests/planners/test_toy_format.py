@@ -18,7 +18,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import PlanError
 from planners.formats import registry as planners
-from planners.formats.base import FormatPlanner
+from planners.formats.base import BY_ITS_JOB, FormatPlanner
 from planners.schedule.step_dates import writes
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 from tests.planners.smalllake import Lake, copy, hold, strategies
@@ -99,7 +99,7 @@ def test_what_it_says_nothing_of_is_not_tried() -> None:
     blocked = lake.plan()
     assert strategies(blocked)["c-prod.a"] == "blocked"
     (gap,) = [gap for gap in blocked.gaps if gap.kind == "cannot_be_proved"]
-    assert gap.reason == "rebuilding a table of the format bricks is not supported yet: run its job after the erasure"
+    assert gap.reason == f"rebuilding a table of the format bricks is not supported yet: {BY_ITS_JOB}"
 
     held = Lake(states={"a": STATE}).plan(hold("prod.a", columns=["amount"]))
     assert copy(held, "a").strategy.value == "exempt"

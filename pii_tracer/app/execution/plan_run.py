@@ -74,7 +74,7 @@ def start_run(
         raise PlanIncomplete(
             "the plan cannot be applied: it has gaps that nobody waived, or blocked copies",
             where=str(plan_file),
-            todo="`pii-tracer show` lists them; close or waive each, then plan again",
+            todo="`pii-tracer check` names them; close or waive each gap, remove what blocks a copy, then plan again",
         )
     _, policy_file = settings.policy(policy)
     found = list(approvals) or approval_files(plan_file)

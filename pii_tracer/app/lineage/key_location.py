@@ -31,9 +31,8 @@ def look(settings: Settings, say: Callable[[str], None]) -> list[SubjectWhereabo
         EstateError: a subject's source is not in the estate.
         LineageError: the lineage cannot be read.
     """
-    from pii_tracer.app.planning.plan_creation import take_lineage
+    from pii_tracer.app.planning.plan_creation import take_inventory, take_lineage
     from pii_tracer.lake.dataset_paths import EstatePaths
-    from pii_tracer.lake.discovery import discover
     from planners.locate.edge_effects import declared_anonymisers
     from planners.locate.key_location import follow
     from planners.locate.key_location_answers import whereabouts
@@ -41,8 +40,7 @@ def look(settings: Settings, say: Callable[[str], None]) -> list[SubjectWhereabo
     from planners.locate.tag_propagation import column_tags
 
     estate, base = settings.estate(), settings.base
-    say("reading schemas")
-    inventory = discover(estate, base)
+    inventory = take_inventory(estate, base, say, stored=False)
     say("harvesting lineage")
     harvested = take_lineage(settings, estate, inventory, say)
     graph = harvested.graph

@@ -33,6 +33,7 @@ from pii_tracer.scan.value_forms import Patterns
 from planners.copies.composite_key_match import NO_WHOLE_KEYS, WholeKeys
 from planners.copies.scan_evidence import Evidence, RemoteEvidence, RemoteKind
 from planners.draft.undeclared_tables import undeclared_tables
+from planners.gaps.unerasable_s3_tables import has_no_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +84,15 @@ def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: S
         # a table's metadata may lead to folders that nobody named
         return next((by_table[name] for name in place.tables if name in by_table), others())
 
-    return _with_places(inventory, [p.model_copy(update={"untreated": untreated(p)}) for p in places])
+    found = _with_places(inventory, [p.model_copy(update={"untreated": untreated(p)}) for p in places])
+    empty = {str(place.location) for place in found.remote if _has_nothing(place, found)}
+    gaps = [g for g in found.gaps if not (g.kind == GapKind.REMOTE_TABLE and g.evidence in empty)]
+    return found.model_copy(update={"gaps": tuple(gaps)})
+
+
+def _has_nothing(place: RemotePlace, inventory: Inventory) -> bool:
+    """Whether a search of the place would have nothing to search: all that lies there is in tables and archives."""
+    return not len(place.versions) and has_no_bytes(place, RemoteEvidence(0, 0, {}), inventory)
 
 
 def _refuse_others(inventory: Inventory, places: Sequence[RemotePlace]) -> None:

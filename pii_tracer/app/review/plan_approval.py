@@ -14,6 +14,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.dsse import PrivateKey
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
+from pii_tracer.review.policy import why_unapplyable
 
 if TYPE_CHECKING:
     from pii_tracer.scan.value_forms import Patterns
@@ -128,9 +129,12 @@ def patterns_at_hand(settings: Settings, made: ErasurePlan, plan_file: Path) -> 
 def _refuse_unapplyable(made: ErasurePlan) -> None:
     if made.applyable:
         return
-    number = sum(gap.waiver is None and gap.kind != GapKind.LEFT_OUT for gap in made.gaps)
+    if number := sum(gap.waiver is None and gap.kind != GapKind.LEFT_OUT for gap in made.gaps):
+        raise NotApproved(
+            f"{counted(number, 'gap is', 'gaps are')} open",
+            where=made.plan_id,
+            todo="see `pii-tracer check`; close the gaps or waive them, plan again, and approve that plan",
+        )
     raise NotApproved(
-        f"{counted(number, 'gap is', 'gaps are')} open" if number else "a copy is blocked, or nothing is to be erased",
-        where=made.plan_id,
-        todo="see `pii-tracer check`; close the gaps or waive them, plan again, and approve that plan",
+        why_unapplyable(made), where=made.plan_id, todo="remove the cause (docs/gaps.md#blocked-copies), and plan again"
     )

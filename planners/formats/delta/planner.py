@@ -16,7 +16,7 @@ from pii_tracer.lake.table_descriptions import DOMAINS, NOTES, REST, TAGS, WRITE
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.plan import Precondition
 from planners.copies.scan_evidence import Seen
-from planners.formats.base import FormatPlanner, beside_rows
+from planners.formats.base import BY_ITS_JOB, FormatPlanner, beside_rows
 from planners.formats.delta.steps import table_steps
 from planners.step_drafts import CopyDraft, Draft
 
@@ -72,10 +72,7 @@ class DeltaPlanner(FormatPlanner):
     def no_rebuild(self, state: TableState) -> str | None:
         if state.table is None or in_session_catalog(state.table):
             return None
-        return (
-            "its recorded statement has names of a catalog that the run's Spark does not have: run its job after the"
-            " erasure"
-        )
+        return f"its recorded statement has names of a catalog that the run's Spark does not have: {BY_ITS_JOB}"
 
     def no_clearing(self, state: TableState) -> str | None:
         return None

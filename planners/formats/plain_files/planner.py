@@ -14,7 +14,7 @@ from pii_tracer.lake.table_descriptions import FOOTERS
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, TEXT_TABLE
 from planners.copies.scan_evidence import Seen
-from planners.formats.base import FormatPlanner, beside_rows
+from planners.formats.base import BY_ITS_JOB, FormatPlanner, beside_rows
 from planners.formats.plain_files.steps import folder_steps
 from planners.step_drafts import CopyDraft, Draft
 from planners.stores.object_places.places import by_objects
@@ -76,7 +76,7 @@ class PlainFilesPlanner(FormatPlanner):
             return None
         where = " in S3" if state.in_objects else " in HDFS" if state.in_hdfs else ""
         where = " in an object store" if by_objects(state) else where
-        return f"rebuilding a bare {state.format} folder{where} is not supported yet: run its job after the erasure"
+        return f"rebuilding a bare {state.format} folder{where} is not supported yet: {BY_ITS_JOB}"
 
     def no_clearing(self, state: TableState) -> str | None:
         if by_objects(state):

@@ -50,7 +50,11 @@ def _cannot(state: TableState, carriage: Carriage) -> str | None:
         return f"{inside[0]} is a field of a struct, and only a whole column becomes NULL in rows that stay"
     where = "a bare folder in S3" if state.in_objects else planner_of(state.format).no_clearing(state)
     if where is not None:
-        return f"columns of rows that stay cannot be cleared in {where} yet"
+        kept = ", ".join(m.column for m in carriage.mentions)
+        return (
+            f"columns of rows that stay cannot be cleared in {where} yet: {kept}."
+            " There, only `row: delete` works for each key column"
+        )
     fixed = fixed_columns(state)
     named = [name for m in carriage.mentions for name in (m.column, *m.clears)]
     stuck = [f"{name} is {fixed[name.lower()]}" for name in named if name.lower() in fixed]

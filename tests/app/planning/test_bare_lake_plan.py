@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.model.errors import ExitCode
+from planners.formats.base import BY_ITS_JOB
 from tests.app.planning.test_lake_plan import copies, steps
 from tests.app.planning.test_nested_subject import called
 from tests.app.planning.test_remote import (
@@ -116,7 +117,7 @@ def test_a_value_in_somebody_elses_row_is_told_before_the_run(shop: Shop) -> Non
     [
         ("notes.csv", CSV, "objects of other formats lie in it (csv)"),
         ("_metadata", b"PAR1", "1 object other than data files that engines read: bare/leads/_metadata"),
-        ("old/1.parquet", parquet(PEOPLE), "other than data files that engines read: bare/leads/old/1.parquet"),
+        ("old/1.parquet", parquet(PEOPLE), "read: bare/leads/old/1.parquet, in a folder that is not `column=value`"),
         ("2.parquet", b"PAR1 torn", "a parquet file cannot be read: ArrowInvalid"),
         ("2.parquet", parquet(pa.table({"n": [1]})), "files of this folder have no column in common"),
     ],
@@ -126,6 +127,17 @@ def test_what_else_lies_there_keeps_it_from_being_written(shop: Shop, key: str, 
     shop.put(f"{folder}/1.parquet", parquet(PEOPLE))
     shop.put(f"{folder}/{key}", body)
     assert told in why(shop, folder)
+
+
+def test_one_that_no_lineage_explains_was_searched_and_is_no_archive(shop: Shop) -> None:
+    shop.jobs = ""
+    folder = shop.bare("shop.leads", "csv")
+    shop.put(f"{folder}/1.csv", CSV)
+    plan = shop.plan()
+    assert [g["kind"] for g in plan["gaps"]] == ["unexpected_copy"]
+    [told] = [item["reason"] for item in plan["examined"] if "leads" in item["reason"]]
+    assert "has the objects of shop.leads" in told
+    assert told.endswith("and was searched with it")
 
 
 def test_one_that_is_not_there_yet(shop: Shop) -> None:
@@ -154,7 +166,7 @@ def test_a_recorded_statement_does_not_write_one(shop: Shop) -> None:
     assert copies(plan)["shop.leads"]["strategy"] == "blocked"
     assert steps(plan, "shop.leads") == []
     assert {g["kind"]: g["reason"] for g in plan["gaps"]} == {
-        "cannot_be_proved": "rebuilding a bare parquet folder in S3 is not supported yet: run its job after the erasure"
+        "cannot_be_proved": f"rebuilding a bare parquet folder in S3 is not supported yet: {BY_ITS_JOB}"
     }
 
 
@@ -169,4 +181,4 @@ def test_no_column_of_rows_that_stay_is_cleared(shop: Shop) -> None:
     plan = shop.plan()
     assert copies(plan)["shop.leads"]["strategy"] == "blocked"
     [told] = [g["reason"] for g in plan["gaps"] if g["kind"] == "several_persons"]
-    assert "cannot be cleared in a bare folder in S3 yet" in told
+    assert "cannot be cleared in a bare folder in S3 yet: friend. There, only `row: delete` works" in told

@@ -193,6 +193,19 @@ def test_the_inventory_is_whole_where_every_place_is_a_table(shop: Shop) -> None
     assert called(shop.base, "inventory") == ExitCode.DONE
 
 
+def test_carriage_follows_the_lineage_from_a_source_in_s3(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.delta("shop.users", PEOPLE)
+    shop.delta("shop.tickets", PEOPLE)
+    shop.jobs = FEED.replace("shop.people", "shop.users")
+    shop.write()
+    text = (shop.base / "pii-tracer.yaml").read_text()
+    (shop.base / "pii-tracer.yaml").write_text(text.replace("source: shop.people", "source: shop.users"))
+    assert called(shop.base, "carriage", "--format", "json") == ExitCode.DONE
+    (subject,) = json.loads(capsys.readouterr().out)["subjects"]
+    found = {one["table"]: one["carries"] for one in subject["datasets"]}
+    assert found == {"shop.users": "key", "shop.tickets": "key"}
+
+
 def test_a_bucket_that_locks_is_left_alone(shop: Shop) -> None:
     locked = f"locked-{shop.bucket}"
     shop.store.client().create_bucket(Bucket=locked, ObjectLockEnabledForBucket=True)

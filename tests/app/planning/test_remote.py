@@ -155,7 +155,9 @@ def test_an_iceberg_table_in_which_the_person_was_deleted(shop: Shop) -> None:
     place = f"s3://{shop.bucket}/wh/prod/orders"
     assert (gap["id"], gap["evidence"]) == (f"gap-remote_table-person-{shop.bucket}-wh-prod-orders", place)
     assert gap["dataset"] == {"namespace": f"s3://{shop.bucket}", "name": "wh/prod/orders"}
-    assert "the tables core.prod.orders, core.prod.sales lie in S3 and is not erased: it has more than" in gap["reason"]
+    assert (
+        "the tables core.prod.orders, core.prod.sales lie in S3 and are not erased: it has more than" in gap["reason"]
+    )
     assert "objects hold the person" in gap["reason"]
     assert "1 of data files" in gap["reason"]
     assert "noncurrent: in mail, raw bytes, uid;" in gap["reason"]
@@ -202,6 +204,17 @@ def test_tables_that_nobody_names_are_told_with_what_to_write(shop: Shop) -> Non
     plan = shop.plan()
     assert ("crm.tickets", place) in {(copy["table"], copy["location"]) for copy in plan["copies"]}
     assert line not in str(plan["gaps"])
+
+
+def test_an_inventory_is_whole_where_every_object_of_a_root_is_a_tables(shop: Shop) -> None:
+    shop.delta("shop.tickets", PEOPLE)
+    shop.roots.append(f"s3://{shop.bucket}/")
+    shop.write()
+    assert called(shop.base, "inventory") == ExitCode.DONE
+    shop.put("loose.txt", b"x")
+    assert called(shop.base, "inventory") == ExitCode.INCOMPLETE
+    shop.store.client().delete_object(Bucket=shop.bucket, Key="loose.txt")
+    assert called(shop.base, "inventory") == ExitCode.INCOMPLETE, "the old version is still there"
 
 
 def test_a_root_in_s3_of_which_every_object_is_a_tables_is_no_gap(shop: Shop) -> None:

@@ -99,7 +99,9 @@ def test_a_second_key_that_nobody_told_is_a_gap(
 
 
 @pytest.mark.parametrize("said", ["", ", row: keep"])
-def test_keys_of_which_nobody_says_whose_the_row_is_block(tmp_path: Path, said: str) -> None:
+def test_keys_of_which_nobody_says_whose_the_row_is_block(
+    tmp_path: Path, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     more = f"    tables: [{{table: pay.transfers, key: payer_id, other_keys: [{{column: payee_id{said}}}]}}]\n"
     plan = planned(tmp_path, more)
     (gap,) = plan["gaps"]
@@ -110,9 +112,18 @@ def test_keys_of_which_nobody_says_whose_the_row_is_block(tmp_path: Path, said: 
     assert copy_of(plan, "pay.transfers")["strategy"] == "blocked"
     assert actions(plan, "pay.transfers") == []
     waivers = write_waivers(tmp_path / "waivers.yaml", [gap])
-    again = tmp_path / "again"
-    again.mkdir()
-    assert not planned(again, more, LONG, "--waivers", str(waivers))["applyable"]
+    file = str(tmp_path / "p.plan.json")
+    again = ("plan", str(tmp_path / "request.yaml"), "--out", file, "--waivers", str(waivers))
+    assert called(tmp_path, *again) == ExitCode.DONE
+    assert not json.loads(Path(file).read_bytes())["applyable"]
+    capsys.readouterr()
+    assert called(tmp_path, "check", file) == ExitCode.POLICY_DENIED
+    assert "1 copy is blocked, and no waiver frees a copy: pay.transfers" in capsys.readouterr().out
+    who = ("--approver", "B. Officer", "--role", "officer", "--reason", "r", "--unsigned")
+    assert called(tmp_path, "approve", file, *who) == ExitCode.NOT_APPROVED
+    told = capsys.readouterr().err
+    assert "no waiver frees a copy: pay.transfers" in told
+    assert "docs/gaps.md#blocked-copies" in told
 
 
 @pytest.mark.parametrize("keys", [LONG, SHORT])
@@ -186,7 +197,10 @@ def test_what_is_made_of_such_rows_can_be_told_in_the_same_way(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ("    tables: [{table: t, key: a}, {table: t, key: b}]\n", "its further key columns under `other_keys`"),
+        (
+            "    tables: [{table: t, key: a}, {table: t, key: b}]\n",
+            "t: twice among the source and the further `tables` of user",
+        ),
         ("    tables: [{table: t, key: a, other_keys: [{column: A, row: keep}]}]\n", "a is twice among key"),
         ("    tables: [{table: t, key: a, other_keys: [{column: b, clears: [c]}]}]\n", "write `row: keep`"),
         ("    tables: [{table: t, key: a, row: keep, record_keys: [r]}]\n", "rows of t stay"),

@@ -336,16 +336,20 @@ def test_catalogs_that_cannot_be(kind: CatalogType, keys: dict[str, Any]) -> Non
         Catalog(type=kind, **keys)
 
 
-def test_the_doctor_says_which_catalog_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_doctor_says_which_catalog_answers_and_which_does_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     import yaml
 
     from pii_tracer.cli.main import run
 
+    table(sql_catalog(tmp_path, "good"), "prod.people")
+    good = {"type": "iceberg-sql", "uri": "sqlite:///catalog.db", "warehouse": "warehouse"}
     made = {
         "version": 1,
         "estate": "t",
         "environment": "local",
-        "catalogs": {"core": {"type": "iceberg-sql", "uri": "sqlite:///none.db", "warehouse": "w"}},
+        "catalogs": {"core": {"type": "iceberg-sql", "uri": "sqlite:///none.db", "warehouse": "w"}, "good": good},
         "roots": ["w"],
         "lineage": {},
         "subjects": [{"name": "user", "source": "core.a.users", "key": "uid"}],
@@ -353,10 +357,10 @@ def test_the_doctor_says_which_catalog_does_not_answer(tmp_path: Path, capsys: p
     (tmp_path / "pii-tracer.yaml").write_text(yaml.safe_dump(made))
     run(["doctor", "--estate", str(tmp_path / "pii-tracer.yaml"), "--format", "json"])
     findings = json.loads(capsys.readouterr().out)
-    (told,) = [
-        f for f in (findings["findings"] if isinstance(findings, dict) else findings) if "catalog core" in str(f)
-    ]
-    assert "docs/catalogs.md" in str(told)
+    (told,) = [f for f in findings if "catalog core" in str(f)]
+    assert "docs/catalogs.md" in told["mend"]
+    (answers,) = [f for f in findings if f["what"] == "catalog good"]
+    assert (answers["level"], answers["detail"]) == ("ok", "1 table")
 
 
 NOBODY = "http://127.0.0.1:9"

@@ -8,7 +8,7 @@ from functools import partial
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
-from pii_tracer.lake.formats.plain_files.store_folder import objects_below
+from pii_tracer.lake.formats.plain_files.store_folder import in_no_partition, objects_below
 from pii_tracer.lake.formats.plain_files.table_state import told_by
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.read_result import Found
@@ -51,7 +51,7 @@ def _found(table: RemoteTable, place: S3Path) -> Found | str:
     files, others = objects_below(place, listed, table.text)
     if others:
         what, first = counted(len(others), "object"), others[0].location.key
-        return f"it contains {what} other than data files that engines read: {first}"
+        return f"it contains {what} other than data files that engines read: {first}{in_no_partition(place, others[0])}"
     strange = sorted({str(file.format) for file in files if file.format is not table.format})
     if strange:
         return f"objects of other formats lie in it ({', '.join(strange)})"

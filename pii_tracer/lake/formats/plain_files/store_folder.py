@@ -52,7 +52,8 @@ def look_at_folder(folder: StoredFolder) -> Bare | str:
         files, others = data_files_of(folder.root, ((one, one.length()) for one in folder.files), folder.text)
         if others:
             what = counted(len(others), "file")
-            return f"it contains {what} other than data files that engines read: {others[0].name}"
+            where = in_no_partition(folder.root, others[0])
+            return f"it contains {what} other than data files that engines read: {others[0].name}{where}"
         if not files:
             return "no data file lies in it"
         formats = sorted({str(file.format) for file in files})
@@ -103,6 +104,14 @@ def data_files_of(
         elif size:
             others.append(path)
     return files, others
+
+
+def in_no_partition(folder: S3Path | RemoteFile, path: S3Path | RemoteFile) -> str:
+    """What is to be said of a file behind its name, if no engine reads it because of the folder that it lies in."""
+    *folders, _ = parts_below(folder, path)
+    if all("=" in part for part in folders):
+        return ""
+    return ", in a folder that is not `column=value`. Declare each such folder as a table of its own"
 
 
 def _data_file(folder: S3Path | RemoteFile, path: S3Path | RemoteFile, table: TextTable | None) -> StoredFile | None:

@@ -53,7 +53,7 @@ def what(place: RemotePlace) -> str:
 
 def gap_of(place: RemotePlace) -> InventoryGap:
     """The gap that a place in S3 is where nothing is erased: it can be looked into."""
-    reason = f"{what(place)} in S3 and is not erased: {place.untreated}"
+    reason = f"{what(place)} in S3 and {'is' if len(place.tables) == 1 else 'are'} not erased: {place.untreated}"
     if place.unlisted and place.unlisted != place.untreated:
         reason += f"; it was not looked into: {place.unlisted}"
     return gap(place.dataset, GapKind.REMOTE_TABLE, reason, str(place.location))

@@ -17,6 +17,7 @@ from pii_tracer.lineage.sources.statement_facts import Mended
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
 
+_SQL = "the job's SQL, or an event with its columns (docs/lineage-sources.md#jobs-whose-events-say-too-little)"
 _MAY = {
     Ended.COMPLETE: "wrote it",
     Ended.FAILED: "may have written it (the run failed)",
@@ -84,7 +85,7 @@ def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
                 LineageGapKind.MALFORMED_EVENT,
                 text,
                 run.proof,
-                "correct what sends it, or declare what it does",
+                "correct what sends it, then harvest again",
             )
         if run.inputs and not run.outputs:
             if not _is_test(run) and not mended(run) and not _known(run, siblings[run.proof.job]):
@@ -179,13 +180,13 @@ def _is_test(run: Run) -> bool:
 def _no_outputs(run: Run, ledger: Ledger) -> None:
     names = ", ".join(str(d) for d in sorted(run.inputs))
     reason = f"job {run.proof.job} read {names} and its events name no output{_code(run)}"
-    ledger.gap(None, LineageGapKind.NO_OUTPUTS, reason, run.proof, "give the job's SQL, or declare what it writes")
+    ledger.gap(None, LineageGapKind.NO_OUTPUTS, reason, run.proof, f"give {_SQL}")
 
 
 def _no_columns(run: Run, output: DatasetId, missing: list[DatasetId], ledger: Ledger) -> None:
     names = ", ".join(map(str, missing))
     reason = f"job {run.proof.job} {_MAY[run.ended]} from {names}, and no event names the columns{_code(run)}"
-    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
+    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}")
 
 
 def _left_out(run: Run, output: DatasetId, found: LeftOut, ledger: Ledger) -> None:
@@ -195,19 +196,19 @@ def _left_out(run: Run, output: DatasetId, found: LeftOut, ledger: Ledger) -> No
         f"job {run.proof.job} {_MAY[run.ended]} from {found.source}, and its events leave out columns {which}: "
         f"{', '.join(found.columns)}"
     )
-    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
+    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}")
 
 
 def _not_read(run: Run, ledger: Ledger) -> None:
     what = " and ".join(run.unread)
     reason = f"the events of job {run.proof.job} say that {what} could not be read where they are made{_code(run)}"
     for output in sorted(run.outputs) or (None,):
-        ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
+        ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}")
 
 
 def _no_inputs(run: Run, output: DatasetId, ledger: Ledger) -> None:
     reason = f"job {run.proof.job} {_MAY[run.ended]}, and no event names its inputs{_code(run)}"
-    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL, or name its inputs")
+    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}, or name its inputs")
 
 
 def _code(run: Run) -> str:
