@@ -97,7 +97,7 @@ class Place:
 
     def archive(self, *, kept: bool = True) -> tuple[str, Reading]:
         """The same as an archive."""
-        copy, searchers = a_copy(Format.CSV, f"s3://{self.bucket}/t"), self.searchers(kept=kept)
+        copy, searchers = a_copy(Format.CSV, f"s3://{self.bucket}/t", match=None), self.searchers(kept=kept)
         versions = iter_version_bytes(self.client, self.bucket, "t/", datetime.now(timezone.utc))
         seen = self.counted(lambda: verify_objects(copy, patterns(), versions, searchers))
         return seen.model_dump_json(), searchers.reading
@@ -118,7 +118,7 @@ class Place:
         return sum(size > 1 for size in self.sizes)
 
 
-class hooked:  # noqa: N801 a context manager
+class hooked:
     """For a while, something that boto does with requests or answers."""
 
     def __init__(self, client: Any, event: str, act: Callable[..., Any]) -> None:
