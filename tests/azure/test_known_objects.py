@@ -8,7 +8,14 @@ import pytest
 
 from tests.azure.blob_service import BlobService
 from tests.azure.shop import Shop
-from tests.kits.known_objects_kit import HER, Place, found_beside_known_bytes, found_in_other_bytes, read_once
+from tests.kits.known_objects_kit import (
+    HER,
+    Place,
+    found_beside_known_bytes,
+    found_in_other_bytes,
+    read_once,
+    unread_as_without_the_ledger,
+)
 from tests.s3support import estate
 
 
@@ -40,3 +47,7 @@ def test_tags_of_a_known_state_are_searched(place: Place, shop: Shop) -> None:
         current.tags["of"] = HER
 
     found_beside_known_bytes(place, change)
+
+
+def test_a_known_state_that_cannot_be_read_is_unverified(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    unread_as_without_the_ledger(place, monkeypatch)

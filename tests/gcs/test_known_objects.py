@@ -9,7 +9,14 @@ import pytest
 
 from tests.gcs.shop import BUCKET, Shop
 from tests.gcssupport import Gcs
-from tests.kits.known_objects_kit import HER, Place, found_beside_known_bytes, found_in_other_bytes, read_once
+from tests.kits.known_objects_kit import (
+    HER,
+    Place,
+    found_beside_known_bytes,
+    found_in_other_bytes,
+    read_once,
+    unread_as_without_the_ledger,
+)
 from tests.s3support import estate
 
 
@@ -35,3 +42,7 @@ def test_metadata_of_a_known_generation_is_searched(place: Place, gcs: Gcs) -> N
         found["metageneration"] = str(int(found["metageneration"]) + 1)
 
     found_beside_known_bytes(place, change)
+
+
+def test_a_known_generation_that_cannot_be_read_is_unverified(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    unread_as_without_the_ledger(place, monkeypatch)

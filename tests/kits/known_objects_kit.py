@@ -16,6 +16,8 @@ from pii_tracer.app.stored_places import object_reading
 from pii_tracer.app.stored_places.object_search import search_object_places
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.stores.base import Absent
+from pii_tracer.lake.stores.object_places.protocol import versioned_store
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.locations import object_location
 from pii_tracer.scan.hits import Reading
@@ -122,3 +124,20 @@ def found_beside_known_bytes(place: Place, change: Callable[[str], Any]) -> None
     found, _ = place.verify()
     assert found == place.verify(kept=False)[0]
     assert '"residue":[{' in found
+
+
+def unread_as_without_the_ledger(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may read an object any more, or it goes between the listing and the search."""
+    place.verify()
+    kind: Any = type(versioned_store(place.estate, place.location))
+    true = kind.read_version
+
+    def refused(store: Any, version: Any, first: int, at_most: int) -> bytes:
+        if version.key == LAST:
+            raise Absent("an object cannot be read", "notFound", where=store.name)
+        return bytes(true(store, version, first, at_most))
+
+    monkeypatch.setattr(kind, "read_version", refused)
+    found, _ = place.verify()
+    assert found == place.verify(kept=False)[0]
+    assert LAST in found.partition('"unverified":[')[2].partition("]")[0]

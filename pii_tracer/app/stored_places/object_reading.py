@@ -93,8 +93,12 @@ class StoredLook(KnownByStore):
         return thing.identity
 
     def again(self, thing: StoredVersion, known: FileScan, patterns: Patterns) -> FileScan | None:
-        """With the name and the metadata: a listing shows both."""
-        return self._with_beside(thing, known, patterns)
+        """With the name and the metadata, which the listing shows, if the version can still be read."""
+        try:
+            there = len(self.store.read_version(thing, 0, 1)) == min(1, thing.size)
+        except (EstateError, OSError):
+            there = False
+        return self._with_beside(thing, known, patterns) if there else None
 
     def keeps(self, version: StoredVersion) -> bool:
         """Whether its bytes are kept."""
