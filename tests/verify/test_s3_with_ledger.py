@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import random
-import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -16,131 +13,18 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.response import StreamingBody
 
-from pii_tracer.app.planning.s3_place_search import search_places, with_remote
-from pii_tracer.app.s3_tables_now import look_at
-from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.discovery import discover
-from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes, s3_clients
-from pii_tracer.model.datasets import Format, KeySet
+from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.locations import S3Location
-from pii_tracer.scan.hits import Reading
-from pii_tracer.scan.incremental_search import LedgerSearchers
-from pii_tracer.scan.scan_ledger import ScanLedger
-from pii_tracer.scan.search_workers import THREADS
-from pii_tracer.scan.value_forms import Patterns, build_patterns
-from pii_tracer.verify.byte_search import verify_objects
-from tests.s3support import REGION, World, estate, standin, world
-from tests.verify.conftest import a_copy
+from tests.s3support import World, standin, world
 from tests.verify.s3lake import parquet
+from tests.verify.s3ledger import HER, HERS, LAST, LOOKS, NOW, OBJECTS, OTHERS, Look, Place, hooked, rows
 
 __all__ = ["standin", "world"]
-
-HER, HERS, OTHERS = "ipsita.nayak@mail.example", "ipsita.nayak@mail.exampla", "someone.other@mail.exampl"
-NOW = datetime(2026, 11, 20, 8, tzinfo=timezone.utc)
-OBJECTS = 9
-LAST = f"{OBJECTS - 1}.csv"
-
-
-def patterns() -> Patterns:
-    return build_patterns([KeySet(name="email", origin="people.email", weak=False, values=(("s", HER),))])
-
-
-def rows(mail: str) -> bytes:
-    return f"n,mail\n1,{mail}\n".encode()
-
-
-class First(random.Random):
-    """Draws the first of them: the last object is never in the sample."""
-
-    def sample(self, population: Any, k: int, **more: Any) -> list[Any]:
-        return list(population)[:k]
-
-
-@dataclass
-class Place:
-    """A folder in a bucket with a few objects, and the ledger. sizes: of what GetObject sent."""
-
-    world: World
-    base: Path
-    versioned: bool
-    sizes: list[int] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
-    draw: random.Random = field(default_factory=First)
-
-    def __post_init__(self) -> None:
-        self.bucket = self.world.new("known", versioned=self.versioned)
-        self.estate = estate(self.world.endpoint_url, roots=[f"s3://{self.bucket}/t"])
-        self.client = s3_clients(self.estate)(REGION)
-        for number in range(OBJECTS):
-            self.put(f"{number}.csv", rows(f"{number:09}.other@mail.exampl"))
-
-    def put(self, name: str, body: bytes, **more: Any) -> None:
-        self.world.put(self.bucket, f"t/{name}", body, **more)
-
-    @property
-    def ledger(self) -> ScanLedger:
-        return ScanLedger(self.base / "ledger.sqlite", b"k" * 32, lambda: NOW, self.told.append)
-
-    def searchers(self, *, kept: bool = True) -> LedgerSearchers:
-        return LedgerSearchers(self.ledger if kept else None, THREADS, draw=self.draw)
-
-    def plan(self, *, kept: bool = True) -> tuple[str, Reading]:
-        """What planning sees of the folder, and how it was read."""
-        inventory, paths = discover(self.estate, self.base), EstatePaths(self.estate, self.base)
-        inventory, searchers = with_remote(inventory, self.estate, paths, str), self.searchers(kept=kept)
-        seen = self.counted(lambda: search_places(inventory, self.estate, patterns(), True, str, searchers=searchers))
-        return repr(seen), searchers.reading
-
-    def verify(self, *, kept: bool = True) -> tuple[str, Reading]:
-        """What the verifier sees of it."""
-        place, searchers = S3Location(bucket=self.bucket, key="t"), self.searchers(kept=kept)
-        seen = self.counted(lambda: look_at(self.estate, place, "t", patterns(), searchers, alone=True))
-        return seen.model_dump_json(), searchers.reading
-
-    def archive(self, *, kept: bool = True) -> tuple[str, Reading]:
-        """The same as an archive."""
-        copy, searchers = a_copy(Format.CSV, f"s3://{self.bucket}/t", match=None), self.searchers(kept=kept)
-        versions = iter_version_bytes(self.client, self.bucket, "t/", datetime.now(timezone.utc))
-        seen = self.counted(lambda: verify_objects(copy, patterns(), versions, searchers))
-        return seen.model_dump_json(), searchers.reading
-
-    def counted(self, look: Callable[[], Any]) -> Any:
-        """Notes how much was downloaded for it."""
-        self.sizes.clear()
-
-        def note(parsed: Any, **_: Any) -> None:
-            self.sizes.append(parsed.get("ContentLength", 0))
-
-        with hooked(self.client, "after-call.s3.GetObject", note):
-            return look()
-
-    @property
-    def whole(self) -> int:
-        """So many objects were downloaded."""
-        return sum(size > 1 for size in self.sizes)
-
-
-class hooked:
-    """For a while, something that boto does with requests or answers."""
-
-    def __init__(self, client: Any, event: str, act: Callable[..., Any]) -> None:
-        self._events, self._event, self._act = client.meta.events, event, act
-
-    def __enter__(self) -> None:
-        self._events.register(self._event, self._act)
-
-    def __exit__(self, *_: object) -> None:
-        self._events.unregister(self._event, self._act)
 
 
 @pytest.fixture(params=[True, False], ids=["versions", "no versions"])
 def place(world: World, tmp_path: Path, request: pytest.FixtureRequest) -> Place:
     return Place(world, tmp_path, request.param)
-
-
-LOOKS = [Place.plan, Place.verify, Place.archive]
-Look = Callable[..., tuple[str, Reading]]
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -302,49 +186,3 @@ def test_files_that_metadata_names_are_told_each_time(world: World, tmp_path: Pa
     assert again == first
     assert "beyond=1" in first
     assert place.whole == 2, "the log, and the sample"
-
-
-CLEAN = '{"path":"","size":45,"sha256":"0","decoded_as":"csv"}'
-FORGED: Sequence[tuple[str, tuple[Any, ...]]] = [
-    ("UPDATE scans SET scan = ?", (CLEAN,)),
-    ("UPDATE scans SET scan = ?, mac = zeroblob(32)", (CLEAN,)),
-    ("UPDATE scans SET mac = NULL", ()),
-    ("UPDATE scans SET at = '2026-11-21T00:00:00.000000Z'", ()),
-    ("DELETE FROM scans", ()),
-]
-
-
-@pytest.mark.parametrize(("statement", "words"), FORGED)
-def test_a_forged_ledger_makes_no_object_clean(world: World, tmp_path: Path, statement: str, words: Any) -> None:
-    place = Place(world, tmp_path, False)
-    place.put(LAST, rows(HER))
-    first, _ = place.verify()
-    with sqlite3.connect(place.ledger.file) as store:
-        store.execute(statement, words)
-    store.close()
-    again, reading = place.verify()
-    assert again == first
-    assert reading.now == place.whole == OBJECTS
-
-
-def test_an_entry_of_another_version_counts_for_nothing(world: World, tmp_path: Path) -> None:
-    """The clean entry of an object, put in the place of the one with the person."""
-    place = Place(world, tmp_path, True)
-    place.put(LAST, rows(HER))
-    first, _ = place.verify()
-    with sqlite3.connect(place.ledger.file) as store:
-        entries = store.execute("SELECT name, at, scan, mac FROM scans").fetchall()
-        clean = next(entry for entry in entries if "hits" not in entry[2])
-        (hers,) = (entry for entry in entries if "hits" in entry[2])
-        store.execute("UPDATE scans SET at = ?, scan = ?, mac = ? WHERE name = ?", (*clean[1:], hers[0]))
-    store.close()
-    assert place.verify()[0] == first
-
-
-def test_a_ledger_that_was_cut_costs_time_only(world: World, tmp_path: Path) -> None:
-    place = Place(world, tmp_path, False)
-    place.put(LAST, rows(HER))
-    first, _ = place.verify()
-    place.ledger.file.write_bytes(place.ledger.file.read_bytes()[:5000])
-    assert place.verify()[0] == first
-    assert place.whole == OBJECTS
