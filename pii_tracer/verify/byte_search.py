@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import FileText, TextTable, text_near, text_of
-from pii_tracer.model.locations import front_of
+from pii_tracer.model.locations import front_of, object_prefix, object_uri
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
 from pii_tracer.scan.folder_scan import scan_object, scan_tree, with_name
 from pii_tracer.scan.hits import FileScan, Hit, column_of, key_set_in, person_in
@@ -199,8 +199,8 @@ class _ObjectLook(KnownByStore):
 
     def place(self, thing: ObjectVersionBytes) -> str | None:
         """The bucket and the key."""
-        bucket = self.location.removeprefix("s3://").partition("/")[0]
-        return place_in_store(f"s3://{bucket}", thing.key, self._text(thing))
+        place = object_prefix(self.location)
+        return place and place_in_store(object_uri(place.bucket, ""), thing.key, self._text(thing))
 
     def identity(self, thing: ObjectVersionBytes) -> str | None:
         """As the store tells it now."""

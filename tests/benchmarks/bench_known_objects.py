@@ -36,7 +36,8 @@ from sample_lineage import s3_standin
 from tests.s3support import REGION, World, estate
 
 OBJECTS = 200
-ROWS = 3_500
+ROWS = 7_200
+NAMES = ("anita", "bela", "chandra", "dev", "esha", "farid", "gita", "hari", "indra", "jaya")
 HER = "ipsita.nayak@mail.example"
 MIB = 1 << 20
 
@@ -44,10 +45,11 @@ MIB = 1 << 20
 def an_object(number: int) -> bytes:
     """About 256 KiB."""
     drawn = Random(number)
-    rows = {
+    rows: dict[str, list[Any]] = {
         "id": [number * ROWS + n for n in range(ROWS)],
-        "email": [f"{drawn.randbytes(8).hex()}@mail.example" for _ in range(ROWS)],
-        "note": [drawn.randbytes(24).hex() for _ in range(ROWS)],
+        "email": [f"{drawn.choice(NAMES)}.{drawn.choice(NAMES)}{n}@mail.example" for n in range(ROWS)],
+        "amount": [drawn.random() for _ in range(ROWS)],
+        "tax": [drawn.random() for _ in range(ROWS)],
     }
     if number == OBJECTS // 2:
         rows["email"][7] = HER

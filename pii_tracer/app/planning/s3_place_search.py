@@ -20,7 +20,7 @@ from pii_tracer.lake.stores.s3.table_places import gap_of
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import FileText, TextTable, text_near, text_of
-from pii_tracer.model.locations import S3Location, location_of
+from pii_tracer.model.locations import S3Location, location_of, object_uri
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.folder_scan import path_hits, scan_bytes, scan_object, with_name
@@ -265,7 +265,7 @@ class _VersionLook(KnownByStore):
         """None of files that may name others."""
         if names_files(thing.key):
             return None
-        return place_in_store(f"s3://{self.location.bucket}", thing.key, self._text(thing))
+        return place_in_store(object_uri(self.location.bucket, ""), thing.key, self._text(thing))
 
     def identity(self, thing: ObjectVersion) -> str | None:
         """As S3 lists it."""

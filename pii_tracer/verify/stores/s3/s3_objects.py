@@ -25,7 +25,7 @@ from pii_tracer.lake.stores.s3.object_versions import (
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.locations import S3Location
+from pii_tracer.model.locations import S3Location, object_uri
 from pii_tracer.model.plan import Copy, Mask
 from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.folder_scan import scan_bytes, scan_object, with_name
@@ -251,7 +251,7 @@ class VersionLook(KnownByStore):
 
     def place(self, thing: ObjectVersion) -> str | None:
         """The bucket and the key."""
-        return place_in_store(f"s3://{self.folder.place.bucket}", thing.key)
+        return place_in_store(object_uri(self.folder.place.bucket, ""), thing.key)
 
     def identity(self, thing: ObjectVersion) -> str | None:
         """As S3 lists it."""
