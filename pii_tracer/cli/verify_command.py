@@ -63,7 +63,7 @@ def _of_values(values: TextIO, places: tuple[str, ...], settings: Settings, fmt:
     return int(found.exit_code)
 
 
-def _known_by(reading: Reading) -> str:
+def known_by(reading: Reading) -> str:
     """By what files with the bytes of an earlier search are told."""
     read = reading.before - reading.by_store
     told = ["SHA-256" if not reading.by_store else f"SHA-256: {read}"] if read else []
@@ -107,6 +107,6 @@ def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: st
                 " of them as a sample · same bytes as when"
                 f" they were read, {found.reading.oldest:%Y-%m-%d %H:%M} UTC or later:"
                 f" {counted(found.reading.before, 'file')}"
-                f", known by {_known_by(found.reading)}"
+                f", known by {known_by(found.reading)}"
             )
     return int(found.exit_code)
