@@ -25,7 +25,7 @@ SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-again bench-erase bench-estimate bench-lineage bench-month bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-storm bench-surgery bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-again bench-erase bench-estimate bench-lineage bench-month bench-objects bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-storm bench-surgery bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -179,6 +179,9 @@ bench-estimate: setup ## an estimate of an estate of ten million files: time and
 
 bench-proof: setup ## how fast proofs are made and checked, against what the machine allows
 	$(BIN)/python -m tests.benchmarks.bench_proof
+
+bench-objects: setup ## a lake in S3 that did not change, searched again: bytes downloaded and processor time
+	$(BIN)/python -m tests.benchmarks.bench_known_objects
 
 bench-persons: setup ## preparing the search for 100 to 10,000 persons: time and memory
 	$(BIN)/python -m tests.benchmarks.bench_persons

@@ -60,7 +60,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pii_tracer.lake.inventory import ObjectVersion
-    from pii_tracer.lake.stores.s3.object_versions import S3Client, VersionBytes
+    from pii_tracer.lake.stores.s3.object_versions import S3Client
+    from pii_tracer.lake.stores.s3.version_evidence import VersionBytes
     from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook
     from pii_tracer.verify.stores.stored_files import PlaceLook
     from pii_tracer.verify.streams.kafka.topic_records import TopicLook
@@ -225,18 +226,19 @@ class Verification:
 
         return look(self.estate, self.base, copy, self.patterns, self._patterns(copy), self.plan.plan_id)
 
-    def _place_files(self, copy: Copy, patterns: Patterns | None = None) -> PlaceLook:
+    def _place_files(self, copy: Copy) -> PlaceLook:
         """A place of HDFS or of an object store."""
         from pii_tracer.app.stored_places import hdfs_reading as hdfs_places
         from pii_tracer.app.stored_places import object_reading as stored_places
 
-        look = hdfs_places.look if is_hdfs(copy.location) else stored_places.look
-        return look(self.estate, copy, patterns or self._patterns(copy))
+        if is_hdfs(copy.location):
+            return hdfs_places.look(self.estate, copy, self._patterns(copy))
+        return stored_places.look(self.estate, copy, self._patterns(copy), self.searchers)
 
     def objects(self, copy: Copy) -> ByteVerdict:
         """The verdict on every version in a place of a bucket. Raises `ScanError`, `EstateError` where that fails."""
         with self.bucket(copy):
-            verdict = verify_objects(copy, self._patterns(copy), self._versions(copy))
+            verdict = verify_objects(copy, self._patterns(copy), self._versions(copy), self.searchers)
         uploads, refused = self._uploads(copy)
         return with_refused(with_uploads(verdict, uploads), refused, waived(self.plan, copy.location))
 
@@ -278,7 +280,7 @@ class Verification:
         Also those that the plan's steps name and that are still there, though the store does not list them.
         """
         from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes
-        from pii_tracer.lake.stores.s3.object_versions import hidden_versions
+        from pii_tracer.lake.stores.s3.version_evidence import hidden_versions
 
         others = {tuple(place) for place in copy.facts.get("of_others", ())}
         unlisted = named_versions(self.plan.steps, copy)
@@ -308,7 +310,9 @@ class Verification:
         if vault_verification.in_vault(copy):
             return vault_verification.changed(self.plan, copy, verdict.bytes)
         if in_place(copy.location):
-            return other_files(verdict.bytes, self._place_files(copy, self.patterns).bytes)
+            reading, now = self.searchers.reading, self._place_files(copy)
+            self.searchers.reading = reading  # what was read for this is no part of a verdict
+            return other_files(verdict.bytes, now.bytes)
         if place := copy.s3_table:
             from pii_tracer.app import s3_tables_now
 

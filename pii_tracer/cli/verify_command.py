@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -12,6 +12,9 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.common.plurals import counted, first_of
 from pii_tracer.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from pii_tracer.scan.hits import Reading
 
 
 @click.command()
@@ -24,7 +27,7 @@ from pii_tracer.model.errors import UsageError
 @click.option(
     "--in", "places", multiple=True, help="with --values: a folder, a file, s3://… or hdfs://…  [default: the estate]"
 )
-@click.option("--read-all", is_flag=True, help="decode files, too, that an earlier scan has searched")
+@click.option("--read-all", is_flag=True, help="decode files and objects, too, that an earlier scan has searched")
 @format_option("text", "json")
 def verify(
     plan_file: Path | None,
@@ -58,6 +61,14 @@ def _of_values(values: TextIO, places: tuple[str, ...], settings: Settings, fmt:
         found = search_values(values, places, settings, progress)
     click.echo(json.dumps(found.as_json(), sort_keys=True) if fmt == "json" else "\n".join(map(visible, found.lines())))
     return int(found.exit_code)
+
+
+def known_by(reading: Reading) -> str:
+    """By what files with the bytes of an earlier search are told."""
+    read = reading.before - reading.by_store
+    told = ["SHA-256" if not reading.by_store else f"SHA-256: {read}"] if read else []
+    told += [f"the store's version and ETag: {reading.by_store}"] if reading.by_store else []
+    return ", by ".join(told)
 
 
 def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: str) -> int:
@@ -96,5 +107,6 @@ def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: st
                 " of them as a sample · same bytes as when"
                 f" they were read, {found.reading.oldest:%Y-%m-%d %H:%M} UTC or later:"
                 f" {counted(found.reading.before, 'file')}"
+                f", known by {known_by(found.reading)}"
             )
     return int(found.exit_code)

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 from urllib.parse import unquote
 
 from pii_tracer.model.errors import ScanError
@@ -20,7 +21,7 @@ from pii_tracer.scan.false_cell_hits import WINDOW
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, TreeScan
 from pii_tracer.scan.rows.composite_keys import search_rows
-from pii_tracer.scan.search_workers import THREADS, Searchers, Stamp
+from pii_tracer.scan.search_workers import THREADS, OfBytes, Searchers, Stamp
 from pii_tracer.scan.shapes.file_shapes import ShapeKeeper, ShapingCollector
 from pii_tracer.scan.value_forms import Patterns
 
@@ -35,6 +36,8 @@ class FileLook:
 
     text: of a table of text whose columns a catalog names."""
 
+    only_here: ClassVar = False
+    by_store: ClassVar = False
     root: Path
     at_once: int = os.cpu_count() or 1
     keeper: ShapeKeeper | None = None
@@ -58,12 +61,20 @@ class FileLook:
         text = f"\0{self.text.model_dump_json()}" if self.text else ""
         return f"{self.root.resolve().as_posix()}\0{thing[0]}{text}"
 
-    def digest(self, thing: File) -> str | None:
+    def identity(self, thing: File) -> str | None:
         """SHA-256 of a regular file; None of a link, and where it cannot be read."""
         try:
             return None if thing[1].is_symlink() or not thing[1].is_file() else file_digest(thing[1])[0]
         except OSError:
             return None
+
+    def of_bytes(self, thing: File, scan: FileScan) -> OfBytes | None:
+        """By the SHA-256 of what was searched."""
+        return (scan.sha256, scan) if scan.sha256 else None
+
+    def again(self, thing: File, known: FileScan, patterns: Patterns) -> FileScan | None:
+        """What is known: nothing stands beside the bytes of a file."""
+        return known
 
 
 def scan_tree(
@@ -180,6 +191,38 @@ def scan_file(
 def scan_bytes(name: str, data: bytes | memoryview, patterns: Patterns, text: FileText | None = None) -> FileScan:
     """Scan an object that is in memory; `name` is its key. Nothing is written anywhere. text: as of `scan_file`."""
     return _scan(name, name, memoryview(data), patterns, text=text)
+
+
+def scan_object(key: str, data: bytes | memoryview, patterns: Patterns, text: FileText | None = None) -> FileScan:
+    """Search the bytes of an object alone: its key says how they are read, no more. text: as `scan_file`."""
+    collector = Collector(patterns)
+    collector.columns = text
+    data = memoryview(data)
+    decoded = search(key, data, collector)
+    search_rows(key, data, collector)
+    return FileScan(
+        path="",
+        size=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+        decoded_as=decoded,
+        hits=collector.hits(),
+        left=collector.left.hits(),
+        unread=collector.reasons,
+    )
+
+
+def with_name(scan: FileScan, name: str, patterns: Patterns) -> FileScan:
+    """What the bytes of an object showed, with what its name shows."""
+    collector = Collector(patterns)
+    path_hits(name, collector)
+    return scan.model_copy(
+        update={
+            "path": patterns.mask(name),
+            "hits": (*scan.hits, *collector.hits()),
+            "left": (*scan.left, *collector.left.hits()),
+            "unread": (*scan.unread, *collector.reasons),
+        }
+    )
 
 
 def _scan(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from pydantic import Field
+
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.datasets import Frozen
 
@@ -124,6 +126,8 @@ class FileScan(Frozen):
     decoded_as: formats from the outside in, e.g. `gzip > csv`.
     left: cells that are nothing but a key, in columns that hold another system's numbers by the owner's word. No hits.
     unread: why the file, or a part of it, could not be searched. A file with a reason here is never clean.
+    of_bytes: of an object whose store tells one version of it from another: what its bytes alone show, without its name
+    and what stands beside them. Never written down with the rest.
     """
 
     path: str
@@ -133,6 +137,7 @@ class FileScan(Frozen):
     hits: tuple[Hit, ...] = ()
     left: tuple[Hit, ...] = ()
     unread: tuple[str, ...] = ()
+    of_bytes: FileScan | None = Field(default=None, exclude=True, repr=False)
 
     @property
     def strong(self) -> tuple[Hit, ...]:
@@ -148,8 +153,9 @@ class FileScan(Frozen):
 class Reading(Frozen):
     """How files came to be searched.
 
-    now: so many were decoded. before: so many were not, since an earlier search saw the same bytes. again: so many of
-    those decoded were known, and were read again as a sample. oldest: when the first of those not decoded was searched.
+    now: so many were decoded. before: so many were not, since an earlier search saw the same bytes. by_store: so many
+    of those were not even read: their store says that they are the same. again: so many of those decoded were known,
+    and were read again as a sample. oldest: when the first of those not decoded was searched.
     shaped: so many of `now` were decoded but for column chunks in whose shape none of the values fits. chunks: column
     chunks that were decoded where shapes are kept. left: so many were not. drawn: of these, so many were decoded all
     the same, as a sample.
@@ -157,6 +163,7 @@ class Reading(Frozen):
 
     now: int = 0
     before: int = 0
+    by_store: int = 0
     again: int = 0
     oldest: datetime | None = None
     shaped: int = 0
@@ -170,6 +177,7 @@ class Reading(Frozen):
         return Reading(
             now=self.now + other.now,
             before=self.before + other.before,
+            by_store=self.by_store + other.by_store,
             again=self.again + other.again,
             oldest=min(times, default=None),
             shaped=self.shaped + other.shaped,

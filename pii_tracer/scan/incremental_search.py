@@ -1,5 +1,5 @@
-"""Searches only what earlier searches do not tell: files that the ledger does not know, column chunks that may hold a
-value by their shape, and a sample of the others.
+"""Searches only what earlier searches do not tell: files and objects that the ledger does not know, column chunks that
+may hold a value by their shape, and a sample of the others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.folder_scan import FileLook
 from pii_tracer.scan.hits import FileScan, Reading
 from pii_tracer.scan.scan_ledger import Entry, ScanLedger
-from pii_tracer.scan.search_workers import THREADS, Look, Searchers, Threads
+from pii_tracer.scan.search_workers import THREADS, Look, OfBytes, Searchers, Threads
 from pii_tracer.scan.shapes.chunk_shapes import Place, read, written
 from pii_tracer.scan.shapes.chunk_skipping import Shape
 from pii_tracer.scan.shapes.file_shapes import FileShapes
@@ -28,6 +28,8 @@ READ_AGAIN = 50
 """Of so many files that are not decoded one is, chosen by chance, and at least one of each place; so of the column
 chunks that are left out."""
 _PART = 1_000
+_ASKED_AT_ONCE = 8
+"""So many questions about objects that are known."""
 
 
 @dataclass
@@ -92,9 +94,13 @@ class LedgerSearchers:
         searches = [self.ledger.search_name(patterns, columns=columns) for columns in (True, False)]
         waiting, begun = iter(things), None
         while part := list(islice(waiting, _PART)):
-            begun = _begun(self.ledger, look, part[0], searches) if begun is None else begun
-            digests = several(look.digest, part, look.at_once) if begun else [None] * len(part)
-            yield from self._part(self.ledger, look, list(zip(part, digests, strict=True)), patterns, searches)
+            identities: Iterable[str | None]
+            if look.by_store:
+                identities = map(look.identity, part)
+            else:
+                begun = _begun(self.ledger, look, part[0], searches) if begun is None else begun
+                identities = several(look.identity, part, look.at_once) if begun else [None] * len(part)
+            yield from self._part(self.ledger, look, list(zip(part, identities, strict=True)), patterns, searches)
 
     def take_reading(self) -> Reading:
         """What was read since this was last asked."""
@@ -110,34 +116,43 @@ class LedgerSearchers:
         searches: Sequence[str],
     ) -> Iterator[tuple[T, FileScan]]:
         things = [thing for thing, _ in part]
-        names = [_names(ledger, look.place(thing), digest, searches) for thing, digest in part]
+        names = [_names(ledger, look.place(thing), identity, searches) for thing, identity in part]
         entries = ledger.of([name for both in names for name in both])
         known = {n: entry for n, both in enumerate(names) if (entry := _known(both, entries)) is not None}
         again = set(self.draw.sample(sorted(known), -(-len(known) // READ_AGAIN)))
-        left = [n for n in range(len(things)) if n not in known or n in again]
+        taken = _taken(look, {n: (things[n], known[n].scan) for n in known if n not in again}, patterns)
+        left = [n for n in range(len(things)) if n not in taken]
         kept = KeptShapes(ledger, whole={known[n].scan.sha256 for n in again})
         found = self.inner.search(self._shaped(look, kept), [things[n] for n in left], patterns)
         new: list[tuple[bytes, FileScan]] = []
         shaped: list[tuple[T, FileScan]] = []
         for number, thing in enumerate(things):
-            if number in known and number not in again:
-                yield thing, known[number].scan
+            if number in taken:
+                yield thing, taken[number]
                 continue
             scan = next(found)[1]
-            if number in known and scan != known[number].scan:
+            searched = look.of_bytes(thing, scan)
+            if number in again and searched is not None and _differ(searched, part[number][1], known[number].scan):
                 ledger.distrust()
                 raise _disagreement(scan)
-            if scan.sha256 and not scan.unread:  # under the digest of the bytes that were searched
-                new += [(name, scan) for name in _names(ledger, look.place(thing), scan.sha256, searches[:1])]
+            if searched is not None and not searched[1].unread:  # under the identity of the bytes that were searched
+                identity, alone = searched
+                new += [(name, alone) for name in _names(ledger, look.place(thing), identity, searches[:1])]
             if scan.sha256 in kept.left:
                 shaped.append((thing, scan))
             yield thing, scan
         drawn = self._look_again(ledger, look, shaped, kept.left, patterns)
-        if new and (place := look.place(things[0])) is not None:
+        if new and not look.by_store and (place := look.place(things[0])) is not None:
             new.append((ledger.folder_name(place, searches[0]), _NOTHING))
         ledger.keep(new)
-        times = [entry.at for number, entry in known.items() if number not in again]
-        here = Reading(now=len(left), before=len(times), again=len(again), oldest=min(times, default=None), drawn=drawn)
+        here = Reading(
+            now=len(left),
+            before=len(taken),
+            by_store=len(taken) if look.by_store else 0,
+            again=len(again),
+            oldest=min((known[number].at for number in taken), default=None),
+            drawn=drawn,
+        )
         self.reading = self.reading.and_(here).and_(kept.reading)
 
     def _shaped(self, look: Look[T], kept: KeptShapes) -> Look[T]:
@@ -182,11 +197,26 @@ def _begun(ledger: ScanLedger, look: Look[T], thing: T, searches: Sequence[str])
     return place is not None and bool(ledger.of([ledger.folder_name(place, search) for search in searches]))
 
 
-def _names(ledger: ScanLedger, place: str | None, digest: str | None, searches: Sequence[str]) -> tuple[bytes, ...]:
+def _names(ledger: ScanLedger, place: str | None, identity: str | None, searches: Sequence[str]) -> tuple[bytes, ...]:
     """The names of a file's entries, one for each search; none where nothing may be remembered."""
-    if place is None or digest is None:
+    if place is None or identity is None:
         return ()
-    return tuple(ledger.name(place, digest, search) for search in searches)
+    return tuple(ledger.name(place, identity, search) for search in searches)
+
+
+def _taken(look: Look[T], known: Mapping[int, tuple[T, FileScan]], patterns: Patterns) -> dict[int, FileScan]:
+    """What need not be searched, with what stands beside its bytes now. known: what earlier searches found."""
+
+    def told(item: tuple[T, FileScan]) -> FileScan | None:
+        return look.again(*item, patterns)
+
+    scans = several(told, known.values(), _ASKED_AT_ONCE) if look.by_store else map(told, known.values())
+    return {number: scan for number, scan in zip(known, scans, strict=True) if scan is not None}
+
+
+def _differ(searched: OfBytes, identity: str | None, known: FileScan) -> bool:
+    """Whether the same bytes show something else than is known of them. Bytes that came since are others."""
+    return searched[0] == identity and searched[1] != known
 
 
 def _disagreement(scan: FileScan) -> ScanError:

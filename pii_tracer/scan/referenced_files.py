@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from pii_tracer.scan.decode.table_traces import table_traces
 
 
+def names_files(key: str) -> bool:
+    """Whether a file may name others, by its place: what it names is read from its bytes each time."""
+    return any(traces.names_files(key.split("/")) for traces in table_traces())
+
+
 def named_files(key: str, data: memoryview) -> Iterator[str]:
     """Locations that a file of metadata names: lists of files, and logs of what became of them.
 

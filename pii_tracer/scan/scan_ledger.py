@@ -1,9 +1,11 @@
 """What scans found, kept so that the same bytes are not decoded twice for the same values.
 
-An entry says what one search found in the bytes of one file. It holds for the same path, the same bytes (SHA-256), the
-same values, key columns and scanner, and for nothing else: each of these is part of the entry's name, an HMAC under a
-key of the estate. An entry carries an HMAC of its own. Who does not have the key can remove entries, which costs time,
-and cannot make one. Entries are independent of each other, so that no chain is needed.
+An entry says what one search found in the bytes of one file, or of one version of an object. It holds for the same
+path, the same bytes, the same values, key columns and scanner, and for nothing else: each of these is part of the
+entry's name, an HMAC under a key of the estate. The same bytes are told by their SHA-256, or by what the store says of
+a version (`pii_tracer.scan.search_workers.Look.identity`). An entry carries an HMAC of its own. Who does not have the
+key can remove entries, which costs time, and cannot make one. Entries are independent of each other, so that no chain
+is needed.
 
 Beside them stand the shapes of column chunks (`pii_tracer.scan.shapes`), which hold for the same bytes and scanner, and
 for any values. They are sealed with a key that is made of the estate's and of the file's own bytes: nobody opens the
@@ -80,9 +82,9 @@ class ScanLedger:
         compared = patterns.key_columns if columns else KeyColumns()
         return self._mac("search", json.dumps([sets, compared.described]), scanner_version()).hex()
 
-    def name(self, place: str, digest: str, search: str) -> bytes:
+    def name(self, place: str, identity: str, search: str) -> bytes:
         """The name of the entry about the bytes of a file. search: as `search_name`."""
-        return self._mac("name", place, digest, search)
+        return self._mac("name", place, identity, search)
 
     def folder_name(self, place: str, search: str) -> bytes:
         """The name of the entry which says that the folder of a place has entries of a search."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from pii_tracer.common.parallel_map import several
+from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.value_forms import Patterns
 
@@ -15,6 +18,9 @@ C = TypeVar("C", contravariant=True)
 Stamp = tuple[int, str]
 """The size of a thing in bytes, and what else tells whether another machine sees the same thing."""
 
+OfBytes = tuple[str, FileScan]
+"""The identity of the bytes that were searched, and what they alone show."""
+
 
 class Look(Protocol[C]):
     """How a file or a version of an object is read and searched. Can be pickled, and holds no value of a person."""
@@ -22,6 +28,14 @@ class Look(Protocol[C]):
     @property
     def at_once(self) -> int:
         """So many threads read at once."""
+
+    @property
+    def only_here(self) -> bool:
+        """Whether no other machine can search so."""
+
+    @property
+    def by_store(self) -> bool:
+        """Whether a store says what a thing is the same as, so that its bytes need not be read for that."""
 
     def __call__(self, thing: C, patterns: Patterns) -> FileScan:
         """What stands in it. What cannot be read has no digest."""
@@ -32,8 +46,37 @@ class Look(Protocol[C]):
     def place(self, thing: C) -> str | None:
         """Where it stands, as far as that decides what is found in it; None where a search must not be remembered."""
 
-    def digest(self, thing: C) -> str | None:
-        """SHA-256 (hex) of its bytes as they are now; None where they cannot be read."""
+    def identity(self, thing: C) -> str | None:
+        """What is another as soon as the bytes are others: SHA-256 (hex) of them as they are, or what the store says.
+
+        None where nothing tells.
+        """
+
+    def of_bytes(self, thing: C, scan: FileScan) -> OfBytes | None:
+        """What a search of the thing says of the bytes that it read; None where it could not read them."""
+
+    def again(self, thing: C, known: FileScan, patterns: Patterns) -> FileScan | None:
+        """What stands in it, by what an earlier search found in the same bytes; None where it has to be searched."""
+
+
+class KnownByStore(ABC):
+    """The half of a `Look` at things of which their store says what they are the same as."""
+
+    by_store: ClassVar = True
+
+    @abstractmethod
+    def identity(self, thing: Any) -> str | None:
+        """As `Look.identity`."""
+
+    def of_bytes(self, thing: Any, scan: FileScan) -> OfBytes | None:
+        """As `Look.of_bytes`. `FileScan.of_bytes` is there where the answer with the bytes had this identity."""
+        identity = self.identity(thing)
+        return None if identity is None or scan.of_bytes is None else (identity, scan.of_bytes)
+
+
+def place_in_store(store: str, key: str, text: FileText | None = None) -> str:
+    """Where an object's bytes lie, as far as that decides what is found in them. text: how they are read."""
+    return json.dumps([store, key, text.model_dump_json() if text else None])
 
 
 class Searchers(Protocol):

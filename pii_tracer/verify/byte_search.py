@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.hive_text.layout import text_near, text_of
-from pii_tracer.model.locations import front_of
+from pii_tracer.model.hive_text.layout import FileText, TextTable, text_near, text_of
+from pii_tracer.model.locations import front_of, object_prefix, object_uri
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
-from pii_tracer.scan.folder_scan import scan_bytes, scan_tree
+from pii_tracer.scan.folder_scan import scan_object, scan_tree, with_name
 from pii_tracer.scan.hits import FileScan, Hit, column_of, key_set_in, person_in
 from pii_tracer.scan.known_columns import key_columns, with_columns_made
 from pii_tracer.scan.object_metadata import search_beside
-from pii_tracer.scan.search_workers import THREADS, Searchers
+from pii_tracer.scan.search_workers import THREADS, KnownByStore, Searchers, Stamp, place_in_store
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.hold_allowances import (
     excused,
@@ -34,7 +35,7 @@ from pii_tracer.verify.waived_files import NOTHING_WAIVED, WaivedFiles
 
 
 class ObjectVersionBytes(Protocol):
-    """One version of one object, as far as its bytes can be had (`stores.s3.object_versions.VersionBytes`)."""
+    """One version of one object, as far as its bytes can be had (`stores.s3.version_evidence.VersionBytes`)."""
 
     @property
     def key(self) -> str:
@@ -64,8 +65,15 @@ class ObjectVersionBytes(Protocol):
     def answer(self) -> Mapping[str, Any]:
         """HeadObject's, empty where there is none."""
 
-    def open(self) -> BinaryIO:
-        """The bytes."""
+    @property
+    def identity(self) -> str | None:
+        """What is another as soon as the bytes are others; None where nothing tells."""
+
+    def read(self) -> tuple[bytes, bool]:
+        """The bytes, and whether they are those of `identity`. Raises `EstateError`."""
+
+    def is_there(self) -> bool:
+        """Whether the version can be read now, and is that of `identity`."""
 
     def tags(self) -> Mapping[str, str]:
         """The tags. Raises `EstateError` when they may not be read."""
@@ -130,7 +138,9 @@ def judge_held(
     )
 
 
-def verify_objects(copy: Copy, patterns: Patterns, versions: Iterable[ObjectVersionBytes]) -> ByteVerdict:
+def verify_objects(
+    copy: Copy, patterns: Patterns, versions: Iterable[ObjectVersionBytes], searchers: Searchers = THREADS
+) -> ByteVerdict:
     """Search every version of every object of a copy. What cannot be read is unverified, never clean.
 
     What stands beside the bytes (user metadata, content headers, tags) is searched as well, of archived versions, too.
@@ -139,31 +149,75 @@ def verify_objects(copy: Copy, patterns: Patterns, versions: Iterable[ObjectVers
 
     Raises:
         EstateError: reading a version was refused.
+        ScanError: as `LedgerSearchers.search`.
     """
     patterns = patterns.comparing(key_columns(copy.match, kind=copy.format))
     text = text_of(copy.facts)
     front = front_of(copy.location) if text else ""
-    files: list[FileScan] = []
-    for version in versions:
-        name = f"{patterns.mask(version.key)}?versionId={version.version_id}"
-        if version.evidence == "marker":
-            result = scan_bytes(version.key, b"", patterns).model_copy(update={"decoded_as": "delete marker"})
-        elif version.evidence == "bytes":
-            with version.open() as stream:
-                result = scan_bytes(version.key, stream.read(), patterns, text_near(text, front, version.key))
-        elif version.evidence == "known" and version.sha256:
-            known = scan_bytes(version.key, b"", patterns)
-            result = known.model_copy(
-                update={"sha256": version.sha256, "size": version.size, "decoded_as": "known by its SHA-256"}
-            )
-        else:
-            reason = version.reason or "its bytes cannot be read"
-            result = FileScan(path=name, size=version.size, sha256="", decoded_as="", unread=(reason,))
-        if version.evidence != "marker":
-            result = _with_beside(result, version, patterns)
-        files.append(result.model_copy(update={"path": name}))
+    look = _ObjectLook(copy.location, text, front)
+    files = [scan for _, scan in searchers.search(look, versions, patterns)]
     verdict = judge(copy, copy.location, tuple(files), frozenset(copy.other_keys))
     return verdict.model_copy(update={"compared": patterns.key_columns.labels})
+
+
+@dataclass(frozen=True)
+class _ObjectLook(KnownByStore):
+    """How a version of an object of a copy is searched (`pii_tracer.scan.search_workers.Look`), one after the other.
+
+    location: of the copy. text: of text by columns, how it is read; front: what keys in its folder begin with.
+    """
+
+    location: str
+    text: TextTable | None
+    front: str
+    at_once: int = 1
+    only_here: ClassVar = True
+
+    def __call__(self, thing: ObjectVersionBytes, patterns: Patterns) -> FileScan:
+        """Search the version, its name, what the store keeps beside it, and its tags."""
+        if thing.evidence == "marker":
+            found = with_name(scan_object("", b"", patterns), thing.key, patterns)
+            return found.model_copy(update={"decoded_as": "delete marker", "path": _named(thing, patterns)})
+        kept = None
+        if thing.evidence == "bytes":
+            data, same = thing.read()
+            alone = scan_object(thing.key, data, patterns, self._text(thing))
+            kept = alone if same else None
+            found = with_name(alone, thing.key, patterns)
+        elif thing.evidence == "known" and thing.sha256:
+            known = with_name(scan_object("", b"", patterns), thing.key, patterns)
+            told = {"sha256": thing.sha256, "size": thing.size, "decoded_as": "known by its SHA-256"}
+            found = known.model_copy(update=told)
+        else:
+            reason = thing.reason or "its bytes cannot be read"
+            found = FileScan(path="", size=thing.size, sha256="", decoded_as="", unread=(reason,))
+        return _with_beside(found, thing, patterns).model_copy(update={"of_bytes": kept})
+
+    def stamp(self, thing: ObjectVersionBytes) -> Stamp:
+        """As the store tells it."""
+        return thing.size, thing.identity or ""
+
+    def place(self, thing: ObjectVersionBytes) -> str | None:
+        """The bucket and the key."""
+        place = object_prefix(self.location)
+        return place and place_in_store(object_uri(place.bucket, ""), thing.key, self._text(thing))
+
+    def identity(self, thing: ObjectVersionBytes) -> str | None:
+        """As the store tells it now."""
+        return thing.identity
+
+    def again(self, thing: ObjectVersionBytes, known: FileScan, patterns: Patterns) -> FileScan | None:
+        """With the name, and what the store keeps beside the version now."""
+        if not thing.is_there():
+            return None
+        return _with_beside(with_name(known, thing.key, patterns), thing, patterns)
+
+    def _text(self, version: ObjectVersionBytes) -> FileText | None:
+        return text_near(self.text, self.front, version.key)
+
+
+def _named(version: ObjectVersionBytes, patterns: Patterns) -> str:
+    return f"{patterns.mask(version.key)}?versionId={version.version_id}"
 
 
 def _with_beside(result: FileScan, version: ObjectVersionBytes, patterns: Patterns) -> FileScan:
@@ -175,7 +229,8 @@ def _with_beside(result: FileScan, version: ObjectVersionBytes, patterns: Patter
     except EstateError as error:
         refused = (error.what,)
     hits, unread = search_beside(version.answer, tags, patterns)
-    return result.model_copy(update={"hits": (*result.hits, *hits), "unread": (*result.unread, *unread, *refused)})
+    more = {"hits": (*result.hits, *hits), "unread": (*result.unread, *unread, *refused)}
+    return result.model_copy(update=more | {"path": _named(version, patterns)})
 
 
 def look_past(

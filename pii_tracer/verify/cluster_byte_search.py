@@ -71,6 +71,9 @@ class Executors:
 
     def search(self, look: Look[T], things: Iterable[T], patterns: Patterns) -> Iterator[tuple[T, FileScan]]:
         """As `Searchers.search`."""
+        if look.only_here:
+            yield from THREADS.search(look, things, patterns)
+            return
         waiting = iter(things)
         while part := list(islice(waiting, JOB)):
             told = self._told(look, part, patterns)

@@ -178,7 +178,7 @@ class ByteCheck(Frozen):
     other_meaning: notes on equal digits in columns of another origin (a merchant's number), one line each.
     unread: files that could not be decoded; any entry keeps the run from being complete.
     known: files of these that were not decoded again, since their bytes were searched before; known_since: when the
-    first of them was.
+    first of them was; known_by_store: objects of these that were not read, since their store says which they are.
     shaped: files of these that were decoded but for column chunks in whose shape no value fits; chunks_left: how many.
     """
 
@@ -189,6 +189,7 @@ class ByteCheck(Frozen):
     unread: tuple[str, ...] = ()
     known: int = 0
     known_since: datetime | None = None
+    known_by_store: int = 0
     shaped: int = 0
     chunks_left: int = 0
 

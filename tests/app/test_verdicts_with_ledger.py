@@ -26,6 +26,9 @@ from pii_tracer.review.plan_file import load_plan
 from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.scan.hits import Reading
 from tests.cli.small import declared
+from tests.s3support import REGION, World, standin, world
+
+__all__ = ["standin", "world"]
 
 AT = moment("2026-11-28T00:00:00Z")
 HIM, HER = 8841302001, 8841302002
@@ -44,6 +47,8 @@ SETTINGS = tuple(product((True, False), (True, False)))
 
 class Lake:
     """Delta, bare Parquet and CSV of two persons among others; read with one setting at a time, on the same paths."""
+
+    more, roots = "", "roots: [w]\n"
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -74,12 +79,29 @@ class Lake:
         ledger, shapes = given
         tables = declared("w", {"app.users": "delta", "app.mails": "delta", "app.exports": "parquet"})
         switches = f"scan_ledger: {json.dumps(ledger)}\ncolumn_shapes: {json.dumps(shapes)}\n"
-        (self.base / "pii-tracer.yaml").write_text(tables + SUBJECT + switches)
+        tables = tables.replace("roots: [w]\n", self.roots)
+        (self.base / "pii-tracer.yaml").write_text(tables + SUBJECT + switches + self.more)
         made = Settings(self.base / "pii-tracer.yaml", self.base / f"state-{ledger}-{shapes}")
         known = next(self.base.glob("state-*/keys"), None)
         if known is not None and not made.key_file().exists():
             shutil.copytree(known, made.key_file().parent)
         return made
+
+    def place_in_s3(self, world: World, *, versioned: bool) -> None:
+        """The same persons in S3: a Delta table of mails, a folder that no catalog names, and an archive of the users."""
+        bucket = self.bucket = world.new("known", versioned=versioned)
+        place = {"AWS_ENDPOINT_URL": world.endpoint_url, "AWS_REGION": REGION, "AWS_ALLOW_HTTP": "true"}
+        rows = {"user_id": list(MAIL), "email": list(MAIL.values())}
+        options = {**place, "AWS_CONDITIONAL_PUT": "etag"}
+        write_deltalake(f"s3://{bucket}/mails", pa.table(rows), storage_options=options)
+        for number in range(3):
+            world.put(bucket, f"stray/{number}.csv", f"id,note\n{number},nobody\n".encode())
+        world.put(bucket, "stray/his.csv", f"id,note\n1,{MAIL[HIM]}\n".encode())
+        world.put(bucket, "old/users.csv", f"user_id,email\n{HER},{MAIL[HER]}\n".encode())
+        archive = f"  - {{name: old, bucket: {bucket}, prefix: old/, of: app.users, format: csv}}\n"
+        reached = f"s3: {{endpoint_url: '{world.endpoint_url}', region: {REGION}}}\n"
+        self.more = f"{reached}archives:\n{archive}"
+        self.roots = f"roots: [w, 's3://{bucket}/mails', 's3://{bucket}/stray']\n"
 
     def told(self, given: tuple[bool, bool], person: int, out: str) -> tuple[dict[str, str], Reading]:
         """Plan and verdicts as they are written, by what they are about; how the verdicts' files were read."""
@@ -133,3 +155,25 @@ def test_plans_and_verdicts_are_the_same_with_ledger_and_shapes_on_and_off(tmp_p
     assert sum('"residue":[{' in verdict for verdict in first.values()) > 2
     assert not any("exports" in text for name, text in first.items() if '"residue":[{' in text and name != "plan")
     assert any("part-0.parquet" in text for name, text in after.items() if '"residue":[{' in text and name != "plan")
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+def test_plans_and_verdicts_of_an_estate_in_s3_are_the_same_with_the_ledger_on_and_off(
+    tmp_path: Path, world: World, versioned: bool
+) -> None:
+    """Twice for him, then for her, then for her after an object was written over."""
+    lake = Lake(tmp_path)
+    lake.place_in_s3(world, versioned=versioned)
+    on, off, shown = (True, False), (False, False), []
+    for person, name in ((HIM, "him"), (HIM, "again"), (HER, "her"), (HER, "then")):
+        if name == "then":
+            world.put(lake.bucket, "stray/0.csv", f"id,note\n0,{MAIL[HER]}\n".encode())
+        told, reading = lake.told(on, person, name)
+        bare, all_read = lake.told(off, person, name)
+        assert told == bare, name
+        assert not all_read.before
+        assert reading.by_store, name
+        shown.append(bare)
+    residue = [{name for name, text in found.items() if '"residue":[{' in text} for found in shown]
+    assert all(any(lake.bucket in name or "stray" in name for name in found) for found in (residue[0], residue[3]))
+    assert len(residue[3]) > len(residue[2])

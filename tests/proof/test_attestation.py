@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,22 @@ def test_it_says_which_files_were_not_decoded_again_and_the_certificate_too(tmp_
     assert statement["predicate"]["scope"]["reading"] == reading.model_dump(mode="json")
     words = render_certificate(certificate(statement, CHECKED))
     assert "again: 1 file with the same bytes (SHA-256) as in an earlier search, on 21 Nov 2026" in words
+
+
+@pytest.mark.parametrize(
+    ("by_store", "words"),
+    [
+        (1, "4 files with the same bytes (SHA-256; of 1 object the store's version and ETag) as in"),
+        (4, "4 files with the same bytes (the store's version and ETag) as in"),
+    ],
+)
+def test_it_says_of_which_objects_the_store_tells_that_they_are_the_same(
+    tmp_path: Path, by_store: int, words: str
+) -> None:
+    reading = Reading(now=1, before=4, by_store=by_store, again=1, oldest=NOW)
+    statement = dsse.unseal(made(tmp_path, replace(proven(tmp_path), reading=reading)), [KEY.public_key()]).statement
+    assert statement["predicate"]["scope"]["reading"]["by_store"] == by_store
+    assert words in unescape(render_certificate(certificate(statement, CHECKED)))
 
 
 def test_it_says_which_column_chunks_were_not_decoded_and_the_certificate_too(tmp_path: Path) -> None:

@@ -167,6 +167,13 @@ def test_the_run_page_says_which_column_chunks_were_not_decoded() -> None:
     assert "7 column chunks in 2 files were not decoded: in what was written down when the same bytes" in page
 
 
+def test_the_run_page_says_of_which_objects_the_store_tells_that_they_are_the_same() -> None:
+    run = example_run()
+    known = {"known": 3, "known_since": run.finished, "known_by_store": 2}
+    page = render_run_html(run.model_copy(update={"bytes_checked": run.bytes_checked.model_copy(update=known)}))
+    assert "Of 2 objects among them, the store's version and ETag say this." in page
+
+
 def test_the_same_run_gives_the_same_bytes() -> None:
     again = RunView.model_validate_json(example_run().model_dump_json(by_alias=True))
     assert render_run_html(again) == render_run_html(example_run())

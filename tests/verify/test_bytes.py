@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.header import Header
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -139,6 +138,7 @@ class Version:
     sha256: str | None = None
     answer: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, str] | None = field(default_factory=dict)
+    identity: str | None = None
 
     def tags(self) -> Mapping[str, str]:
         if self.labels is None:
@@ -149,8 +149,11 @@ class Version:
     def size(self) -> int:
         return len(self.data)
 
-    def open(self) -> BinaryIO:
-        return io.BytesIO(self.data)
+    def read(self) -> tuple[bytes, bool]:
+        return self.data, True
+
+    def is_there(self) -> bool:
+        return True
 
 
 def test_object_versions(tmp_path: Path) -> None:

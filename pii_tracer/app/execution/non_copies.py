@@ -111,8 +111,9 @@ def _in_places(looks: Verification, inventory: Inventory) -> Iterator[ByteVerdic
     from pii_tracer.app.stored_places import hdfs_reading as hdfs_places
     from pii_tracer.app.stored_places import object_reading as stored_places
 
-    yield from hdfs_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns, looks.marks)
-    yield from stored_places.elsewhere(looks.estate, looks.plan, inventory, looks.patterns, looks.marks)
+    given = (looks.estate, looks.plan, inventory, looks.patterns, looks.marks)
+    yield from hdfs_places.elsewhere(*given)
+    yield from stored_places.elsewhere(*given, looks.searchers)
 
 
 def _stored(looks: Verification) -> Iterator[ByteVerdict]:

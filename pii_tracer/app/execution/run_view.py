@@ -307,6 +307,7 @@ def _bytes(verdict: RunVerdict, names: Mapping[str, str]) -> ByteCheck | None:
         unread=verdict.unverified,
         known=verdict.reading.before,
         known_since=verdict.reading.oldest,
+        known_by_store=verdict.reading.by_store,
         shaped=verdict.reading.shaped,
         chunks_left=verdict.reading.left,
     )

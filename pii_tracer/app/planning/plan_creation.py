@@ -277,13 +277,13 @@ def make_plan(
     inventory = without_telling_partitions(inventory, paths.registry.remote, patterns)
     numbers = other_numbers(surveys, graph, inventory, estate, paths, say)
     short, whole = any(k.weak for k in key_sets), WholeKeys.of(surveys, inventory)
-    searched = search_places(inventory, estate, patterns, short, say, numbers, whole)
+    searchers = searchers_with_ledger(settings, estate, say)
+    searched = search_places(inventory, estate, patterns, short, say, numbers, whole, searchers)
     hdfs = search_hdfs(inventory, estate, patterns, short, say, numbers, whole)
     tables = {state.location for state in inventory.tables}
-    stored = search_object_places(inventory, estate, patterns, as_of, say, numbers, whole)
+    stored = search_object_places(inventory, estate, patterns, as_of, say, numbers, whole, searchers)
     folders = {p: s.evidence for found in (hdfs, stored) for p, s in found.items() if s.evidence and p not in tables}
     there = {p: s.evidence for found in (hdfs, stored) for p, s in found.items() if s.evidence and p in tables}
-    searchers = searchers_with_ledger(settings, estate, say)
     evidence = {**scan_estate(inventory, patterns, readings, say, searchers, numbers), **searched.tables, **there}
     surveys = confirmed(surveys, evidence, inventory, paths, partial(numbers.at, patterns), say)
     evidence = count_persons(evidence, surveys, inventory, paths, readings, say)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pii_tracer.app.planning.folder_search import evidence_of, files_seen, hashes_of
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
-from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -20,15 +19,16 @@ from pii_tracer.lake.read_result import in_order
 from pii_tracer.lake.stores.s3.table_places import gap_of
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.layout import TextTable, text_near, text_of
-from pii_tracer.model.locations import S3Location, location_of
+from pii_tracer.model.hive_text.layout import FileText, TextTable, text_near, text_of
+from pii_tracer.model.locations import S3Location, location_of, object_uri
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.false_bound_hits import without_explained
-from pii_tracer.scan.folder_scan import path_hits, scan_bytes
+from pii_tracer.scan.folder_scan import path_hits, scan_bytes, scan_object, with_name
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.object_metadata import search_beside
-from pii_tracer.scan.referenced_files import named_files
+from pii_tracer.scan.referenced_files import named_files, names_files
+from pii_tracer.scan.search_workers import THREADS, KnownByStore, Searchers, Stamp, place_in_store
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.composite_key_match import NO_WHOLE_KEYS, WholeKeys
 from planners.copies.scan_evidence import Evidence, RemoteEvidence, RemoteKind
@@ -132,8 +132,13 @@ def search_places(
     say: Say,
     numbers: OtherNumbers | None = None,
     whole: WholeKeys = NO_WHOLE_KEYS,
+    searchers: Searchers = THREADS,
 ) -> Searched:
-    """Search every place in S3. short: whether a short number is looked for."""
+    """Search every place in S3. short: whether a short number is looked for.
+
+    Raises:
+        ScanError: as `LedgerSearchers.search`.
+    """
     listed = [place for place in inventory.remote if not place.unlisted]
     tables = {str(p.location): _unlisted(p) for p in inventory.remote if p.unlisted and _is_table(p)}
     if not listed:
@@ -150,7 +155,8 @@ def search_places(
         state = states.get(str(place.location))
         mine = whole.at((numbers or OtherNumbers()).at(patterns, str(place.location)), state)
         text = text_of(state.properties) if state else None
-        seen = _Search(place, clients(place.region), mine, known, text).seen(say)
+        look = _VersionLook(place.location, clients(place.region), known, text)
+        seen = _seen(place, look, mine, searchers, say)
         if _is_table(place):
             tables[str(place.location)] = _evidence(seen, place, mine)
         else:
@@ -183,21 +189,12 @@ def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns) -> Evidence:
     return replace(found, files=files, unread=unread, seen=now, compared=patterns.key_columns.rows is not None)
 
 
-@dataclass(frozen=True)
-class _Looked:
-    """One version. scan: of a delete marker, its key. beyond: what it names outside of every place."""
-
-    version: ObjectVersion
-    scan: FileScan
-    beyond: frozenset[str] = frozenset()
-
-
 @dataclass
 class _Seen:
     """What is kept of a place while its versions pass: little of those that hold nothing, which are the most.
 
     marked: with a hit, or not wholly searched. clean: path, size and format of the others. keys: of all; named: those
-    that hold a value. deleted: delete markers whose keys do.
+    that hold a value. deleted: delete markers whose keys do. beyond: what metadata names outside of every place.
     """
 
     marked: list[tuple[ObjectVersion, FileScan]] = field(default_factory=list)
@@ -207,18 +204,18 @@ class _Seen:
     named: set[str] = field(default_factory=set)
     beyond: set[str] = field(default_factory=set)
 
-    def take(self, one: _Looked, patterns: Patterns) -> None:
-        self.beyond |= one.beyond
-        if one.version.key not in self.keys and _tells(one.version.key, patterns):
-            self.named.add(one.version.key)
-        if one.version.delete_marker:
-            self.deleted += [one.scan] if one.scan.hits else []
+    def take(self, version: ObjectVersion, scan: FileScan, patterns: Patterns) -> None:
+        """scan: of a delete marker, its key."""
+        if version.key not in self.keys and _tells(version.key, patterns):
+            self.named.add(version.key)
+        if version.delete_marker:
+            self.deleted += [scan] if scan.hits else []
             return
-        self.keys.add(one.version.key)
-        if one.scan.hits or one.scan.unread:
-            self.marked.append((one.version, one.scan))
+        self.keys.add(version.key)
+        if scan.hits or scan.unread:
+            self.marked.append((version, scan))
         else:
-            self.clean.append((one.scan.path, one.scan.size, one.scan.decoded_as))
+            self.clean.append((scan.path, scan.size, scan.decoded_as))
 
     def explained(self, root: S3Location) -> list[tuple[ObjectVersion, FileScan]]:
         """What is marked, without cut bounds of files that hold nothing of the persons."""
@@ -227,54 +224,100 @@ class _Seen:
         return [(version, scan) for (version, _), scan in zip(self.marked, scans, strict=True)]
 
 
-@dataclass(frozen=True)
-class _Search:
-    """Searches one place. known: all places of the inventory. text: of text by columns, how it is read."""
+def _seen(place: RemotePlace, look: _VersionLook, patterns: Patterns, searchers: Searchers, say: Say) -> _Seen:
+    """All versions, each read once at most."""
+    seen, total = _Seen(beyond=look.beyond), len(place.versions)
+    shown = patterns.mask(str(place.location))
+    say(f"looking for the persons in {shown}: {counted(total, 'version')}")
+    for done, (version, scan) in enumerate(searchers.search(look, place.versions, patterns), 1):
+        seen.take(version, scan, patterns)
+        if done < total and done % _TELL_EVERY == 0:
+            say(f"looking for the persons in {shown}: {done:,} of {counted(total, 'version')}")
+    return seen
 
-    place: RemotePlace
+
+@dataclass(frozen=True)
+class _VersionLook(KnownByStore):
+    """How a version in a place is searched (`pii_tracer.scan.search_workers.Look`).
+
+    known: all places of the inventory. text: of text by columns, how it is read. beyond: what metadata names outside of
+    every place; from such files it is read each time.
+    """
+
+    location: S3Location
     client: S3Client
-    patterns: Patterns
     known: Sequence[S3Location]
     text: TextTable | None = None
+    beyond: set[str] = field(default_factory=set)
+    at_once: int = 4
+    only_here: ClassVar = True
 
-    def seen(self, say: Say) -> _Seen:
-        """All versions, read once."""
-        seen, total = _Seen(), len(self.place.versions)
-        shown = self.patterns.mask(str(self.place.location))
-        say(f"looking for the persons in {shown}: {counted(total, 'version')}")
-        for done, one in enumerate(several(self._look, self.place.versions), 1):
-            seen.take(one, self.patterns)
-            if done < total and done % _TELL_EVERY == 0:
-                say(f"looking for the persons in {shown}: {done:,} of {counted(total, 'version')}")
-        return seen
+    def __call__(self, thing: ObjectVersion, patterns: Patterns) -> FileScan:
+        """Search the version, its name, and what S3 keeps beside it."""
+        from pii_tracer.lake.stores.s3.known_versions import is_that
+        from pii_tracer.lake.stores.s3.version_bytes import fetch
 
-    def _look(self, version: ObjectVersion) -> _Looked:
-        from pii_tracer.lake.stores.s3.version_bytes import fetch, tags_beside
-
-        bucket = self.place.location.bucket
-        path = self.patterns.mask(version.key.removeprefix(self.place.location.prefix))
-        if version.delete_marker:
-            return _Looked(version, scan_bytes(version.key, b"", self.patterns).model_copy(update={"path": path}))
+        path = self._path(thing, patterns)
+        if thing.delete_marker:
+            return scan_bytes(thing.key, b"", patterns).model_copy(update={"path": path})
         try:
-            data, answer = fetch(self.client, bucket, version)
+            data, answer = fetch(self.client, self.location.bucket, thing)
         except EstateError as error:
-            scan = FileScan(path=path, size=version.size, sha256="", decoded_as="", unread=(error.what,))
-            return _Looked(version, scan)
-        how = text_near(self.text, self.place.location.prefix, version.key)
-        scan = scan_bytes(version.key, data, self.patterns, how)
-        tags, refused = tags_beside(self.client, bucket, version, answer)
-        hits, unread = search_beside(answer, tags, self.patterns)
-        beyond, untold = self._beyond(version.key, data)
-        reasons = (*scan.unread, *unread, *filter(None, (refused, untold)))
-        scan = scan.model_copy(update={"path": path, "hits": (*scan.hits, *hits), "unread": reasons})
-        return _Looked(version, scan, beyond)
+            return FileScan(path=path, size=thing.size, sha256="", decoded_as="", unread=(error.what,))
+        alone = scan_object(thing.key, data, patterns, self._text(thing))
+        scan = self._with_beside(thing, alone, answer, patterns)
+        untold = self._name_beyond(thing.key, data)
+        kept = alone if is_that(thing, answer, len(data)) else None
+        return scan.model_copy(update={"unread": (*scan.unread, *filter(None, (untold,))), "of_bytes": kept})
 
-    def _beyond(self, key: str, data: memoryview) -> tuple[frozenset[str], str | None]:
-        """Files that metadata names and that lie in no place of the inventory, and why these cannot be told."""
+    def stamp(self, thing: ObjectVersion) -> Stamp:
+        """As it was listed."""
+        return thing.size, thing.etag or ""
+
+    def place(self, thing: ObjectVersion) -> str | None:
+        """None of files that may name others."""
+        if names_files(thing.key):
+            return None
+        return place_in_store(object_uri(self.location.bucket, ""), thing.key, self._text(thing))
+
+    def identity(self, thing: ObjectVersion) -> str | None:
+        """As S3 lists it."""
+        from pii_tracer.lake.stores.s3.known_versions import identity_of
+
+        return identity_of(self.client, thing)
+
+    def again(self, thing: ObjectVersion, known: FileScan, patterns: Patterns) -> FileScan | None:
+        """With the name and what S3 keeps beside the version now."""
+        from pii_tracer.lake.stores.s3.known_versions import first_byte
+
+        answer = first_byte(self.client, self.location.bucket, thing)
+        return None if answer is None else self._with_beside(thing, known, answer, patterns)
+
+    def _with_beside(
+        self, version: ObjectVersion, alone: FileScan, answer: Mapping[str, Any], patterns: Patterns
+    ) -> FileScan:
+        from pii_tracer.lake.stores.s3.version_bytes import tags_beside
+
+        tags, refused = tags_beside(self.client, self.location.bucket, version, answer)
+        hits, unread = search_beside(answer, tags, patterns)
+        scan = with_name(alone, version.key, patterns)
+        reasons = (*scan.unread, *unread, *filter(None, (refused,)))
+        path = self._path(version, patterns)
+        return scan.model_copy(update={"path": path, "hits": (*scan.hits, *hits), "unread": reasons})
+
+    def _path(self, version: ObjectVersion, patterns: Patterns) -> str:
+        return patterns.mask(version.key.removeprefix(self.location.prefix))
+
+    def _text(self, version: ObjectVersion) -> FileText | None:
+        return text_near(self.text, self.location.prefix, version.key)
+
+    def _name_beyond(self, key: str, data: memoryview) -> str | None:
+        """Note the files that metadata names and that lie in no place of the inventory; why these cannot be told."""
         try:
-            return frozenset(name for name in named_files(key, data) if not self._covered(name)), None
+            self.beyond.update([name for name in named_files(key, data) if not self._covered(name)])
         except Exception as error:  # decoders of many families
-            return frozenset(), f"the files that it names are unknown ({type(error).__name__})"
+            return f"the files that it names are unknown ({type(error).__name__})"
+        return None
 
     def _covered(self, name: str) -> bool:
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 from pii_tracer.common.unnamed_file import in_unnamed_file
 from pii_tracer.config.estate_file import Estate
@@ -15,19 +17,20 @@ from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versio
 from pii_tracer.lake.stores.object_places.version_file import VersionFile
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.hive_text.layout import FileText, text_of
+from pii_tracer.model.hive_text.layout import text_of
 from pii_tracer.model.locations import ObjectLocation, object_location
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.false_bound_hits import without_explained
-from pii_tracer.scan.folder_scan import scan_bytes
+from pii_tracer.scan.folder_scan import scan_bytes, scan_object, with_name
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns
+from pii_tracer.scan.search_workers import THREADS, KnownByStore, Searchers, Stamp, place_in_store
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.stores.non_copies import beside_copies
-from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place, unread_file
+from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, counts_rows, judge_place, unread_file
 from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
 from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
@@ -49,23 +52,63 @@ def fetch(store: VersionedStore, version: StoredVersion) -> memoryview:
     return data
 
 
-def scanned(
-    store: VersionedStore, version: StoredVersion, patterns: Patterns, text: FileText | None
-) -> tuple[FileScan, memoryview | None]:
-    """A version searched, with the metadata that stands beside its bytes. Its path names the version where it is old.
+@dataclass(frozen=True)
+class StoredLook(KnownByStore):
+    """How a version in a place is searched, with the metadata that stands beside its bytes
+    (`pii_tracer.scan.search_workers.Look`). Its path names the version where it is old.
 
-    text: of text by columns, how it is read. The bytes are None where they could not be read.
+    data: where the bytes of live versions are kept for who counts their rows. Those are read each time.
     """
-    path = version.key if version.state is VersionState.LIVE else f"{version.key}?version={version.version_id}"
-    data: memoryview | None = None
-    try:
-        data = fetch(store, version)
-        scan = scan_bytes(version.key, data, patterns, text)
-    except (EstateError, OSError) as error:
-        scan = unread_file(version.key, error, patterns)
-    beside = scan_beside(version, patterns)
-    masked = patterns.mask(path)
-    return scan.model_copy(update={"path": masked, "hits": (*scan.hits, *beside.hits)}), data
+
+    store: VersionedStore
+    where: ObjectPlace
+    data: dict[str, memoryview] | None = None
+    at_once: int = 4
+    only_here: ClassVar = True
+
+    def __call__(self, thing: StoredVersion, patterns: Patterns) -> FileScan:
+        """Search the version."""
+        kept: FileScan | None = None
+        try:
+            data = fetch(self.store, thing)
+            if self.keeps(thing) and self.data is not None:
+                self.data[thing.key] = data
+            found = kept = scan_object(thing.key, data, patterns, self.where.searched_as(thing.key))
+        except (EstateError, OSError) as error:
+            found = unread_file(thing.key, error, patterns).model_copy(update={"hits": (), "left": ()})
+        return self._with_beside(thing, found, patterns).model_copy(update={"of_bytes": kept})
+
+    def stamp(self, thing: StoredVersion) -> Stamp:
+        """As it was listed."""
+        return thing.size, thing.mark
+
+    def place(self, thing: StoredVersion) -> str | None:
+        """The bucket or container, and the key."""
+        if self.keeps(thing):
+            return None
+        return place_in_store(self.store.name, thing.key, self.where.searched_as(thing.key))
+
+    def identity(self, thing: StoredVersion) -> str | None:
+        """As the store lists it."""
+        return thing.identity
+
+    def again(self, thing: StoredVersion, known: FileScan, patterns: Patterns) -> FileScan | None:
+        """With the name and the metadata, which the listing shows, if the version can still be read."""
+        try:
+            there = len(self.store.read_version(thing, 0, 1)) == min(1, thing.size)
+        except (EstateError, OSError):
+            there = False
+        return self._with_beside(thing, known, patterns) if there else None
+
+    def keeps(self, version: StoredVersion) -> bool:
+        """Whether its bytes are kept."""
+        return self.data is not None and version.state is VersionState.LIVE
+
+    def _with_beside(self, version: StoredVersion, alone: FileScan, patterns: Patterns) -> FileScan:
+        old = "" if version.state is VersionState.LIVE else f"?version={version.version_id}"
+        scan = with_name(alone, version.key, patterns)
+        hits = (*scan.hits, *scan_beside(version, patterns).hits)
+        return scan.model_copy(update={"path": patterns.mask(f"{version.key}{old}"), "hits": hits})
 
 
 def scan_beside(version: StoredVersion, patterns: Patterns) -> FileScan:
@@ -78,17 +121,18 @@ def kept_until(version: StoredVersion) -> str:
     return f"it was deleted, and the store keeps its bytes until {version.gone_on or 'a day that it does not name'}"
 
 
-def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
+def look(estate: Estate, copy: Copy, patterns: Patterns, searchers: Searchers = THREADS) -> PlaceLook:
     """Read every version of a copy. What is soft-deleted is unverified, with the day on which it goes.
 
     Raises:
         EstateError: the place cannot be listed, or the estate file does not declare it any more.
-        ScanError: rows of an object cannot be read.
+        ScanError: rows of an object cannot be read; or as `LedgerSearchers.search`.
     """
     location = object_location(copy.location)
     place = place_now(estate, location).model_copy(update={"text": text_of(copy.facts)})
     whole = patterns.comparing(key_columns(copy.places, kind=copy.format))
-    files = _read(versioned_store(estate, location), place, whole)
+    rows = counts_rows(copy) and not copy.stored_table
+    files = _read(versioned_store(estate, location), place, whole, searchers, rows=rows)
     unlisted = tuple(_soft_deleted(place, patterns))
     if not copy.stored_table:
         return judge_place(copy, files, unlisted, whole)
@@ -97,14 +141,20 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
 
 
 def look_at(
-    estate: Estate, location: ObjectLocation, name: str, patterns: Patterns, *, alone: bool = False
+    estate: Estate,
+    location: ObjectLocation,
+    name: str,
+    patterns: Patterns,
+    searchers: Searchers = THREADS,
+    *,
+    alone: bool = False,
 ) -> ByteVerdict:
     """Everything in a place that is no copy (see `look_past`)."""
     root = patterns.mask(str(location))
     try:
         places = places_now(estate, location)
         store = versioned_store(estate, location)
-        files = (file for place in places for file in _read(store, place, patterns, location.prefix))
+        files = (file for place in places for file in _read(store, place, patterns, searchers, location.prefix))
         found = look_past(name, root, without_explained(location, [file.scan for file in files]), alone=alone)
     except EstateError as error:
         return ByteVerdict(copy_id=name, root=root, files=(), unverified=(f"{root}: not searched: {error.what}",))
@@ -113,13 +163,18 @@ def look_at(
 
 
 def elsewhere(
-    estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns: Patterns, marks: MarkKey
+    estate: Estate,
+    plan: ErasurePlan,
+    inventory: Inventory,
+    patterns: Patterns,
+    marks: MarkKey,
+    searchers: Searchers = THREADS,
 ) -> Iterator[ByteVerdict]:
     """Places that are no copies of a plan: examined and waived ones, and those that came since."""
     waived = waived_files(plan, marks)
     for place, shown, name in beside_copies(plan, inventory.object_places, patterns.mask):
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, place.location.dataset))
-        files = _read(versioned_store(estate, place.location), place, mine)
+        files = _read(versioned_store(estate, place.location), place, mine, searchers)
         stays = waived.get(place.location.dataset, NOTHING_WAIVED)
         scans = without_explained(place.location, [file.scan for file in files])
         found = look_past(name, shown, scans, waived=stays)
@@ -133,15 +188,31 @@ def _soft_deleted(place: ObjectPlace, patterns: Patterns) -> Iterable[str]:
 
 
 def _read(
-    store: VersionedStore, place: ObjectPlace, patterns: Patterns, front: str | None = None
+    store: VersionedStore,
+    place: ObjectPlace,
+    patterns: Patterns,
+    searchers: Searchers,
+    front: str | None = None,
+    *,
+    rows: bool = False,
 ) -> Iterator[ReadFile]:
-    """Every version that can be read. Rows are counted in live ones alone: old ones are nobody's rows any more.
+    """Every version that can be read. rows: whether they are counted, which is done in live versions alone: old ones
+    are nobody's rows any more.
 
     front: what names are told without; those of the place's own folder if none is given.
     """
-    for version in place.versions:
-        if version.state is not VersionState.SOFT_DELETED:
-            scan, data = scanned(store, version, patterns, place.searched_as(version.key))
-            path = scan.path.removeprefix(place.location.prefix if front is None else front)
-            live = version.state is VersionState.LIVE
-            yield ReadFile(scan.model_copy(update={"path": path}), data if live else None, place.rows_of(version.key))
+    data: dict[str, memoryview] = {}
+    look = StoredLook(store, place, data if rows else None)
+    readable = [version for version in place.versions if version.state is not VersionState.SOFT_DELETED]
+    apart = [version for version in readable if look.keeps(version)]  # one after the other: their bytes take room
+
+    def told(version: StoredVersion, scan: FileScan) -> ReadFile:
+        path = scan.path.removeprefix(place.location.prefix if front is None else front)
+        own = data.pop(version.key, None) if look.keeps(version) else None
+        return ReadFile(scan.model_copy(update={"path": path}), own, place.rows_of(version.key))
+
+    for version in apart:
+        for _, scan in searchers.search(look, [version], patterns):
+            yield told(version, scan)
+    for version, scan in searchers.search(look, (v for v in readable if not look.keeps(v)), patterns):
+        yield told(version, scan)

@@ -10,7 +10,7 @@ from functools import cache, partial
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of, files_seen, named_below, seen_in
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.stored_places.bare_folders import folder_of_objects
-from pii_tracer.app.stored_places.object_reading import scan_beside, scanned
+from pii_tracer.app.stored_places.object_reading import StoredLook, scan_beside
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
@@ -23,6 +23,7 @@ from pii_tracer.lake.stores.object_places.versions import StoredVersion, Version
 from pii_tracer.model.timestamps import instant
 from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.composite_key_match import NO_WHOLE_KEYS, WholeKeys
 from planners.copies.scan_evidence import Evidence, StoredEvidence, StoredRead
@@ -49,8 +50,13 @@ def search_object_places(
     say: Callable[[str], None],
     numbers: OtherNumbers,
     whole: WholeKeys = NO_WHOLE_KEYS,
+    searchers: Searchers = THREADS,
 ) -> dict[str, StoredEvidence]:
-    """Search every place. as_of: when retentions are looked at."""
+    """Search every place. as_of: when retentions are looked at.
+
+    Raises:
+        ScanError: as `LedgerSearchers.search`.
+    """
     found, tables = {}, {state.location: state for state in inventory.tables}
     for place in inventory.object_places:
         readable = [v for v in place.versions if v.state is not VersionState.SOFT_DELETED]
@@ -60,7 +66,8 @@ def search_object_places(
         state = tables.get(str(place.location))
         bare = cache(partial(_bare, store, place))
         mine = mine if state or place.table else whole.at_folder(mine, bare)
-        looked = list(several(partial(_look, store, mine, place), readable))
+        found_there = searchers.search(StoredLook(store, place), readable, mine)
+        looked = [_Looked(v, scan, bool(scan_beside(v, mine).hits)) for v, scan in found_there]
         told = _told(looked, as_of, patterns)
         if state:
             looked, unseen = _explained(looked, place), whole.match(state) is not None
@@ -71,11 +78,6 @@ def search_object_places(
             told = told if told.unread else _with_state(told, looked, bare(), place, mine)
         found[str(place.location)] = told
     return found
-
-
-def _look(store: VersionedStore, patterns: Patterns, place: ObjectPlace, version: StoredVersion) -> _Looked:
-    scan, _ = scanned(store, version, patterns, place.searched_as(version.key))
-    return _Looked(version, scan, bool(scan_beside(version, patterns).hits))
 
 
 def _bare(store: VersionedStore, place: ObjectPlace) -> Bare | str:

@@ -48,6 +48,10 @@ class TableTraces:
         """Columns of the format's own, with the columns that each is made of. root: the table's folder."""
         return {}
 
+    def names_files(self, parts: Sequence[str]) -> bool:
+        """Whether a file may be one that names others, by the parts of its path: such a file is read each time."""
+        return type(self).named_files is not TableTraces.named_files
+
     def named_files(self, parts: Sequence[str], data: memoryview) -> Iterator[str]:
         """Whole locations that a file of metadata names; files that are none of the format's name none.
 

@@ -47,6 +47,11 @@ def unread_file(name: str, error: EstateError | OSError, patterns: Patterns) -> 
     return scan_bytes(name, b"", patterns).model_copy(update={"unread": (why,), "sha256": ""})
 
 
+def counts_rows(copy: Copy) -> bool:
+    """Whether the rows of a copy's files are counted."""
+    return copy.match is not None and copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT)
+
+
 def judge_place(copy: Copy, files: Iterable[ReadFile], unlisted: tuple[str, ...], patterns: Patterns) -> PlaceLook:
     """The verdict on a place. unlisted: what of it could not be listed.
 
@@ -56,7 +61,7 @@ def judge_place(copy: Copy, files: Iterable[ReadFile], unlisted: tuple[str, ...]
     scans: list[FileScan] = []
     rows: list[Rows] = []
     in_text = text_of(copy.facts) is not None
-    by_rows = copy.match is not None and copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT)
+    by_rows = counts_rows(copy)
     for file in files:
         scans.append(file.scan)
         with_rows = by_rows and (file.text is not None or not in_text)

@@ -6,6 +6,8 @@ snapshot of a blob.
 
 from __future__ import annotations
 
+import json
+
 from pydantic import Field
 
 from pii_tracer.common.str_enum import StrEnum
@@ -58,6 +60,13 @@ class StoredVersion(Frozen):
     plan: str | None = None
     unfinished: bool = False
     beside: tuple[str, ...] = Field(default=(), exclude=True, repr=False)
+
+    @property
+    def identity(self) -> str | None:
+        """What is another as soon as the bytes are others. The mark is; the store's checksum stands beside it."""
+        if not self.mark or self.offline or self.state is VersionState.SOFT_DELETED:
+            return None
+        return json.dumps([self.version_id, self.mark, self.size, self.checksum, self.modified])
 
     @property
     def line(self) -> str:

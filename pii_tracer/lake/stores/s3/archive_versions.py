@@ -27,17 +27,15 @@ from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads, with_locks
 from pii_tracer.lake.stores.s3.object_versions import (
     ARCHIVED_CLASSES,
     ClientFactory,
-    Evidence,
     Readability,
     S3Client,
-    VersionBytes,
     iso,
     iter_object_versions,
-    iter_version_bytes,
     readability,
     region_of,
     sha256_of_head,
 )
+from pii_tracer.lake.stores.s3.version_evidence import Evidence, VersionBytes, iter_version_bytes
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind

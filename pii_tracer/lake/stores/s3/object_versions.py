@@ -1,23 +1,19 @@
-"""Versions of objects in S3 and what can be said about their bytes: readable, known, or unverified."""
+"""Versions of objects in S3 as a bucket lists them, and what S3 says of one: its head, its tags, its readability."""
 
 from __future__ import annotations
 
 import base64
-import io
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
-from typing import Any, BinaryIO
+from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from pii_tracer.common.http_dates import http_date
-from pii_tracer.common.parallel_map import several
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.listing import version_pages
-from pii_tracer.model.errors import EstateError
 
 # boto3 makes its clients at run time; without its stub packages they have no static type
 S3Client = Any
@@ -27,9 +23,6 @@ ARCHIVED_CLASSES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 
 GONE = frozenset({"404", "NoSuchKey", "NoSuchVersion", "405", "MethodNotAllowed"})
 """HeadObject says 404 for a missing version and 405 for a delete marker."""
-
-_HEADS = 8
-"""So many HeadObjects at once."""
 
 NULL = "null"
 """The id of the version that was written while the bucket kept none."""
@@ -128,141 +121,6 @@ def sha256_of_head(head: Mapping[str, Any]) -> str | None:
     return base64.b64decode(checksum).hex()
 
 
-class Evidence(StrEnum):
-    """What a verifier can say about one version."""
-
-    BYTES = "bytes"
-    KNOWN = "known"
-    MARKER = "marker"
-    UNREADABLE = "unreadable"
-
-
-@dataclass(frozen=True)
-class VersionBytes:
-    """One version of one object, for reading back.
-
-    BYTES: `open` gives them. KNOWN: archived, but S3's own SHA-256 equals that of bytes this run uploaded after it
-    had checked them. MARKER: a delete marker, no bytes. UNREADABLE: unverified, `reason` says why. answer: of
-    HeadObject, empty where it was refused.
-    """
-
-    key: str
-    version_id: str
-    latest: bool
-    storage_class: str
-    size: int
-    evidence: Evidence
-    reason: str | None = None
-    sha256: str | None = None
-    answer: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    _open: Callable[[], BinaryIO] | None = field(default=None, repr=False, compare=False)
-    _tags: Callable[[], Mapping[str, str]] = field(default=dict, repr=False, compare=False)
-
-    def open(self) -> BinaryIO:
-        """The bytes as a stream in memory.
-
-        Raises:
-            EstateError: the version has no bytes to read, or they were refused.
-        """
-        if self._open is None:
-            raise EstateError(f"the version cannot be read: {self.reason or self.evidence}", where=self.version_id)
-        return self._open()
-
-    def tags(self) -> Mapping[str, str]:
-        """The version's tags; asked for, since an answer tells their number only to those who may read them.
-
-        Raises:
-            EstateError: they may not be read.
-        """
-        return self._tags()
-
-
-def iter_version_bytes(
-    client: S3Client,
-    bucket: str,
-    prefix: str,
-    now: datetime,
-    written: Mapping[tuple[str, str], str] | None = None,
-    wanted: Container[tuple[str, str]] | None = None,
-    unwanted: Container[tuple[str, str, str]] = (),
-) -> Iterator[VersionBytes]:
-    """Every version under a prefix with what can be said about its bytes.
-
-    written: SHA-256 (hex) of bytes uploaded in this run, by (key, version id). wanted: only these are looked at.
-    unwanted: these are not, by (key, version id, ETag).
-
-    Raises:
-        botocore.exceptions.ClientError: the bucket is missing or may not be listed.
-    """
-    for version in iter_object_versions(client, bucket, prefix):
-        place = (version.key, version.version_id)
-        if (*place, version.etag) in unwanted or (wanted is not None and place not in wanted):
-            continue
-        yield _evidence(client, bucket, version, now, (written or {}).get(place))
-
-
-def hidden_versions(
-    client: S3Client, bucket: str, now: datetime, places: Iterable[tuple[str, str]]
-) -> Iterator[VersionBytes]:
-    """Those of some versions (key, id) that a listing did not show, and that are there all the same, one HeadObject
-    each. A delete marker that is not listed has no bytes, and no HeadObject tells it from a version that is gone.
-    """
-
-    def asked(place: tuple[str, str]) -> VersionBytes | None:
-        try:
-            size = head_version(client, bucket, *place)["ContentLength"]
-        except (ClientError, BotoCoreError) as error:
-            if error_code(error) in GONE:
-                return None
-            size = 0
-        version = ObjectVersion(key=place[0], version_id=place[1], latest=False, size=size, modified="")
-        return _evidence(client, bucket, version, now, None)
-
-    yield from (found for found in several(asked, places, _HEADS) if found is not None)
-
-
-def _evidence(
-    client: S3Client, bucket: str, version: ObjectVersion, now: datetime, written: str | None
-) -> VersionBytes:
-    answer: Mapping[str, Any] = {}
-
-    def said(
-        evidence: Evidence,
-        reason: str | None = None,
-        sha256: str | None = None,
-        opener: Callable[[], BinaryIO] | None = None,
-    ) -> VersionBytes:
-        return VersionBytes(
-            key=version.key,
-            version_id=version.version_id,
-            latest=version.latest,
-            storage_class=version.storage_class,
-            size=version.size,
-            evidence=evidence,
-            reason=reason,
-            sha256=sha256,
-            answer=answer,
-            _open=opener,
-            _tags=dict if version.delete_marker else lambda: _tags_of(client, bucket, version.key, version.version_id),
-        )
-
-    if version.delete_marker:
-        return said(Evidence.MARKER)
-    try:
-        answer = head_version(client, bucket, version.key, version.version_id)
-    except (ClientError, BotoCoreError) as error:
-        return said(Evidence.UNREADABLE, f"HeadObject: {error_code(error)}")
-    sha256 = sha256_of_head(answer)
-    state = readability(answer, now)
-    if state is Readability.READABLE:
-        return said(
-            Evidence.BYTES, sha256=sha256, opener=lambda: _download(client, bucket, version.key, version.version_id)
-        )
-    if written is not None and written == sha256:
-        return said(Evidence.KNOWN, "archived; S3 holds the bytes that were uploaded", sha256)
-    return said(Evidence.UNREADABLE, f"{version.storage_class}, {state}: not restored", sha256)
-
-
 def head_version(client: S3Client, bucket: str, key: str, version_id: str) -> Mapping[str, Any]:
     """HeadObject of a version, with its checksum.
 
@@ -320,19 +178,3 @@ def tags_of(client: S3Client, bucket: str, key: str, version_id: str) -> dict[st
 
 
 _WITHOUT_TAGS = frozenset({"NotImplemented", "NoSuchTagSet", "NoSuchTagSetError"})
-
-
-def _tags_of(client: S3Client, bucket: str, key: str, version_id: str) -> dict[str, str]:
-    try:
-        return tags_of(client, bucket, key, version_id)
-    except (ClientError, BotoCoreError) as error:
-        raise EstateError(f"its tags cannot be read: {error_code(error)}", where=version_id) from None
-
-
-def _download(client: S3Client, bucket: str, key: str, version_id: str) -> BinaryIO:
-    try:
-        body = client.get_object(Bucket=bucket, Key=key, VersionId=version_id)["Body"]
-        with body:
-            return io.BytesIO(body.read())
-    except (ClientError, BotoCoreError) as error:
-        raise EstateError(f"an object version cannot be read: {error_code(error)}", where=version_id) from None

@@ -26,6 +26,9 @@ class DeltaTraces(TableTraces):
     def is_metadata(self, parts: Sequence[str]) -> bool:
         return LOG in parts[:-1]
 
+    def names_files(self, parts: Sequence[str]) -> bool:
+        return self.is_metadata(parts)
+
     def named_files(self, parts: Sequence[str], data: memoryview) -> Iterator[str]:
         *folders, name = parts
         if folders[-1:] == [LOG] and name.endswith(".json"):

@@ -23,9 +23,12 @@ class IcebergTraces(TableTraces):
     def is_metadata(self, parts: Sequence[str]) -> bool:
         return parts[-1].endswith(".metadata.json")
 
-    def named_files(self, parts: Sequence[str], data: memoryview) -> Iterator[str]:
+    def names_files(self, parts: Sequence[str]) -> bool:
         *folders, name = parts
-        if _MANIFEST.search(name) or (folders[-1:] == ["metadata"] and name.endswith(".avro")):
+        return bool(_MANIFEST.search(name)) or (folders[-1:] == ["metadata"] and name.endswith(".avro"))
+
+    def named_files(self, parts: Sequence[str], data: memoryview) -> Iterator[str]:
+        if self.names_files(parts):
             for record in open_container(data).records():
                 path = record.get("manifest_path") or (record.get("data_file") or {}).get("file_path")
                 if path:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion, Upload
+from pii_tracer.lake.stores.s3.known_versions import first_byte, identity_of, is_that
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import (
     ClientFactory,
@@ -24,14 +25,14 @@ from pii_tracer.lake.stores.s3.object_versions import (
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.locations import S3Location
+from pii_tracer.model.locations import S3Location, object_uri
 from pii_tracer.model.plan import Copy, Mask
 from pii_tracer.scan.false_bound_hits import without_explained
-from pii_tracer.scan.folder_scan import scan_bytes
+from pii_tracer.scan.folder_scan import scan_bytes, scan_object, with_name
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns, makes_columns, with_columns_made
 from pii_tracer.scan.object_metadata import search_beside
-from pii_tracer.scan.search_workers import THREADS, Searchers, Stamp
+from pii_tracer.scan.search_workers import THREADS, KnownByStore, Searchers, Stamp, place_in_store
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import (
     judge,
@@ -222,11 +223,12 @@ def _seen(folder: S3Folder, patterns: Patterns, searchers: Searchers) -> _Seen:
 
 
 @dataclass(frozen=True)
-class VersionLook:
+class VersionLook(KnownByStore):
     """How a version in the folder is searched (`pii_tracer.scan.search_workers.Look`)."""
 
     folder: S3Folder
     at_once: int = 4
+    only_here: ClassVar = False
 
     def __call__(self, thing: ObjectVersion, patterns: Patterns) -> FileScan:
         """Search the version, its name, what S3 keeps beside it, and its tags."""
@@ -234,28 +236,39 @@ class VersionLook:
         if thing.delete_marker:
             return scan_bytes(name, b"", patterns).model_copy(update={"decoded_as": "delete marker"})
         answer: Mapping[str, Any] = {}
+        kept = None
         try:
             data, answer = fetch(self.folder.client, self.folder.place.bucket, thing)
-            scan = scan_bytes(name, data, patterns)
+            scan = scan_object(thing.key, data, patterns)
+            kept = scan if is_that(thing, answer, len(data)) else None
         except EstateError as error:  # its name and what stands beside it can tell of the person all the same
-            scan = scan_bytes(name, b"", patterns).model_copy(
-                update={"size": thing.size, "sha256": "", "decoded_as": "", "unread": (error.what,)}
-            )
-        tags, refused = self._tags(thing)
-        hits, unread = search_beside(answer, tags, patterns)
-        return scan.model_copy(update={"hits": (*scan.hits, *hits), "unread": (*scan.unread, *unread, *refused)})
+            scan = FileScan(path="", size=thing.size, sha256="", decoded_as="", unread=(error.what,))
+        return self._with_beside(thing, scan, answer, patterns).model_copy(update={"of_bytes": kept})
 
     def stamp(self, thing: ObjectVersion) -> Stamp:
         """As it was listed; that the very version is read, by its ETag, `fetch` sees to."""
         return thing.size, thing.etag or ""
 
     def place(self, thing: ObjectVersion) -> str | None:
-        """None: tags change without a new version, so that every version is read each time."""
-        return None
+        """The bucket and the key."""
+        return place_in_store(object_uri(self.folder.place.bucket, ""), thing.key)
 
-    def digest(self, thing: ObjectVersion) -> str | None:
-        """None: S3 names no SHA-256 of most objects."""
-        return None
+    def identity(self, thing: ObjectVersion) -> str | None:
+        """As S3 lists it."""
+        return identity_of(self.folder.client, thing)
+
+    def again(self, thing: ObjectVersion, known: FileScan, patterns: Patterns) -> FileScan | None:
+        """With the name, and what S3 keeps beside the version now."""
+        answer = first_byte(self.folder.client, self.folder.place.bucket, thing)
+        return None if answer is None else self._with_beside(thing, known, answer, patterns)
+
+    def _with_beside(
+        self, version: ObjectVersion, alone: FileScan, answer: Mapping[str, Any], patterns: Patterns
+    ) -> FileScan:
+        scan = with_name(alone, self.folder.relative(version.key), patterns)
+        tags, refused = self._tags(version)
+        hits, unread = search_beside(answer, tags, patterns)
+        return scan.model_copy(update={"hits": (*scan.hits, *hits), "unread": (*scan.unread, *unread, *refused)})
 
     def _tags(self, version: ObjectVersion) -> tuple[Mapping[str, str], tuple[str, ...]]:
         try:

@@ -1,0 +1,53 @@
+"""States of blobs that a scan ledger knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.azure.blob_service import BlobService
+from tests.azure.shop import Shop
+from tests.kits.known_objects_kit import (
+    HER,
+    Place,
+    found_beside_known_bytes,
+    found_in_other_bytes,
+    read_once,
+    unread_as_without_the_ledger,
+)
+from tests.s3support import estate
+
+
+@pytest.fixture(params=[True, False], ids=["versions", "no versions"])
+def shop(azure: BlobService, tmp_path: Path, request: pytest.FixtureRequest) -> Shop:
+    return Shop.on(azure, tmp_path, versioning=request.param)
+
+
+@pytest.fixture
+def place(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    given = estate("http://127.0.0.1:1", object_stores=shop.stored("out"))
+    return Place.filled(given, tmp_path, shop.put, monkeypatch)
+
+
+def test_a_state_is_downloaded_once(place: Place) -> None:
+    read_once(place)
+
+
+def test_a_new_state_is_read(place: Place) -> None:
+    found_in_other_bytes(place)
+
+
+def test_tags_of_a_known_state_are_searched(place: Place, shop: Shop) -> None:
+    """Tags change without a new ETag."""
+
+    def change(key: str) -> None:
+        current = shop.blob(key).current
+        assert current is not None
+        current.tags["of"] = HER
+
+    found_beside_known_bytes(place, change)
+
+
+def test_a_known_state_that_cannot_be_read_is_unverified(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    unread_as_without_the_ledger(place, monkeypatch)

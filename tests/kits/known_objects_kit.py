@@ -1,0 +1,143 @@
+"""What every store with versions shows when it is searched again with a scan ledger."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pii_tracer.app.planning.not_keys_check import OtherNumbers
+from pii_tracer.app.stored_places import object_reading
+from pii_tracer.app.stored_places.object_search import search_object_places
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.stores.base import Absent
+from pii_tracer.lake.stores.object_places.protocol import versioned_store
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.model.locations import object_location
+from pii_tracer.scan.hits import Reading
+from pii_tracer.scan.incremental_search import LedgerSearchers
+from pii_tracer.scan.scan_ledger import ScanLedger
+from pii_tracer.scan.search_workers import THREADS
+from pii_tracer.scan.value_forms import build_patterns
+
+HER = "ipsita.nayak@mail.example"
+NOW = datetime(2026, 11, 20, 8, tzinfo=timezone.utc)
+OBJECTS = 5
+LAST = f"out/{OBJECTS - 1}.csv"
+
+
+def rows(mail: str) -> bytes:
+    return f"n,mail\n1,{mail}\n".encode()
+
+
+class First(random.Random):
+    """Draws the first of them: the last object is never in the sample."""
+
+    def sample(self, population: Any, k: int, **more: Any) -> list[Any]:
+        return list(population)[:k]
+
+
+@dataclass
+class Place:
+    """The folder `out` of a store. read: the keys that the last look downloaded to search them."""
+
+    estate: Estate
+    base: Path
+    write: Callable[[str, bytes], Any]
+    read: list[str] = field(default_factory=list)
+
+    @classmethod
+    def filled(
+        cls, estate: Estate, base: Path, write: Callable[[str, bytes], Any], monkeypatch: pytest.MonkeyPatch
+    ) -> Place:
+        made = cls(estate, base, write)
+        true = object_reading.fetch
+
+        def noted(store: Any, version: Any) -> memoryview:
+            made.read.append(version.key)
+            return true(store, version)
+
+        monkeypatch.setattr(object_reading, "fetch", noted)
+        for number in range(OBJECTS):
+            write(f"out/{number}.csv", rows(f"{number:09}.other@mail.exampl"))
+        return made
+
+    @property
+    def location(self) -> Any:
+        return object_location(f"{self.estate.object_stores[0].store}/out")
+
+    def _searchers(self, kept: bool) -> LedgerSearchers:
+        self.read.clear()
+        ledger = ScanLedger(self.base / "ledger.sqlite", b"k" * 32, lambda: NOW, lambda told: pytest.fail(told))
+        return LedgerSearchers(ledger if kept else None, THREADS, draw=First())
+
+    def plan(self, *, kept: bool = True) -> tuple[str, Reading]:
+        """What planning sees."""
+        patterns = build_patterns([KeySet(name="email", origin="email", weak=False, values=(("s", HER),))])
+        searchers, inventory = self._searchers(kept), discover(self.estate, self.base)
+        given = (inventory, self.estate, patterns, NOW, str, OtherNumbers())
+        return repr(search_object_places(*given, searchers=searchers)), searchers.reading  # type: ignore[arg-type]
+
+    def verify(self, *, kept: bool = True) -> tuple[str, Reading]:
+        """What the verifier sees."""
+        patterns = build_patterns([KeySet(name="email", origin="email", weak=False, values=(("s", HER),))])
+        searchers = self._searchers(kept)
+        found = object_reading.look_at(self.estate, self.location, "out", patterns, searchers, alone=True)
+        return found.model_dump_json(), searchers.reading
+
+
+def read_once(place: Place) -> None:
+    """Planning reads everything; the verification and the next plan read a sample, and see the same."""
+    place.write("out/hers.csv", rows(HER))
+    first, reading = place.plan()
+    assert (len(place.read), reading.now, reading.before) == (OBJECTS + 1, OBJECTS + 1, 0)
+    again, reading = place.plan()
+    assert again == first == place.plan(kept=False)[0]
+    assert (reading.now, reading.again, reading.by_store, reading.oldest) == (1, 1, OBJECTS, NOW)
+    found, reading = place.verify()
+    assert (place.read, reading.by_store) == (["out/0.csv"], OBJECTS)
+    assert found == place.verify(kept=False)[0]
+    assert '"residue":[{' in found
+
+
+def found_in_other_bytes(place: Place) -> None:
+    """As many bytes are written over an object."""
+    place.write(LAST, rows("ipsita.nayak@mail.exampla"))
+    place.verify()
+    place.write(LAST, rows(HER))
+    found, _ = place.verify()
+    assert LAST in place.read
+    assert found == place.verify(kept=False)[0]
+    assert '"residue":[{' in found
+
+
+def found_beside_known_bytes(place: Place, change: Callable[[str], Any]) -> None:
+    """change: makes her address metadata of an object."""
+    place.verify()
+    change(LAST)
+    found, _ = place.verify()
+    assert found == place.verify(kept=False)[0]
+    assert '"residue":[{' in found
+
+
+def unread_as_without_the_ledger(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may read an object any more, or it goes between the listing and the search."""
+    place.verify()
+    kind: Any = type(versioned_store(place.estate, place.location))
+    true = kind.read_version
+
+    def refused(store: Any, version: Any, first: int, at_most: int) -> bytes:
+        if version.key == LAST:
+            raise Absent("an object cannot be read", "notFound", where=store.name)
+        return bytes(true(store, version, first, at_most))
+
+    monkeypatch.setattr(kind, "read_version", refused)
+    found, _ = place.verify()
+    assert found == place.verify(kept=False)[0]
+    assert LAST.removeprefix("out/") in found.partition('"unverified":[')[2].partition("]")[0]
