@@ -203,7 +203,7 @@ def _csv(path: Path, encoding: str, escape: str | None) -> Iterator[Row]:
 
 
 def _by_columns(path: Path, copy: Copy) -> Iterator[Row]:
-    """A file of a Hive table's text, as the plan says that its columns are."""
+    """A file of a table of text, as the plan says that its columns are."""
     table = text_of(copy.facts)
     text = table.of(path.parent.relative_to(copy.location)) if table else None
     if text is None:

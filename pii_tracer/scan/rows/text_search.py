@@ -11,7 +11,8 @@ from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, File
 from pii_tracer.scan.cells_left_out import beyond
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Form
-from pii_tracer.scan.rows.text_records import UnclearLineError, all_cells, lines_of, unescaped, value_of
+from pii_tracer.scan.rows.spark_lines import without_escapes
+from pii_tracer.scan.rows.text_records import UnclearLineError, all_cells, lines_of, rows_among, unescaped, value_of
 
 _DIGITS = re.compile(r"[0-9]+")
 READ_AS = "text by columns"
@@ -37,7 +38,7 @@ def search_columns(
     readable = text.model_copy(update={"layout": text.layout.model_copy(update={"encoding": "utf-8"})})
     regular = True
     lines = list(lines_of(io.BytesIO(data)))
-    rows = range(text.layout.header_lines if first else 0, len(lines) - (text.layout.footer_lines if last else 0))
+    rows = rows_among(lines, text.layout, first=first, last=last)
     for number, line in enumerate(lines):
         body = line.rstrip(b"\r\n")
         if number not in rows:
@@ -90,6 +91,8 @@ def _spellings(cell: str | None, column: TextColumn | None) -> Iterator[str]:
 
 
 def _without_escapes(data: bytes, text: FileText) -> bytes:
+    if text.layout.serde is Serde.SPARK:
+        return without_escapes(data, text.layout)
     if text.layout.serde is Serde.QUOTED:
         return data.replace(b'""', b'"').replace(b"\\", b"")
     return unescaped(data, text.layout.escape)

@@ -117,11 +117,7 @@ UNTOLD: list[tuple[str, dict[str, Any]]] = [
     ("not known here", {"stored": "org.example.OddInputFormat"}),
     ("not known here", {"stored": TEXT}),
     ("not known here", {"parameters": {"spark.sql.sources.provider": "jdbc"}}),
-    (
-        "a combination",
-        {"parameters": {"spark.sql.sources.provider": "csv"}, "options": {"header": "true", "sep": "|"}},
-    ),
-    ("names of columns", {"parameters": {"spark.sql.sources.provider": "csv"}}),
+    ("`multiLine`", {"parameters": {"spark.sql.sources.provider": "csv"}, "options": {"multiline": "true"}}),
     ("option of its own", {"parameters": {"spark.sql.sources.provider": "json"}, "options": {"multiLine": "true"}}),
     ("two places", {"parameters": {"spark.sql.sources.provider": "parquet"}, "options": {"path": "/elsewhere"}}),
 ]

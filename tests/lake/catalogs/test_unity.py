@@ -134,8 +134,8 @@ NO_ROWS_HERE: list[tuple[str, dict[str, Any]]] = [
     ("not known here", {"stored": "TEXT"}),
     ("not known here", {"stored": None}),
     ("metadata file this interface does not have", {"stored": "ICEBERG"}),
-    ("names of columns", {"stored": "CSV"}),
-    ("a combination", {"stored": "CSV", "properties": {"option.header": "true", "option.sep": "|"}}),
+    ("columns have no types", {"stored": "CSV"}),
+    ("`lineSep`", {"stored": "CSV", "properties": {"option.header": "true", "option.lineSep": "|"}}),
     ("option of its own", {"stored": "JSON", "properties": {"option.multiLine": "true"}}),
 ]
 

@@ -92,7 +92,7 @@ def data_file(path: Path) -> DataFile | None:
 
 
 def text_file(path: Path, text: FileText) -> DataFile:
-    """A file of a Hive table's text. Raises as `stored_text`."""
+    """A file of a table of text. Raises as `stored_text`."""
     return DataFile(path, Format.CSV, _text_codec(path), text=text)
 
 

@@ -1,0 +1,114 @@
+"""Lines of CSV as Spark's reader takes them, one record a line, and their cells.
+
+https://github.com/apache/spark/blob/v3.5.6/sql/catalyst/src/main/scala/org/apache/spark/sql/catalyst/csv/CSVExprUtils.scala
+(which lines are none) and univocity-parsers 2.9.1, `CsvParser`. A quote counts at the beginning of a cell alone, and an
+escape inside quotes alone.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pii_tracer.model.hive_text.layout import Serde, TextLayout
+
+_BLANKS = bytes(range(33))
+"""What Java's `trim` takes away."""
+
+
+class UnclearLineError(ValueError):
+    """A line, or a cell, of which readers differ. Its message never quotes it."""
+
+
+def passed_over(line: bytes, layout: TextLayout) -> bool:
+    """Whether a line is neither row nor header. line: without its end.
+
+    Raises:
+        UnclearLineError: a comment behind blanks, which is a comment before a header alone.
+    """
+    if layout.serde is not Serde.SPARK:
+        return False
+    body = line.strip(_BLANKS)
+    if not body:
+        return True
+    if layout.comment is None:
+        return False
+    comment = layout.comment.encode()
+    if body.startswith(comment) and not line.startswith(comment):
+        raise UnclearLineError("a comment that is not at the start of its line")
+    return line.startswith(comment)
+
+
+def spark_cells(line: str, layout: TextLayout) -> list[str | None]:
+    """The cells of a line; None of those that are NULL.
+
+    Raises:
+        UnclearLineError: a quote that is not closed on its line, or that is followed by something else than the end of
+            its cell.
+    """
+    return [_value(raw, layout) for raw in _written(line, layout)]
+
+
+def header_names(line: str, layout: TextLayout) -> list[str]:
+    """The names of a header. Raises as `spark_cells`."""
+    return [_unquoted(raw, layout) if _is_quoted(raw, layout) else raw for raw in _written(line, layout)]
+
+
+def _written(line: str, layout: TextLayout) -> list[str]:
+    """The cells as they are written."""
+    if layout.quote is None or layout.quote not in line:
+        return line.split(layout.delimiter)
+    cells, at = [], 0
+    while at <= len(line):
+        start = at
+        if line[at : at + 1] == layout.quote:
+            at = _behind_quotes(line, at + 1, layout)
+        else:
+            end = line.find(layout.delimiter, at)
+            at = len(line) if end < 0 else end
+        cells.append(line[start:at])
+        at += 1
+    return cells
+
+
+def _behind_quotes(line: str, at: int, layout: TextLayout) -> int:
+    """Where a cell in quotes ends. at: behind the first quote."""
+    while at < len(line):
+        sign, after = line[at], line[at + 1 : at + 2]
+        if sign == layout.escape and after and after in f"{layout.quote}{layout.escape}":
+            at += 2
+        elif sign == layout.quote:
+            if after not in ("", layout.delimiter):
+                raise UnclearLineError("a quote that is not at the end of its cell")
+            return at + 1
+        else:
+            at += 1
+    raise UnclearLineError("a quote that is not closed on its line")
+
+
+def _is_quoted(raw: str, layout: TextLayout) -> bool:
+    return layout.quote is not None and raw.startswith(layout.quote)
+
+
+def _unquoted(raw: str, layout: TextLayout) -> str:
+    inner, escape = raw[1:-1], layout.escape
+    if escape is None or escape not in inner:
+        return inner
+    signs = re.escape(f"{layout.quote}{escape}")
+    return re.sub(f"{re.escape(escape)}([{signs}])", lambda found: found[1], inner)
+
+
+def _value(raw: str, layout: TextLayout) -> str | None:
+    if not raw:
+        return None
+    value = raw
+    if _is_quoted(raw, layout):
+        value = _unquoted(raw, layout) or layout.empty
+    return None if value == layout.null else value
+
+
+def without_escapes(data: bytes, layout: TextLayout) -> bytes:
+    """A text in which every cell stands as it is read."""
+    if layout.quote is None or layout.escape is None:
+        return data
+    signs = re.escape(f"{layout.quote}{layout.escape}".encode())
+    return re.sub(re.escape(layout.escape.encode()) + b"([" + signs + b"])", lambda found: found[1], data)

@@ -1,0 +1,66 @@
+"""CSV by options of Spark's reader: rows are those that Spark itself reads."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pii_tracer.model.hive_text.layout import FileText
+from pii_tracer.model.hive_text.spark_options import spark_layout
+from pii_tracer.scan.rows.text_records import checked, rows_of
+from tests.sparktextsupport import COLUMNS, SPARK_TYPES, is_clear, lines_for, texts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def by_spark(spark: SparkSession, path: Path, options: dict[str, str]) -> list[tuple[str | None, ...]]:
+    """Rows as Spark reads them, numbers as texts."""
+    found = spark.read.schema(SPARK_TYPES).options(**options).csv(str(path)).collect()
+    return [tuple(None if cell is None else str(cell) for cell in row) for row in found]
+
+
+@pytest.mark.spark
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), drawn=texts())
+def test_rows_are_those_that_spark_reads(
+    spark: SparkSession, tmp_path: Path, data: st.DataObject, drawn: tuple[dict[str, str], FileText]
+) -> None:
+    """Lines that are refused are left out: nobody has to know how Spark reads them."""
+    options, text = drawn
+    lines = [line for line in data.draw(lines_for(text)) if is_clear(line, text)]
+    ends = data.draw(st.lists(st.sampled_from(["\n", "\r\n", "\r"]), min_size=len(lines), max_size=len(lines)))
+    mark = data.draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) if text.layout.encoding == "utf-8" else b""
+    content = mark + "".join(map("".join, zip(lines, ends, strict=True))).encode(text.layout.encoding)
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    assert list(rows_of(io.BytesIO(content), text)) == by_spark(spark, path, options)
+
+
+@pytest.mark.spark
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10)
+@given(data=st.data(), drawn=texts())
+def test_what_spark_writes_is_read_without_doubt(
+    spark: SparkSession, tmp_path: Path, data: st.DataObject, drawn: tuple[dict[str, str], FileText]
+) -> None:
+    options, text = drawn
+    cell = st.one_of(st.none(), st.text("a,;|~\t\"'^\\#NA é", max_size=6))
+    rows = data.draw(st.lists(st.tuples(cell, st.one_of(st.none(), st.integers(-9, 9)), cell), max_size=5))
+    folder = tmp_path / "written"
+    spark.createDataFrame(rows, SPARK_TYPES).coalesce(1).write.mode("overwrite").options(**options).csv(str(folder))
+    for path in folder.glob("part-*.csv"):
+        content = path.read_bytes()
+        checked(io.BytesIO(content), text)
+        assert list(rows_of(io.BytesIO(content), text)) == by_spark(spark, path, options)
+
+
+def test_odd_lines_are_refused_and_no_others() -> None:
+    text = FileText(columns=COLUMNS, layout=spark_layout({"comment": "#"}))
+    refused = ['"a', '"a"b', '"a""b"', '"a\\"', " #a", "a,7.0", "a,٤"]
+    assert [line for line in refused if is_clear(line, text)] == []
+    assert all(is_clear(line, text) for line in ['a"b,7,"c, \\"d\\"\\\\"', "#a,b", "", " ", "a\\,7", '"",,""'])
