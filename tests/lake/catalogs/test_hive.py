@@ -118,7 +118,10 @@ UNTOLD: list[tuple[str, dict[str, Any]]] = [
     ("not known here", {"stored": TEXT}),
     ("not known here", {"parameters": {"spark.sql.sources.provider": "jdbc"}}),
     ("`multiLine`", {"parameters": {"spark.sql.sources.provider": "csv"}, "options": {"multiline": "true"}}),
-    ("option of its own", {"parameters": {"spark.sql.sources.provider": "json"}, "options": {"multiLine": "true"}}),
+    (
+        "option of its own",
+        {"parameters": {"spark.sql.sources.provider": "json"}, "options": {"primitivesAsString": "true"}},
+    ),
     ("two places", {"parameters": {"spark.sql.sources.provider": "parquet"}, "options": {"path": "/elsewhere"}}),
 ]
 

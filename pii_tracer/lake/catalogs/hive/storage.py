@@ -209,7 +209,8 @@ def _plain(provider: str, reader: str, serializer: str) -> Format | None:
 
 
 def _unusual(kind: Format, options: dict[str, str]) -> str | None:
-    if other := options.keys() - _AS_USUAL:
+    # a file of JSON shows by itself whether it is one document (`scan.rows.json_documents`)
+    if other := options.keys() - _AS_USUAL - ({"multiline"} if kind is Format.JSON else set()):
         return f"{counted(len(other), 'option of its own', 'options of their own')}"
     if kind is Format.CSV and options.get("header", "").lower() != "true":
         return "no names of columns in their first line"

@@ -192,7 +192,7 @@ def file_columns(file: StoredFile) -> tuple[tuple[Column, ...], int | None]:
 
 
 def shape_of(file: StoredFile, shape: Shape) -> tuple[str, ...]:
-    """Put a file of JSON lines to what others are like; its columns."""
+    """Put a file of JSON to what others are like; its columns."""
     import pyarrow as pa
     from pyarrow import json
 
