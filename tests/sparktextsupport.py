@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pii_tracer.model.hive_text.layout import FileText, TextColumn
 from pii_tracer.model.hive_text.spark_options import spark_layout
-from pii_tracer.scan.rows.spark_lines import UnclearLineError, passed_over
+from pii_tracer.scan.rows.spark_lines import UnclearLineError, passed_over, refuse_late_comment
 from pii_tracer.scan.rows.text_records import cells_of, value_of
 
 COLUMNS = (
@@ -57,6 +57,7 @@ def is_clear(line: str, text: FileText) -> bool:
     """Whether a line is read without doubt."""
     data = line.encode(text.layout.encoding)
     try:
+        refuse_late_comment(data, text.layout)
         if not passed_over(data, text.layout):
             for cell, column in zip(cells_of(data, text), text.columns, strict=True):
                 value_of(cell, column)

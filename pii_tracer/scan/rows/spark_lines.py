@@ -20,22 +20,18 @@ class UnclearLineError(ValueError):
 
 
 def passed_over(line: bytes, layout: TextLayout) -> bool:
-    """Whether a line is neither row nor header. line: without its end.
-
-    Raises:
-        UnclearLineError: a comment behind blanks, which is a comment before a header alone.
-    """
+    """Whether a line is neither row nor header. line: without its end."""
     if layout.serde is not Serde.SPARK:
         return False
-    body = line.strip(_BLANKS)
-    if not body:
-        return True
-    if layout.comment is None:
-        return False
-    comment = layout.comment.encode()
-    if body.startswith(comment) and not line.startswith(comment):
-        raise UnclearLineError("a comment that is not at the start of its line")
-    return line.startswith(comment)
+    return not line.strip(_BLANKS) or (layout.comment is not None and line.startswith(layout.comment.encode()))
+
+
+def refuse_late_comment(line: bytes, layout: TextLayout) -> None:
+    """Raise `UnclearLineError` for a comment behind blanks, which is a comment before a header alone."""
+    if layout.serde is Serde.SPARK and layout.comment is not None:
+        comment = layout.comment.encode()
+        if line.strip(_BLANKS).startswith(comment) and not line.startswith(comment):
+            raise UnclearLineError("a comment that is not at the start of its line")
 
 
 def spark_cells(line: str, layout: TextLayout) -> list[str | None]:

@@ -14,7 +14,13 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 from pii_tracer.model.hive_text.layout import FileText, Serde, TextColumn, TextLayout
-from pii_tracer.scan.rows.spark_lines import UnclearLineError, header_names, passed_over, spark_cells
+from pii_tracer.scan.rows.spark_lines import (
+    UnclearLineError,
+    header_names,
+    passed_over,
+    refuse_late_comment,
+    spark_cells,
+)
 
 __all__ = ["UnclearLineError"]
 
@@ -62,6 +68,7 @@ def _told_lines(stream: IO[bytes], layout: TextLayout) -> Iterator[bytes]:
             if not line:  # the mark alone is no line
                 continue
         body = line.rstrip(b"\r\n")
+        refuse_late_comment(body, layout)
         if not passed_over(body, layout):
             yield body
 

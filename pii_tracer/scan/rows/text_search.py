@@ -14,6 +14,7 @@ from pii_tracer.scan.hits import Form
 from pii_tracer.scan.rows.spark_lines import without_escapes
 from pii_tracer.scan.rows.text_records import UnclearLineError, all_cells, lines_of, rows_among, unescaped, value_of
 
+_QUOTE = '"'
 _DIGITS = re.compile(r"[0-9]+")
 READ_AS = "text by columns"
 
@@ -58,7 +59,7 @@ def search_columns(
                 inner.string(written, where, column.name if column else None, known=known)
     collector.merge(inner)
     if any(name not in inner.seen for name, _ in found):
-        whole = partial(inner.quoted, ends=f'"\r\n{text.layout.delimiter}'.encode())
+        whole = partial(inner.quoted, ends=f"{text.layout.quote or _QUOTE}\r\n{text.layout.delimiter}".encode())
         found = beyond(collector.terms(data, whole=whole), inner.left.shown_in(""))
     for (name, form), count in found.items():
         # the last cell of a row and the first of the next are no text that goes on
@@ -70,7 +71,7 @@ def _has_odd_numbers(data: bytes, text: FileText) -> bool:
     """Whether a cell may be a whole number with a sign or zeros in front, or escapes."""
     if not any(column.whole for column in text.columns):
         return False
-    begins = rb"(?:\A|[\r\n" + re.escape(text.layout.delimiter.encode()) + rb"])"
+    begins = rb"(?:\A|[\r\n" + re.escape(f"{text.layout.delimiter}{text.layout.quote or ''}".encode()) + rb"])"
     return re.search(begins + rb"(?:[+\\]|-?[0\\])[0-9+\\-]", data) is not None
 
 

@@ -16,7 +16,7 @@ from pii_tracer.model.datasets import Match, MatchTerm
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.model.hive_text.spark_options import spark_layout
 from pii_tracer.model.plan import HeldColumn, Mask
-from pii_tracer.scan.rows.spark_lines import UnclearLineError, passed_over
+from pii_tracer.scan.rows.spark_lines import UnclearLineError, passed_over, refuse_late_comment
 from pii_tracer.scan.rows.text_records import cells_of, rows_of, value_of
 from tests.sparktextsupport import COLUMNS, is_clear, lines_for, texts
 
@@ -27,6 +27,7 @@ KEYS = {"k": frozenset({PERSON})}
 
 
 def read(line: bytes, text: FileText) -> Row:
+    refuse_late_comment(line, text.layout)
     if passed_over(line, text.layout):
         return None
     return tuple(value_of(cell, column) for cell, column in zip(cells_of(line, text), text.columns, strict=True))
