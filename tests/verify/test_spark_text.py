@@ -45,14 +45,15 @@ def test_a_key_in_quotes_is_found_in_its_column(options: dict[str, str], key: st
     assert ("data", "uid") in {(hit.where, hit.column) for hit in found.hits}
 
 
+@pytest.mark.parametrize("key", ["41", "41771234"])
 @pytest.mark.parametrize("written", ["041", '"041"', '"+41"', "+0041", '"4\\1"'])
-def test_a_short_number_in_quotes_is_the_key_unless_it_is_no_number(written: str, tmp_path: Path) -> None:
+def test_a_number_in_quotes_is_the_key_unless_it_is_no_number(key: str, written: str, tmp_path: Path) -> None:
     columns = (TextColumn(name="uid", type="string", whole=64), TextColumn(name="note", type="string"))
     table = TextTable(columns=columns, layout=spark_layout({}))
-    patterns = build_patterns([person("41", weak=True)])
+    patterns = build_patterns([person(key, weak=True)])
     match = Match(terms=(MatchTerm(column="uid", key_set="no", type="string"),))
     copy = a_copy(Format.CSV, tmp_path, match=match).model_copy(update={"facts": {TEXT_TABLE: table.model_dump_json()}})
-    (tmp_path / "a.csv").write_text(f"7,x\n{written},y\n")
+    (tmp_path / "a.csv").write_text("7,x\n" + written.replace("41", key) + ",y\n")
     assert verify_bytes(copy, patterns, tmp_path).clean is ("\\" in written)
 
 
