@@ -27,6 +27,7 @@ OPTIONS = st.fixed_dictionaries(
         "encoding": st.sampled_from(["UTF-8", "windows-1252", "ISO-8859-1"]),
         "nullValue": st.sampled_from(["", "NA", "7", "#"]),
         "emptyValue": st.sampled_from(["", "NA", "E"]),
+        "multiLine": st.sampled_from(["true", "false"]),
     },
 )
 
@@ -37,7 +38,8 @@ def texts() -> st.SearchStrategy[tuple[dict[str, str], FileText]]:
 
 
 def lines_for(text: FileText) -> st.SearchStrategy[list[str]]:
-    """Lines without their ends, some of them of cells that a writer put into quotes."""
+    """Lines without their ends, some of them of cells that a writer put into quotes; records, where these may have
+    ends of lines in quotes."""
     layout = text.layout
     quote, escape = layout.quote or "", layout.escape or ""
     signs = st.text(f"{layout.delimiter}{quote}{escape}{layout.comment or ''} aNA7+0Eé\t", max_size=9)
@@ -47,7 +49,8 @@ def lines_for(text: FileText) -> st.SearchStrategy[list[str]]:
             inner = inner.replace(sign, escape + sign)
         return quote + inner + quote
 
-    written = signs.map(quoted) if quote else signs
+    inner = st.text(f"{layout.delimiter}{quote}{escape} a7\n", max_size=6) if layout.multi_line else signs
+    written = st.one_of(signs, inner).map(quoted) if quote else signs
     cell = st.one_of(signs, written, st.sampled_from(["", "7", "007", "NA", "E", quote * 2]))
     cells = st.lists(cell, min_size=1, max_size=4).map(layout.delimiter.join)
     return st.lists(st.one_of(cells, signs), max_size=6)

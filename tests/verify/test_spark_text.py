@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pii_tracer.model.datasets import Format, KeySet, Match, MatchTerm
 from pii_tracer.model.hive_text.layout import SKIPPED_LINE, TEXT_TABLE, FileText, TextColumn, TextTable
 from pii_tracer.model.hive_text.spark_options import spark_layout
+from pii_tracer.scan.decode import dispatch
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import verify_bytes
@@ -61,3 +62,16 @@ def test_a_value_in_a_comment_is_in_no_row() -> None:
     text = FileText(columns=COLUMNS, layout=spark_layout({"comment": "#"}))
     found = scan_bytes("a.csv", b"#x,K-10077\n #x,y\nx,z\n", build_patterns([person("K-10077")]), text)
     assert [(hit.where, hit.column) for hit in found.hits] == [(SKIPPED_LINE, None)]
+
+
+@pytest.mark.parametrize("block", [1 << 25, 8])
+def test_a_row_over_several_lines_has_its_columns(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a long file, which is then not read in blocks of lines."""
+    monkeypatch.setattr(dispatch, "BLOCK", block)
+    text = FileText(columns=COLUMNS, layout=spark_layout({"multiLine": "true"}))
+    for data in (b'"a\n,K-1",K-10077\n', b'x,y\n"a\n\n\n\n",K-10077\nx,y\n'):
+        found = scan_bytes("a.csv", data, build_patterns([person("K-10077")]), text)
+        assert [(hit.where, hit.column) for hit in found.hits] == [("data", "uid")]
+    for data in (b'"a\n,K-10077\n', b'"a\r\n",K-10077\n'):
+        found = scan_bytes("a.csv", data, build_patterns([person("K-10077")]), text)
+        assert [hit.column for hit in found.hits] == [None], "of rows that nobody can tell, no column is known"

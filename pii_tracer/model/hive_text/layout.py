@@ -59,7 +59,7 @@ class Serde(StrEnum):
     QUOTED = "quoted"
     """Hive's OpenCSVSerde."""
     SPARK = "spark"
-    """Spark's own CSV reader, each line a record (`multiLine` is false)."""
+    """Spark's own CSV reader."""
 
 
 class TextLayout(Frozen):
@@ -71,6 +71,7 @@ class TextLayout(Frozen):
 
     Of SPARK alone: quote; None where none counts. empty: what an empty cell in quotes says; without quotes it is NULL.
     comment: how lines begin that are no rows, as blank lines are none. header_lines: of those that are left.
+    multi_line: a row goes on over the ends of lines that are in quotes. Then all lines have one kind of end.
     """
 
     serde: Serde
@@ -84,6 +85,7 @@ class TextLayout(Frozen):
     quote: str | None = None
     empty: str = ""
     comment: str | None = None
+    multi_line: bool = False
 
 
 class TextColumn(Column):

@@ -20,11 +20,10 @@ _READ = {
     name.lower(): name
     for name in (
         *("sep", "delimiter", "header", "quote", "escape", "charToEscapeQuoteEscaping", "comment"),
-        *("encoding", "charset", "nullValue", "emptyValue"),
+        *("encoding", "charset", "nullValue", "emptyValue", "multiLine"),
     )
 }
 _AS_USUAL = {
-    "multiline": ("multiLine", "false"),
     "ignoreleadingwhitespace": ("ignoreLeadingWhiteSpace", "false"),
     "ignoretrailingwhitespace": ("ignoreTrailingWhiteSpace", "false"),
     "mode": ("mode", "permissive"),
@@ -79,8 +78,6 @@ def _layout(found: Mapping[str, str]) -> TextLayout:
     again = _sign(found, "chartoescapequoteescaping", "", none=True)
     if again is not None and (again != escape or escape == quote):
         raise UnreadText("its option `charToEscapeQuoteEscaping` is supported only as the sign of `escape`")
-    if (header := found.get("header", "false").lower()) not in ("true", "false"):
-        raise UnreadText("its option `header` is neither `true` nor `false`")
     encoding = ENCODINGS.get(found.get("encoding", "utf-8").lower())
     if encoding is None:
         raise UnreadText("its option `encoding` is not UTF-8, Windows-1252 or ISO-8859-1")
@@ -89,12 +86,20 @@ def _layout(found: Mapping[str, str]) -> TextLayout:
         delimiter=delimiter,
         escape=escape,
         null=_text(found, "nullValue"),
-        header_lines=int(header == "true"),
+        header_lines=int(_is_on(found, "header")),
         encoding=encoding,
         quote=quote,
         empty=_text(found, "emptyValue"),
         comment=comment,
+        multi_line=_is_on(found, "multiLine"),
     )
+
+
+def _is_on(found: Mapping[str, str], name: str) -> bool:
+    text = found.get(name.lower(), "false").lower()
+    if text not in ("true", "false"):
+        raise UnreadText(f"its option `{name}` is neither `true` nor `false`")
+    return text == "true"
 
 
 def _sign(found: Mapping[str, str], name: str, usual: str, *, none: bool = False) -> str | None:

@@ -1,4 +1,4 @@
-"""Lines of CSV as Spark's reader takes them, one record a line, and their cells.
+"""Lines of CSV as Spark's reader takes them, each a record or part of one (`multiLine`), and their cells.
 
 https://github.com/apache/spark/blob/v3.5.6/sql/catalyst/src/main/scala/org/apache/spark/sql/catalyst/csv/CSVExprUtils.scala
 (which lines are none) and univocity-parsers 2.9.1, `CsvParser`. A quote counts at the beginning of a cell alone, and an
@@ -8,6 +8,7 @@ escape inside quotes alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from pii_tracer.model.hive_text.layout import Serde, TextLayout
 
@@ -19,16 +20,65 @@ class UnclearLineError(ValueError):
     """A line, or a cell, of which readers differ. Its message never quotes it."""
 
 
+class OpenQuoteError(UnclearLineError):
+    """A quote that is not closed on its line."""
+
+    def __init__(self) -> None:
+        super().__init__("a quote that is not closed on its line")
+
+
+def records_of(lines: Iterable[bytes], layout: TextLayout) -> Iterator[bytes]:
+    """The lines, with their ends; those together that are one record. An open one at the end is given as it is.
+
+    Raises:
+        UnclearLineError: as `spark_cells`, and for ends of lines of more than one kind: Spark goes by the first.
+    """
+    if not layout.multi_line:
+        yield from lines
+        return
+    parts: list[bytes] = []
+    ends: set[bytes] = set()
+    for line in lines:
+        body = line.rstrip(b"\r\n")
+        ends |= {line[len(body) :]} - {b""}
+        if len(ends) > 1 or b"\r" in ends:
+            raise UnclearLineError("ends of lines of more than one kind")
+        if not parts and passed_over(body, layout):
+            yield line
+            continue
+        parts.append(line)
+        if not _goes_on(line.decode("latin-1"), layout, inside=len(parts) > 1):
+            yield b"".join(parts)
+            parts.clear()
+    if parts:
+        yield b"".join(parts)
+
+
+def _goes_on(line: str, layout: TextLayout, *, inside: bool) -> bool:
+    """Whether a record goes on behind a line. inside: the line begins in quotes."""
+    body = line.rstrip("\r\n")
+    if layout.quote is None or layout.quote not in body:
+        return inside
+    try:
+        at = _behind_quotes(body, 0, layout) + 1 if inside else 0
+        if at <= len(body):
+            _written(body[at:], layout)
+    except OpenQuoteError:
+        return True
+    return False
+
+
 def passed_over(line: bytes, layout: TextLayout) -> bool:
     """Whether a line is neither row nor header. line: without its end."""
     if layout.serde is not Serde.SPARK:
         return False
-    return not line.strip(_BLANKS) or (layout.comment is not None and line.startswith(layout.comment.encode()))
+    body = line if layout.multi_line else line.strip(_BLANKS)
+    return not body or (layout.comment is not None and line.startswith(layout.comment.encode()))
 
 
 def refuse_late_comment(line: bytes, layout: TextLayout) -> None:
     """Raise `UnclearLineError` for a comment behind blanks, which is a comment before a header alone."""
-    if layout.serde is Serde.SPARK and layout.comment is not None:
+    if layout.serde is Serde.SPARK and layout.comment is not None and not layout.multi_line:
         comment = layout.comment.encode()
         if line.strip(_BLANKS).startswith(comment) and not line.startswith(comment):
             raise UnclearLineError("a comment that is not at the start of its line")
@@ -78,7 +128,7 @@ def _behind_quotes(line: str, at: int, layout: TextLayout) -> int:
             return at + 1
         else:
             at += 1
-    raise UnclearLineError("a quote that is not closed on its line")
+    raise OpenQuoteError
 
 
 def _is_quoted(raw: str, layout: TextLayout) -> bool:

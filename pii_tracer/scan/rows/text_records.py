@@ -18,6 +18,7 @@ from pii_tracer.scan.rows.spark_lines import (
     UnclearLineError,
     header_names,
     passed_over,
+    records_of,
     refuse_late_comment,
     spark_cells,
 )
@@ -61,16 +62,21 @@ def row_lines(stream: IO[bytes], layout: TextLayout) -> Iterator[bytes]:
 
 
 def _told_lines(stream: IO[bytes], layout: TextLayout) -> Iterator[bytes]:
-    """The lines that a reader does not pass over, without their ends and a mark of UTF-8."""
-    for number, line in enumerate(lines_of(stream)):
-        if number == 0 and line.startswith(_MARK):
-            line = line[len(_MARK) :]
-            if not line:  # the mark alone is no line
-                continue
+    """The lines, or records of several, that a reader does not pass over, without their ends and a mark of UTF-8."""
+    for line in records_of(_without_mark(lines_of(stream)), layout):
         body = line.rstrip(b"\r\n")
         refuse_late_comment(body, layout)
         if not passed_over(body, layout):
             yield body
+
+
+def _without_mark(lines: Iterator[bytes]) -> Iterator[bytes]:
+    for number, line in enumerate(lines):
+        if number == 0 and line.startswith(_MARK):
+            line = line[len(_MARK) :]
+            if not line:  # the mark alone is no line
+                continue
+        yield line
 
 
 def rows_among(lines: Sequence[bytes], layout: TextLayout, *, first: bool, last: bool) -> frozenset[int]:

@@ -11,7 +11,7 @@ from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, File
 from pii_tracer.scan.cells_left_out import beyond
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Form
-from pii_tracer.scan.rows.spark_lines import without_escapes
+from pii_tracer.scan.rows.spark_lines import records_of, without_escapes
 from pii_tracer.scan.rows.text_records import UnclearLineError, all_cells, lines_of, rows_among, unescaped, value_of
 
 _QUOTE = '"'
@@ -37,8 +37,12 @@ def search_columns(
         return
     inner = Collector(collector.patterns)
     readable = text.model_copy(update={"layout": text.layout.model_copy(update={"encoding": "utf-8"})})
-    regular = True
+    regular = whole = True
     lines = list(lines_of(io.BytesIO(data)))
+    try:
+        lines = list(records_of(lines, text.layout))
+    except UnclearLineError:
+        whole = False
     rows = rows_among(lines, text.layout, first=first, last=last)
     for number, line in enumerate(lines):
         body = line.rstrip(b"\r\n")
@@ -49,7 +53,7 @@ def search_columns(
         except UnclearLineError:
             regular = False
             continue
-        known = number in rows and len(cells) <= len(text.columns)
+        known = whole and number in rows and len(cells) <= len(text.columns)
         regular = regular and len(cells) <= len(text.columns)
         for at, cell in enumerate(cells):
             column = text.columns[at] if known else None

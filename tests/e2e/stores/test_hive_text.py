@@ -78,12 +78,12 @@ CALLS = {
     "name": "files.calls",
     "format": "csv",
     "location": "calls",
-    "options": {"sep": ";", "quote": "'", "escape": "'", "nullValue": "-", "encoding": "ISO-8859-1"},
+    "options": {"sep": ";", "quote": "'", "escape": "'", "nullValue": "-", "encoding": "ISO-8859-1", "multiLine": True},
     "columns": [{"name": "phone"}, {"name": "at"}, {"name": "member_no", "type": "varchar(20)"}],
 }
 CALLED = [
-    b"9870012346;'caf\xe9; noon';'M|4410028'\n",
-    b"9870012345;'it''s she';'M|4410027'\r\n",
+    b"9870012346;'caf\xe9;\nnoon';'M|4410028'\n",
+    b"9870012345;'it''s\n\nshe';'M|4410027'\n",
     b"-;noon;M-4410027\n",
 ]
 

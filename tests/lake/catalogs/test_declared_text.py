@@ -70,6 +70,16 @@ def test_a_header_is_no_row_and_has_to_name_the_columns(tmp_path: Path) -> None:
     assert (gap.kind, "other names" in gap.reason) == ("unreadable", True)
 
 
+def test_rows_go_on_over_ends_of_lines_in_quotes(tmp_path: Path) -> None:
+    put(tmp_path, "a.csv", b'uid;note\r\n1;"a\r\n\r\n;b"\r\n\r\n2;c\r\n')
+    made = estate(tmp_path, {"sep": ";", "header": True, "multiLine": True})
+    found = discover(made, tmp_path)
+    assert rows(found, made, tmp_path) == [("1", "a\r\n\r\n;b"), ("2", "c")]
+    put(tmp_path, "b.csv", b"uid;note\n2;c\r\n")
+    (gap,) = discover(made, tmp_path).gaps
+    assert (gap.kind, "more than one kind" in gap.reason) == ("unreadable", True)
+
+
 def test_partition_folders_are_columns(tmp_path: Path) -> None:
     put(tmp_path, "day=1/a.csv", b"1\tx\n")
     put(tmp_path, "day=2/a.csv", b"2\t\n")
@@ -87,7 +97,7 @@ def test_lines_that_are_not_read_for_certain_are_a_gap(content: bytes, tmp_path:
 @pytest.mark.parametrize(
     ("told", "options", "more"),
     [
-        ("multiLine", {"multiLine": True}, {}),
+        ("`multiLine` is neither", {"multiLine": "yes"}, {}),
         ("lineSep", {"lineSep": "\n"}, {}),
         ("ignoreLeadingWhiteSpace", {"ignoreleadingwhitespace": "true"}, {}),
         ("mode", {"mode": "DROPMALFORMED"}, {}),

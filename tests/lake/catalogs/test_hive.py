@@ -117,7 +117,7 @@ UNTOLD: list[tuple[str, dict[str, Any]]] = [
     ("not known here", {"stored": "org.example.OddInputFormat"}),
     ("not known here", {"stored": TEXT}),
     ("not known here", {"parameters": {"spark.sql.sources.provider": "jdbc"}}),
-    ("`multiLine`", {"parameters": {"spark.sql.sources.provider": "csv"}, "options": {"multiline": "true"}}),
+    ("`lineSep`", {"parameters": {"spark.sql.sources.provider": "csv"}, "options": {"linesep": ";"}}),
     (
         "option of its own",
         {"parameters": {"spark.sql.sources.provider": "json"}, "options": {"primitivesAsString": "true"}},

@@ -85,7 +85,7 @@ def test_a_header_alone_needs_no_columns_and_other_options_are_refused_by_name()
     with_header = kept_as(table({"header": "true", "inferSchema": "true"}))
     assert isinstance(with_header, Kept)
     assert with_header.layout is None
-    for options, told in (({"multiLine": "true"}, "`multiLine`"), ({"asha": "asha"}, "1 option of Spark's")):
+    for options, told in (({"lineSep": ";"}, "`lineSep`"), ({"asha": "asha"}, "1 option of Spark's")):
         refused = kept_as(table(options))
         assert isinstance(refused, Refused)
         assert told in refused.reason

@@ -34,7 +34,11 @@ def test_rows_are_those_that_spark_reads(
     """Lines that are refused are left out: nobody has to know how Spark reads them."""
     options, text = drawn
     lines = [line for line in data.draw(lines_for(text)) if is_clear(line, text)]
-    ends = data.draw(st.lists(st.sampled_from(["\n", "\r\n", "\r"]), min_size=len(lines), max_size=len(lines)))
+    end = st.sampled_from(["\n", "\r\n", "\r"])
+    if text.layout.multi_line:  # by the first end Spark knows all
+        end = st.just(data.draw(st.sampled_from(["\n", "\r\n"])))
+        lines = [line.replace("\n", data.draw(end)) for line in lines]
+    ends = data.draw(st.lists(end, min_size=len(lines), max_size=len(lines)))
     mark = data.draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) if text.layout.encoding == "utf-8" else b""
     content = mark + "".join(map("".join, zip(lines, ends, strict=True))).encode(text.layout.encoding)
     path = tmp_path / "a.csv"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO
 
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError, present_terms, resolve, texts_match
@@ -93,7 +93,7 @@ def _lines(path: Stored, match: Match, keys: Keys, mask: Mask | None, text: File
     gone = None if mask is None else frozenset(places(names, mask))
     cells, before, marked = WrittenCells(text), b"", False
     with reading(path, _codec(path, name)) as stream:
-        for number, (raw, row) in enumerate(_numbered(stream, text.layout)):
+        for number, (raw, row) in enumerate(_numbered(cells.records(_split(stream)), text.layout)):
             new = raw
             if row:
                 body, end = _without_end(raw)
@@ -109,11 +109,11 @@ def _lines(path: Stored, match: Match, keys: Keys, mask: Mask | None, text: File
             yield raw, row, new
 
 
-def _numbered(stream: IO[bytes], layout: TextLayout) -> Iterator[tuple[bytes, bool]]:
+def _numbered(lines: Iterable[bytes], layout: TextLayout) -> Iterator[tuple[bytes, bool]]:
     """Every line, and whether it is a row. A mark of UTF-8 stays, with the first line or without it."""
     waiting: deque[bytes] = deque()
     headers = layout.header_lines
-    for number, line in enumerate(_split(stream)):
+    for number, line in enumerate(lines):
         if number == 0 and line.startswith(_MARK):
             yield _MARK, False
             line = line[len(_MARK) :]

@@ -6,6 +6,7 @@ A parser of its own: the reading of planning and verification is `scan.rows.text
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,9 @@ from executors.formats.plain_files.arrow_match import BY_HAND, RowsError
 from pii_tracer.model.hive_text.layout import FileText, Serde, TextLayout
 
 _UNCLEAR = "a line of the file has a quote that readers understand differently"
+_MARK = b"\xef\xbb\xbf"
+_MOST = 1 << 24
+"""So many bytes a record over several lines may have."""
 _SHOWN = re.compile(rb"[^\x00-\x20]")
 
 
@@ -22,6 +26,8 @@ def is_nothing(line: bytes, layout: TextLayout) -> bool:
     Raises:
         RowsError: a comment behind blanks.
     """
+    if layout.multi_line:
+        return not line.rstrip(b"\r\n") or bool(layout.comment and line.startswith(layout.comment.encode()))
     shown = _SHOWN.search(line)
     if shown is None:
         return True
@@ -71,6 +77,42 @@ class WrittenCells:
             inner = rb"(?:[^" + quote + rb"]|" + quote + quote + rb")*"
         plain = rb"[^" + quote + delimiter + rb"][^" + delimiter + rb"]*|"
         return re.compile(rb"(?:" + quote + inner + quote + rb"|" + plain + rb")(?=" + delimiter + rb"|\Z)", re.DOTALL)
+
+    def records(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """The lines with their ends; those together that are one record.
+
+        Raises:
+            RowsError: ends of more than one kind, or quotes that are never closed.
+        """
+        layout = self.text.layout
+        if not layout.multi_line:
+            yield from lines
+            return
+        quote, front, begun, kinds = (layout.quote or "").encode(), b"", b"", set[bytes]()
+        for number, line in enumerate(lines):
+            kinds |= {line[len(line.rstrip(b"\r\n")) :]} - {b""}
+            if len(kinds) > 1 or b"\r" in kinds:
+                raise RowsError("the lines of the file have ends of more than one kind", todo=BY_HAND)
+            if number == 0 and line.startswith(_MARK):
+                front, line = _MARK, line[len(_MARK) :]
+            if begun or not is_nothing(line, layout):
+                goes_on = bool(begun) if quote not in line else not self._is_whole((begun + line).rstrip(b"\r\n"))
+                if goes_on and len(begun) < _MOST:
+                    begun += line
+                    continue
+            yield front + begun + line
+            front = begun = b""
+        if begun:
+            raise RowsError(_UNCLEAR, todo=BY_HAND)
+
+    def _is_whole(self, body: bytes) -> bool:
+        at = 0
+        while at <= len(body):
+            found = self._cell.match(body, at)
+            if found is None:
+                return False
+            at = found.end() + 1
+        return True
 
     def written(self, body: bytes) -> list[bytes]:
         """The cells as they are written, up to the last column.

@@ -16,7 +16,7 @@ from pii_tracer.model.datasets import Match, MatchTerm
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.model.hive_text.spark_options import spark_layout
 from pii_tracer.model.plan import HeldColumn, Mask
-from pii_tracer.scan.rows.spark_lines import UnclearLineError, passed_over, refuse_late_comment
+from pii_tracer.scan.rows.spark_lines import UnclearLineError, passed_over, records_of, refuse_late_comment
 from pii_tracer.scan.rows.text_records import cells_of, rows_of, value_of
 from tests.sparktextsupport import COLUMNS, is_clear, lines_for, texts
 
@@ -58,6 +58,22 @@ def test_both_parsers_read_a_line_alike_or_both_refuse_it(data: st.DataObject, d
                 also_read(raw, text)
         else:
             assert also_read(raw, text) == found
+
+
+@settings(max_examples=300)
+@given(data=st.data(), drawn=texts())
+def test_both_parsers_take_the_same_lines_together(data: st.DataObject, drawn: tuple[object, FileText]) -> None:
+    _, text = drawn
+    lines = "\n".join(data.draw(lines_for(text))).encode(text.layout.encoding).splitlines(keepends=True)
+    try:
+        found = list(records_of(lines, text.layout))
+        whole = not text.layout.multi_line or all(
+            is_clear(r.decode(text.layout.encoding).strip("\n"), text) for r in found
+        )
+    except UnclearLineError:
+        whole = False
+    if whole:
+        assert list(WrittenCells(text).records(lines)) == found
 
 
 def rewritten(path: Path, text: FileText, mask: Mask | None = None) -> bytes:
