@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate, load_estate
+from pii_tracer.config.hdfs import NameNode
+from pii_tracer.config.stores.object_stores import DeclaredStore, StoredFiles
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import Inventory
@@ -125,3 +128,36 @@ def test_what_is_not_understood_exactly_is_refused_by_its_name(
 ) -> None:
     with pytest.raises(ConfigError, match=told):
         estate(tmp_path, options, **more)
+
+
+def test_every_store_is_told_how_its_folders_are_read(tmp_path: Path) -> None:
+    """As of tables that a catalog names; each once, and under its name."""
+    places = ("lake/visits", "s3://b/visits", "hdfs://nn:8020/visits", "gs://b/visits")
+    one = {"format": "csv", "options": {"sep": ";"}, "columns": COLUMNS}
+    made = estate(tmp_path, {"sep": ";"})
+    tables = tuple(DeclaredTable(name=f"a.t{n}", location=place, **one) for n, place in enumerate(places))
+    node = NameNode(namenode="hdfs://nn:8020", webhdfs=("http://nn:9870",), user="hdfs")
+    store = DeclaredStore(store="gs://b", places=(StoredFiles(prefix="visits"),))
+    catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tables)}
+    paths = EstatePaths(
+        made.model_copy(update={"catalogs": catalogs, "hdfs": (node,), "object_stores": (store,)}), tmp_path
+    )
+    registry = paths.registry
+    (here,) = registry.tables.values()
+    found = [here, *registry.remote, *registry.hdfs, *registry.stored]
+    assert [table.text for table in found] == [tables[0].text] * 4
+    assert [str(table.location) for table in found] == [str(tmp_path / places[0]), "s3://b/visits", "hdfs://nn/visits", "gs://b/visits"]
+    assert {"a.t0", "a.t1", "a.t2", "a.t3"} <= paths.aliases().keys()
+    assert paths.declared_remote == ()
+
+
+def test_a_folder_that_a_catalog_reads_otherwise_is_nobodys(tmp_path: Path) -> None:
+    """Two declarations of one folder are an error of the estate file; two catalogs are a gap."""
+    put(tmp_path, "a.csv", b"1;a\n")
+    made = estate(tmp_path, {"sep": ";"})
+    (table,) = made.catalogs["spark_catalog"].tables
+    other = table.model_copy(update={"options": {"sep": "|"}, "name": "b.visits"})
+    catalogs = {**made.catalogs, "z": Catalog(type=CatalogType.DECLARED, tables=(other,))}
+    found = discover(made.model_copy(update={"catalogs": catalogs}), tmp_path)
+    assert found.tables == ()
+    assert "registered_twice" in {gap.kind for gap in found.gaps}
