@@ -62,6 +62,11 @@ class Serde(StrEnum):
     """Spark's own CSV reader."""
 
 
+def _is_unsaid(told: object) -> bool:
+    """Of what only SPARK has: layouts of Hive are written as in plans from before there were others."""
+    return not told
+
+
 class TextLayout(Frozen):
     """The characters of one table or partition.
 
@@ -82,10 +87,10 @@ class TextLayout(Frozen):
     footer_lines: int = 0
     encoding: str = "utf-8"
     rest_in_last: bool = False
-    quote: str | None = None
-    empty: str = ""
-    comment: str | None = None
-    multi_line: bool = False
+    quote: str | None = Field(default=None, exclude_if=_is_unsaid)
+    empty: str = Field(default="", exclude_if=_is_unsaid)
+    comment: str | None = Field(default=None, exclude_if=_is_unsaid)
+    multi_line: bool = Field(default=False, exclude_if=_is_unsaid)
 
 
 class TextColumn(Column):

@@ -37,12 +37,12 @@ def search_columns(
         return
     inner = Collector(collector.patterns)
     readable = text.model_copy(update={"layout": text.layout.model_copy(update={"encoding": "utf-8"})})
-    regular = whole = True
+    regular = grouped = True
     lines = list(lines_of(io.BytesIO(data)))
     try:
         lines = list(records_of(lines, text.layout))
     except UnclearLineError:
-        whole = False
+        grouped = False
     rows = rows_among(lines, text.layout, first=first, last=last)
     for number, line in enumerate(lines):
         body = line.rstrip(b"\r\n")
@@ -53,7 +53,7 @@ def search_columns(
         except UnclearLineError:
             regular = False
             continue
-        known = whole and number in rows and len(cells) <= len(text.columns)
+        known = grouped and number in rows and len(cells) <= len(text.columns)
         regular = regular and len(cells) <= len(text.columns)
         for at, cell in enumerate(cells):
             column = text.columns[at] if known else None

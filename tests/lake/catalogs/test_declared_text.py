@@ -146,7 +146,12 @@ def test_every_store_is_told_how_its_folders_are_read(tmp_path: Path) -> None:
     (here,) = registry.tables.values()
     found = [here, *registry.remote, *registry.hdfs, *registry.stored]
     assert [table.text for table in found] == [tables[0].text] * 4
-    assert [str(table.location) for table in found] == [str(tmp_path / places[0]), "s3://b/visits", "hdfs://nn/visits", "gs://b/visits"]
+    assert [str(table.location) for table in found] == [
+        str(tmp_path / places[0]),
+        "s3://b/visits",
+        "hdfs://nn/visits",
+        "gs://b/visits",
+    ]
     assert {"a.t0", "a.t1", "a.t2", "a.t3"} <= paths.aliases().keys()
     assert paths.declared_remote == ()
 

@@ -116,3 +116,10 @@ def test_unity_catalog_has_the_columns_and_their_order(unity: Unity, tmp_path: P
     paths = EstatePaths(lake(unity), tmp_path)
     assert read_columns(state, ["uid", "note", "day"], paths).to_pylist() == [{"uid": "7", "note": "a|b", "day": "1"}]
     assert "columns have no types" in next(gap.reason for gap in found.gaps if "untold" in gap.evidence)
+
+
+def test_layouts_of_hive_are_written_as_before() -> None:
+    """Plans name them; one that was approved must not look changed to a later version."""
+    told = json.loads(TextLayout(serde=Serde.DELIMITED, delimiter=",").model_dump_json())
+    assert not {"quote", "empty", "comment", "multi_line"} & told.keys()
+    assert TextLayout.model_validate_json(LAYOUT.model_dump_json()) == LAYOUT
