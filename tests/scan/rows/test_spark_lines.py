@@ -47,6 +47,34 @@ def test_rows_are_those_that_spark_reads(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"emptyValue": "E", "nullValue": "NA"},
+        {"emptyValue": "NA", "nullValue": "NA", "quote": "'", "escape": "'", "sep": ";"},
+        {"nullValue": "7", "comment": "#", "header": "true", "multiLine": "true"},
+        {"quote": "", "sep": "\\t", "comment": "#", "header": "true"},
+        {"escape": "^", "encoding": "windows-1252", "multiLine": "true"},
+    ],
+)
+def test_each_rule_is_that_of_spark(spark: SparkSession, tmp_path: Path, options: dict[str, str]) -> None:
+    """What drawn lines may miss: empty cells in quotes, texts for NULL, blank lines, comments, escapes of escapes."""
+    text = FileText(columns=COLUMNS, layout=spark_layout(options))
+    quote, sep, escape = text.layout.quote or "", text.layout.delimiter, text.layout.escape or ""
+    cells = ["", quote * 2, "NA", f"{quote}NA{quote}", "007", f"{quote}+7{quote}", " x ", f"a{quote}b", "#", "\\"]
+    cells += [f"{quote}{escape}{quote} {escape * 2} {escape}x{sep} {quote}"] if quote else []
+    cells += [f"{quote}\n\n x\n{quote}"] if text.layout.multi_line else []
+    lines = [sep.join((one, two, one)) for one in cells for two in ("7", "", f"{quote}007{quote}")]
+    lines += ["", " ", sep, sep * 2, sep * 5, *cells]
+    content = "".join(f"{line}\n" for line in lines if is_clear(line, text)).encode(text.layout.encoding)
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    rows = list(rows_of(io.BytesIO(content), text))
+    assert len(rows) > len(cells)
+    assert rows == by_spark(spark, path, options)
+
+
+@pytest.mark.spark
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10)
 @given(data=st.data(), drawn=texts())
 def test_what_spark_writes_is_read_without_doubt(
