@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pii_tracer.common import plugins
 from pii_tracer.common.kerberos import PRINCIPAL
@@ -14,6 +14,9 @@ from pii_tracer.common.open_vocabulary import OpenVocabulary, word
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.formats import InstalledFormat
 from pii_tracer.model.datasets import Format, Frozen
+from pii_tracer.model.hive_text.columns import UnreadText, columns_of
+from pii_tracer.model.hive_text.layout import Serde, TextTable
+from pii_tracer.model.hive_text.spark_options import spark_layout, unknown_options
 
 GROUP = "pii_tracer.catalogs"
 """Where packages register their types of catalogs. Each says which keys the estate file gives of one."""
@@ -61,19 +64,68 @@ class TextEncoding(StrEnum):
     ISO_8859_1 = "iso-8859-1"
 
 
+class DeclaredColumn(Frozen):
+    """A column of a CSV table, by its place. type: as Spark SQL writes it."""
+
+    name: str = Field(min_length=1)
+    type: str = "string"
+
+
+def _as_written(value: Any) -> Any:
+    """An option as Spark takes it: `true` of YAML is a text for it."""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 class DeclaredTable(Frozen):
-    """A table that has a name in the session catalog and lives at a path. encoding: of CSV; UTF-8 where not given."""
+    """A table that has a name in the session catalog and lives at a path. encoding: of CSV; UTF-8 where not given.
+
+    options: of Spark's reader, by which CSV is read; columns: of such CSV, in their order; partitions: its partition
+    columns, as folders (`day=1`) name them.
+    """
 
     name: str
     format: InstalledFormat
     location: str
     encoding: TextEncoding | None = None
+    options: Mapping[str, Annotated[str, BeforeValidator(_as_written)]] = Field(default_factory=dict)
+    columns: tuple[DeclaredColumn, ...] = ()
+    partitions: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _text(self) -> DeclaredTable:
-        if self.encoding is not None and self.format is not Format.CSV:
-            raise ValueError("`encoding` applies only to CSV tables; remove it")
+        for key in ("encoding", "options", "columns", "partitions"):
+            if getattr(self, key) and self.format is not Format.CSV:
+                raise ValueError(f"`{key}` applies only to CSV tables; remove it")
+        if not self.options:
+            if self.columns or self.partitions:
+                raise ValueError("`columns` and `partitions` apply only to CSV tables with `options`; remove them")
+            return self
+        if self.encoding is not None:
+            raise ValueError("`encoding` is one of the table's `options`; write it there")
+        if unknown := unknown_options(self.options):
+            raise ValueError(f"`options` of Spark's CSV reader that are not known here: {', '.join(unknown)}")
+        try:
+            _ = self.text
+        except UnreadText as error:
+            raise ValueError(f"`options` or `columns` of a table are not supported: {error}") from None
         return self
+
+    @property
+    def text(self) -> TextTable | None:
+        """How a table with options is read.
+
+        Raises:
+            UnreadText: something is not understood exactly.
+        """
+        if not self.options:
+            return None
+        if not self.columns:
+            raise UnreadText("with `options`, the estate file also has to name the `columns` in their order")
+        columns = columns_of(((column.name, column.type) for column in self.columns), Serde.SPARK)
+        keys = tuple(name.lower() for name in self.partitions)
+        if len({*keys, *(column.name.lower() for column in columns)}) < len(keys) + len(columns):
+            raise UnreadText("two of its columns and partition columns have one name")
+        return TextTable(columns=columns, layout=spark_layout(self.options), keys=keys)
 
 
 class HiveServer2(Frozen):

@@ -63,7 +63,8 @@ class EstatePaths:
         here = {self._place(r) for r in estate.roots if not (is_s3(r) or is_hdfs(r))}
         self.roots = tuple(sorted(here | set(self.warehouses.values())))
         self._dev_roots = tuple(self._place(r) for r in estate.dev_roots)
-        declared = [t for c in estate.catalogs.values() for t in c.tables]
+        # those with options are in the registry, with the tables of catalogs that say how text is read
+        declared = [t for c in estate.catalogs.values() for t in c.tables if not t.options]
         local = [t for t in declared if not is_remote(t.location)]
         self.declared: dict[Path, DeclaredTable] = {self._place(t.location): t for t in local}
         # one place may be declared under two names, written in two ways: lineage knows it by either

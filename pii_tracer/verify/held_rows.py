@@ -20,6 +20,7 @@ from pii_tracer.model.number_keys import plain, plain_texts
 from pii_tracer.model.plan import Copy, Mask
 from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.scan.decode.compression import opened
+from pii_tracer.scan.rows.json_documents import json_values
 from pii_tracer.scan.rows.text_records import rows_of as text_rows
 from pii_tracer.scan.rows.text_search import READ_AS
 from pii_tracer.scan.value_forms import Patterns
@@ -203,7 +204,7 @@ def _csv(path: Path, encoding: str, escape: str | None) -> Iterator[Row]:
 
 
 def _by_columns(path: Path, copy: Copy) -> Iterator[Row]:
-    """A file of a Hive table's text, as the plan says that its columns are."""
+    """A file of a table of text, as the plan says that its columns are."""
     table = text_of(copy.facts)
     text = table.of(path.parent.relative_to(copy.location)) if table else None
     if text is None:
@@ -217,12 +218,11 @@ def _by_columns(path: Path, copy: Copy) -> Iterator[Row]:
 
 
 def _json(path: Path) -> Iterator[Row]:
-    for line in _lines(path, "utf-8"):
-        if line.strip():
-            members = json.loads(line, parse_float=Decimal, object_pairs_hook=_Members)
-            if not isinstance(members, _Members):
-                raise ValueError("not one object a line")
-            yield [(name.lower(), value) for name, value in members.pairs]
+    decoder = json.JSONDecoder(parse_float=Decimal, object_pairs_hook=_Members)
+    for members in json_values(_lines(path, "utf-8"), decoder):
+        if not isinstance(members, _Members):
+            raise ValueError("a row is no object")
+        yield [(name.lower(), value) for name, value in members.pairs]
 
 
 class _Members(dict[str, Any]):

@@ -264,6 +264,34 @@ def test_what_only_the_person_had_in_json_does_not_change_other_people(
 
 
 @pytest.mark.spark
+def test_documents_of_json_are_read_beside_lines(spark_estate: SparkEstate, verifier: Verifier) -> None:
+    """An array, an object over many lines, and lines, in partition folders."""
+    folder = spark_estate.folder("bare/documents")
+
+    def write(*mine: dict[str, Any], last: dict[str, Any] = OTHERS[1]) -> None:
+        for name, text in (
+            ("day=01/a.json", json.dumps([*mine, OTHERS[0]], indent=2)),
+            ("day=02/b.json", json.dumps(mine[0] if mine else [], indent=1)),
+            ("day=02/c.json", json.dumps(last) + "\n"),
+        ):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+
+    write(HERS | {"note": "hers", "a": {"y": 1}})
+    copy = a_copy(Format.JSON, folder, match=MATCH)
+    before = verifier.baseline(copy)
+    assert [(s.rows_total, s.rows_person) for s in before.states] == [(4, 2)]
+    write()
+    assert compare(before, verifier.baseline(copy, before)).equal
+    assert verifier.rows(copy, before).rows_left == 0
+    write(last=OTHERS[1] | {"n": 3})
+    assert not compare(before, verifier.baseline(copy, before)).equal
+    for path in folder.rglob("*.json"):
+        path.write_text(json.dumps([HERS, OTHERS[0]], indent=2))
+    assert verifier.rows(copy, before).rows_left == 3, "and where all files are documents"
+
+
+@pytest.mark.spark
 @pytest.mark.slow
 def test_a_json_folder_that_was_wholly_the_persons_ends_clean(spark_estate: SparkEstate, verifier: Verifier) -> None:
     """Without rows there is no column. Rows without the key column are another matter: a baseline must know of it."""

@@ -91,7 +91,7 @@ class _Task:
             return MODULES[self.kind], self.options
         text = self.text.of(path.parent.relative_to(self.folder))
         if text is None:
-            raise RowsError("the catalog named no partition of the table here", todo="plan again")
+            raise RowsError("its folder is no partition of the table", todo="plan again")
         return text_rewrite, {"text": text, "name": path.name}
 
 

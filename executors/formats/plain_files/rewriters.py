@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from executors.formats.plain_files import avro_rewrite, csv_rewrite, json_rewrite, orc_rewrite
+from executors.formats.plain_files import avro_rewrite, csv_rewrite, orc_rewrite
+from executors.formats.plain_files.json_text import json_rewrite
 from pii_tracer.model.datasets import Format
 
 MODULES: Mapping[Format, Any] = {

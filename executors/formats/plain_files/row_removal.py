@@ -68,7 +68,7 @@ class RemovalContext(Protocol):
 class RowRemoval:
     """How one step finds the rows that it drops. strong: values that stand for the person wherever they are found, but
     for whole cells of columns of other numbers (nobodys). holds: whether a text has any value of the plan's persons.
-    text: of a Hive table's text, how it is read; front: what the names of its files begin with.
+    text: of a table of text, how it is read; front: what the names of its files begin with.
     """
 
     format: Format
@@ -131,7 +131,7 @@ class RowRemoval:
     def _text(self, name: str) -> FileText:
         found = text_at(self.text, self.front, name)
         if found is None:
-            raise RowsError("the catalog named no partition of the table here", todo="plan again")
+            raise RowsError("its folder is no partition of the table", todo="plan again")
         return found
 
     def _bare(self, data: bytes, module: Any, named: str, **options: Any) -> Kept:

@@ -79,7 +79,7 @@ class StoredPlaces:
             (t.name, t.format, hdfs_location(t.location))
             for catalog in self.estate.catalogs.values()
             for t in catalog.tables
-            if is_hdfs(t.location)
+            if is_hdfs(t.location) and not t.options  # these are in the registry
         ]
         declared += [(t.title, t.format, place) for t in self.paths.registry.hdfs for place in t.places]
         for name, kind, location in declared:

@@ -1,6 +1,6 @@
-"""How a text file of a Hive table is read: its columns by position, and the characters that its serializer uses.
+"""How a file of delimited text is read: its columns by position, and the characters that its reader goes by.
 
-A metastore says it, and no file does: such files have no header that counts. Plans carry it as JSON.
+A catalog or the estate file says it, and no file does: a header does not count. Plans carry it as JSON.
 """
 
 from __future__ import annotations
@@ -29,6 +29,13 @@ SKIPPED_LINE = "skipped line"
 BEYOND_COLUMNS = "cell behind the last column"
 """`Hit.where` of a value in a cell of a row that is in no column of the table."""
 
+ENCODINGS = {
+    **dict.fromkeys(("utf-8", "utf8"), "utf-8"),
+    **dict.fromkeys(("windows-1252", "cp1252"), "windows-1252"),
+    **dict.fromkeys(("iso-8859-1", "iso8859-1", "iso8859_1", "latin1"), "iso-8859-1"),
+}
+"""Encodings that are read, by their names in lower case. In each, a letter of ASCII is one byte, as in ASCII."""
+
 CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".snappy": "snappy", ".deflate": "deflate"}
 """Hadoop knows a codec by the ending of the name alone, in this case
 (https://hadoop.apache.org/docs/stable/api/org/apache/hadoop/io/compress/CompressionCodecFactory.html)."""
@@ -51,14 +58,25 @@ class Serde(StrEnum):
     """Hive's LazySimpleSerDe."""
     QUOTED = "quoted"
     """Hive's OpenCSVSerde."""
+    SPARK = "spark"
+    """Spark's own CSV reader."""
+
+
+def _is_unsaid(told: object) -> bool:
+    """Of what only SPARK has: layouts of Hive are written as in plans from before there were others."""
+    return not told
 
 
 class TextLayout(Frozen):
     """The characters of one table or partition.
 
-    escape: of DELIMITED; QUOTED always has a backslash. null: the text that stands for NULL, as it is written; QUOTED
-    has none, and an empty cell counts as NULL here. header_lines, footer_lines: lines of each file that are no rows.
-    rest_in_last: the last column has everything to the end of the line.
+    escape: of DELIMITED, and of a quote of SPARK; QUOTED always has a backslash. null: the text that stands for NULL,
+    as it is written; QUOTED has none, and an empty cell counts as NULL here. header_lines, footer_lines: lines of each
+    file that are no rows. rest_in_last: the last column has everything to the end of the line.
+
+    Of SPARK alone: quote; None where none counts. empty: what an empty cell in quotes says; without quotes it is NULL.
+    comment: how lines begin that are no rows, as blank lines are none. header_lines: of those that are left.
+    multi_line: a row goes on over the ends of lines that are in quotes. Then all lines have one kind of end.
     """
 
     serde: Serde
@@ -69,6 +87,10 @@ class TextLayout(Frozen):
     footer_lines: int = 0
     encoding: str = "utf-8"
     rest_in_last: bool = False
+    quote: str | None = Field(default=None, exclude_if=_is_unsaid)
+    empty: str = Field(default="", exclude_if=_is_unsaid)
+    comment: str | None = Field(default=None, exclude_if=_is_unsaid)
+    multi_line: bool = Field(default=False, exclude_if=_is_unsaid)
 
 
 class TextColumn(Column):

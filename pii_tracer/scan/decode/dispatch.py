@@ -163,7 +163,7 @@ def _unpacked(
 def _pieces(name: str, what: str, pieces: Iterator[bytes], collector: Collector, role: Role, nest: _Nest) -> str:
     """A file that comes in pieces. what: what it comes from, as errors call it."""
     first = compression.first(pieces, BLOCK)
-    if len(first) >= BLOCK and role is Role.DATA and (kind := text.in_blocks(name, first)):
+    if len(first) >= BLOCK and role is Role.DATA and (kind := text.in_blocks(name, first, collector)):
         return text.decode_blocks(kind, itertools.chain((first,), pieces), collector)
     content = compression.whole(what, itertools.chain((first,), pieces))
     return _guarded(name, memoryview(content), collector, role, nest) or "unreadable"
@@ -202,7 +202,7 @@ def _text(name: str, data: memoryview, collector: Collector, role: Role) -> str:
     if base.endswith(".crc") and _is_checksums(data):
         collector.raw(data, "raw bytes")
         return "hadoop checksum"
-    if len(data) > BLOCK and role is Role.DATA and (kind := text.in_blocks(base, bytes(data[:BLOCK]))):
+    if len(data) > BLOCK and role is Role.DATA and (kind := text.in_blocks(base, bytes(data[:BLOCK]), collector)):
         pieces = (bytes(data[start : start + BLOCK]) for start in range(0, len(data), BLOCK))
         return text.decode_blocks(kind, pieces, collector)
     content = text.as_text(data)

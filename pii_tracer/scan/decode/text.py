@@ -79,8 +79,11 @@ class Kind(Enum):
     TEXT = "text"
 
 
-def in_blocks(name: str, block: bytes) -> Kind | None:
-    """What a long text is, by its first block; None where it has to be read whole (one document, UTF-16, no text)."""
+def in_blocks(name: str, block: bytes, collector: Collector) -> Kind | None:
+    """What a long text is, by its first block; None where it has to be read whole (one document, rows that may go on
+    over any number of lines, UTF-16, no text)."""
+    if collector.columns is not None and collector.columns.layout.multi_line:
+        return None
     lines, newline, _ = block.rpartition(b"\n")
     wide = block[:2] in (b"\xff\xfe", b"\xfe\xff", b"\0\0")
     content = None if wide else as_text(memoryview(lines))

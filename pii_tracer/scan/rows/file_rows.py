@@ -15,6 +15,7 @@ from pii_tracer.common.parquet_file_checks import is_encrypted
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.scan.decode.compression import unpack
+from pii_tracer.scan.rows.json_documents import json_values
 from pii_tracer.scan.rows.text_records import rows_of as text_rows
 
 Row = Mapping[str, Any]
@@ -80,7 +81,6 @@ def _records(plain: bytes, choose: Choose | None) -> Iterator[Row]:
 
 
 def _lines(plain: bytes) -> Iterator[Row]:
-    for line in plain.splitlines():
-        if line.strip():
-            row = json.loads(line)
-            yield row if isinstance(row, Mapping) else {"value": row}
+    lines = (line.decode("utf-8-sig") for line in plain.splitlines(keepends=True))
+    for row in json_values(lines, json.JSONDecoder()):
+        yield row if isinstance(row, Mapping) else {"value": row}

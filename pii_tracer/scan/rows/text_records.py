@@ -1,8 +1,9 @@
-"""Lines of Hive's text files as Hive reads them, and their cells.
+"""Lines of text files as Hive reads them, or Spark, and their cells.
 
 Lines end as Hadoop's `LineRecordReader` has it: at `\\n`, `\\r` or both together. Cells of `LazySimpleSerDe`:
 https://github.com/apache/hive/blob/rel/release-2.3.9/serde/src/java/org/apache/hadoop/hive/serde2/lazy/ (`LazyStruct`,
-`LazyUtils`, `LazyLong`). Cells of `OpenCSVSerde`: opencsv 2.3, `CSVParser`, one line at a time.
+`LazyUtils`, `LazyLong`). Cells of `OpenCSVSerde`: opencsv 2.3, `CSVParser`, one line at a time. Spark's CSV:
+`spark_lines`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,16 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 from pii_tracer.model.hive_text.layout import FileText, Serde, TextColumn, TextLayout
+from pii_tracer.scan.rows.spark_lines import (
+    UnclearLineError,
+    header_names,
+    passed_over,
+    records_of,
+    refuse_late_comment,
+    spark_cells,
+)
+
+__all__ = ["UnclearLineError"]
 
 _PIECE = 1 << 20
 _MARK = b"\xef\xbb\xbf"
@@ -21,11 +32,8 @@ _AS_IS = "surrogateescape"
 _ODD_QUOTE = "a quote that is neither at the start nor at the end of a cell"
 _NUMBER = re.compile(r"([+-]?)0*([0-9]{1,19})\Z")
 """A whole number of 64 bits or fewer, with any zeros in front."""
-_DIGIT = re.compile(r"[0-9]")
-
-
-class UnclearLineError(ValueError):
-    """A line, or a cell, of which readers differ. Its message never quotes it."""
+_DIGIT = re.compile(r"\d")
+"""Of any script: Java reads each as a number."""
 
 
 def lines_of(stream: IO[bytes]) -> Iterator[bytes]:
@@ -43,16 +51,38 @@ def lines_of(stream: IO[bytes]) -> Iterator[bytes]:
 def row_lines(stream: IO[bytes], layout: TextLayout) -> Iterator[bytes]:
     """The lines that are rows, without their ends."""
     held: deque[bytes] = deque()
-    for number, line in enumerate(lines_of(stream)):
+    headers = layout.header_lines
+    for line in _told_lines(stream, layout):
+        if headers:
+            headers -= 1
+            continue
+        held.append(line)
+        if len(held) > layout.footer_lines:
+            yield held.popleft()
+
+
+def _told_lines(stream: IO[bytes], layout: TextLayout) -> Iterator[bytes]:
+    """The lines, or records of several, that a reader does not pass over, without their ends and a mark of UTF-8."""
+    for line in records_of(_without_mark(lines_of(stream)), layout):
+        body = line.rstrip(b"\r\n")
+        refuse_late_comment(body, layout)
+        if not passed_over(body, layout):
+            yield body
+
+
+def _without_mark(lines: Iterator[bytes]) -> Iterator[bytes]:
+    for number, line in enumerate(lines):
         if number == 0 and line.startswith(_MARK):
             line = line[len(_MARK) :]
             if not line:  # the mark alone is no line
                 continue
-        if number < layout.header_lines:
-            continue
-        held.append(line.rstrip(b"\r\n"))
-        if len(held) > layout.footer_lines:
-            yield held.popleft()
+        yield line
+
+
+def rows_among(lines: Sequence[bytes], layout: TextLayout, *, first: bool, last: bool) -> frozenset[int]:
+    """Which of the lines of a text, or of a block of it, are rows. first, last: whether it begins and ends the file."""
+    told = [n for n, line in enumerate(lines) if not passed_over(line.rstrip(b"\r\n"), layout)]
+    return frozenset(told[layout.header_lines if first else 0 : len(told) - (layout.footer_lines if last else 0)])
 
 
 def rows_of(stream: IO[bytes], text: FileText, wanted: Sequence[str] | None = None) -> Iterator[tuple[str | None, ...]]:
@@ -78,6 +108,8 @@ def cells_of(line: bytes, text: FileText) -> list[str | None]:
 def all_cells(line: bytes, text: FileText) -> list[str | None]:
     """All cells of a row, also those behind the last column. Raises as `rows_of`."""
     layout = text.layout
+    if layout.serde is Serde.SPARK:
+        return spark_cells(line.decode(layout.encoding, "backslashreplace"), layout)
     if layout.serde is Serde.QUOTED:
         return [_spelled(cell) or None for cell in quoted_cells(line.decode("utf-8", _AS_IS), layout)]
     null = None if layout.null is None else layout.null.encode()
@@ -188,6 +220,21 @@ def value_of(cell: str | None, column: TextColumn) -> str | None:
 
 def checked(stream: IO[bytes], text: FileText) -> None:
     """Read a whole file. Raises as `rows_of`."""
-    for line in row_lines(stream, text.layout):
-        if text.layout.serde is Serde.QUOTED:
-            quoted_cells(line.decode("utf-8", _AS_IS), text.layout)
+    layout = text.layout
+    if layout.serde is Serde.SPARK:
+        lines = _told_lines(stream, layout)
+        if layout.header_lines and (header := next(lines, None)) is not None:
+            _refuse_other_names(header_names(header.decode(layout.encoding, "backslashreplace"), layout), text)
+        for line in lines:
+            all_cells(line, text)
+        return
+    for line in row_lines(stream, layout):
+        if layout.serde is Serde.QUOTED:
+            quoted_cells(line.decode("utf-8", _AS_IS), layout)
+
+
+def _refuse_other_names(names: Sequence[str], text: FileText) -> None:
+    """A header that names other columns is a table whose columns were told wrongly, or no header at all."""
+    mine = [column.name.lower() for column in text.columns]
+    if [name.lower() for name in names] != mine[: len(names)]:
+        raise UnclearLineError("a header with other names than the columns that are declared, or in another order")

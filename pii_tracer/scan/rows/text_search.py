@@ -11,8 +11,10 @@ from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, File
 from pii_tracer.scan.cells_left_out import beyond
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Form
-from pii_tracer.scan.rows.text_records import UnclearLineError, all_cells, lines_of, unescaped, value_of
+from pii_tracer.scan.rows.spark_lines import records_of, without_escapes
+from pii_tracer.scan.rows.text_records import UnclearLineError, all_cells, lines_of, rows_among, unescaped, value_of
 
+_QUOTE = '"'
 _DIGITS = re.compile(r"[0-9]+")
 READ_AS = "text by columns"
 
@@ -35,9 +37,13 @@ def search_columns(
         return
     inner = Collector(collector.patterns)
     readable = text.model_copy(update={"layout": text.layout.model_copy(update={"encoding": "utf-8"})})
-    regular = True
+    regular = grouped = True
     lines = list(lines_of(io.BytesIO(data)))
-    rows = range(text.layout.header_lines if first else 0, len(lines) - (text.layout.footer_lines if last else 0))
+    try:
+        lines = list(records_of(lines, text.layout))
+    except UnclearLineError:
+        grouped = False
+    rows = rows_among(lines, text.layout, first=first, last=last)
     for number, line in enumerate(lines):
         body = line.rstrip(b"\r\n")
         if number not in rows:
@@ -47,7 +53,7 @@ def search_columns(
         except UnclearLineError:
             regular = False
             continue
-        known = number in rows and len(cells) <= len(text.columns)
+        known = grouped and number in rows and len(cells) <= len(text.columns)
         regular = regular and len(cells) <= len(text.columns)
         for at, cell in enumerate(cells):
             column = text.columns[at] if known else None
@@ -57,7 +63,7 @@ def search_columns(
                 inner.string(written, where, column.name if column else None, known=known)
     collector.merge(inner)
     if any(name not in inner.seen for name, _ in found):
-        whole = partial(inner.quoted, ends=f'"\r\n{text.layout.delimiter}'.encode())
+        whole = partial(inner.quoted, ends=f"{text.layout.quote or _QUOTE}\r\n{text.layout.delimiter}".encode())
         found = beyond(collector.terms(data, whole=whole), inner.left.shown_in(""))
     for (name, form), count in found.items():
         # the last cell of a row and the first of the next are no text that goes on
@@ -69,7 +75,7 @@ def _has_odd_numbers(data: bytes, text: FileText) -> bool:
     """Whether a cell may be a whole number with a sign or zeros in front, or escapes."""
     if not any(column.whole for column in text.columns):
         return False
-    begins = rb"(?:\A|[\r\n" + re.escape(text.layout.delimiter.encode()) + rb"])"
+    begins = rb"(?:\A|[\r\n" + re.escape(f"{text.layout.delimiter}{text.layout.quote or ''}".encode()) + rb"])"
     return re.search(begins + rb"(?:[+\\]|-?[0\\])[0-9+\\-]", data) is not None
 
 
@@ -90,6 +96,8 @@ def _spellings(cell: str | None, column: TextColumn | None) -> Iterator[str]:
 
 
 def _without_escapes(data: bytes, text: FileText) -> bytes:
+    if text.layout.serde is Serde.SPARK:
+        return without_escapes(data, text.layout)
     if text.layout.serde is Serde.QUOTED:
         return data.replace(b'""', b'"').replace(b"\\", b"")
     return unescaped(data, text.layout.escape)

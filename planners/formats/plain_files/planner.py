@@ -85,7 +85,7 @@ class PlainFilesPlanner(FormatPlanner):
 
     def missing_column(self, state: TableState) -> str:
         if TEXT_TABLE in state.properties:
-            return "the catalog names no such column: lineage is older than the table's last ALTER TABLE"
+            return "the catalog or the estate file names no such column: lineage may be older than the last change"
         why = f": another delimiter than a comma, or no header ({_NO_HEADER})" if state.format is Format.CSV else ""
         return f"the files have no such column{why}"
 

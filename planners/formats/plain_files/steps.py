@@ -25,7 +25,7 @@ _SUMMARY_GOES = (
 
 
 def hazards_of_text(copy: Copy) -> tuple[str, ...]:
-    """The hazards of files of a Hive table's text, wherever they lie."""
+    """The hazards of files of a table of text, wherever they lie."""
     return (_TEXT,) if TEXT_TABLE in copy.facts else ()
 
 

@@ -65,8 +65,9 @@ def planned(base: Path) -> dict[str, Any]:
         ("csv", "b.csv", f"cust,email\n{KEY}\n".encode(), "another number of fields"),
         ("csv", "b.csv", CSV.encode("utf-16"), "UTF-16"),
         ("csv", "b.csv.gz", b"no gzip", "cannot be read"),
-        ("json", "b.json", f"[{LINE},\n {LINE}]".encode(), "not one whole JSON object"),
-        ("json", "b.json", f"{LINE}\n{LINE[:-5]}".encode(), "not one whole JSON object"),
+        ("json", "b.json", f"[{LINE},\n {LINE}]\n[]".encode(), "neither one JSON object in each line"),
+        ("json", "b.json", f"[{LINE}, 1]".encode(), "neither one JSON object in each line"),
+        ("json", "b.json", f"{LINE}\n{LINE[:-5]}".encode(), "neither one JSON object in each line"),
     ],
 )
 def test_an_odd_file_of_the_source_is_one_gap_that_names_it(

@@ -1,4 +1,5 @@
-"""The whole path on delimited text and CSV that a real Hive metastore names; Spark with Hive writes and reads them."""
+"""The whole path on delimited text and CSV that a real Hive metastore names, and in a folder that the estate file
+declares; Spark with Hive writes and reads them."""
 
 from __future__ import annotations
 
@@ -38,11 +39,15 @@ MAKE = [
     "CREATE EXTERNAL TABLE core.letters (member_no string, phone string, text string)"
     " ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde' WITH SERDEPROPERTIES ('separatorChar' = ';')"
     " STORED AS TEXTFILE LOCATION '{base}/core.db/letters' TBLPROPERTIES ('skip.header.line.count' = '1')",
+    "CREATE TABLE core.exports (member_no string, phone string, seen int, day string) USING csv"
+    " OPTIONS (sep '|', quote '~', header 'true', nullValue 'NA', comment '#') PARTITIONED BY (day)"
+    " LOCATION '{base}/core.db/exports'",
     "SET hive.exec.compress.output=true",
     "SET mapreduce.output.fileoutputformat.compress.codec=org.apache.hadoop.io.compress.GzipCodec",
     "INSERT INTO core.members VALUES {people}",
     "SET hive.exec.compress.output=false",
     "INSERT INTO core.members VALUES ('M-2', NULL, 5, array('x', 'y'))",
+    "INSERT INTO core.exports SELECT member_no, phone, seen, 'mon day' FROM core.members",
     "INSERT INTO core.visits PARTITION (day = '1') SELECT member_no, 'gate' FROM core.members",
     "ALTER TABLE core.visits ADD PARTITION (day = '2')",
     "ALTER TABLE core.visits PARTITION (day = '2')"
@@ -53,10 +58,13 @@ READ = [
     "SELECT * FROM core.members ORDER BY phone",
     "SELECT * FROM core.visits ORDER BY day, member_no",
     "SELECT * FROM core.letters ORDER BY phone",
+    "SELECT * FROM core.exports ORDER BY phone",
 ]
 JOBS = """
 INSERT INTO core.visits SELECT member_no, 'gate' AS door, '1' AS day FROM core.members;
-INSERT INTO core.letters SELECT member_no, phone, 'Dear' AS text FROM core.members
+INSERT INTO core.letters SELECT member_no, phone, 'Dear' AS text FROM core.members;
+INSERT INTO core.exports SELECT member_no, phone, seen, 'mon day' AS day FROM core.members;
+INSERT INTO files.calls SELECT phone, 'noon' AS at, member_no FROM core.members
 """
 HEADER = b"member_no;phone;text\r\n"
 LETTERS = [
@@ -64,6 +72,19 @@ LETTERS = [
     b'"M|4410027";"9870012345";"Dear you"\r\n',
     b"M-4410027;9870012347\n",
     b'"M\\\\9";;"C:\\dir"\r\n',
+]
+
+CALLS = {
+    "name": "files.calls",
+    "format": "csv",
+    "location": "calls",
+    "options": {"sep": ";", "quote": "'", "escape": "'", "nullValue": "-", "encoding": "ISO-8859-1", "multiLine": True},
+    "columns": [{"name": "phone"}, {"name": "at"}, {"name": "member_no", "type": "varchar(20)"}],
+}
+CALLED = [
+    b"9870012346;'caf\xe9;\nnoon';'M|4410028'\n",
+    b"9870012345;'it''s\n\nshe';'M|4410027'\n",
+    b"-;noon;M-4410027\n",
 ]
 
 
@@ -75,8 +96,11 @@ def write_estate(base: Path, hive: Hive) -> None:
         "estate": "texts",
         "environment": "local",
         "spark": small_spark(),
-        "catalogs": {"hms": {"type": "hive", "uri": hive.uri}},
-        "roots": ["core.db"],
+        "catalogs": {
+            "hms": {"type": "hive", "uri": hive.uri},
+            "spark_catalog": {"type": "declared", "tables": [CALLS]},
+        },
+        "roots": ["core.db", "calls"],
         "lineage": {"sql": ["jobs.sql"]},
         "subjects": [member | {"identifiers": [{"column": "phone", "category": "phone"}]}],
     }
@@ -94,13 +118,16 @@ def build(base: Path, hive: Hive) -> list[list[Any]]:
     people = ", ".join(f"('{no}', '{phone}', 7, array('a;b', NULL))" for no, phone in quoted)
     (base / "core.db" / "letters").mkdir(parents=True)
     (base / "core.db" / "letters" / "000000_0").write_bytes(HEADER + b"".join(LETTERS))
+    (base / "calls").mkdir()
+    (base / "calls" / "part-0").write_bytes(b"".join(CALLED))
     made = [statement.replace("{base}", str(base)).replace("{people}", people) for statement in MAKE]
     return hive_sql(hive, base / "hive", [*made, *READ])[-len(READ) :]
 
 
 def residue(base: Path) -> set[str]:
     """Files in which the person is, by a search that knows no columns."""
-    return {file.path for file in scan_tree(base / "core.db", PERSON).files if file.hits or file.unread}
+    files = (file for folder in ("core.db", "calls") for file in scan_tree(base / folder, PERSON).files)
+    return {file.path for file in files if file.hits or file.unread}
 
 
 def test_the_person_is_erased_and_nobody_else(tmp_path: Path) -> None:
@@ -120,6 +147,8 @@ def test_the_person_is_erased_and_nobody_else(tmp_path: Path) -> None:
             "core.members": "delete_by_key",
             "core.visits": "delete_by_key",
             "core.letters": "delete_by_key",
+            "core.exports": "delete_by_key",
+            "files.calls": "delete_by_key",
         }
         assert MEMBER not in file.read_text()
         public = generate(base / "approver.pem")
@@ -130,12 +159,13 @@ def test_the_person_is_erased_and_nobody_else(tmp_path: Path) -> None:
         cli("verify", str(file))
         after = hive_sql(hive, base / "hive", READ)
     assert codes == {"plan": 0, "approve": 0, "apply": 0, "verify": 0}
-    assert [sum(row[0] == MEMBER for row in rows) for rows in before] == [1, 2, 1]
+    assert [sum(row[0] == MEMBER for row in rows) for rows in before] == [1, 2, 1, 1]
     assert after == [[row for row in rows if row[0] != MEMBER] for rows in before]
     assert residue(base) == set()
     there = {path.relative_to(base) for path in (base / "core.db").rglob("*") if not path.name.startswith(".")}
     assert there == names
     kept = HEADER + b"".join(line for line in LETTERS if b'4410027";"98' not in line)
     assert (base / "core.db" / "letters" / "000000_0").read_bytes() == kept
+    assert (base / "calls" / "part-0").read_bytes() == CALLED[0] + CALLED[2]
     result = json.loads((base / "result.json").read_text())
     assert (result["state"], result["residue"], result["bystander_rows_lost"]) == ("complete", [], 0)

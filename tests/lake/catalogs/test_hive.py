@@ -117,12 +117,11 @@ UNTOLD: list[tuple[str, dict[str, Any]]] = [
     ("not known here", {"stored": "org.example.OddInputFormat"}),
     ("not known here", {"stored": TEXT}),
     ("not known here", {"parameters": {"spark.sql.sources.provider": "jdbc"}}),
+    ("`lineSep`", {"parameters": {"spark.sql.sources.provider": "csv"}, "options": {"linesep": ";"}}),
     (
-        "a combination",
-        {"parameters": {"spark.sql.sources.provider": "csv"}, "options": {"header": "true", "sep": "|"}},
+        "option of its own",
+        {"parameters": {"spark.sql.sources.provider": "json"}, "options": {"primitivesAsString": "true"}},
     ),
-    ("names of columns", {"parameters": {"spark.sql.sources.provider": "csv"}}),
-    ("option of its own", {"parameters": {"spark.sql.sources.provider": "json"}, "options": {"multiLine": "true"}}),
     ("two places", {"parameters": {"spark.sql.sources.provider": "parquet"}, "options": {"path": "/elsewhere"}}),
 ]
 

@@ -12,12 +12,13 @@ import pytest
 from pii_tracer.cli.main import run as cli
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import load_estate
-from pii_tracer.lake.catalogs.hive.text_tables import UnreadText, layout_of, text_table
+from pii_tracer.lake.catalogs.hive.text_tables import layout_of, text_table
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.hive_text.columns import UnreadText
 from tests.hivesupport import ORC, TEXT, Hive
 from tests.hivetextsupport import LAZY, OPEN_CSV
 from tests.lake.catalogs.test_catalogs import GLUE, estate, glue, glue_table, kinds

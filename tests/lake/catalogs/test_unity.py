@@ -94,8 +94,8 @@ def test_tables_in_all_formats(unity: Unity, tmp_path: Path) -> None:
     orc.write_table(ROWS, home / "orcs" / "part-0.orc")
     unity.table("main.raw.orcs", (home / "orcs").as_uri(), "ORC")
     (home / "lines").mkdir()
-    (home / "lines" / "a.json").write_text('{"uid": 1, "name": "a"}\n')
-    unity.table("main.raw.lines", str(home / "lines"), "JSON")
+    (home / "lines" / "a.json").write_text('[{"uid": 1,\n "name": "a"}]\n')
+    unity.table("main.raw.lines", str(home / "lines"), "JSON", properties={"option.multiLine": "true"})
     (home / "texts with spaces").mkdir()
     (home / "texts with spaces" / "a.csv").write_text("uid,name\n1,a\n")
     texts = (home / "texts with spaces").as_uri()
@@ -134,9 +134,9 @@ NO_ROWS_HERE: list[tuple[str, dict[str, Any]]] = [
     ("not known here", {"stored": "TEXT"}),
     ("not known here", {"stored": None}),
     ("metadata file this interface does not have", {"stored": "ICEBERG"}),
-    ("names of columns", {"stored": "CSV"}),
-    ("a combination", {"stored": "CSV", "properties": {"option.header": "true", "option.sep": "|"}}),
-    ("option of its own", {"stored": "JSON", "properties": {"option.multiLine": "true"}}),
+    ("columns have no types", {"stored": "CSV"}),
+    ("`lineSep`", {"stored": "CSV", "properties": {"option.header": "true", "option.lineSep": "|"}}),
+    ("option of its own", {"stored": "JSON", "properties": {"option.lineSep": ";"}}),
 ]
 
 

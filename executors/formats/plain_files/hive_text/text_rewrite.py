@@ -1,7 +1,7 @@
-"""Text files of a Hive table without a person's rows: the other lines are kept byte for byte, and the file's codec.
+"""Text files of a table without a person's rows: the other lines are kept byte for byte, and the file's codec.
 
 Where a hold keeps columns the rows stay: each cell that is held as it stands, and the text for NULL in place of the
-others (an empty cell where the serializer has none). Cells behind the last column, which Hive does not read, go.
+others (an empty cell where the reader has none). Cells behind the last column, which nobody reads, go.
 
 A parser of its own: the reading of planning and verification is `scan.rows.text_records`.
 """
@@ -10,23 +10,21 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator
 from typing import IO
 
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError, present_terms, resolve, texts_match
 from executors.formats.plain_files.compression import PLAIN, codec_of, reading, writing
+from executors.formats.plain_files.hive_text.written_cells import WrittenCells, is_nothing
 from executors.formats.plain_files.row_masking import places
 from executors.formats.plain_files.stored_file import Stored
 from pii_tracer.model.datasets import Match
-from pii_tracer.model.hive_text.layout import HEAD, FileText, Serde, codec_by_name
+from pii_tracer.model.hive_text.layout import HEAD, FileText, Serde, TextLayout, codec_by_name
 from pii_tracer.model.plan import Mask
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _PIECE = 1 << 20
 _MARK = b"\xef\xbb\xbf"
-_UNCLEAR = "a line of the file has a quote that readers understand differently"
 
 _Line = tuple[bytes, bool, bytes]
 """A line as it stands, whether it is a row (no header, no footer), and what takes its place."""
@@ -93,9 +91,9 @@ def _lines(path: Stored, match: Match, keys: Keys, mask: Mask | None, text: File
     terms, _ = present_terms(names, match)
     positions = [(term, [resolve(names, column) or 0 for column in term.columns]) for term in terms]
     gone = None if mask is None else frozenset(places(names, mask))
-    cells, before, marked = _Cells(text), b"", False
+    cells, before, marked = WrittenCells(text), b"", False
     with reading(path, _codec(path, name)) as stream:
-        for number, (raw, row) in enumerate(_numbered(stream, text.layout.header_lines, text.layout.footer_lines)):
+        for number, (raw, row) in enumerate(_numbered(cells.records(_split(stream)), text.layout)):
             new = raw
             if row:
                 body, end = _without_end(raw)
@@ -111,20 +109,25 @@ def _lines(path: Stored, match: Match, keys: Keys, mask: Mask | None, text: File
             yield raw, row, new
 
 
-def _numbered(stream: IO[bytes], header: int, footer: int) -> Iterator[tuple[bytes, bool]]:
+def _numbered(lines: Iterable[bytes], layout: TextLayout) -> Iterator[tuple[bytes, bool]]:
     """Every line, and whether it is a row. A mark of UTF-8 stays, with the first line or without it."""
     waiting: deque[bytes] = deque()
-    for number, line in enumerate(_split(stream)):
+    headers = layout.header_lines
+    for number, line in enumerate(lines):
         if number == 0 and line.startswith(_MARK):
             yield _MARK, False
             line = line[len(_MARK) :]
             if not line:  # the mark alone is no line
                 continue
-        if number < header:
+        if layout.serde is Serde.SPARK and is_nothing(line, layout):
+            yield line, False
+            continue
+        if headers:
+            headers -= 1
             yield line, False
             continue
         waiting.append(line)
-        if len(waiting) > footer:
+        if len(waiting) > layout.footer_lines:
             yield waiting.popleft(), True
     yield from ((line, False) for line in waiting)
 
@@ -146,109 +149,3 @@ def _split(stream: IO[bytes]) -> Iterator[bytes]:
 def _without_end(line: bytes) -> tuple[bytes, bytes]:
     body = line.rstrip(b"\r\n")
     return body, line[len(body) :]
-
-
-@dataclass(frozen=True)
-class _Cells:
-    """Takes lines of a file apart, and puts them together again."""
-
-    text: FileText
-
-    @cached_property
-    def _delimiter(self) -> bytes:
-        return self.text.layout.delimiter.encode()
-
-    @cached_property
-    def _cell(self) -> re.Pattern[bytes]:
-        """One cell as it is written."""
-        layout, delimiter = self.text.layout, re.escape(self._delimiter)
-        if layout.serde is Serde.QUOTED:
-            inner = rb'(?:[^"\\]|""|\\["\\]|\\(?!["\\]))*'
-            return re.compile(
-                rb'(?:"' + inner + rb'"|(?:[^"\\' + delimiter + rb']|\\(?!"))*)(?=' + delimiter + rb"|\Z)", re.DOTALL
-            )
-        if layout.escape:
-            escape = re.escape(layout.escape.encode())
-            plain = rb"[^" + delimiter + escape + rb"]"
-            return re.compile(rb"(?:" + escape + rb".|" + plain + rb")*(?:" + escape + rb"\Z)?", re.DOTALL)
-        return re.compile(rb"[^" + delimiter + rb"]*")
-
-    def written(self, body: bytes) -> list[bytes]:
-        """The cells as they are written, up to the last column.
-
-        Raises:
-            RowsError: quotes that cannot be read without doubt.
-        """
-        width, layout = len(self.text.columns), self.text.layout
-        cells: list[bytes] = []
-        if layout.serde is Serde.QUOTED and not body:
-            return cells
-        at = 0
-        while at <= len(body):
-            if layout.rest_in_last and len(cells) == width - 1:
-                cells.append(body[at:])
-                break
-            found = self._cell.match(body, at)
-            if found is None:
-                raise RowsError(_UNCLEAR, todo=BY_HAND)
-            cells.append(found[0])
-            at = found.end() + 1
-        return cells[:width]
-
-    def value(self, written: list[bytes], position: int) -> str | None:
-        """What a cell says; None of one that is not there, or is NULL.
-
-        Raises:
-            RowsError: of a number or a short text, a form that readers take differently.
-        """
-        if position >= len(written):
-            return None
-        raw, layout, column = written[position], self.text.layout, self.text.columns[position]
-        if layout.serde is Serde.QUOTED:
-            value = _unquoted(raw.decode("utf-8", "surrogateescape"))
-        elif layout.null is not None and raw == layout.null.encode():
-            return None
-        else:
-            value = self._plain(raw).decode(layout.encoding, "surrogateescape")
-        if column.whole:
-            return _whole(value, column.whole)
-        if column.most is not None and len(value) > column.most:
-            raise RowsError(f"`{column.name}` has a text that is longer than its column", todo=BY_HAND)
-        return value
-
-    def _plain(self, raw: bytes) -> bytes:
-        if not self.text.layout.escape:
-            return raw
-        escape = re.escape(self.text.layout.escape.encode())
-        meant = {b"n": b"\n", b"r": b"\r"}
-        return re.sub(escape + rb"(.)", lambda found: meant.get(found[1], found[1]), raw, flags=re.DOTALL)
-
-    def blanked(self, written: list[bytes], gone: frozenset[int]) -> bytes:
-        """The row with NULL for what goes; read back.
-
-        Raises:
-            RowsError: it would not be read as that.
-        """
-        nothing = (self.text.layout.null or "").encode()
-        new = [nothing if at in gone else raw for at, raw in enumerate(written)]
-        line = self._delimiter.join(new)
-        if self.written(line) != new and any(new):
-            raise RowsError("a row cannot be written with NULL in some columns", todo=BY_HAND)
-        return line
-
-
-def _unquoted(raw: str) -> str:
-    """A cell as OpenCSVSerde reads it. One backslash that escapes nothing is dropped."""
-    if raw.startswith('"'):
-        return re.sub(r'""|\\(["\\])|\\', lambda found: '"' if found[0] == '""' else found[1] or "", raw[1:-1])
-    body = raw.lstrip("\\")  # what a cell begins with escapes nothing
-    return re.sub(r"\\(\\?)", lambda found: found[1], body)
-
-
-def _whole(value: str, bits: int) -> str | None:
-    found = re.fullmatch(r"([+-]?)0*([0-9]{1,19})", value)
-    if found and -(1 << bits - 1) <= (number := int(found[1] + found[2])) < 1 << bits - 1:
-        return str(number)
-    if re.search(r"[0-9]", value):
-        raise RowsError("a column of whole numbers has digits in a form that readers take differently", todo=BY_HAND)
-    return None

@@ -14,12 +14,14 @@ from typing import Any
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.glue.table_format_marks import GlueMarks
-from pii_tracer.lake.catalogs.hive.text_tables import TEXT_INPUT, UnreadText, is_text, layout_of
+from pii_tracer.lake.catalogs.hive.text_tables import TEXT_INPUT, is_text, layout_of
 from pii_tracer.lake.formats.base import TableFormat
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.hive_text.columns import UnreadText
 from pii_tracer.model.hive_text.layout import TextLayout
+from pii_tracer.model.hive_text.spark_options import spark_layout
 from pii_tracer.model.locations import (
     S3Location,
     hdfs_location,
@@ -76,6 +78,11 @@ def is_view(table: Any) -> bool:
     return str(table.tableType) == "VIRTUAL_VIEW"
 
 
+def is_csv_of_spark(table: Any) -> bool:
+    """Whether Spark reads it, with options of its own CSV reader (`USING csv`)."""
+    return parameters_of(table).get("spark.sql.sources.provider", "").lower() == Format.CSV.value
+
+
 def parameters_of(owner: Any) -> dict[str, str]:
     """Parameters of a table, a partition, its storage or its serializer, by their names in small letters."""
     found = owner.parameters if owner is not None else None
@@ -129,6 +136,10 @@ def kept_as(table: Any, storage: Any = None) -> Kept | Refused:
     kind = _plain(word, reader, str((serde and serde.serializationLib) or "").lower())
     if kind is None:
         return Refused("a registered table of a format that is not known here", places)
+    if is_csv_of_spark(table) and storage is not table.sd:
+        return Kept(kind, location, plain=True)  # Spark reads it with the table's options
+    if is_csv_of_spark(table) and _unusual(kind, options):
+        return _by_spark(options, location, places)
     if kind in (Format.CSV, Format.JSON) and (other := _unusual(kind, options)):
         return Refused(f"a table of {kind} files with {other}, a combination that is not read here", places)
     return Kept(kind, location, plain=True)
@@ -143,11 +154,18 @@ def _text(table: Any, storage: Any, location: str, places: tuple[str, ...]) -> K
     return Kept(Format.CSV, location, plain=True, layout=layout)
 
 
+def _by_spark(options: dict[str, str], location: str, places: tuple[str, ...]) -> Kept | Refused:
+    try:
+        return Kept(Format.CSV, location, plain=True, layout=spark_layout(options))
+    except UnreadText as error:
+        return Refused(unread_text(error), places)
+
+
 def unread_text(error: UnreadText) -> str:
     """The reason of a gap, with what an owner can do."""
     return (
         f"a table of delimited text or CSV that is not read here: {error}. Write it again as Parquet or with other"
-        " characters, or erase the person from it by Hive, and waive this"
+        " characters, or erase the person from it by its engine, and waive this"
     )
 
 
@@ -191,7 +209,8 @@ def _plain(provider: str, reader: str, serializer: str) -> Format | None:
 
 
 def _unusual(kind: Format, options: dict[str, str]) -> str | None:
-    if other := options.keys() - _AS_USUAL:
+    # a file of JSON shows by itself whether it is one document (`scan.rows.json_documents`)
+    if other := options.keys() - _AS_USUAL - ({"multiline"} if kind is Format.JSON else set()):
         return f"{counted(len(other), 'option of its own', 'options of their own')}"
     if kind is Format.CSV and options.get("header", "").lower() != "true":
         return "no names of columns in their first line"

@@ -20,14 +20,24 @@ from pii_tracer.lake.catalogs.base import (
     catalog_gap,
     sql_name,
 )
-from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, kept_as, lies_inside, place_of, unread_text
-from pii_tracer.lake.catalogs.hive.text_tables import UnreadText, is_text, text_table
+from pii_tracer.lake.catalogs.hive.spark_text_tables import spark_text_table
+from pii_tracer.lake.catalogs.hive.storage import (
+    Kept,
+    Refused,
+    is_csv_of_spark,
+    kept_as,
+    lies_inside,
+    place_of,
+    unread_text,
+)
+from pii_tracer.lake.catalogs.hive.text_tables import is_text, text_table
 from pii_tracer.lake.catalogs.hive.view_texts import view_of
 from pii_tracer.lake.catalogs.partitions_elsewhere import names_nobody
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.layout import TextLayout, TextTable
+from pii_tracer.model.hive_text.columns import UnreadText
+from pii_tracer.model.hive_text.layout import Serde, TextLayout, TextTable
 from pii_tracer.model.locations import in_place, is_hdfs, is_s3, location_in_place, s3_location
 
 _TEXTS_AND_DATES = ("string", "varchar", "char", "date", "timestamp")
@@ -46,7 +56,8 @@ class PartitionEntry:
 
     @classmethod
     def of(cls, table: Any, partition: Any) -> PartitionEntry:
-        described = partition if table.sd is not None and is_text(table.sd) else None  # there may be very many
+        # there may be very many
+        described = partition if table.sd is not None and (is_text(table.sd) or is_csv_of_spark(table)) else None
         place, values = place_of(partition.sd), tuple(map(str, partition.values or ()))
         keys = tuple(str(key.name) for key in table.partitionKeys or ())
         untold = untold_keys(place, place_of(table.sd), keys, values)
@@ -218,7 +229,8 @@ def _text(table: Any, kept: Kept, layout: TextLayout, found: Sequence[PartitionE
     """
     if not complete:
         raise UnreadText("not all of its partitions are known")
-    return text_table(table, layout, [(_below(one.place, str(kept.location)), one.described) for one in found])
+    read = spark_text_table if layout.serde is Serde.SPARK else text_table
+    return read(table, layout, [(_below(one.place, str(kept.location)), one.described) for one in found])
 
 
 def untold_keys(place: str | None, folder: str | None, keys: Sequence[str], values: Sequence[str]) -> tuple[str, ...]:

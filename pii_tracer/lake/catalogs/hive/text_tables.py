@@ -12,12 +12,13 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import unquote
 
 from pii_tracer.common.plurals import counted
+from pii_tracer.lake.catalogs.hive.partition_folders import refuse_other_values
+from pii_tracer.model.hive_text.columns import UnreadText, columns_of
 from pii_tracer.model.hive_text.layout import (
+    ENCODINGS,
     Serde,
-    TextColumn,
     TextLayout,
     TextPartition,
     TextTable,
@@ -49,19 +50,8 @@ _OF_SERDE = {
 _WORDLESS = frozenset({"columns.comments", "path", "serialization.lib"})
 _READS = re.compile(r"serialization\.|skip\.|textinputformat\.|.*\.delim$|.*char$|timestamp\.formats$", re.IGNORECASE)
 """Names of properties that change how lines are read, wherever they are set. Hive knows each in one spelling only."""
-_ENCODINGS = {
-    **dict.fromkeys(("utf-8", "utf8"), "utf-8"),
-    **dict.fromkeys(("windows-1252", "cp1252"), "windows-1252"),
-    **dict.fromkeys(("iso-8859-1", "iso8859-1", "iso8859_1", "latin1"), "iso-8859-1"),
-}
 _MOST_FOOTERS = 100
 """Of Hive (`hive.file.max.footer`); above this, it reads nothing."""
-_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "integer": 32, "bigint": 64}
-_TEXT = re.compile(r"string|(?:varchar|char)\((\d+)\)")
-
-
-class UnreadText(Exception):
-    """Why the text of a table is not read. Its message names no value of a property."""
 
 
 def layout_of(table: Any, partition: Any = None) -> TextLayout:
@@ -176,7 +166,7 @@ def _count(found: Mapping[str, str], name: str, most: int = 10**6) -> int:
 
 
 def _encoding(found: Mapping[str, str]) -> str:
-    known = _ENCODINGS.get(found.get("serialization.encoding", "utf-8").lower())
+    known = ENCODINGS.get(found.get("serialization.encoding", "utf-8").lower())
     if known is None:
         raise UnreadText("its encoding is not read here")
     return known
@@ -188,14 +178,14 @@ def text_table(table: Any, layout: TextLayout, partitions: Sequence[tuple[str | 
     Raises:
         UnreadText: a partition that is not read exactly.
     """
-    columns = columns_of(table.sd.cols, layout.serde)
+    columns = columns_of(_fields(table.sd), layout.serde)
     keys = tuple(str(key.name).lower() for key in table.partitionKeys or ())
     others, known = [], dict[str, TextLayout]()
     for folder, partition in partitions:
         if folder is None or not is_text(partition.sd) or not _is_text_input(partition.sd):
             raise UnreadText("a partition is outside the table's folder, or is not text")
-        _same_values(folder, keys, [str(value) for value in partition.values or ()])
-        mine = columns_of(partition.sd.cols, layout.serde)
+        refuse_other_values(folder, keys, [str(value) for value in partition.values or ()])
+        mine = columns_of(_fields(partition.sd), layout.serde)
         if mine != columns[: len(mine)]:
             raise UnreadText("a partition has other columns than the table")
         own = layout_of(table, partition)
@@ -207,36 +197,9 @@ def text_table(table: Any, layout: TextLayout, partitions: Sequence[tuple[str | 
     return TextTable(columns=columns, layout=layout, keys=keys, others=tuple(sorted(others, key=lambda p: p.folder)))
 
 
+def _fields(storage: Any) -> list[tuple[str, str]]:
+    return [(str(field.name), str(field.type or "")) for field in storage.cols or ()]
+
+
 def _is_text_input(storage: Any) -> bool:
     return str(storage.inputFormat or "").lower() == TEXT_INPUT
-
-
-def _same_values(folder: str, keys: Sequence[str], values: Sequence[str]) -> None:
-    parts = [part.partition("=") for part in PurePosixPath(folder).parts]
-    if [unquote(name).lower() for name, _, _ in parts] != list(keys) or [unquote(v) for _, _, v in parts] != list(
-        values
-    ):
-        raise UnreadText("a partition's folder is not called as its values are (`column=value`)")
-
-
-def columns_of(fields: Sequence[Any] | None, serde: Serde) -> tuple[TextColumn, ...]:
-    """The columns of a table by their positions.
-
-    Raises:
-        UnreadText: there are none, or two of one name.
-    """
-    columns = tuple(_column(str(field.name), str(field.type or "string"), serde) for field in fields or ())
-    if not columns or len({column.name.lower() for column in columns}) != len(columns):
-        raise UnreadText("it has no columns, or two of one name")
-    return columns
-
-
-def _column(name: str, kind: str, serde: Serde) -> TextColumn:
-    plain = kind.lower().replace(" ", "")
-    if serde is Serde.QUOTED:
-        return TextColumn(name=name, type="string")
-    if plain in _BITS:
-        return TextColumn(name=name, type="string", whole=_BITS[plain])
-    if text := _TEXT.fullmatch(plain):
-        return TextColumn(name=name, type="string", most=int(text[1]) if text[1] else None)
-    return TextColumn(name=name, type=kind)

@@ -51,10 +51,11 @@ class SchemaInfo(Named):
 
 
 class ColumnInfo(Answer):
-    """A column of a table or view."""
+    """A column of a table or view. partition_index: which of the table's partition columns it is."""
 
     name: str
     type_text: str | None = None
+    partition_index: int | None = None
     comment: str | None = None
 
 

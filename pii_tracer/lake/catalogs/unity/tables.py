@@ -20,7 +20,8 @@ from pii_tracer.lake.catalogs.base import (
     catalog_gap,
     sql_name,
 )
-from pii_tracer.lake.catalogs.hive.storage import Refused, kept_as
+from pii_tracer.lake.catalogs.hive.spark_text_tables import spark_text_table
+from pii_tracer.lake.catalogs.hive.storage import Refused, kept_as, unread_text
 from pii_tracer.lake.catalogs.hive.view_texts import written_in
 from pii_tracer.lake.catalogs.unity.answers import TableInfo
 from pii_tracer.lake.catalogs.unity.client import UnityClient, UnityRefusal
@@ -28,6 +29,8 @@ from pii_tracer.lake.catalogs.unity.scope import Scope
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.datasets import Column
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.hive_text.columns import UnreadText
+from pii_tracer.model.hive_text.layout import TextTable
 
 VIEW = "VIEW"
 METRIC_VIEW = "METRIC_VIEW"
@@ -154,7 +157,14 @@ class _Walk:
                 table,
             )
             return
-        self.entries.append(CatalogEntry(sql_name(*parts), parts, kept.format, place))
+        text: TextTable | None = None
+        if kept.layout is not None:
+            try:
+                text = spark_text_table(_as_metastore(table, properties), kept.layout, ())
+            except UnreadText as error:
+                self._refuse(unread_text(error), table)
+                return
+        self.entries.append(CatalogEntry(sql_name(*parts), parts, kept.format, place, text=text))
         if any(map(_COMMITS.fullmatch, properties)):
             self.gap(
                 "its catalog keeps commits that may not be in the table's own log yet, and refuses those of others."
@@ -186,11 +196,16 @@ def _as_metastore(table: TableInfo, properties: dict[str, str]) -> Any:
     """A table in the words of a Hive metastore. What is written as another format as well is a table of the first."""
     word = (table.data_source_format or "").lower().partition("_uniform_")[0]
     options = {key.removeprefix(_OPTION): value for key, value in properties.items() if key.startswith(_OPTION)}
+    keys = sorted(
+        (c for c in table.columns or () if c.partition_index is not None), key=lambda c: c.partition_index or 0
+    )
     return SimpleNamespace(
         tableType="EXTERNAL_TABLE",
+        partitionKeys=[SimpleNamespace(name=column.name) for column in keys],
         parameters={"spark.sql.sources.provider": word or "none", "table_type": word},
         sd=SimpleNamespace(
             location=table.storage_location,
+            cols=[SimpleNamespace(name=column.name, type=column.type_text) for column in table.columns or ()],
             inputFormat=None,
             parameters=None,
             storedAsSubDirectories=False,

@@ -109,7 +109,7 @@ class CsvFiles(PlainFiles):
 
 
 class JsonFiles(PlainFiles):
-    """Folders of JSON lines."""
+    """Folders of JSON files."""
 
     name = Format.JSON
     title = "JSON"

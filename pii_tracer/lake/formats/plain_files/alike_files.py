@@ -256,7 +256,9 @@ def _why(file: StoredFile, error: Exception) -> str:
     if isinstance(error, TwiceError):
         return "an object in it has a member twice, and readers differ in which one counts"
     if file.format is Format.JSON and isinstance(error, ValueError):
-        return "a line of it is not one whole JSON object (is it cut, or one document over many lines?)"
+        return (
+            "it is neither one JSON object in each line nor one document of objects (is it cut, or several documents?)"
+        )
     if file.format is Format.CSV and "CSV parse error: Expected" in str(error):
         return "a row has another number of fields than the header"
     if file.format is not Format.PARQUET:

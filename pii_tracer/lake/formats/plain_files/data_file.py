@@ -92,7 +92,7 @@ def data_file(path: Path) -> DataFile | None:
 
 
 def text_file(path: Path, text: FileText) -> DataFile:
-    """A file of a Hive table's text. Raises as `stored_text`."""
+    """A file of a table of text. Raises as `stored_text`."""
     return DataFile(path, Format.CSV, _text_codec(path), text=text)
 
 
@@ -192,7 +192,7 @@ def file_columns(file: StoredFile) -> tuple[tuple[Column, ...], int | None]:
 
 
 def shape_of(file: StoredFile, shape: Shape) -> tuple[str, ...]:
-    """Put a file of JSON lines to what others are like; its columns."""
+    """Put a file of JSON to what others are like; its columns."""
     import pyarrow as pa
     from pyarrow import json
 

@@ -1,4 +1,4 @@
-"""Lines of JSON whose values change their type from line to line, in the types that Spark infers.
+"""Rows of JSON whose values change their type from line to line, in the types that Spark infers.
 
 https://spark.apache.org/docs/latest/sql-data-sources-json.html; `compatibleType` in JsonInferSchema.scala: whole
 numbers and others are double, whatever else differs is text, of objects and lists as they are written. Arrow, which
@@ -11,6 +11,8 @@ import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
+
+from pii_tracer.scan.rows.json_documents import json_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +51,7 @@ class Shape:
         """All rows of a file.
 
         Raises:
-            ValueError: a line is not one JSON object, or has a member twice.
+            ValueError: a row is not a JSON object, or has a member twice.
         """
         seen: set[tuple[str, Hashable]] = set()  # of millions of values few are of another kind than one before
         for row in _objects(stream):
@@ -151,24 +153,19 @@ def _cell(value: Any, kind: pa.DataType) -> Any:
 
 
 def _objects(stream: IO[bytes]) -> Iterator[dict[str, Any]]:
+    for row in json_values(_lines(stream), _DECODER):
+        if not isinstance(row, dict):
+            raise ValueError("a row is not a JSON object")
+        yield row
+
+
+def _lines(stream: IO[bytes]) -> Iterator[str]:
     # Arrow's streams have no lines of their own
     carried = b""
     while piece := stream.read(1 << 20):
         *lines, carried = (carried + piece).split(b"\n")
-        yield from (row for line in lines if (row := _object(line)) is not None)
-    if (row := _object(carried)) is not None:
-        yield row
-
-
-def _object(line: bytes) -> dict[str, Any] | None:
-    """The object of a line; None for a blank line."""
-    text = line.decode("utf-8-sig").strip()
-    if not text:
-        return None
-    row = _DECODER.decode(text)
-    if not isinstance(row, dict):
-        raise ValueError("a line is not one JSON object")
-    return row
+        yield from (line.decode("utf-8-sig") + "\n" for line in lines)
+    yield carried.decode("utf-8-sig")
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

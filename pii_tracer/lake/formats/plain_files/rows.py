@@ -67,7 +67,7 @@ def folder_files(state: TableState, paths: EstatePaths) -> Sequence[StoredFile]:
 
 
 def _text_files(state: TableState, table: TextTable) -> list[DataFile]:
-    """Files of a Hive table's text, by their folders: none has a name that says what it is."""
+    """Files of a table of text, by their folders: none has a name that says what it is."""
     folder = Path(state.location)
     found = []
     for current, _, names in os.walk(folder):
@@ -231,7 +231,7 @@ def _json(file: StoredFile, columns: Sequence[str]) -> pa.Table:
 
 
 def _text(file: StoredFile, text: FileText, columns: Sequence[str]) -> pa.Table:
-    """Some columns of a Hive table's text, as Hive reads them."""
+    """Some columns of a table of text, as its reader takes them."""
     import pyarrow as pa
 
     here = list(named_here([column.name for column in text.columns], columns).values())

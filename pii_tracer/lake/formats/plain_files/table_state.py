@@ -79,7 +79,7 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
     text = paths.text_table_at(folder)
     if any((file.text is None) is not (text is None) for file in files):
         raise EstateError(
-            "files of a Hive table's text lie in one folder with files of another table",
+            "files of a table of text lie in one folder with files of another table",
             where=str(folder),
             todo="move one of them into a folder of its own, then plan again",
         )

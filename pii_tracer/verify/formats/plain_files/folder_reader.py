@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.hive_text.layout import text_of
 from pii_tracer.model.locations import read_path
-from pii_tracer.model.plan import TEXTS, Copy
+from pii_tracer.model.plan import Copy
 from pii_tracer.scan.folder_scan import walk_files
 from pii_tracer.verify.formats.base import State, TableReader
 from pii_tracer.verify.formats.plain_files.avro_rows import avro_frame
 from pii_tracer.verify.formats.plain_files.csv_rows import csv_frame
 from pii_tracer.verify.formats.plain_files.hive_text_rows import text_frame
+from pii_tracer.verify.formats.plain_files.json_rows import json_frame
 from pii_tracer.verify.formats.plain_files.parquet_beyond_spark import beyond_spark, parquet_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 _WRITTEN = (Format.CSV, Format.JSON)
 
@@ -45,24 +45,11 @@ def _files(spark: SparkSession, copy: Copy) -> DataFrame:
         return text_frame(spark, text, folder, files, copy.places.columns if copy.places else ())
     if copy.format is Format.CSV:
         return csv_frame(spark, copy, folder, files)
-    reader = spark.read.option("recursiveFileLookup", "false")
     if copy.format is Format.JSON:
-        # as texts: with types that Spark guesses, one row less could make another type of everybody's numbers
-        reader = reader.option("primitivesAsString", "true")
-        if texts := {name.lower() for name in copy.facts.get(TEXTS, ())}:
-            reader = reader.schema(_as_texts(reader.format("json").load(read_path(copy.location)).schema, texts))
-    else:
-        # else the columns of one file are taken for everybody's, and what others have more is compared with nothing
-        reader = reader.option("mergeSchema", "true")
+        return json_frame(spark, copy, folder, files)
+    # else the columns of one file are taken for everybody's, and what others have more is compared with nothing
+    reader = spark.read.option("recursiveFileLookup", "false").option("mergeSchema", "true")
     return reader.format(copy.format.value).load(read_path(copy.location))
-
-
-def _as_texts(schema: StructType, names: Collection[str]) -> StructType:
-    """The schema with text for some columns: an object is given as it is written, whatever other lines have there."""
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    fields = [StructField(f.name, StringType()) if f.name.lower() in names else f for f in schema.fields]
-    return StructType(fields)
 
 
 def _loose(copy: Copy) -> bool:

@@ -20,9 +20,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from executors.formats.plain_files import avro_rewrite, csv_rewrite, json_rewrite, orc_rewrite, parquet_rewrite
+from executors.formats.plain_files import avro_rewrite, csv_rewrite, orc_rewrite, parquet_rewrite
 from executors.formats.plain_files.arrow_match import RowsError
 from executors.formats.plain_files.compression import writing
+from executors.formats.plain_files.json_text import json_rewrite
 from executors.formats.plain_files.orc_tail import Tail, read_tail
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import (
@@ -319,8 +320,8 @@ def test_a_cell_of_csv_may_hold_a_document(here: SparkEstate) -> None:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("a.json", b'{\n "uid": 1\n}\n'),
-        ("a.json", b'[{"uid": 1}]\n'),
+        ("a.json", b'{\n "uid": 1\n}\n{\n "uid": 1\n}\n'),
+        ("a.json", b'[{"uid": 1}]\n[{"uid": 1}]\n'),
         ("a.json", b'{"uid": 1, "uid": 2}\n'),
         ("a.json", b'{"id": 1}\n'),
         ("a.json.gz", gzip.compress(b'{"uid": 1}\n' * 99, mtime=0)[:-9]),

@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from executors.formats.plain_files import avro_rewrite, csv_rewrite, json_rewrite, orc_rewrite, parquet_rewrite
+from executors.formats.plain_files import avro_rewrite, csv_rewrite, orc_rewrite, parquet_rewrite
 from executors.formats.plain_files.arrow_match import RowsError
+from executors.formats.plain_files.json_text import json_rewrite
 from pii_tracer.model.datasets import Match, MatchTerm
 from pii_tracer.model.number_keys import spellings
 from tests.executors.engine.test_mask import mask

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from executors.formats.plain_files import csv_rewrite, json_rewrite
+from executors.formats.plain_files import csv_rewrite
 from executors.formats.plain_files.arrow_match import RowsError
+from executors.formats.plain_files.json_text import json_rewrite
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.number_keys import spellings
 from tests.executors.formats.plain_files.alone import drop_rows

@@ -22,6 +22,7 @@ from pyarrow import orc
 from executors.formats.plain_files.arrow_match import RowsError
 from executors.formats.plain_files.executor import FilesExecutor
 from executors.formats.plain_files.hive_text import text_rewrite
+from executors.formats.plain_files.hive_text.written_cells import WrittenCells
 from pii_tracer.lake.formats.plain_files.data_file import decompressed, text_file
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format, KeySet, Match, MatchTerm
@@ -107,10 +108,10 @@ LAYOUTS = st.builds(
 @given(line=LINES.map(b"".join), text=LAYOUTS)
 def test_a_delimited_line_is_cut_as_the_slow_model_cuts_it(line: bytes, text: FileText) -> None:
     assert cells_of(line, text) == slowly(line, text)
-    written = text_rewrite._Cells(text)
+    written = WrittenCells(text)
     cells = written.written(line)
     plain = [TextColumn(name=column.name, type="string") for column in COLUMNS]
-    untyped = text_rewrite._Cells(text.model_copy(update={"columns": tuple(plain)}))
+    untyped = WrittenCells(text.model_copy(update={"columns": tuple(plain)}))
     there = [untyped.value(cells, at) for at in range(len(COLUMNS))]
     assert [c and c.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace") for c in there] == slowly(
         line, text
@@ -122,7 +123,7 @@ def read(line: bytes, text: FileText) -> tuple[str | None, ...]:
 
 
 def also_written(line: bytes, text: FileText) -> tuple[str | None, ...]:
-    cells = text_rewrite._Cells(text)
+    cells = WrittenCells(text)
     written = cells.written(line)
     return tuple(cells.value(written, at) for at in range(len(text.columns)))
 

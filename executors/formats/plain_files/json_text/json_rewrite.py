@@ -1,4 +1,5 @@
-"""JSON lines without a person's rows: the other lines are kept byte for byte, and the codec of the file.
+"""JSON without a person's rows: the other lines, or the other objects of one document, are kept byte for byte, and the
+codec of the file.
 
 Where a hold keeps columns the persons' lines stay: `null` takes the place of every other value, and all else, the
 writing of numbers included, stays as it stands.
@@ -10,10 +11,12 @@ import json
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError, missing_terms
 from executors.formats.plain_files.compression import codec_of, reading, writing
+from executors.formats.plain_files.json_text.json_document import Document, document_in, members_once
 from executors.formats.plain_files.row_masking import places
 from executors.formats.plain_files.row_match import has_column, is_persons
 from executors.formats.plain_files.stored_file import Stored
@@ -28,28 +31,32 @@ def survey(path: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> 
     """Rows before and those that stay as they are, and labels of match terms whose column no row has.
 
     Raises:
-        RowsError: a line is no JSON object (a document over many lines is not supported), or no row has a column of
-            the match, so that nothing can be said about any.
+        RowsError: the file is neither JSON lines nor one document of objects, or no row has a column of the match, so
+            that nothing can be said about any.
     """
     before = after = 0
     columns: set[str] = set()
-    for line, row in _rows(path):
+    for written, row in _rows(path):
         if row is not None:
             before += 1
             columns |= has_column(list(row), match)
-            after += _kept(line, row, match, keys, mask) == line
+            after += _kept(written, row, match, keys, mask) == written
     return before, after, missing_terms(match, columns) if before else ()
 
 
 def write(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> None:
-    """Write the lines that stay."""
+    """Write the lines, or the objects of a document, that stay."""
+    document = _document(path)
     with writing(target, codec_of(path)) as stream:
-        for line, row in _rows(path):
+        if document is not None:
+            stream.write(document.kept(partial(_kept, match=match, keys=keys, mask=mask)))
+            return
+        for line, row in _lines(path):
             stream.write(_kept(line, row, match, keys, mask))
 
 
 def compare(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> None:
-    """Read back: the same lines in the same order.
+    """Read back: the same lines, or objects, in the same order.
 
     Raises:
         RowsError: something differs.
@@ -108,7 +115,20 @@ def _past_space(text: str, at: int) -> int:
 
 
 def _rows(path: Stored) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
-    """Every line as it stands, with its object; None for a blank line."""
+    """Every row as it stands, a line with its end, with its object; None for a blank line."""
+    document = _document(path)
+    if document is None:
+        yield from _lines(path)
+        return
+    yield from ((document.text[start:end].encode("utf-8"), row) for start, end, row in document.spans)
+
+
+def _document(path: Stored) -> Document | None:
+    with reading(path, codec_of(path)) as stream:
+        return document_in(stream)
+
+
+def _lines(path: Stored) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
     with reading(path, codec_of(path)) as stream:
         for line in stream:
             text = line.decode("utf-8-sig").strip()
@@ -123,13 +143,6 @@ def _rows(path: Stored) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text.lstrip("\ufeff"), parse_float=Decimal, object_pairs_hook=_object)
+        return json.loads(text.lstrip("\ufeff"), parse_float=Decimal, object_pairs_hook=members_once)
     except (ValueError, RecursionError):
         return None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise RowsError("a JSON object has a member twice: readers differ in which one counts", todo=BY_HAND)
-    return found
