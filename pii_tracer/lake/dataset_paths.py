@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -321,8 +321,10 @@ class EstatePaths:
                 best = max(best, candidate) if best else candidate
         return best[1] if best else None
 
-    def aliases(self) -> dict[str, DatasetId]:
-        """Names of tables (with and without `spark_catalog.`) and the datasets they stand for.
+    @cached_property
+    def aliases(self) -> Mapping[str, DatasetId]:
+        """Names of tables (with and without `spark_catalog.`) and the datasets they stand for, found once, at the first
+        use: that follows the links of every table's folder, and walks warehouses.
 
         Declared tables count whether they exist or not: lineage may remember one that is gone.
         """
