@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
@@ -167,30 +167,30 @@ def gone_of(store: RequestStore, requests: Iterable[str], plan: str) -> dict[str
     """Those of a plan's requests that it is not, or no longer, to erase, each with its state: another plan has it, or
     somebody ended it. The store need not know them all."""
     with store.connected() as connection:
-        found = ((name, _gone(connection, name, plan)) for name in requests)
-        return {name: request.state for name, request in found if request}
+        return {name: request.state for name, request in _gone(connection, requests, plan)}
 
 
 def _refuse_gone(connection: Connection, requests: Iterable[str], plan: str) -> None:
+    for name, request in _gone(connection, requests, plan):
+        raise Refused(
+            f"the request {name} is not to be erased by this plan: in the request store it is {request.state}"
+            + (f" ({request.reason})" if request.reason else ""),
+            where=plan,
+            todo="make a new plan by `pii-tracer plan --requests`: it has all requests that are open, and no other",
+        )
+
+
+def _gone(connection: Connection, requests: Iterable[str], plan: str) -> Iterator[tuple[str, Stored]]:
+    """Each that is not, or no longer, the plan's, as it is in the store; those that the store does not know are left
+    out. One query tells most of them, which are the plan's."""
+    query = (
+        "SELECT id FROM requests WHERE plan = ?"
+        " AND (state = 'planned' OR (begun IS NOT NULL AND state IN ('carried_over', 'erased')))"
+    )
+    mine = {name for (name,) in connection.execute(query, (plan,))}
     for name in requests:
-        request = _gone(connection, name, plan)
-        if request:
-            raise Refused(
-                f"the request {name} is not to be erased by this plan: in the request store it is {request.state}"
-                + (f" ({request.reason})" if request.reason else ""),
-                where=plan,
-                todo="make a new plan by `pii-tracer plan --requests`: it has all requests that are open, and no other",
-            )
-
-
-def _gone(connection: Connection, name: str, plan: str) -> Stored | None:
-    known = request_of(connection, name)
-    if known is None:
-        return None
-    request = one(connection, known)
-    ran = request.begun is not None and request.state in (RequestState.CARRIED_OVER, RequestState.ERASED)
-    mine = known == name and request.plan == plan and (request.state is RequestState.PLANNED or ran)
-    return None if mine else request
+        if name not in mine and request_of(connection, name) is not None:
+            yield name, one(connection, name)
 
 
 def carry_each_over(store: RequestStore, reasons: Mapping[str, str], at: datetime, holds: Sequence[str] = ()) -> None:

@@ -65,9 +65,9 @@ class EstatePaths:
         self._dev_roots = tuple(self._place(r) for r in estate.dev_roots)
         declared = [t for c in estate.catalogs.values() for t in c.tables]
         local = [t for t in declared if not is_remote(t.location)]
-        self.declared: dict[Path, DeclaredTable] = {self._place(t.location): t for t in local}
         # one place may be declared under two names, written in two ways: lineage knows it by either
         self._names = {t.name: self._place(t.location) for t in local}
+        self.declared: dict[Path, DeclaredTable] = {self._names[t.name]: t for t in local}
         self._remote = [
             *(RemoteTable(t.name, t.name, t.format, s3_location(t.location)) for t in declared if is_s3(t.location)),
             *(RemoteTable(None, None, None, s3_location(root)) for root in estate.roots if is_s3(root)),
