@@ -117,8 +117,10 @@ def scopes_of(narrowings: Iterable[Narrowing]) -> frozenset[str]:
     return frozenset(one.scope.hold for one in narrowings)
 
 
-def own_holds(narrowings: Mapping[str, Sequence[Narrowing]]) -> tuple[Hold, ...]:
+def own_holds(narrowings: Mapping[str, Sequence[Narrowing]], day: datetime) -> tuple[Hold, ...]:
     """The holds of a plan for some requests: one for each scope, of all who asked for it.
+
+    day: that of the plan, on which each counts, also where the plan is made for a day of before.
 
     Who wrote it down, and why, stays in the store: these texts can name the person, and a plan is seen by everybody.
     """
@@ -126,12 +128,12 @@ def own_holds(narrowings: Mapping[str, Sequence[Narrowing]]) -> tuple[Hold, ...]
     for mine in narrowings.values():
         for one in mine:
             alike.setdefault(one.scope.hold, []).append(one)
-    return tuple(_hold(name, alike[name]) for name in sorted(alike))
+    return tuple(_hold(name, alike[name], day) for name in sorted(alike))
 
 
-def _hold(name: str, narrowings: Sequence[Narrowing]) -> Hold:
+def _hold(name: str, narrowings: Sequence[Narrowing], day: datetime) -> Hold:
     scope = narrowings[0].scope
-    told: dict[str, Any] = {"from": min(one.asked for one in narrowings), "until": scope.until or "indefinite"}
+    told: dict[str, Any] = {"from": min(day, *(one.asked for one in narrowings)), "until": scope.until or "indefinite"}
     return Hold(
         id=name,
         kind=HoldKind.OWN_REQUEST,

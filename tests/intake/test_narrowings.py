@@ -128,6 +128,14 @@ def test_what_is_kept_until_a_day_is_erased_after_it(settings: Settings) -> None
     assert (rest.requests, whole.holds) == (("R-1",), ())
 
 
+def test_what_was_narrowed_late_counts_for_a_plan_of_before(settings: Settings) -> None:
+    """A hold of the estate file that began after the deadline would not."""
+    asked(settings, PERSONS[0], days=[60])
+    narrowed(settings)
+    _, plan = made(settings, as_of=NOW - timedelta(days=40))
+    assert strategies(plan)["app.orders"] is Strategy.EXEMPT
+
+
 def test_a_hold_of_the_estate_file_outlasts_the_answer(settings: Settings) -> None:
     with settings.estate_file.open("a") as file:
         file.write(HOLD.replace("NAMED", "R-1").replace("app.users", "app.orders"))

@@ -113,7 +113,7 @@ def plan_due(
         asked = [_asked(*pair) for pair in zip(chosen, store.keys_of(names), strict=True)]
         try:
             kept = choice.kept_of(names)
-            holds = own_holds(kept)
+            holds = own_holds(kept, as_of)
             written = plan(settings, asked, as_of=as_of, policy=policy, by_person=True, kept=holds, **options)
         except PersonsUnknown as unknown:
             if carried_over and len(unknown.requests) == len(names):
