@@ -103,7 +103,7 @@ def test_no_value_is_in_the_clear_and_an_ended_request_has_none(tmp_path: Path, 
     settings = place(tmp_path, database=database)
     took(settings, "id,key\nREQ-1,4417700101\nREQ-2,4417700102\n")
     with psycopg.connect(database) as connection:
-        tables = ("requests", "receipts", "changes", "settings", "migrations", "work_items", "decisions")
+        tables = ("requests", "receipts", "changes", "settings", "migrations", "work_items", "decisions", "narrowings")
         held = "\n".join(str(row) for t in tables for row in connection.execute(f"SELECT * FROM {t}".encode()))
     assert "REQ-1" in held
     (tmp_path / "held.txt").write_text(held)
