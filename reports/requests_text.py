@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pii_tracer.common.plurals import counted
+from pii_tracer.intake.kept_scopes import Narrowing, Scope
 from pii_tracer.intake.requests import OPEN, Change, LongerTime, Receipt, RequestState, Stored
 from reports.escape import visible
 
@@ -205,28 +206,41 @@ def print_requests(found: Sequence[Stored], counts: Mapping[RequestState, int], 
     console.print(", ".join(f"{number} {state}" for state, number in counts.items() if number) or "no requests")
 
 
-def print_shown(
-    one: Stored,
-    receipts: Sequence[Receipt],
-    changes: Sequence[Change],
-    extensions: Sequence[LongerTime],
-    stream: IO[str],
-) -> None:
-    """One request, with its receipts, the deadlines that were extended, and its history."""
+class ShownRequest(Protocol):
+    """All that is known of one request (`pii_tracer.app.intake.request_states.Shown`)."""
+
+    @property
+    def request(self) -> Stored: ...
+    @property
+    def receipts(self) -> Sequence[Receipt]: ...
+    @property
+    def changes(self) -> Sequence[Change]: ...
+    @property
+    def extensions(self) -> Sequence[LongerTime]: ...
+    @property
+    def narrowings(self) -> Sequence[Narrowing]: ...
+
+
+def print_shown(shown: ShownRequest, stream: IO[str]) -> None:
+    """One request, with its receipts, the deadlines that were extended, what is kept, and its history."""
     console = _console(stream)
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    for name, value in request_json(one).items():
+    for name, value in request_json(shown.request).items():
         if value:
             table.add_row(name, Text(visible(", ".join(value) if isinstance(value, list) else str(value))))
     console.print(table)
-    for receipt in receipts:
+    for receipt in shown.receipts:
         came = f"received {receipt.received:%Y-%m-%d %H:%M} UTC under {receipt.law}"
         place = f", list {receipt.file[:8]}, line {receipt.line}"
         console.print(Text(came + place + (f", as {receipt.id}" if receipt.id else "")))
-    for longer in extensions:
+    for longer in shown.extensions:
         words = f"{longer.at:%Y-%m-%d %H:%M} UTC deadline under {longer.law} extended by {longer.who}: {longer.reason}"
         console.print(Text(visible(f"{words} (the person was informed on {longer.informed:%Y-%m-%d})")))
-    for change in changes:
+    for kept in shown.narrowings:
+        words = f"{kept.at:%Y-%m-%d %H:%M} UTC narrowed by {kept.who}, {scope_text(kept.scope)}: {kept.reason}"
+        later = "; the person asked for everything since then" if kept.lapsed else ""
+        console.print(Text(visible(f"{words} (the person asked for it on {kept.asked:%Y-%m-%d}{later})")))
+    for change in shown.changes:
         words = f"{change.at:%Y-%m-%d %H:%M} UTC {change.state} by {change.by}: {change.reason}"
         console.print(Text(visible(words)))
 
@@ -236,16 +250,31 @@ def request_json(one: Stored) -> dict[str, Any]:
     return {name: _plain(value) for name, value in asdict(one).items()}
 
 
-def shown_json(
-    one: Stored, receipts: Sequence[Receipt], changes: Sequence[Change], extensions: Sequence[LongerTime]
-) -> dict[str, Any]:
+def shown_json(shown: ShownRequest) -> dict[str, Any]:
     """One request with its receipts and its history as JSON tells them."""
     return {
-        **request_json(one),
-        "receipts": _plainly(receipts),
-        "extensions": _plainly(extensions),
-        "changes": _plainly(changes),
+        **request_json(shown.request),
+        "receipts": _plainly(shown.receipts),
+        "extensions": _plainly(shown.extensions),
+        "narrowings": [
+            {**_plainly([one])[0], "scope": one.scope.model_dump(mode="json"), "hold": one.scope.hold}
+            for one in shown.narrowings
+        ],
+        "changes": _plainly(shown.changes),
     }
+
+
+def scope_text(scope: Scope) -> str:
+    """What is kept, in words."""
+    parts = [*scope.columns, *(f"category {name}" for name in scope.categories)]
+    only = f" (only {', '.join(parts)})" if parts else ""
+    until = f", until {scope.until:%Y-%m-%d}" if scope.until else ""
+    return f"keeps {', '.join(scope.datasets)}{only}{until}"
+
+
+def narrowed_line(one: Stored, scope: Scope) -> str:
+    """What `narrow` did."""
+    return visible(f"{one.id} {scope_text(scope)}; all else is erased, and its deadline stays {one.due:%Y-%m-%d}")
 
 
 def ended_lines(one: Stored, released: Sequence[str], word: str) -> Iterator[str]:
@@ -265,7 +294,7 @@ def extended_line(one: Stored) -> str:
     return f"{one.id} is due on {one.due:%Y-%m-%d %H:%M} UTC{other}{kept}"
 
 
-def _plainly(items: Sequence[Receipt | Change | LongerTime]) -> list[dict[str, Any]]:
+def _plainly(items: Sequence[Receipt | Change | LongerTime | Narrowing]) -> list[dict[str, Any]]:
     return [{name: _plain(value) for name, value in asdict(item).items()} for item in items]
 
 

@@ -11,10 +11,11 @@ import getpass
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
@@ -29,10 +30,11 @@ QUICK = "-c listen_addresses='' -c fsync=off -c synchronous_commit=off -c full_p
 
 @dataclass
 class Server:
-    """The server. folder: its socket. user: of the operating system and of the database."""
+    """The server. folder: its socket. user: of the operating system and of the database. programs: pg_ctl and others."""
 
     folder: Path
     user: str
+    programs: Path
     made: Iterator[int] = field(default_factory=lambda: count(1))
 
     def url(self, schema: str) -> str:
@@ -51,10 +53,38 @@ class Server:
             yield self.url(name)
             connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
 
+    def start(self, options: str = QUICK) -> None:
+        """Start it on its data, also after it was killed."""
+        words = ("-l", self.folder / "log", "-w", "-o", f"{options} -k {self.folder}", "start")
+        _as(self.user, self.programs / "pg_ctl", "-D", self.folder / "data", *words)
+
+    def kill(self) -> None:
+        """End the server and all of its processes at once, as a crash does."""
+        first = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        for pid in [first, *_children(first)]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        # where nobody reaps the dead process, its locks would keep the next one out
+        for lock in (self.folder / "data" / "postmaster.pid", *self.folder.glob(".s.PGSQL.*.lock")):
+            lock.unlink()
+
+    def end(self) -> None:
+        """Stop it, and remove its folder."""
+        with suppress(subprocess.CalledProcessError):  # it was killed
+            _as(self.user, self.programs / "pg_ctl", "-D", self.folder / "data", "-m", "immediate", "stop")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
 
 @lru_cache(maxsize=1)
 def server() -> Server:
     """The server, started by the first test that asks for it."""
+    made = started()
+    atexit.register(made.end)
+    return made
+
+
+def started(options: str = QUICK) -> Server:
+    """A server that nobody else uses; who asks for it ends it."""
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3]))
     if not programs:
         pytest.skip("no PostgreSQL server is installed")
@@ -68,9 +98,16 @@ def server() -> Server:
         shutil.chown(data, user)
         shutil.chown(folder, user)
     _as(user, bin_folder / "initdb", "-D", data, "-A", "trust", "-U", user, "--no-sync", "-E", "UTF8", "--locale=C")
-    _as(user, bin_folder / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-o", f"{QUICK} -k {folder}", "start")
-    atexit.register(_end, user, bin_folder / "pg_ctl", folder)
-    return Server(folder, user)
+    made = Server(folder, user, bin_folder)
+    made.start(options)
+    return made
+
+
+def _children(first: int) -> Iterator[int]:
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if int((process / "stat").read_text().rpartition(") ")[2].split()[1]) == first:
+                yield int(process.name)
 
 
 def _user() -> str:
@@ -88,8 +125,3 @@ def _as(user: str, *words: object) -> None:
     if os.geteuid() == 0:
         command = ["runuser", "-u", user, "--", *command]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", timeout=120)
-
-
-def _end(user: str, program: Path, folder: Path) -> None:
-    _as(user, program, "-D", folder / "data", "-m", "immediate", "stop")
-    shutil.rmtree(folder, ignore_errors=True)

@@ -15,8 +15,16 @@ _PART = 200
 
 
 def several(ask: Callable[[A], B], things: Iterable[A], workers: int = 4) -> Iterator[B]:
-    """The answers, in order. workers: so many are asked at once, each perhaps with an object's bytes in memory."""
+    """The answers, in order. workers: so many are asked at once, each perhaps with an object's bytes in memory.
+
+    One thing alone is asked about in this thread: most folders have one file, and a new thread costs more than that.
+    """
     waiting = iter(things)
+    part = list(islice(waiting, _PART))
+    if len(part) < 2:
+        yield from map(ask, part)
+        return
     with ThreadPoolExecutor(workers) as pool:
-        while part := list(islice(waiting, _PART)):
+        while part:
             yield from pool.map(ask, part)
+            part = list(islice(waiting, _PART))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
 from pii_tracer.config.laws import Ground
+from pii_tracer.intake.kept_scopes import Datasets, Names, Narrowing, Scope
 from pii_tracer.intake.requests import RequestState, Stored
 from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.timestamps import Moment
 
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
@@ -35,6 +38,34 @@ class Withdrawal(Frozen):
     reason: _Text
 
 
+class NarrowedTo(Frozen):
+    """What the person keeps: datasets, as a hold names them, or only some columns or categories of them. until: when it
+    is erased after all. asked: when the person asked for it. by, reason: as of a withdrawal."""
+
+    keep: Datasets
+    columns: Names = ()
+    categories: Names = ()
+    until: Moment | None = None
+    asked: Moment
+    by: _Text
+    reason: _Text
+
+    def scope(self) -> Scope:
+        """What is kept."""
+        return Scope(datasets=self.keep, columns=self.columns, categories=self.categories, until=self.until)
+
+
+class NarrowingView(Frozen):
+    """One time that a request was narrowed. lapsed: the person asked for everything later than that."""
+
+    keep: tuple[str, ...]
+    columns: tuple[str, ...]
+    categories: tuple[str, ...]
+    until: datetime | None
+    asked: datetime
+    lapsed: bool
+
+
 class RequestView(Frozen):
     """A request as it stands."""
 
@@ -57,8 +88,30 @@ class RequestView(Frozen):
     @classmethod
     def of(cls, one: Stored) -> RequestView:
         """Of a request of the store."""
-        told = {name: getattr(one, name) for name in cls.model_fields if name != "subject"}
-        return cls(subject=one.kind, **told)
+        told = {name: getattr(one, name) for name in RequestView.model_fields if name != "subject"}
+        return RequestView(subject=one.kind, **told)
+
+
+class ShownRequest(RequestView):
+    """A request, with what its person keeps."""
+
+    narrowings: tuple[NarrowingView, ...]
+
+    @classmethod
+    def shown(cls, one: Stored, narrowings: Sequence[Narrowing]) -> ShownRequest:
+        """Of a request of the store, and each time that it was narrowed."""
+        found = tuple(
+            NarrowingView(
+                keep=n.scope.datasets,
+                columns=n.scope.columns,
+                categories=n.scope.categories,
+                until=n.scope.until,
+                asked=n.asked,
+                lapsed=n.lapsed,
+            )
+            for n in narrowings
+        )
+        return cls(**RequestView.of(one).model_dump(), narrowings=found)
 
 
 class TakenRequest(Frozen):

@@ -20,15 +20,24 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pii_tracer.app.intake.request_states import count_requests, list_requests, show_request, withdraw_request
+from pii_tracer.app.intake.request_states import (
+    Shown,
+    count_requests,
+    list_requests,
+    narrow_request,
+    show_request,
+    withdraw_request,
+)
 from pii_tracer.app.intake.single_requests import IdempotencyConflict, take_request
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.common.unexpected_errors import place_of
 from pii_tracer.http_api.models import (
+    NarrowedTo,
     NewRequest,
     Problem,
     RequestList,
     RequestView,
+    ShownRequest,
     TakenRequest,
     Withdrawal,
     WithdrawnRequest,
@@ -68,7 +77,16 @@ OPERATIONS = (
             Parameter("after", "query", "the `next` of the page before"),
         ),
     ),
-    Operation("GET", "/v1/requests/{id}", "show one", None, {200: RequestView}, (401, 404, 503), (_ID,)),
+    Operation("GET", "/v1/requests/{id}", "show one", None, {200: ShownRequest}, (401, 404, 503), (_ID,)),
+    Operation(
+        "POST",
+        "/v1/requests/{id}/narrowing",
+        "keep some data, as its person asks; the same once more changes nothing",
+        NarrowedTo,
+        {200: ShownRequest},
+        (400, 401, 404, 409, 413, 415, 422, 503),
+        (_ID,),
+    ),
     Operation(
         "POST",
         "/v1/requests/{id}/withdrawal",
@@ -89,6 +107,7 @@ def application(settings: Settings, token: str, tell: Callable[[str], None]) -> 
         "POST /v1/requests": partial(_add, settings),
         "GET /v1/requests": partial(_list, settings),
         "GET /v1/requests/{id}": partial(_show, settings),
+        "POST /v1/requests/{id}/narrowing": partial(_narrow, settings),
         "POST /v1/requests/{id}/withdrawal": partial(_withdraw, settings),
     }
     routes = [
@@ -201,19 +220,31 @@ def _listed(
 
 
 async def _show(settings: Settings, request: Request) -> Response:
-    return _told(RequestView.of(await _found(settings, request)))
+    shown = await _found(settings, request)
+    return _told(ShownRequest.shown(shown.request, shown.narrowings))
 
 
-async def _found(settings: Settings, request: Request) -> Any:
+async def _found(settings: Settings, request: Request) -> Shown:
     try:
-        return (await run_in_threadpool(show_request, settings, request.path_params["id"])).request
+        return await run_in_threadpool(show_request, settings, request.path_params["id"])
     except UsageError:
         raise HTTPException(404, "there is no such request") from None
 
 
+async def _narrow(settings: Settings, request: Request) -> Response:
+    said = await _body(request, NarrowedTo)
+    one = (await _found(settings, request)).request
+    narrows = partial(narrow_request, settings, one.id, said.scope(), by=said.by, reason=said.reason, asked=said.asked)
+    try:
+        await run_in_threadpool(narrows)
+    except UsageError as error:
+        raise HTTPException(409, error.what) from None
+    return await _show(settings, request)
+
+
 async def _withdraw(settings: Settings, request: Request) -> Response:
     said = await _body(request, Withdrawal)
-    one = await _found(settings, request)
+    one = (await _found(settings, request)).request
     if one.state is RequestState.WITHDRAWN:  # sent again
         return _told(WithdrawnRequest(id=one.id, state=one.state, released=()))
     try:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from pii_tracer.config.laws import Ground
+from pii_tracer.intake.kept_scopes import keep_on
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.requests import OPEN, Incoming, NotTaken, RequestState, Taken
 from pii_tracer.model.canonical_json import iso
@@ -126,18 +127,21 @@ class Intake:
 
     def _begin(self, connection: Connection, row: Incoming, person: str, received: str, due: str) -> Taken:
         name = request_name(row.id, self.file, row.line)
-        query = "SELECT id FROM requests WHERE person = ? AND state = 'erased' ORDER BY received DESC, id DESC LIMIT 1"
-        before = connection.execute(query, (person,)).fetchone()
+        query = "SELECT id, state FROM requests WHERE person = ? ORDER BY received DESC, id DESC"
+        known = connection.execute(query, (person,)).fetchall()
+        before = next((request for request, state in known if state == RequestState.ERASED), None)
         sealed = self.key.seal_value(row.key, name)
         connection.execute(
             "INSERT INTO requests (id, person, kind, sealed, law, received, due, verified, state, repeats,"
             " ground, noticed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received', ?, ?, ?)",
             (
                 *(name, person, row.kind, sealed, row.law, received, due, row.verified),
-                *(before[0] if before else None, row.ground, _text(row.noticed)),
+                *(before, row.ground, _text(row.noticed)),
             ),
         )
         self._receipt(connection, row, received, name)
+        if known:
+            keep_on(connection, person, name)
         return Taken.REPEATED if before else Taken.ADDED
 
     def _receipt(self, connection: Connection, row: Incoming, received: str, request: str) -> None:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from pii_tracer.config.laws import Ground
+from pii_tracer.intake.kept_scopes import Narrowing, all_in_force, narrowings_of
 from pii_tracer.intake.request_databases.base import Connection, Database
 from pii_tracer.intake.requests import Change, LongerTime, Receipt, RequestState, Stored
 from pii_tracer.intake.schema import NewerSchema, migrate
@@ -21,7 +22,7 @@ from pii_tracer.review.sealed_person_values import EstateKey
 
 _COLUMNS = (
     "id, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats,"
-    " ground, noticed, extended"
+    " ground, noticed, extended, kept"
 )
 _STORED = f"SELECT {_COLUMNS}, (SELECT count(*) FROM receipts WHERE request = requests.id) FROM requests"  # noqa: S608
 
@@ -131,6 +132,16 @@ class RequestStore:
             for law, received, informed, at, who, why in rows
         )
 
+    def narrowings(self, request: str) -> tuple[Narrowing, ...]:
+        """Each time that a request was narrowed, in the order in which its person asked for it."""
+        with self.connected() as connection:
+            return narrowings_of(connection, request)
+
+    def kept(self, at: datetime) -> dict[str, tuple[Narrowing, ...]]:
+        """By open request, what a plan of a day has to keep, as its person asked."""
+        with self.connected() as connection:
+            return all_in_force(connection, at)
+
     def aliases(self, names: frozenset[str]) -> dict[str, list[str]]:
         """Of these ids those that are of a further receipt, by the id of the request that they were joined to."""
         found: dict[str, list[str]] = {}
@@ -190,7 +201,7 @@ def of_plan(connection: Connection, plan: str) -> list[Stored]:
 
 def _stored(row: tuple[Any, ...]) -> Stored:
     name, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats, *more = row
-    ground, noticed, extended, receipts = more
+    ground, noticed, extended, kept, receipts = more
     return Stored(
         id=name,
         kind=kind,
@@ -208,5 +219,6 @@ def _stored(row: tuple[Any, ...]) -> Stored:
         ground=Ground(ground),
         noticed=parse_time(noticed) if noticed else None,
         extended=parse_time(extended) if extended else None,
+        kept=tuple(kept.split(",")) if kept else (),
         receipts=receipts,
     )

@@ -61,7 +61,8 @@ class Stored:
     a run of that plan began to touch data. holds: what kept the person's data when it was carried over. proof: what
     proves the erasure. repeats: the erased request of the same person before this one. receipts: how often it came in.
     ground: `inactivity` only where the person never asked. noticed: when they were told of the erasure. extended: when
-    they were informed that the law's longer time is taken, where `due` is the end of that.
+    they were informed that the law's longer time is taken, where `due` is the end of that. kept: ids of the holds by
+    which the plan keeps what the person asked to keep.
     """
 
     id: str
@@ -80,6 +81,7 @@ class Stored:
     ground: Ground
     noticed: datetime | None
     extended: datetime | None
+    kept: tuple[str, ...]
     receipts: int
 
 

@@ -53,6 +53,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             status INTEGER NOT NULL, who {text} NOT NULL, reason {text} NOT NULL)""",
         "CREATE INDEX decisions_of_an_item ON decisions (item)",
     ),
+    (
+        "ALTER TABLE requests ADD COLUMN kept {text} NOT NULL DEFAULT ''",
+        """CREATE TABLE narrowings (
+            request {text} NOT NULL REFERENCES requests (id), hold {text} NOT NULL, asked {text} NOT NULL,
+            scope {text} NOT NULL, at {text} NOT NULL, who {text} NOT NULL, reason {text} NOT NULL,
+            PRIMARY KEY (request, hold, asked)){compact}""",
+    ),
 )
 """By number, from 1. One that was released is never changed: what comes later is a further one."""
 

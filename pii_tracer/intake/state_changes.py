@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 
 from pii_tracer.config.laws import Ground
+from pii_tracer.intake.kept_scopes import keep_on, narrowings_of, scopes_of
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.request_intake import Due, request_name
 from pii_tracer.intake.request_store import RequestStore, of_plan, one, request_of
@@ -69,24 +71,33 @@ def open_one(connection: Connection, name: str) -> Stored:
     return found
 
 
-def refuse_telling(store: RequestStore, name: str, said: Said) -> None:
-    """Raise `UsageError` where a text that everybody can see holds the key of the person whom it is about."""
+def refuse_telling(store: RequestStore, name: str, said: Said, names: Sequence[str] = ()) -> None:
+    """Raise `UsageError` where a text that everybody can see holds the key of the person whom it is about. names: of
+    what is kept."""
     request = store.find(name)
     if request.state in OPEN:
         key = store.key_of(request.id)
-        if tells(said.by, key) or tells(said.reason, key):
+        if any(tells(text, key) for text in (said.by, said.reason, *names)):
             raise UsageError(
                 "the text holds the person's key, and everybody can see it",
-                where="--by, --reason",
+                where="--by, --reason, --keep" if names else "--by, --reason",
                 todo="write it without",
             )
 
 
-def plan_them(store: RequestStore, requests: Sequence[str], plan: str, at: datetime) -> None:
-    """A plan was made for requests.
+def plan_them(
+    store: RequestStore,
+    requests: Sequence[str],
+    plan: str,
+    at: datetime,
+    kept: Mapping[str, frozenset[str]] = MappingProxyType({}),
+    day: datetime | None = None,
+) -> None:
+    """A plan was made for requests. kept: of narrowed ones, the ids of the holds by which it keeps what their persons
+    asked to keep. day: the time that it was made for, if that is not now.
 
     Raises:
-        UsageError: one of them is in another state by now; none is changed.
+        UsageError: one of them is in another state by now, or is to keep something else; none is changed.
     """
     with store.writing() as connection:
         for name in requests:
@@ -96,9 +107,16 @@ def plan_them(store: RequestStore, requests: Sequence[str], plan: str, at: datet
                     where=plan,
                     todo="do not use this plan; make it again",
                 )
+            mine = kept.get(name, frozenset[str]())
+            if mine != scopes_of(n for n in narrowings_of(connection, name) if n.in_force(day or at)):
+                raise UsageError(
+                    f"the request {name} was narrowed, or widened again, while this plan was made",
+                    where=plan,
+                    todo="do not use this plan; make it again",
+                )
             _change(connection, name, RequestState.PLANNED, Said(_PROGRAM, f"planned by {plan}", at))
-            query = "UPDATE requests SET plan = ?, begun = NULL, holds = '' WHERE id = ?"
-            connection.execute(query, (plan, name))
+            query = "UPDATE requests SET plan = ?, begun = NULL, holds = '', kept = ? WHERE id = ?"
+            connection.execute(query, (plan, ",".join(sorted(mine)), name))
 
 
 def release(store: RequestStore, plan: str, said: Said) -> tuple[Stored, ...]:
@@ -149,30 +167,30 @@ def gone_of(store: RequestStore, requests: Iterable[str], plan: str) -> dict[str
     """Those of a plan's requests that it is not, or no longer, to erase, each with its state: another plan has it, or
     somebody ended it. The store need not know them all."""
     with store.connected() as connection:
-        found = ((name, _gone(connection, name, plan)) for name in requests)
-        return {name: request.state for name, request in found if request}
+        return {name: request.state for name, request in _gone(connection, requests, plan)}
 
 
 def _refuse_gone(connection: Connection, requests: Iterable[str], plan: str) -> None:
+    for name, request in _gone(connection, requests, plan):
+        raise Refused(
+            f"the request {name} is not to be erased by this plan: in the request store it is {request.state}"
+            + (f" ({request.reason})" if request.reason else ""),
+            where=plan,
+            todo="make a new plan by `pii-tracer plan --requests`: it has all requests that are open, and no other",
+        )
+
+
+def _gone(connection: Connection, requests: Iterable[str], plan: str) -> Iterator[tuple[str, Stored]]:
+    """Each that is not, or no longer, the plan's, as it is in the store; those that the store does not know are left
+    out. One query tells most of them, which are the plan's."""
+    query = (
+        "SELECT id FROM requests WHERE plan = ?"
+        " AND (state = 'planned' OR (begun IS NOT NULL AND state IN ('carried_over', 'erased')))"
+    )
+    mine = {name for (name,) in connection.execute(query, (plan,))}
     for name in requests:
-        request = _gone(connection, name, plan)
-        if request:
-            raise Refused(
-                f"the request {name} is not to be erased by this plan: in the request store it is {request.state}"
-                + (f" ({request.reason})" if request.reason else ""),
-                where=plan,
-                todo="make a new plan by `pii-tracer plan --requests`: it has all requests that are open, and no other",
-            )
-
-
-def _gone(connection: Connection, name: str, plan: str) -> Stored | None:
-    known = request_of(connection, name)
-    if known is None:
-        return None
-    request = one(connection, known)
-    ran = request.begun is not None and request.state in (RequestState.CARRIED_OVER, RequestState.ERASED)
-    mine = known == name and request.plan == plan and (request.state is RequestState.PLANNED or ran)
-    return None if mine else request
+        if name not in mine and request_of(connection, name) is not None:
+            yield name, one(connection, name)
 
 
 def carry_each_over(store: RequestStore, reasons: Mapping[str, str], at: datetime, holds: Sequence[str] = ()) -> None:
@@ -241,7 +259,8 @@ def _go_on(connection: Connection, name: str, plan: str, at: datetime) -> None:
 def _answer(store: RequestStore, connection: Connection, name: str, proof: str, due: Due, at: datetime) -> None:
     """A request is answered with its proof, and its value goes.
 
-    A receipt of after the run began was not answered by it: it becomes a request of its own, which repeats this one.
+    A receipt of after the run began was not answered by it, nor one for everything of after the person narrowed it: it
+    becomes a request of its own, which repeats this one.
     """
     request = one(connection, name)
     _change(connection, name, RequestState.ERASED, Said(_PROGRAM, "", at))
@@ -258,11 +277,13 @@ _Late = tuple[str | None, str, int, str, datetime, str, str, str | None]
 def _late(connection: Connection, request: Stored) -> list[_Late]:
     if request.begun is None:
         return []
+    # a plan that keeps something does not answer who asked for everything after that
+    kept = {n.scope.hold: n.asked for n in narrowings_of(connection, request.id) if n.scope.hold in request.kept}
     query = (
         "SELECT id, file, line, law, received, verified, ground, noticed FROM receipts"
         " WHERE request = ? AND received > ? ORDER BY received, file, line"
     )
-    rows = connection.execute(query, (request.id, iso(request.begun)))
+    rows = connection.execute(query, (request.id, iso(min([request.begun, *kept.values()]))))
     return [(*row[:4], parse_time(row[4]), *row[5:]) for row in rows]
 
 
@@ -290,13 +311,14 @@ def _again(store: RequestStore, connection: Connection, request: Stored, late: S
     )
     for _, file, line, *_rest in late:
         connection.execute("UPDATE receipts SET request = ? WHERE file = ? AND line = ?", (name, file, line))
+    keep_on(connection, person, name)
 
 
 def _set_free(connection: Connection, request: Stored, said: Said) -> None:
     """A request waits again. One whose run had begun is carried over: its source may know the person no more."""
     state = RequestState.RECEIVED if request.begun is None else RequestState.CARRIED_OVER
     _change(connection, request.id, state, said)
-    connection.execute("UPDATE requests SET plan = NULL WHERE id = ?", (request.id,))
+    connection.execute("UPDATE requests SET plan = NULL, kept = '' WHERE id = ?", (request.id,))
 
 
 def _change(connection: Connection, request: str, state: RequestState, said: Said) -> None:

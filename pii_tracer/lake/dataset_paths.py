@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -66,9 +66,9 @@ class EstatePaths:
         # those with options are in the registry, with the tables of catalogs that say how text is read
         declared = [t for c in estate.catalogs.values() for t in c.tables if not t.options]
         local = [t for t in declared if not is_remote(t.location)]
-        self.declared: dict[Path, DeclaredTable] = {self._place(t.location): t for t in local}
         # one place may be declared under two names, written in two ways: lineage knows it by either
         self._names = {t.name: self._place(t.location) for t in local}
+        self.declared: dict[Path, DeclaredTable] = {self._names[t.name]: t for t in local}
         self._remote = [
             *(RemoteTable(t.name, t.name, t.format, s3_location(t.location)) for t in declared if is_s3(t.location)),
             *(RemoteTable(None, None, None, s3_location(root)) for root in estate.roots if is_s3(root)),
@@ -322,8 +322,10 @@ class EstatePaths:
                 best = max(best, candidate) if best else candidate
         return best[1] if best else None
 
-    def aliases(self) -> dict[str, DatasetId]:
-        """Names of tables (with and without `spark_catalog.`) and the datasets they stand for.
+    @cached_property
+    def aliases(self) -> Mapping[str, DatasetId]:
+        """Names of tables (with and without `spark_catalog.`) and the datasets they stand for, found once, at the first
+        use: that follows the links of every table's folder, and walks warehouses.
 
         Declared tables count whether they exist or not: lineage may remember one that is gone.
         """

@@ -26,10 +26,11 @@ def may_begin_until(deadline: datetime, finish: datetime) -> datetime:
 
 
 class HoldKind(StrEnum):
-    """Why data is held: an order or a dispute, or a law that sets a floor."""
+    """Why data is held: an order or a dispute, a law that sets a floor, or the person herself (in no estate file)."""
 
     LEGAL_HOLD = "legal_hold"
     RETENTION_DUTY = "retention_duty"
+    OWN_REQUEST = "own_request"
 
 
 class Hold(Frozen):
@@ -83,10 +84,14 @@ class Hold(Frozen):
 
 
 def contradiction(holds: Sequence[Hold]) -> str | None:
-    """What is wrong between holds, or None: one id twice, or one duty on one dataset with two ends.
+    """What is wrong with an estate file's holds, or None: one id twice, one duty on one dataset with two ends, or a
+    person's own request, which is in the request store alone.
 
     Two different duties on one dataset do not contradict each other: the later end counts.
     """
+    for hold in holds:
+        if hold.kind is HoldKind.OWN_REQUEST:
+            return f"the hold {hold.id} is a person's own request: use `pii-tracer requests narrow` for it"
     for one, other in combinations(holds, 2):
         if one.id == other.id:
             return f"two holds have the id {one.id}"

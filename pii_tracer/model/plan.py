@@ -267,7 +267,8 @@ class Examined(Frozen):
 
 
 class PlannedHold(Frozen):
-    """A hold of the estate file that keeps copies of this plan. until: None where nobody knows yet."""
+    """A hold of the estate file that keeps copies of this plan, or what persons asked to keep (`own_request`). until:
+    None where nobody knows yet."""
 
     id: str
     kind: str

@@ -32,6 +32,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pii_tracer.model.canonical_json import iso, parse_time
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.key_boundaries import KeyColumns
 from pii_tracer.scan.scanner_version import scanner_version
@@ -75,12 +76,22 @@ class ScanLedger:
         self._now = now
         self._warn = warn
         self._lock = threading.Lock()
+        self._named: tuple[Sequence[KeySet], Sequence[KeySet], str] = ((), (), "")
+        self._swept = False
 
     def search_name(self, patterns: Patterns, *, columns: bool) -> str:
         """What stands for a search in the names of its entries. columns: with the key columns that it compares by."""
-        sets = [key_set.model_dump() for key_set in (*patterns.key_sets, *patterns.row_sets)]
         compared = patterns.key_columns if columns else KeyColumns()
-        return self._mac("search", json.dumps([sets, compared.described]), scanner_version()).hex()
+        return self._mac("search", self._sets_of(patterns), json.dumps(compared.described), scanner_version()).hex()
+
+    def _sets_of(self, patterns: Patterns) -> str:
+        """What stands for all values that are searched for: the same for every place of a search, and they are many."""
+        sets, rows, name = self._named
+        if sets is not patterns.key_sets or rows is not patterns.row_sets:
+            dumped = [key_set.model_dump() for key_set in (*patterns.key_sets, *patterns.row_sets)]
+            name = self._mac("sets", json.dumps(dumped)).hex()
+            self._named = patterns.key_sets, patterns.row_sets, name
+        return name
 
     def name(self, place: str, identity: str, search: str) -> bytes:
         """The name of the entry about the bytes of a file. search: as `search_name`."""
@@ -118,8 +129,9 @@ class ScanLedger:
             try:
                 with closing(self._opened()) as store, store:
                     store.executemany("INSERT OR REPLACE INTO scans VALUES (?, ?, ?, ?)", rows)
-                    for table in ("scans", "shapes"):
+                    for table in () if self._swept else ("scans", "shapes"):  # it looks at every entry
                         store.execute(f"DELETE FROM {table} WHERE at < ?", (iso(self._now() - KEPT),))  # noqa: S608
+                    self._swept = True
             except (sqlite3.Error, OSError):
                 self._empty("it cannot be written")
 

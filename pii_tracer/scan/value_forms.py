@@ -67,8 +67,8 @@ Match = tuple[tuple[Term, ...], int, int]
 class Patterns:
     """Everything to search for, built once for the key sets of a plan. Holds values: never printed, never stored."""
 
-    def __init__(self, key_sets: Iterable[KeySet], file_keys: FileKeys | None = None) -> None:
-        """file_keys: open encrypted files.
+    def __init__(self, key_sets: Iterable[KeySet], file_keys: FileKeys | None = None, few: int | None = None) -> None:
+        """file_keys: open encrypted files. few: as of `search_of`.
 
         Raises `ScanError` when there is nothing to search for: an empty search would find everything clean.
         """
@@ -91,7 +91,7 @@ class Patterns:
         self._others = {k.name: frozenset(map(str.encode, k.others)) for k in parts if k.others}
         self.value_cells = ValueCells(self._others.values())
         self._size = sum(len(k.values) for k in sets)
-        search = search_of(values)
+        search = search_of(values, few)
         tables, self._sieve, self._borders = search.plain, search.sieve, search.borders
         self._folded, self._exact = search.folded, search.exact
         self._bounded = Automaton(tables.bounded)

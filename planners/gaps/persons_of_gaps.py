@@ -6,7 +6,7 @@ the gap in the plan. So nobody is claimed to be erased in either case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
@@ -18,6 +18,18 @@ SEARCHED = frozenset({GapKind.UNEXPECTED_COPY, GapKind.SAME_DIGITS})
 """Gaps of a place in which a search for each person alone shows whose values stand there."""
 APART = frozenset({*SEARCHED, GapKind.STREAMING_STATE})
 """Gaps of a place whose waiver is for those persons of whom anything is there."""
+
+_OF_HOLDS = frozenset(
+    {
+        GapKind.HOLD_UNMATCHED,
+        GapKind.HOLD_KEEPS_REST,
+        GapKind.HOLD_BLOCKS,
+        GapKind.HOLD_EXPIRES,
+        GapKind.HOLD_REFILLS,
+        GapKind.HOLD_OVERWRITTEN,
+        GapKind.HOLD_IN_BACKUP,
+    }
+)
 
 Persons = frozenset[str]
 
@@ -41,12 +53,13 @@ def requests_with_gaps(
     world: World,
     references: Mapping[str, str],
     seen: Mapping[str, Persons],
+    narrowed: Collection[str] = (),
 ) -> dict[str, tuple[str, ...]]:
     """By request, the kinds of the open gaps that come from its person. Empty where a gap comes from nobody in
     particular: it stays, whoever is left out.
 
     references: by request, of its person. seen: by location or lone file with a gap of `SEARCHED`, whose values stand
-    there.
+    there. narrowed: requests whose persons asked to keep something, from which every gap of a hold is taken to come.
     """
     requests: dict[str, list[str]] = {}
     for request, reference in references.items():
@@ -57,6 +70,7 @@ def requests_with_gaps(
             continue
         mine = {request for reference in _persons(gap, surveys, world, seen) for request in requests.get(reference, ())}
         mine |= {request for survey in surveys for request in _by_request(gap, survey)}
+        mine |= {*narrowed} if gap.kind in _OF_HOLDS else set()
         if not mine:
             return {}
         for request in mine:

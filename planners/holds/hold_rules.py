@@ -13,9 +13,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from pii_tracer.model.datasets import CopyKind, Strategy
-from pii_tracer.model.errors import PlanError
+from pii_tracer.model.errors import PersonsApart, PlanError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.legal_holds import Hold
+from pii_tracer.model.legal_holds import Hold, HoldKind
 from pii_tracer.model.plan import Exemption, Gap, Mask, Override, PlannedHold
 from pii_tracer.model.planned_requests import PlannedRequest
 from planners.copies.classification import Recognised, inputs_of
@@ -65,6 +65,7 @@ def keep_held(
 
     Raises:
         PlanError: a hold of some requests only, in a plan that has others too; a name that means two datasets.
+        PersonsApart: a name that means two datasets, which a person gave.
     """
     held = Held()
     asked = {r.id for r in requests}
@@ -133,7 +134,7 @@ def _endangered(items: Mapping[str, CopyDraft], held: Held, world: World) -> dic
 def _place(hold: Hold, found: Recognised, world: World, held: Held, asked: set[str]) -> None:
     for name in hold.datasets:
         partitions = partitions_of(name, found.items, world.inventory)
-        items = [*_unique([i for i in found.items if is_named(name, i.copy)], name), *partitions]
+        items = [*_unique([i for i in found.items if is_named(name, i.copy)], name, hold), *partitions]
         held.empty.update(i.copy.id for i in found.origins if is_named(name, i.copy))
         if not items:
             if not in_inventory(name, world.inventory):
@@ -162,9 +163,15 @@ def _hold_item(hold: Hold, name: str, item: CopyDraft, held: Held) -> None:
     held.parts.setdefault(item.copy.id, []).append((hold, columns))
 
 
-def _unique(items: list[CopyDraft], name: str) -> list[CopyDraft]:
+def _unique(items: list[CopyDraft], name: str, hold: Hold) -> list[CopyDraft]:
     """The copies of one dataset: a table with its branches, an archive with its old versions."""
     places = sorted({i.copy.location for i in items})
+    if len(places) > 1 and hold.kind is HoldKind.OWN_REQUEST:
+        raise PersonsApart(
+            f"{name}, which a person asked to keep, could mean {' or '.join(places)}",
+            todo="withdraw the request, take it in again with its time and a new id, and narrow it by the whole place",
+            reasons=dict.fromkeys(hold.requests, f"`{name}`, which the person keeps, could mean several places"),
+        )
     if len(places) > 1:
         raise PlanError(
             f"the hold on {name} could mean {' or '.join(places)}", todo="name the whole place in the estate's `holds`"

@@ -18,7 +18,8 @@ _TITLES = {
 _HEADS = {
     Standing.ERASED: "Erased, and verified",
     Standing.UNREADABLE: "Unreadable for ever",
-    Standing.PARTLY: "Erased in part: the rest must be kept",
+    Standing.PARTLY: "Erased in part: the rest is kept",
+    Standing.KEPT: "Not erased: kept at your own request",
     Standing.HELD: "Not erased: it must be kept",
     Standing.WAITING: "Not erased yet: it has to wait",
     Standing.NOT_ERASED: "Not erased yet",

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.app.execution.approvals import approval_files
+from pii_tracer.app.review import plan_approval
+from pii_tracer.app.settings import Settings
 from pii_tracer.model.errors import ExitCode
+from pii_tracer.review.plan_file import load_plan
+from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.app.planning.test_nested_subject import called, estate
 
@@ -102,6 +106,23 @@ def test_a_persons_value_is_not_signed(base: Path, capsys: pytest.CaptureFixture
     assert f"--{place}" in told
     assert value[1] not in told
     assert not approvals(base)
+
+
+def test_every_value_is_looked_for_however_few_are_at_a_time(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(plan_approval, "_TOGETHER", 1)
+    monkeypatch.setattr(plan_approval, "_FEW", 0)
+    plan = load_plan(base / "p.plan.json").plan
+    ring = KeyRing.open(
+        base / "p.subjects.sealed", plan.subjects_digest, Settings(base / "pii-tracer.yaml", base / "state").key()
+    )
+    values = {value for key_set in ring.key_sets for _, value in key_set.values}
+    assert len(values) > 1
+    for value in values:
+        assert approve(base, "asha", "dpo", f"erase {value}") == ExitCode.ERROR, "one of them is signed"
+    assert not approvals(base)
+    assert approve(base, "asha", "dpo", "as agreed") == ExitCode.DONE
 
 
 def test_an_approval_that_tells_a_persons_value_is_refused_where_the_approver_could_not_know(

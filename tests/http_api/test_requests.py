@@ -58,7 +58,7 @@ def test_a_request_goes_from_receipt_to_withdrawal(client: Client, settings: Set
     assert (sent.told["request"]["id"], sent.told["request"]["state"]) == ("R-1", "received")
     again = client.send("POST", "/v1/requests", {**BODY, "id": "R-1", "received": ago(2)}, once="attempt-1")
     assert (again.status, again.told["outcome"], again.told["request"]) == (200, "known", sent.told["request"])
-    assert client.send("GET", "/v1/requests/R-1").told == sent.told["request"]
+    assert client.send("GET", "/v1/requests/R-1").told == {**sent.told["request"], "narrowings": []}
 
     joined = client.send("POST", "/v1/requests", {**BODY, "id": "R-2"}, once="attempt-2")
     assert (joined.status, joined.told["outcome"], joined.told["request"]["id"]) == (201, "joined", "R-1")
@@ -70,6 +70,37 @@ def test_a_request_goes_from_receipt_to_withdrawal(client: Client, settings: Set
         assert (gone.status, gone.told) == (200, {"id": "R-1", "state": "withdrawn", "released": []})
     [one] = opened(settings).requests()
     assert (one.state.value, one.reason) == ("withdrawn", SAID["reason"])
+
+
+def test_a_request_is_narrowed_once_however_often_it_is_sent(client: Client, settings: Settings) -> None:
+    assert (
+        client.send("POST", "/v1/requests", {**BODY, "id": "R-1", "received": ago(2)}, once="attempt-1").status == 201
+    )
+    keeps = {"keep": ["app.orders"], "columns": ["city"], "asked": ago(1), **SAID}
+    for _ in range(2):
+        done = client.send("POST", "/v1/requests/R-1/narrowing", keeps)
+        assert (done.status, done.told["state"]) == (200, "received")
+        [one] = done.told["narrowings"]
+        assert (one["keep"], one["columns"], one["lapsed"]) == (["app.orders"], ["city"], False)
+    assert client.send("GET", "/v1/requests/R-1").told == done.told
+    told = client.send("POST", "/v1/requests/R-1/narrowing", {**keeps, "asked": ago(3)})
+    assert (told.status, told.told["narrowings"]) == (200, done.told["narrowings"])
+
+    for status, wrong in (
+        (409, {"keep": [f"app.o_{KEY}"]}),
+        (409, {"keep": ["app.more"], "asked": ago(3)}),
+        (409, {"keep": ["app.more"], "asked": ago(-1)}),
+        (422, {"keep": []}),
+        (422, {"keep": [KEY + "\nx"]}),
+        (422, {"keep": ["x"] * 101}),
+        (422, {"until": KEY}),
+        (422, {"asked": None}),
+    ):
+        refused = client.send("POST", "/v1/requests/R-1/narrowing", {**keeps, **wrong})
+        assert (refused.status, KEY in refused.text) == (status, False)
+    assert client.send("POST", "/v1/requests/R-9/narrowing", keeps).status == 404
+    assert client.send("POST", "/v1/requests", {**BODY, "received": ago(0)}, once="attempt-2").status == 201
+    assert client.send("GET", "/v1/requests/R-1").told["narrowings"][0]["lapsed"] is True
 
 
 def test_an_attempt_without_an_id_or_a_time_is_known_again(client: Client, settings: Settings) -> None:

@@ -22,10 +22,11 @@ from hypothesis import strategies as st
 
 from pii_tracer.app.intake.drop_lists import Matched, add_drop, write_answers
 from pii_tracer.app.intake.planned_requests import begin_requests
-from pii_tracer.app.intake.request_states import refuse_request, withdraw_request
+from pii_tracer.app.intake.request_states import narrow_request, refuse_request, withdraw_request
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run as cli
 from pii_tracer.intake.drop.standard_forms import digest_told, email_form, phone_form
+from pii_tracer.intake.kept_scopes import Scope, scopes_of
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.intake.state_changes import CameTo, begin, carry_each_over, plan_them, settle
 from pii_tracer.model.errors import ExitCode, RequestError, UsageError
@@ -181,6 +182,18 @@ def test_statuses_follow_what_became_of_requests(shop: Settings) -> None:
     assert answered(shop) == {item(1): "3", item(2): "2", item(4): "2"}
     done = write_answers(shop, shop.base / "answers.csv")
     assert (done.deleted, done.exempted, done.not_found, done.still_open) == (1, 2, 0, 3)
+
+
+def test_who_keeps_data_is_not_said_to_be_deleted(shop: Settings) -> None:
+    made(shop.base, {"user_id": [1], "mail": ["u1@x.example"], "phone": [None]})
+    add(shop, {"Email": [(item(1), hashed("u1@x.example"))]})
+    narrow_request(shop, item(1), Scope(datasets=("app.orders",)), by="Meera", reason="her warranties")
+    store, scopes = opened(shop), scopes_of(opened(shop).kept(NOW)[item(1)])
+    plan_them(store, [item(1)], "plan-1", NOW, {item(1): scopes})
+    begin(store, [item(1)], "plan-1", NOW)
+    assert answered(shop) == {}
+    settle(store, "plan-1", lambda _: CameTo(proofs={item(1): "proof x"}, due=lambda law, at: at), NOW)
+    assert answered(shop) == {item(1): "2"}
 
 
 def test_of_whom_a_held_run_left_something_is_not_said_to_be_exempted(shop: Settings) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.app.intake import request_lists
 from pii_tracer.app.intake.planned_requests import refuse_withdrawn
 from pii_tracer.app.settings import Settings
 from pii_tracer.intake.request_databases.postgres import PostgresDatabase
@@ -16,7 +17,7 @@ from pii_tracer.model.errors import ConfigError, ExitCode, RequestError
 from tests.intake.places import counts, opened, place, took
 from tests.intake.test_states import PERSONS, SAID, asked, called, lake, made
 from tests.leaks import Person, leaks
-from tests.postgressupport import server
+from tests.postgressupport import server, started
 
 
 @pytest.fixture
@@ -71,13 +72,38 @@ def test_those_who_add_the_same_list_at_once_add_each_row_once(tmp_path: Path, d
     assert sum(opened(settings).counts().values()) == 40
 
 
+def test_a_server_that_dies_in_the_middle_of_a_list_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of parts that were committed stay; the same list again adds the others."""
+    monkeypatch.setattr(request_lists, "ROWS_AT_ONCE", 10)
+    lasting = "-c listen_addresses='' -c fsync=off -c shared_buffers=16MB"
+    mine = started(lasting)
+    try:
+        settings = place(tmp_path, database=mine.url("public"))
+        opened(settings)
+        rows = [f"44177001{n:02}\n" for n in range(35)]
+        text = "key\n" + "".join(rows[:24]) + '""\n' + "".join(rows[24:])
+        with pytest.raises(RequestError, match="PostgreSQL says") as caught:
+            took(settings, text, tell=lambda line, why: mine.kill())
+        assert "check that the server runs" in str(caught.value.todo)
+        assert "add the same list again" in str(caught.value.todo)
+        assert called(settings, "requests", "list") == ExitCode.ERROR
+        mine.start(lasting)
+        assert sum(opened(settings).counts().values()) == 20
+        assert counts(took(settings, text)) == (15, 0, 0, 20, 1)
+        assert [one.receipts for one in opened(settings).requests()] == [1] * 35
+    finally:
+        mine.end()
+
+
 def test_no_value_is_in_the_clear_and_an_ended_request_has_none(tmp_path: Path, database: str) -> None:
     import psycopg
 
     settings = place(tmp_path, database=database)
     took(settings, "id,key\nREQ-1,4417700101\nREQ-2,4417700102\n")
     with psycopg.connect(database) as connection:
-        tables = ("requests", "receipts", "changes", "settings", "migrations", "work_items", "decisions")
+        tables = ("requests", "receipts", "changes", "settings", "migrations", "work_items", "decisions", "narrowings")
         held = "\n".join(str(row) for t in tables for row in connection.execute(f"SELECT * FROM {t}".encode()))
     assert "REQ-1" in held
     (tmp_path / "held.txt").write_text(held)

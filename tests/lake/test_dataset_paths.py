@@ -104,7 +104,7 @@ def test_names_of_tables(tmp_path: Path) -> None:
         metadata.mkdir(parents=True)
         (metadata / "v1.metadata.json").write_text("{}", encoding="utf-8")
     paths = EstatePaths(estate(), tmp_path)
-    aliases = paths.aliases()
+    aliases = paths.aliases
     assert aliases["lake.prod.payments"].name == "/lakehouse/warehouse/lake/prod/payments"
     assert set(aliases) == {
         "lake.prod.payments",
@@ -146,4 +146,4 @@ def test_an_estate_made_by_hand_needs_nothing_else(tmp_path: Path) -> None:
         lineage=LineageSources(),
         subjects=(Subject(name="customer", source="a.b", key="uid"),),
     )
-    assert EstatePaths(small, Path("/nowhere")).aliases() == {}
+    assert EstatePaths(small, Path("/nowhere")).aliases == {}

@@ -48,7 +48,7 @@ from pii_tracer.verify.verdicts import (
     to_be_seen,
     with_unseen,
 )
-from reports.run.answer import answer_lines
+from reports.run.answer import answer_lines, parts_of
 from tests.cli.small import declared
 from tests.proof.test_attestation import approved
 from tests.review.plans import DEADLINE, NOW, copy, plan
@@ -405,6 +405,19 @@ def test_a_hold_that_has_ended_keeps_nothing(tmp_path: Path) -> None:
     held = read_answer(signed, (tmp_path / "state/keys/attest.pem.pub",)).items[2]
     assert (held.standing, held.who, held.until) == (Standing.NOT_ERASED, None, None)
     assert "has ended" in str(held.why)
+
+
+def test_what_the_person_asked_to_keep_is_said_so_and_no_law_is_named_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"kind": "own_request", "basis": "the person's own request", "approver": "the person", "until": None}
+    monkeypatch.setitem(globals(), "HOLD", HOLD.model_copy(update=own))
+    found = answers(tmp_path, stood(tmp_path, Told(held=True)))["REQ-1"]
+    kept = found.items[2]
+    assert (found.outcome, kept.standing, kept.who) == (Outcome.ERASED_IN_PART, Standing.KEPT, None)
+    assert "the person's own request" in str(kept.why)
+    [head] = [part.head for part in parts_of(found) if kept in part.items]
+    assert head == "Not erased: kept at your own request"
 
 
 def test_a_plan_file_answers_only_without_a_run_and_names_nobody_who_approved(tmp_path: Path) -> None:

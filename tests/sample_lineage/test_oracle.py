@@ -81,10 +81,10 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Worlds:
         LineageSources(events=(str(HERE / "events"),), sql=(str(HERE / "jobs"), str(JOBS))),
         bases[0],
         ESTATE.relocations,
-        paths.aliases(),
+        paths.aliases,
         {s.table: s.columns for s in states.values() if s.table},
     )
-    source = paths.aliases()[SUBJECT.source]
+    source = paths.aliases[SUBJECT.source]
     return Worlds(bases[0], states, present, absent, graph, source, follow(graph, source, SUBJECT))
 
 

@@ -115,7 +115,7 @@ def returned(
     """
     from pii_tracer.lake.rows.current_rows import read_spots
 
-    source = paths.aliases().get(subject.source)
+    source = paths.aliases.get(subject.source)
     gone = log.last_erased(str(source))
     if not gone:
         return []

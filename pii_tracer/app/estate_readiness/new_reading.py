@@ -80,7 +80,7 @@ def gather(
     searchers = searchers_with_ledger(settings, estate, show.warn) if canaries.sought else THREADS
     searched = search(canaries, estate, inventory, graph, named, searchers, now, say)
     show.stage("readiness")
-    aliases = paths.aliases()
+    aliases = paths.aliases
     names = [name for subject in estate.subjects for name, _ in subject.by_table]
     sources = frozenset(aliases[name] for name in names if name in aliases)
     tables = table_facts(inventory, graph, paths, sources, _keys(followed.values()), named)

@@ -211,7 +211,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
     if not folder.journal.exists():  # what was begun with an approval is finished with it
         patterns = build_patterns(keyring.key_sets)
         for said in (a.predicate for a in passed.approvals):
-            refuse_telling_approval(said.approver, said.role, said.reason, patterns)
+            refuse_telling_approval(said.approver, said.role, said.reason, [patterns])
     with (
         held(settings, folder, now, take_over=take_over) as (journal, lease),
         run_scratch(folder, settings.estate().spark.conf),
@@ -333,7 +333,7 @@ def _executors(
             trusted,
             now,
             ctx.verified_at,
-            lambda word: refuse_telling_word(word.by, word.role, word.said, build_patterns(ctx.everything)),
+            lambda word: refuse_telling_word(word.by, word.role, word.said, [build_patterns(ctx.everything)]),
         ),
         SuppressionExecutor(ctx.keyring, settings.key(), suppressed, ctx.now),
         looks,

@@ -79,9 +79,7 @@ def confirm_step(
         ) from None
     if not shown:
         raise UsageError("the evidence is empty", where=str(evidence), todo="name a file that shows it")
-    known = patterns_at_hand(folder.settings(), loaded.plan, Path(info.plan_file))
-    if known is not None:
-        refuse_telling_word(name, role, said, known)
+    refuse_telling_word(name, role, said, patterns_at_hand(folder.settings(), loaded.plan, Path(info.plan_file)))
     # to the microsecond: a word given in the second in which the erasure ended would otherwise seem older than it
     now = datetime.now(timezone.utc)
     word = manual_step_confirmation.Confirmation(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.app.intake.request_lists import MOST_TOLD, ROWS_AT_ONCE, Refusal
-from pii_tracer.app.intake.request_store import due_by, existing_store, store_of
+from pii_tracer.app.intake.request_store import due_by, existing_store, store_of, taking
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
@@ -127,7 +127,7 @@ def add_drop(
     taker = _Taker(store.key, subject, received, index, due_by(laws_of(estate.laws)))
     show.step(f"matching {', '.join(found)}")
     items = work_items(file, found)
-    with store.connected() as connection:
+    with taking(store) as connection:
         while batch := list(islice(items, ROWS_AT_ONCE)):
             with connection.transaction():
                 for item in batch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,6 +14,7 @@ from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.config.laws import Law, NoticeMissing, laws_of
 from pii_tracer.config.subjects import SubjectRef
+from pii_tracer.intake.kept_scopes import Narrowing, own_holds, scopes_of
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import RequestState, Stored
 from pii_tracer.intake.state_changes import carry_each_over, plan_them
@@ -111,7 +112,9 @@ def plan_due(
         names = tuple(request.id for request in chosen)
         asked = [_asked(*pair) for pair in zip(chosen, store.keys_of(names), strict=True)]
         try:
-            written = plan(settings, asked, as_of=as_of, policy=policy, by_person=True, **options)
+            kept = choice.kept_of(names)
+            holds = own_holds(kept, as_of)
+            written = plan(settings, asked, as_of=as_of, policy=policy, by_person=True, kept=holds, **options)
         except PersonsUnknown as unknown:
             if carried_over and len(unknown.requests) == len(names):
                 raise
@@ -124,7 +127,8 @@ def plan_due(
             carry_each_over(store, written.reasons, moment(None))
             marked = written.plan.complete and written.plan.applyable
             if marked:
-                plan_them(store, names, written.plan.plan_id, moment(None))
+                scopes = {name: scopes_of(mine) for name, mine in kept.items()}
+                plan_them(store, names, written.plan.plan_id, moment(None), scopes, as_of)
             return DuePlan(written, names, marked, choice.aside, apart={**apart, **written.reasons})
         carry_each_over(store, reasons, moment(None))
         apart.update(reasons)
@@ -179,8 +183,9 @@ def _asked(request: Stored, key: str) -> Request:
 
 
 class _Choice:
-    """Which requests go into one plan. What a hold keeps for some persons cannot be planned together with others, nor
-    can who was in a run before be with whom the source still knows. apart: in no plan of this call."""
+    """Which requests go into one plan. What a hold keeps for some persons, or what these asked to keep, cannot be
+    planned together with others, nor can who was in a run before be with whom the source still knows. apart: in no plan
+    of this call."""
 
     def __init__(
         self, estate: Estate, store: RequestStore, as_of: datetime, carried_over: bool, apart: Collection[str]
@@ -190,7 +195,12 @@ class _Choice:
         self._holds = [hold for hold in estate.holds if hold.ends is None or hold.ends > as_of]
         self._aliases = store.aliases(frozenset(name for hold in self._holds for name in hold.requests))
         self._laws = laws_of(estate.laws)
+        self._kept = store.kept(as_of)
         self.aside: dict[str, str] = {}
+
+    def kept_of(self, requests: Iterable[str]) -> dict[str, tuple[Narrowing, ...]]:
+        """By request, what its person asked to keep."""
+        return {name: self._kept[name] for name in requests if name in self._kept}
 
     def first(self, most: int, in_time: datetime | None = None) -> list[Stored]:
         """At most so many, those that are due first. in_time: when the plan will be done; those that are due earlier
@@ -211,8 +221,9 @@ class _Choice:
     def _group(self, request: Stored) -> tuple[object, ...]:
         """Those of one plan are alike: a hold on one, or a notice to one that still runs, puts nobody else off."""
         waits = _not_before(request, self._laws)
-        held = frozenset(hold.id for hold in self._holds if request.id in hold.requests)
-        return request.state, held, waits is not None and waits > self._as_of
+        held = {hold.id for hold in self._holds if request.id in hold.requests}
+        held |= scopes_of(self._kept.get(request.id, ()))
+        return request.state, frozenset(held), waits is not None and waits > self._as_of
 
     def _waiting(self) -> Iterator[Stored]:
         states = (
@@ -264,14 +275,15 @@ class _Choice:
 
     def _free_from(self, request: Stored) -> datetime | None:
         """When the last hold ends that keeps the person's data; None where none does, or none of them has an end."""
-        ends = [hold.ends for hold in self._holds if hold.id in request.holds]
+        ends = [until for name, until in self._active(request) if name in request.holds]
         known = [at for at in ends if at is not None]
         return max(known) if known and len(known) == len(ends) else None
 
     def _is_free(self, request: Stored) -> bool:
         """Whether holds kept the person, and none of them does any more."""
-        return bool(request.holds) and _none_of(request.holds, (hold.id for hold in self._holds))
+        return bool(request.holds) and set(request.holds).isdisjoint(name for name, _ in self._active(request))
 
-
-def _none_of(names: Sequence[str], others: Iterable[str]) -> bool:
-    return set(names).isdisjoint(others)
+    def _active(self, request: Stored) -> Iterator[tuple[str, datetime | None]]:
+        """The holds that still keep something, of the estate file and of the person, with their ends."""
+        yield from ((hold.id, hold.ends) for hold in self._holds)
+        yield from ((one.scope.hold, one.scope.until) for one in self._kept.get(request.id, ()))

@@ -15,6 +15,7 @@ from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.intake.state_changes import CameTo, begin, gone_of, refuse_gone, settle
 from pii_tracer.model.errors import UsageError
+from pii_tracer.model.legal_holds import HoldKind
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, read_leaves
 from pii_tracer.run.run_state import State
@@ -85,8 +86,9 @@ def settle_requests(
         attested = {leaf.id for leaf in read_leaves((folder.evidence / REQUESTS).read_bytes())}
         left |= {name: _NOT_ATTESTED for name in rest if name not in attested}
         answered = [name for name in rest if name in attested]
-        if plan.holds:
-            holds = [hold.id for hold in plan.holds]
+        # what a person keeps for good answers her: she gets the rest erased by a request for that
+        holds = [hold.id for hold in plan.holds if hold.kind != HoldKind.OWN_REQUEST or hold.until is not None]
+        if holds:
             kept = f"data is kept by the hold {', '.join(holds)}; all else is erased"
             return CameTo({**left, **dict.fromkeys(answered, kept)}, dict.fromkeys(answered, holds))
         proofs = dict.fromkeys(answered, _proof(folder))

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from itertools import chain, islice
 from pathlib import Path
 
-from pii_tracer.app.intake.request_store import due_by, store_of
+from pii_tracer.app.intake.request_store import due_by, store_of, taking
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.list_files import Form, Row, feed, rows
@@ -82,7 +82,7 @@ def add_requests(
     before = _seen(file)
     intake, count = Intake(store.key, digest.hexdigest()[:32], due_by(laws)), _Count()
     found = rows(file, form or Form())
-    with store.connected() as connection:
+    with taking(store) as connection:
         for first in found:
             with connection.transaction():
                 _take(connection, chain((first,), islice(found, ROWS_AT_ONCE - 1)), rules, intake, count, tell)

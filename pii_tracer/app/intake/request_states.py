@@ -1,15 +1,17 @@
-"""The requests of an estate: listed, shown, withdrawn, refused, and given back by a plan."""
+"""The requests of an estate: listed, shown, narrowed, withdrawn, refused, and given back by a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 
 from pii_tracer.app.intake.request_store import due_by, existing_store
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.extensions import extend
+from pii_tracer.intake.kept_scopes import Narrowing, Scope
+from pii_tracer.intake.narrowings import narrow
 from pii_tracer.intake.request_databases.sqlite import FILE
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import Change, LongerTime, Receipt, RequestState, Stored
@@ -25,6 +27,7 @@ class Shown:
     receipts: tuple[Receipt, ...]
     changes: tuple[Change, ...]
     extensions: tuple[LongerTime, ...]
+    narrowings: tuple[Narrowing, ...]
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,13 @@ def show_request(settings: Settings, name: str) -> Shown:
     """
     store = _store(settings)
     request = store.find(name)
-    return Shown(request, store.receipts(request.id), store.changes(request.id), store.extensions(request.id))
+    return Shown(
+        request,
+        store.receipts(request.id),
+        store.changes(request.id),
+        store.extensions(request.id),
+        store.narrowings(request.id),
+    )
 
 
 def withdraw_request(settings: Settings, name: str, *, by: str, reason: str, now: datetime | None = None) -> Ended:
@@ -107,6 +116,31 @@ def extend_request(
     if informed > said.at:
         raise UsageError("the date in --informed is in the future", where="--informed", todo="inform the person first")
     return extend(_store(settings), name, informed, due_by(laws_of(settings.estate().laws)), said)
+
+
+def narrow_request(
+    settings: Settings,
+    name: str,
+    scope: Scope,
+    *,
+    by: str,
+    reason: str,
+    asked: datetime | None = None,
+    now: datetime | None = None,
+) -> Stored:
+    """The person keeps some data. asked: when she asked for it; now, without one. The same wish of the same time once
+    more changes nothing.
+
+    Raises:
+        UsageError: there is none, it has ended, it is in a plan, its erasure has begun, it came in later than that, the
+            person asked for everything since, or a text holds the person's key.
+        RequestError: the store cannot be used.
+    """
+    said = _said(by, reason, now)
+    at = (asked or said.at).astimezone(timezone.utc).replace(microsecond=0)
+    if at > said.at:
+        raise UsageError("the time in --asked is in the future", where="--asked", todo="name when the person asked")
+    return narrow(_store(settings), name, scope, at, said)
 
 
 def release_plan(

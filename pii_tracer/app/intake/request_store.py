@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import Law
-from pii_tracer.intake.request_databases.base import Database
+from pii_tracer.intake.request_databases.base import Connection, Database
 from pii_tracer.intake.request_databases.postgres import PostgresDatabase
 from pii_tracer.intake.request_databases.sqlite import FILE, SqliteFile
 from pii_tracer.intake.request_intake import Due
 from pii_tracer.intake.request_store import RequestStore
-from pii_tracer.model.errors import UsageError
+from pii_tracer.model.errors import RequestError, UsageError
 
 
 def store_of(settings: Settings) -> RequestStore:
@@ -34,6 +35,24 @@ def existing_store(settings: Settings) -> RequestStore | None:
     if settings.estate().request_store or (settings.state / FILE).exists():
         return RequestStore(_database(settings), settings.key())
     return None
+
+
+@contextmanager
+def taking(store: RequestStore) -> Iterator[Connection]:
+    """A connection for a list that is taken in parts. Where the store fails in the middle, the error says that the same
+    list can be added again.
+
+    Raises:
+        RequestError: the store cannot be used.
+    """
+    try:
+        with store.connected() as connection:
+            yield connection
+    except RequestError as error:
+        if error.where != store.where:  # the list itself cannot be read
+            raise
+        todo = f"{error.todo}; then add the same list again: rows that were added are not added twice"
+        raise RequestError(error.what, where=error.where, todo=todo) from None
 
 
 def _database(settings: Settings) -> Database:

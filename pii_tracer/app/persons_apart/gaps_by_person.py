@@ -12,6 +12,7 @@ from pii_tracer.app.planning.value_masking import named_in_plan, refuse_telling_
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.model.errors import PersonsApart, PlanError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.legal_holds import HoldKind
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.scan.hits import key_set_in
 from pii_tracer.scan.value_forms import Patterns
@@ -65,7 +66,9 @@ def own_gaps(plan: ErasurePlan, inputs: PlanInputs, apart: Mapping[str, Evidence
     """By request, the kinds of the open gaps that come from its person alone. Empty where some gap comes from nobody in
     particular, and where there is none. apart: as `searched_apart`."""
     seen = {place: _unexplained(place, found, inputs) for place, found in apart.items()}
-    return requests_with_gaps(plan.gaps, inputs.surveys, inputs.world, inputs.references, seen)
+    own = (hold for hold in inputs.estate.holds if hold.kind is HoldKind.OWN_REQUEST)
+    narrowed = {request for hold in own for request in hold.requests}
+    return requests_with_gaps(plan.gaps, inputs.surveys, inputs.world, inputs.references, seen, narrowed)
 
 
 def _unexplained(place: str, found: Evidence, inputs: PlanInputs) -> frozenset[str]:

@@ -15,6 +15,7 @@ from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.estate_file import Request, load_request
 from pii_tracer.model.errors import PersonsApart, UsageError
+from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.plan import ErasurePlan
 
 if TYPE_CHECKING:
@@ -53,13 +54,15 @@ def plan(
     out: Path | None = None,
     show: Shows = SILENT,
     by_person: bool = False,
+    kept: Sequence[Hold] = (),
 ) -> WrittenPlan:
     """Make the erasure plan for some requests, or files of them; write it with its sealed manifest, Markdown and HTML.
 
     as_of: the time to plan for; now, if none is given. retention: `retain`, or `immediate` with a reason. planner: who
     plans. waivers: YAML file. budget: most that erasing may cost a week. only: for these copies or datasets alone.
     out: the plan file; in the state folder, if none is given. by_person: find out whose the gaps are, and write no plan
-    that some of its persons alone keep from being complete.
+    that some of its persons alone keep from being complete. kept: what persons asked to keep, beside the estate file's
+    holds.
 
     Raises:
         PersonsApart: with `by_person`, such persons, where there are others.
@@ -102,6 +105,7 @@ def plan(
         source_erased=source_erased,
         out=out,
         by_person=by_person,
+        kept=kept,
     )
     told = reasons(planned.own_gaps)
     if told and told.keys() < {request.id for request in loaded}:

@@ -59,7 +59,7 @@ def other_numbers(
     for survey in surveys:
         words = {}
         for told in survey.subject.not_keys:
-            dataset = paths.aliases().get(told.table)
+            dataset = paths.aliases.get(told.table)
             state = known.states.get(dataset) if dataset is not None else None
             why = contradicted(survey, state, told)
             if why is None and state is not None:

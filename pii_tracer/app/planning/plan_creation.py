@@ -64,7 +64,6 @@ from pii_tracer.config.estate_file import (
     file_digest,
 )
 from pii_tracer.config.hdfs import same_hdfs
-from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -80,6 +79,7 @@ from pii_tracer.lineage.sources.query_log.parse_workers import cores, parser_in
 from pii_tracer.lineage.sources.query_log.shape_parsing import Parser
 from pii_tracer.model.column_paths import spot_of
 from pii_tracer.model.errors import ConfigError, EstateError
+from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.locations import s3_location
 from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.model.waivers import Waiver
@@ -194,7 +194,7 @@ def take_lineage(
     given = Given(
         base=base,
         relocations=estate.relocations,
-        aliases={**glue.aliases, **paths.aliases()},
+        aliases={**glue.aliases, **paths.aliases},
         schemas={**glue.schemas, **{state.table: state.columns for state in inventory.tables if state.table}},
         loose=frozenset(state.table for state in inventory.tables if state.table and state.loose),
         declared={**of_views, **schema_files(estate.lineage.schemas, base)},
@@ -205,18 +205,15 @@ def take_lineage(
         progress=say,
         parser=parser or parser_in(cores()),
     )
-    harvested = harvest_all(_with_names_of_hdfs(estate), given)
+    # with the names that `hdfs` gives to one HDFS
+    sources = estate.lineage.model_copy(update={"same": (*estate.lineage.same, *same_hdfs(estate.hdfs))})
+    harvested = harvest_all(sources, given)
     return replace(harvested, graph=_with_key_tables(harvested.graph, estate, inventory, paths))
-
-
-def _with_names_of_hdfs(estate: Estate) -> LineageSources:
-    """The lineage's sources, with the names that `hdfs` gives to one HDFS."""
-    return estate.lineage.model_copy(update={"same": (*estate.lineage.same, *same_hdfs(estate.hdfs))})
 
 
 def _with_key_tables(graph: LineageGraph, estate: Estate, inventory: Inventory, paths: EstatePaths) -> LineageGraph:
     """What the estate file says about key tables, as lineage: no job needs to be known that fills them."""
-    aliases, states = paths.aliases(), {state.dataset: state for state in inventory.tables}
+    aliases, states = paths.aliases, {state.dataset: state for state in inventory.tables}
     origins = {
         s.name: (dataset, spot_of(spots_of(s, paths, states), dataset, s.key))
         for s in estate.subjects
@@ -242,18 +239,20 @@ def make_plan(
     source_erased: bool = False,
     out: Path | None = None,
     by_person: bool = False,
+    kept: Sequence[Hold] = (),
 ) -> Planned:
     """Make a plan for some requests.
 
     only: for these copies, tables or places of them. weekly_budget: most that erasing may cost a week. source_erased:
     an earlier run has erased the persons' rows in the source; what is left is planned for. out: the plan file's name.
-    by_person: find out whose the gaps are.
+    by_person: find out whose the gaps are. kept: what persons asked to keep, beside the estate file's holds.
 
     Raises:
         PlanError: no request, unknown subject or key, contradictions.
         EstateError: the source cannot be read.
     """
     estate, base = settings.estate(), settings.base
+    estate = estate.model_copy(update={"holds": (*estate.holds, *kept)})
     paths = EstatePaths(estate, base)
     key = settings.key(create=estate.environment == "local")
     asked = [(r, r.subject.of(subject, r.id)) for subject, mine in _by_subject(estate, requests) for r in mine]
@@ -390,7 +389,7 @@ def _survey(
     keys = keys_of(subject, wanted, paths, inventory, readings, say, source_erased=source_erased)
     before = left_open(settings.state, key, {person.reference for person in wanted})
     keys = with_values_of_then(keys, wanted, before)
-    earlier = erased_earlier(settings.state, estate.estate, subject, wanted, keys, paths.aliases(), known_by(before))
+    earlier = erased_earlier(settings.state, estate.estate, subject, wanted, keys, paths.aliases, known_by(before))
     keys = replace(keys, earlier=earlier)
     graph, tags = harvested.graph, column_tags(harvested.notes.tags)
     further = further_tables(subject, paths, inventory)

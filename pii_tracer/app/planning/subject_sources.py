@@ -28,7 +28,7 @@ def table_of(subject: Subject, name: str, paths: EstatePaths, states: Mapping[Da
     Raises:
         EstateError: discovery did not find it, or it lies in a store where its rows cannot be read.
     """
-    dataset = paths.aliases().get(name)
+    dataset = paths.aliases.get(name)
     if dataset is not None and is_remote(dataset.namespace) and dataset not in states:
         store = dataset.namespace.partition("://")[0].upper()
         raise EstateError(
@@ -56,7 +56,7 @@ def dataset_of(subject: Subject, name: str, paths: EstatePaths, inventory: Inven
     Raises:
         EstateError: as `table_of`.
     """
-    dataset = paths.aliases().get(name)
+    dataset = paths.aliases.get(name)
     if dataset is not None and any(g.kind == GapKind.UNREADABLE and g.dataset == dataset for g in inventory.gaps):
         return dataset
     return table_of(subject, name, paths, {state.dataset: state for state in inventory.tables}).dataset
@@ -145,7 +145,7 @@ def spots_of(subject: Subject, paths: EstatePaths, states: Mapping[DatasetId, Ta
         ConfigError: a name stands nowhere in its table, or in a list or a map; or a column under `clears` is none.
     """
     found = {}
-    aliases = paths.aliases()
+    aliases = paths.aliases
     declared = {table.name: table.format for table in paths.declared.values()}
     for name, told in subject.by_table:
         state = states.get(aliases[name]) if name in aliases else None

@@ -75,22 +75,29 @@ def _said(waiver: Waiver) -> tuple[str, ...]:
     return (waiver.who, waiver.why, *task)
 
 
-def refuse_telling_approval(approver: str, role: str, reason: str, patterns: Patterns) -> None:
-    """Raise `ReviewError` when an approver wrote a value of the persons into what lies beside the plan for good."""
+def refuse_telling_approval(approver: str, role: str, reason: str, patterns: Iterable[Patterns]) -> None:
+    """Raise `ReviewError` when an approver wrote a value of the persons into what lies beside the plan for good.
+
+    patterns: of all values, in parts.
+    """
     said = {"--approver": approver, "--role": role, "--reason": reason}
     todo = "approve again without the person's key, name or address; delete the file that holds them"
     _refuse_evidence("an approval", said, patterns, todo)
 
 
-def refuse_telling_word(by: str, role: str, said: str, patterns: Patterns) -> None:
-    """Raise `ReviewError` when a value of the persons stands in a confirmation: journal and attestation repeat it."""
+def refuse_telling_word(by: str, role: str, said: str, patterns: Iterable[Patterns]) -> None:
+    """Raise `ReviewError` when a value of the persons stands in a confirmation: journal and attestation repeat it.
+
+    patterns: of all values, in parts.
+    """
     todo = "confirm again without the person's key, name or address"
     _refuse_evidence("a confirmation", {"--by": by, "--role": role, "--said": said}, patterns, todo)
 
 
-def _refuse_evidence(kind: str, said: Mapping[str, str], patterns: Patterns, todo: str) -> None:
-    for where, text in said.items():
-        if _tells(text, where, patterns):
+def _refuse_evidence(kind: str, said: Mapping[str, str], patterns: Iterable[Patterns], todo: str) -> None:
+    for some in patterns:
+        where = next((where for where, text in said.items() if _tells(text, where, some)), None)
+        if where is not None:
             raise ReviewError(
                 f"the text of {kind}, which is kept as evidence, contains a value of the person", where=where, todo=todo
             )

@@ -56,7 +56,7 @@ def personal_columns(settings: Settings, inventory: Inventory, more_sql: Sequenc
     told = estate.model_copy(update={"lineage": lineage})
     graph = take_lineage(settings, told, inventory, lambda _: None).graph
     paths = EstatePaths(estate, base)
-    aliases = paths.aliases()
+    aliases = paths.aliases
     found: dict[DatasetId, set[str]] = {}
     names = {name.lower() for name in estate.retention.pii_columns}
     for subject in estate.subjects:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,13 @@ from pii_tracer.review.plan_file import LoadedPlan, load_plan
 from pii_tracer.review.policy import why_unapplyable
 
 if TYPE_CHECKING:
+    from pii_tracer.model.datasets import KeySet
     from pii_tracer.scan.value_forms import Patterns
+
+_TOGETHER = 10_000
+"""Values that texts of people are searched for together, which take some 150 MiB."""
+_FEW = 50
+"""Of so many values all writings are made; of more, those that are met. For a few words that takes a tenth."""
 
 
 def approve(
@@ -109,21 +116,38 @@ def _refuse_telling(settings: Settings, made: ErasurePlan, plan_file: Path, text
     """Refuse a person's value where the approver can know it."""
     from pii_tracer.app.planning.value_masking import refuse_telling_approval
 
-    patterns = patterns_at_hand(settings, made, plan_file)
-    if patterns is not None:
-        refuse_telling_approval(*texts, patterns)
+    refuse_telling_approval(*texts, patterns_at_hand(settings, made, plan_file))
 
 
-def patterns_at_hand(settings: Settings, made: ErasurePlan, plan_file: Path) -> Patterns | None:
-    """All forms of the persons' values; None without the estate key and the manifest. Who signs need not have them:
-    the run has, and refuses what tells a value."""
+def patterns_at_hand(settings: Settings, made: ErasurePlan, plan_file: Path) -> Iterator[Patterns]:
+    """All forms of the persons' values, for a few short texts: of some values at a time, since there can be very many.
+    None without the estate key and the manifest. Who signs need not have them: the run has, and refuses what tells a
+    value."""
     from pii_tracer.review.sealed_person_values import KeyRing
-    from pii_tracer.scan.value_forms import build_patterns
+    from pii_tracer.scan.value_forms import Patterns
 
     if not (manifest_path(plan_file).exists() and settings.key_file().exists()):
-        return None
+        return
     ring = KeyRing.open(manifest_path(plan_file), made.subjects_digest, settings.key())
-    return build_patterns(ring.key_sets)
+    for some in _some_at_a_time(ring.key_sets):
+        yield Patterns(some, few=_FEW)
+
+
+def _some_at_a_time(key_sets: Iterable[KeySet]) -> Iterator[list[KeySet]]:
+    """The key sets in parts of at most `_TOGETHER` values, as far as bytes are searched for them."""
+    together: list[KeySet] = []
+    room = _TOGETHER
+    for key_set in key_sets:
+        values = () if key_set.columns else key_set.values
+        while values:
+            taken, values = values[:room], values[room:]
+            together.append(key_set.model_copy(update={"values": taken}))
+            room -= len(taken)
+            if not room:
+                yield together
+                together, room = [], _TOGETHER
+    if together:
+        yield together
 
 
 def _refuse_unapplyable(made: ErasurePlan) -> None:

@@ -1,4 +1,4 @@
-"""`requests`: what people ask for, taken in, listed, shown, withdrawn, refused, and given back by a plan."""
+"""`requests`: what people ask for, taken in, listed, shown, narrowed, withdrawn, refused, given back by a plan."""
 
 from __future__ import annotations
 
@@ -181,9 +181,9 @@ def show(request: str, estate_file: Path, state: Path, fmt: str) -> int:
 
     shown = show_request(Settings(estate_file, state), request)
     if fmt == "json":
-        click.echo(json.dumps(shown_json(shown.request, shown.receipts, shown.changes, shown.extensions), indent=2))
+        click.echo(json.dumps(shown_json(shown), indent=2))
     else:
-        print_shown(shown.request, shown.receipts, shown.changes, shown.extensions, sys.stdout)
+        print_shown(shown, sys.stdout)
     return int(ExitCode.DONE)
 
 
@@ -253,6 +253,56 @@ def extend(request: str, estate_file: Path, state: Path, informed: str, by: str,
 
 
 @requests.command()
+@click.argument("request")
+@estate_option
+@state_option
+@click.option("--keep", "datasets", multiple=True, required=True, help="a dataset, named as in a hold; may be repeated")
+@click.option("--column", "columns", multiple=True, help="keep only this column of them; may be repeated")
+@click.option("--category", "categories", multiple=True, help="keep only this category in them; may be repeated")
+@click.option("--until", help="erase it after this time, with a time zone  [default: keep it]")
+@click.option("--asked", help="when the person asked for it, with a time zone  [default: now]")
+@by_option
+@reason_option
+def narrow(
+    request: str,
+    estate_file: Path,
+    state: Path,
+    datasets: tuple[str, ...],
+    columns: tuple[str, ...],
+    categories: tuple[str, ...],
+    until: str | None,
+    asked: str | None,
+    by: str,
+    reason: str,
+) -> int:
+    """Narrow a REQUEST, because its person wants to keep some data. All else is erased. Not while a plan contains it.
+
+    \b
+    Example:
+      pii-tracer requests narrow REQ-2026-0117 --keep prod.orders --by "Meera Iyer" --reason "her warranties"
+    """
+    from pydantic import ValidationError
+
+    from pii_tracer.app.intake.request_states import narrow_request
+    from pii_tracer.intake.kept_scopes import Scope
+    from reports.requests_text import narrowed_line
+
+    end = moment(until) if until else None
+    try:
+        scope = Scope(datasets=datasets, columns=columns, categories=categories, until=end)
+    except ValidationError:
+        raise UsageError(
+            "a name of what is to be kept is empty, too long, or has a control character",
+            where="--keep, --column, --category",
+            todo="write each as a hold names it; at most 100 of each",
+        ) from None
+    settings, at = Settings(estate_file, state), moment(asked) if asked else None
+    done = narrow_request(settings, request, scope, by=by, reason=reason, asked=at)
+    click.echo(narrowed_line(done, scope))
+    return int(ExitCode.DONE)
+
+
+@requests.command()
 @click.argument("plan")
 @estate_option
 @state_option
@@ -280,7 +330,7 @@ _SHORTEST_TOKEN = 16
 @state_option
 @click.option("--listen", default="127.0.0.1:8181", show_default=True, help="HOST:PORT")
 def serve_(listen: str, estate_file: Path, state: Path) -> int:
-    """Take requests over HTTP, show their states, withdraw them. Ends with Ctrl-C.
+    """Take requests over HTTP, show their states, narrow and withdraw them. Ends with Ctrl-C.
 
     PII_TRACER_REQUESTS_TOKEN: the bearer token that clients give; always needed, 16 characters at least.
 

@@ -99,13 +99,14 @@ def undecided(connection: Connection) -> Iterator[str]:
 def answers(connection: Connection) -> Iterator[tuple[str, Status | None]]:
     """Each work item that was not removed, with its status; None while it is open."""
     query = (
-        f"SELECT w.id, w.outcome, r.state, r.holds, {_DECISION} FROM work_items w"  # noqa: S608 (own words)
+        f"SELECT w.id, w.outcome, r.state, r.holds, r.kept, {_DECISION} FROM work_items w"  # noqa: S608 (own words)
         " LEFT JOIN receipts e ON e.id = w.id"
         " LEFT JOIN requests r ON r.id = e.request WHERE w.outcome != 'removed' ORDER BY w.id"
     )
-    for name, outcome, state, holds, decided in connection.stream(query):
+    for name, outcome, state, holds, kept, decided in connection.stream(query):
         known = RequestState(state) if state else None
-        yield name, _status(Outcome(outcome), known, bool(holds), None if decided is None else Status(decided))
+        held = bool(holds or (kept and known is RequestState.ERASED))
+        yield name, _status(Outcome(outcome), known, held, None if decided is None else Status(decided))
 
 
 def _status(outcome: Outcome, state: RequestState | None, held: bool, decided: Status | None) -> Status | None:
@@ -114,7 +115,7 @@ def _status(outcome: Outcome, state: RequestState | None, held: bool, decided: S
     if outcome is Outcome.NOT_FOUND:
         return Status.NOT_FOUND
     if state is RequestState.ERASED:
-        return Status.DELETED
+        return Status.EXEMPTED if held else Status.DELETED
     if state is RequestState.REFUSED or (state is RequestState.CARRIED_OVER and held):
         return Status.EXEMPTED
     return None

@@ -22,7 +22,8 @@ ANSWER_TYPE = "https://pii-tracer.dev/answer/v1"
 class Standing(StrEnum):
     """How one place stands for a person.
 
-    unreadable: the key that opened it is destroyed. partly: erased in some columns, a hold keeps the others. answered:
+    unreadable: the key that opened it is destroyed. partly: erased in some columns, a hold keeps the others. kept: the
+    person asked for that, and nothing else keeps it. answered:
     nobody looked, and a named person answers for it. found: something of the person was found after its erasure.
     unconfirmed: steps were done there, and their proof is not whole.
     """
@@ -31,6 +32,7 @@ class Standing(StrEnum):
     UNREADABLE = "unreadable"
     PARTLY = "partly"
     HELD = "held"
+    KEPT = "kept"
     ANSWERED = "answered"
     WAITING = "waiting"
     NOT_ERASED = "not_erased"

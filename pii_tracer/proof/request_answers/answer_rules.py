@@ -15,6 +15,7 @@ from pii_tracer.model.actions import CONFIRMED, Action
 from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.legal_holds import HoldKind
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan, Step
 from pii_tracer.proof.attestation import exceptions_of
 from pii_tracer.proof.evidence_leaves import ReservedKind
@@ -111,7 +112,7 @@ def items_of(proved: Proved, subject: str, doubt: str | None) -> Iterator[Answer
 def as_of(item: AnswerItem, at: datetime, *, approved: bool) -> AnswerItem:
     """How a place stands at a time. A hold that has ended keeps nothing; approved: nobody answers for what nobody
     approved."""
-    if item.standing in (Standing.HELD, Standing.PARTLY) and item.until and item.until <= at:
+    if item.standing in (Standing.HELD, Standing.KEPT, Standing.PARTLY) and item.until and item.until <= at:
         why = "a hold kept it, and has ended: it is to be planned again"
         return AnswerItem(standing=Standing.NOT_ERASED, what=item.what, why=why)
     return item if approved else item.model_copy(update={"who": None})
@@ -170,8 +171,10 @@ def _held(plan: ErasurePlan, copy: Copy, what: str) -> AnswerItem:
     names = copy.exemption.holds if copy.exemption else ()
     holds = [hold for hold in plan.holds if hold.id in names]
     why = "; ".join(f"{hold.basis}, {hold.citation}" for hold in holds) or copy.reason
-    who = ", ".join(sorted({hold.approver for hold in holds})) or None
     until = copy.exemption.until if copy.exemption else None
+    if holds and all(hold.kind == HoldKind.OWN_REQUEST for hold in holds):
+        return AnswerItem(standing=Standing.KEPT, what=what, why=why, until=until)
+    who = ", ".join(sorted({hold.approver for hold in holds})) or None
     return AnswerItem(standing=Standing.HELD, what=what, why=why, who=who, until=until)
 
 

@@ -228,9 +228,10 @@ class ValueSearch:
     many: bool
 
 
-def search_of(values: Sequence[Value]) -> ValueSearch:
-    """What finds all forms of some values."""
-    return _search_of_many(values) if len(values) > MANY else _search_of_few(values)
+def search_of(values: Sequence[Value], few: int | None = None) -> ValueSearch:
+    """What finds all forms of some values. few: of so many all writings are made, in place of `MANY`: that takes long,
+    and pays where much is searched."""
+    return _search_of_many(values) if len(values) > (MANY if few is None else few) else _search_of_few(values)
 
 
 def _is_lined(pattern: bytes, form: Form) -> bool:

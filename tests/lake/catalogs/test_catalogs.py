@@ -84,7 +84,7 @@ def test_tables_of_an_sql_catalog_have_their_names_and_nested_namespaces(tmp_pat
     assert [s.table for s in found.tables] == ["core.prod.eu.people", "core.prod.people"]
     assert not found.gaps
     paths = EstatePaths(made, tmp_path)
-    assert paths.aliases()["core.prod.people"] == found.tables[1].dataset
+    assert paths.aliases["core.prod.people"] == found.tables[1].dataset
     assert read_columns(found.tables[1], ["uid"], paths).column("uid").to_pylist() == [1, 2, 3]
 
 
@@ -298,7 +298,7 @@ def test_tables_of_glue_in_all_formats(glue: Any, tmp_path: Path) -> None:
         ("remote_table", "s3://bucket/far"),
         ("unknown_table", "catalog aws.prod.odd"),
     ]
-    assert EstatePaths(estate(aws=GLUE), tmp_path).aliases()["spark_catalog.prod.wallets"]
+    assert EstatePaths(estate(aws=GLUE), tmp_path).aliases["spark_catalog.prod.wallets"]
     (view,) = list_glue("aws", GLUE).views
     assert (view.name, view.query, view.dialect, view.written_in) == (
         "prod.seen",

@@ -99,7 +99,7 @@ def test_tables_in_all_formats(hive: Hive, tmp_path: Path) -> None:
         ("prod.texts", Format.CSV, str(home / "texts")),
     }
     assert sorted(kinds(found)) == [("missing_table", str(home / "gone")), ("outside_roots", str(tmp_path / "far"))]
-    assert EstatePaths(lake(hive), tmp_path).aliases()["spark_catalog.prod.wallets"]
+    assert EstatePaths(lake(hive), tmp_path).aliases["spark_catalog.prod.wallets"]
 
 
 TRANSACTIONAL = {

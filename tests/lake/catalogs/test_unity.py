@@ -120,7 +120,7 @@ def test_tables_in_all_formats(unity: Unity, tmp_path: Path) -> None:
         ("remote_table", "abfss://c@account.dfs.core.windows.net/t"),
         ("remote_table", "s3://bucket/far"),
     ]
-    aliases = EstatePaths(lake(unity), tmp_path).aliases()
+    aliases = EstatePaths(lake(unity), tmp_path).aliases
     assert aliases["main.sales.orders"].name == str(home / "orders")
 
 

@@ -277,7 +277,7 @@ def test_a_place_that_is_declared_under_two_names_is_known_by_both(warehouse: Pa
     one = DeclaredTable(name="prod.people", format=Format.PARQUET, location="warehouse/people")
     two = DeclaredTable(name="old.people", format=Format.PARQUET, location="warehouse/also")
     state = only(look(warehouse, one, two))
-    aliases = EstatePaths(estate(one, two), warehouse.parent).aliases()
+    aliases = EstatePaths(estate(one, two), warehouse.parent).aliases
     assert aliases["prod.people"] == aliases["old.people"] == state.dataset
 
 

@@ -104,7 +104,7 @@ def test_its_name_leads_lineage_to_it(house: House) -> None:
     house.table()
     state = house.state()
     assert state.table == "core.prod.orders"
-    assert house.paths.aliases()["core.prod.orders"] == state.dataset
+    assert house.paths.aliases["core.prod.orders"] == state.dataset
     (place,) = house.inventory().remote
     assert (str(place.location), place.untreated, place.tables) == (state.location, None, ("core.prod.orders",))
 
