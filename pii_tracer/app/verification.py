@@ -16,7 +16,7 @@ from pii_tracer.app import vault_verification
 from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.app.other_people_counts import OBJECTS, counted_by_spark, counting_of
 from pii_tracer.app.persons_apart.values_by_person import PartOfPatterns, each_person, without_persons
-from pii_tracer.app.work_pace import Pace
+from pii_tracer.app.work_pace import PLACE, Pace
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.lake.stores.base import ObjectStore, StoreError
@@ -118,7 +118,7 @@ class Verification:
             ScanError: a copy cannot be read; nothing has been touched.
         """
         asked = [(copy, told) for copy in self.plan.copies if (told := counting_of(copy))]
-        pace = Pace([copy.found.bytes if copy.found else 0 for copy, _ in asked])
+        pace = Pace([copy.found.bytes if copy.found else 0 for copy, _ in asked], each=PLACE)
         self.baselines = {}
         if any(counted_by_spark(copy) for copy, _ in asked):
             say("starting Spark, which fetches its jars where it never ran")

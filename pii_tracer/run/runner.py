@@ -342,7 +342,8 @@ class _Run:
         if kind is not Kind.STEP_PROBED:
             begun = kind is Kind.STEP_INTENT or self.tracks.get(step.id, FRESH).begun
             self.tracks[step.id] = StepTrack(begun, record)
-        self.on_event(StepEvent(kind, step, position, len(self.order), record.time, detail))
+        told = record.facts.get("facts") or {}
+        self.on_event(StepEvent(kind, step, position, len(self.order), record.time, detail, told))
 
     # -- the end -------------------------------------------------------------------------------------------------
 
