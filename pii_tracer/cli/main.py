@@ -76,6 +76,11 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
+def _log_as(context: click.Context, parameter: click.Parameter, log: str) -> None:
+    if log == "json" and not context.resilient_parsing:
+        context.ensure_object(CommandWatch).log_as_json()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="pii-tracer")
 @click.option(
@@ -84,17 +89,19 @@ class LazyGroup(click.Group):
     envvar="PII_TRACER_LOG",
     default="text",
     show_default=True,
+    callback=_log_as,
+    is_eager=True,
+    expose_value=False,
     help="what standard error gets: text for people, or JSON lines for programs",
 )
 @click.pass_context
-def cli(context: click.Context, log: str) -> None:
+def cli(context: click.Context) -> None:
     """Find every copy of a person in a lakehouse, plan the erasure, run it, prove it.
 
     Exit codes: 0 done, 1 error, 2 usage, 3 plan incomplete, 4 policy denied, 5 not approved, 6 drift,
     7 partial (can be resumed), 8 waiting, 9 residue found.
     """
-    if log == "json":
-        context.ensure_object(CommandWatch).log_as_json(context.invoked_subcommand or "")
+    context.ensure_object(CommandWatch).name(context.invoked_subcommand or "")
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -127,10 +134,12 @@ def _run(argv: list[str] | None, watch: CommandWatch) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.Abort:
-        click.echo("interrupted", err=True)
+        if not watch.error("interrupted"):
+            click.echo("interrupted", err=True)
         return int(ExitCode.ERROR)
     except click.ClickException as error:
-        error.show()
+        if not watch.error(error.format_message()):
+            error.show()
         return error.exit_code
     except PiiTracerError as error:
         if not watch.error(error.what, error.where, error.todo):

@@ -25,19 +25,24 @@ class CommandWatch:
         self._spans: Spans | None = None
         self._watch: Watch | None = None
 
-    def log_as_json(self, command: str) -> None:
+    def log_as_json(self) -> None:
         """From now on each line on standard error is a JSON object."""
         self._stderr = sys.stderr
-        self._log = JsonLog(sys.stderr, command)
+        self._log = JsonLog(sys.stderr)
         sys.stderr = LinesAsJson(self._log)
+
+    def name(self, command: str) -> None:
+        """Say what the command is, once that is known."""
+        if self._log is not None:
+            self._log.command = command
 
     def show(self, command: str, stages: int | None = None) -> Watch:
         """The listener of a long command. stages: how many there will be, to number them."""
         from reports.progress import Progress
 
         listeners: list[Listener] = []
+        self.name(command)
         if self._log is not None:
-            self._log.command = command
             listeners.append(self._log)
         problem = ""
         if wants_traces(os.environ):

@@ -31,6 +31,9 @@ PATIENCE = 5.0
 RUN = "run_id"
 """The fact that gives a trace its id: every process of a run adds its spans to one trace."""
 
+ACTION = "action"
+"""The fact that names the kind of a run's step."""
+
 
 class Spans:
     """A `Listener`. The command's own span begins with its first stage or step, when it is known what it is about.
@@ -111,7 +114,7 @@ class Spans:
     def _start(self, piece: Piece, parent: Span) -> Any:
         told = {**self._about, **({"detail": piece.detail} if piece.detail else {}), **piece.facts}
         return self._tracer.start_span(
-            piece.name,
+            str(piece.facts.get(ACTION, piece.name)),  # spans of one kind have one name
             context=set_span_in_context(parent),
             start_time=_nanoseconds(piece.begun),
             attributes=_attributes(told),

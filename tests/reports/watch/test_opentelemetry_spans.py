@@ -54,7 +54,7 @@ def test_a_receiver_gets_the_command_its_stages_and_steps(
     work(code=7)
     spans = by_name(collector.spans())
     root, stage = spans["pii-tracer apply"], spans["apply: 2 steps"]
-    delete, look = spans["1/2 delete rows · lake.t"], spans["2/2 verify copy · lake.t"]
+    delete, look = spans["iceberg_delete_rows"], spans["2/2 verify copy · lake.t"]
     assert (root.parent_span_id, stage.parent_span_id, delete.parent_span_id) == (b"", root.span_id, stage.span_id)
     assert {s.trace_id for s in spans.values()} == {trace_of("plan-1").to_bytes(16, "big")}
     assert attributes(delete) == {

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from pii_tracer.app.execution.live_step_output import Teller
 from pii_tracer.app.progress import SILENT, Watches, with_facts
+from pii_tracer.cli.main import run as command_line
 from pii_tracer.run.executor_protocol import Outcome
 from pii_tracer.run.journal import Journal
 from pii_tracer.run.runner import run
@@ -124,7 +125,7 @@ def test_what_is_written_beside_the_progress_is_a_line_of_the_log(out: io.String
 def test_a_command_takes_and_gives_back_standard_error(out: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", out)
     whole = CommandWatch()
-    whole.log_as_json("plan")
+    whole.log_as_json()
     with whole.show("plan") as watch:
         watch.stage("plan")
     print("beside", file=sys.stderr)
@@ -172,3 +173,12 @@ def test_who_only_shows_hears_no_facts() -> None:
     assert heard == [("a", "b")]
     assert isinstance(Watch(None, []), Watches)
     assert not isinstance(Progress(), Watches)
+
+
+@pytest.mark.parametrize("words", [["apply"], ["apply", "gone.plan.json"], ["no-such-command"]])
+def test_errors_are_lines_of_the_log(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    code = command_line(["--log", "json", *words])
+    error, end = (json.loads(line) for line in capsys.readouterr().err.splitlines())
+    assert (error["event"], error["level"], end["event"], end["exit_code"]) == ("error", "error", "end", code)
+    assert code != 0
+    assert error["message"]
