@@ -258,6 +258,7 @@ def perform(
                 facts={"approvals": [a.digest for a in passed.approvals]},
             )
             sender.follow(journal.records)
+            follow(journal.records)
             left = (state.waiting_until - now()).total_seconds() if state.waiting_until else None
             if state.state is not State.WAITING or left is None or left > patience:
                 break

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.app.execution.run_folder import RunFolder, choose_run
+from pii_tracer.app.execution.run_folder import RunFolder, choose_run, folder_of
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import real_path
-from pii_tracer.model.errors import ExitCode, PiiTracerError
+from pii_tracer.model.errors import ExitCode, JournalError, PiiTracerError
 
 if TYPE_CHECKING:
     from pii_tracer.app.watching.run_metrics_file import RunMetricsFile
@@ -53,7 +53,7 @@ def apply(
     """
     from pii_tracer.app.execution.plan_run import start_run
 
-    with measured(metrics, plan_file, show) as numbers:
+    with measured(metrics, plan_file, settings.state, show) as numbers:
         folder = start_run(
             settings, plan_file, policy, approvals, trusted, result=str(real_path(result)) if result else None
         )
@@ -86,7 +86,7 @@ def resume(
     folder = choose_run(state, run, unfinished=run is None)
     if moved:
         folder.adopt()
-    with measured(metrics, Path(folder.info().plan_file), show) as numbers:
+    with measured(metrics, Path(folder.info().plan_file), folder.state, show) as numbers:
         if trusted is not None:
             trust(folder, trusted)
         if folder.info().demo:
@@ -95,7 +95,7 @@ def resume(
 
 
 @contextmanager
-def measured(metrics: Path | None, plan_file: Path, show: Shows) -> Iterator[RunMetricsFile | None]:
+def measured(metrics: Path | None, plan_file: Path, state: Path, show: Shows) -> Iterator[RunMetricsFile | None]:
     """The metrics file of a run, where one is asked for; an error that ends the run is its exit code.
 
     Raises:
@@ -107,8 +107,12 @@ def measured(metrics: Path | None, plan_file: Path, show: Shows) -> Iterator[Run
     from pii_tracer.app.execution.run_journal_facts import now
     from pii_tracer.app.watching.run_metrics_file import RunMetricsFile
     from pii_tracer.review.plan_file import load_plan
+    from pii_tracer.run.journal import read_journal
 
-    numbers = RunMetricsFile(metrics, load_plan(plan_file).plan, now, show.warn)
+    plan = load_plan(plan_file).plan
+    numbers = RunMetricsFile(metrics, plan, now, show.warn)
+    with suppress(JournalError):  # the run itself says what is wrong with it
+        numbers.follow(read_journal(folder_of(state, plan.plan_id).journal)[0])
     try:
         yield numbers
     except PiiTracerError as error:

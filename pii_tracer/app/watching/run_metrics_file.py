@@ -37,15 +37,15 @@ class RunMetricsFile:
     def __init__(self, file: Path, plan: ErasurePlan, now: Callable[[], datetime], warn: Callable[[str], None]) -> None:
         self._file, self._plan, self._now, self._warn = file, plan, now, warn
         self._warned = False
-        self._written = -AGAIN
+        self._written: float | None = None
         self._records: Sequence[Record] = ()
         self._succeeded = _last_success(file)
 
     def follow(self, records: Sequence[Record]) -> None:
         """Write the numbers again, if a step came to an end."""
-        begins, self._records = not self._records, records
-        ended = records and records[-1].kind in _ENDS
-        if begins or (ended and time.monotonic() - self._written >= AGAIN):
+        self._records = records
+        ended = bool(records) and records[-1].kind in _ENDS
+        if self._written is None or (ended and time.monotonic() - self._written >= AGAIN):
             self._write(None, None)
 
     def end(self, exit_code: ExitCode, residue: int | None = None) -> None:
