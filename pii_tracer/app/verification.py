@@ -111,8 +111,8 @@ class Verification:
         self._reading = self._reading.and_(taken)
         return taken
 
-    def take_baselines(self, say: Callable[[str], None]) -> tuple[Baseline, ...]:
-        """Count everybody else's rows before anything is touched.
+    def take_baselines(self, say: Callable[[str, str], None]) -> tuple[Baseline, ...]:
+        """Count everybody else's rows before anything is touched. say: hears what is counted, and what is left.
 
         Raises:
             ScanError: a copy cannot be read; nothing has been touched.
@@ -121,10 +121,10 @@ class Verification:
         pace = Pace([copy.found.bytes if copy.found else 0 for copy, _ in asked], each=PLACE)
         self.baselines = {}
         if any(counted_by_spark(copy) for copy, _ in asked):
-            say("starting Spark, which fetches its jars where it never ran")
+            say("starting Spark, which fetches its jars where it never ran", "")
             self.spark()
         for copy, told in asked:
-            say(f"{told} ({pace.next()})")
+            say(told, pace.next())
             baseline: Baseline | None
             if counted_by_spark(copy):
                 baseline = Verifier(self.spark(), self.keys).baseline(copy)
