@@ -29,7 +29,9 @@ def test_waiting_counts_nowhere() -> None:
     first, second = estimates(LOG)
     assert first == Told(2, 20 / 30, 20.0, 10.0)
     assert (first.factor, second.factor) == (2.0, 1.0)
-    assert table([first, second])[-2] == "quarter 3: 2 of 2 within a factor of 2, worst 2.00"
+    assert (
+        table([first, second])[-2] == "quarter 3: 2 of 2 within a factor of 2, worst 2.00, the others at most 0 s off"
+    )
 
 
 def test_a_log_without_a_run_is_refused() -> None:

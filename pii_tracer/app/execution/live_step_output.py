@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from pii_tracer.app.progress import Shows, with_facts
 from pii_tracer.app.watching.time_left import TimeLeft
@@ -14,7 +14,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.run_state import StepEvent
-from pii_tracer.run.step_progress import track
+from pii_tracer.run.step_progress import planned_waits, running_order, track
 
 _LONG = timedelta(seconds=30)
 """Planned working time from which on it is told: a step that is over sooner needs no estimate."""
@@ -23,15 +23,18 @@ _LONG = timedelta(seconds=30)
 class Teller:
     """Tells each step's begin, end, wait and failure, and which copy is looked at again at the end.
 
-    records: of the run so far, where it is resumed.
+    records: of the run so far, where it is resumed. at: when it begins or goes on.
     """
 
-    def __init__(self, show: Shows, plan: ErasurePlan, records: Sequence[Record] = ()) -> None:
+    def __init__(
+        self, show: Shows, plan: ErasurePlan, records: Sequence[Record] = (), at: datetime | None = None
+    ) -> None:
         from reports.wording import copy_name
 
         self._show = with_facts(show)
-        tracks = track(records)
-        self._time = TimeLeft([s for s in plan.steps if s.id not in tracks or not tracks[s.id].verified])
+        done = {step for step, of in track(records).items() if of.verified}
+        later = {step for step, until in planned_waits(plan).items() if until > (at or plan.created_at)}
+        self._time = TimeLeft(running_order(plan.steps), done, later)
         self._names = {copy.id: copy_name(copy) for copy in plan.copies}
         self._begun = False
         self._current: str | None = None
@@ -57,10 +60,7 @@ class Teller:
                 self._show.over({**self._counts, **counts_in(event.facts)})
         elif event.kind in (Kind.STEP_FAILED, Kind.STEP_WAITING):
             state = event.kind.value.removeprefix("step_")
-            if event.kind is Kind.STEP_FAILED:
-                self._time.leave(event.step)
-            else:
-                self._time.wait(event.step)
+            self._time.hold(event.step)
             if self._current != event.step.id:  # another one is shown, and that is over
                 self._step(event, begins=False)
             facts = {"state": state, **self._counts, **counts_in(event.facts)}

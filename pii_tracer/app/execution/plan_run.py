@@ -236,7 +236,7 @@ def perform(
             verification, folder.verdicts, ctx.note, lambda step: left_of_step(journal.records, step)
         )
         executors = _executors(ctx, looks, verification, folder, passed.loaded, info, settings)
-        tell = Teller(show, plan, journal.records)
+        tell = Teller(show, plan, journal.records, now())
         sender = Sender(plan, folder.events, show.warn)
 
         def on_event(event: StepEvent) -> None:
