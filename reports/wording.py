@@ -142,6 +142,14 @@ def span(length: timedelta) -> str:
     raise AssertionError("unreachable")  # pragma: no cover
 
 
+def about(length: timedelta) -> str:
+    """An estimate, no more exact than it can be: `about 40 s`, `about 3 min`, `about 5 h 20 min`."""
+    seconds = max(0.0, length.total_seconds())
+    if seconds < 59.5:
+        return f"about {math.ceil(seconds)} s"
+    return f"about {span(timedelta(minutes=round(seconds / 60)))}"
+
+
 def slack(days: float) -> str:
     """Distance to the deadline. Rounded so that it never promises more: `22 days before the deadline`."""
     if days >= 1:

@@ -24,7 +24,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 REPO = Path(__file__).parents[1]
-WHOLE = "pii-tracer[kafka,iceberg-log,timestamp,connect,postgres,serve,gcp,azure]"
+WHOLE = "pii-tracer[kafka,iceberg-log,timestamp,connect,postgres,serve,gcp,azure,telemetry]"
 COPYLEFT = re.compile(r"\b(A?GPL|GNU (Affero )?General Public|SSPL|BUSL|Commons Clause)", re.IGNORECASE)
 _CHUNK = 1024 * 1024
 

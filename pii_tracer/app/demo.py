@@ -18,28 +18,27 @@ from pii_tracer.app.settings import Settings, moment
 from pii_tracer.model.errors import ExitCode, PiiTracerError, RunError
 
 if TYPE_CHECKING:
-    from reports.progress import Progress
+    from reports.watch.watch import Watch
 
 Say = Callable[[str], None]
 
 REASON = "demo: the writers are stopped and nobody reads old versions; time travel ends at once"
 APPROVER = "Meera Iyer"
+STAGES = 7
+"""How many parts the demo has that are shown."""
 _MARK = "begun"
 
 
-def run_demo(state: Path, tell: Say, note: Say) -> ExitCode:
+def run_demo(state: Path, tell: Say, note: Say, progress: Watch) -> ExitCode:
     """The whole demo; returns its exit code. tell: for its answer; note: for what is told beside it."""
-    from reports.progress import Progress
-
     begun = time.monotonic()
     folder = state / "demo"
-    with Progress(7) as progress:
-        now = moment(None)
-        settings = _build(folder, state, now, progress)
-        naive = _naive(settings, folder, progress, tell)
-        plan_file = _plan(settings, folder, now, progress)
-        _approve(settings, plan_file, folder, progress)
-        code = _apply(settings, plan_file, folder, naive, progress)
+    now = moment(None)
+    settings = _build(folder, state, now, progress)
+    naive = _naive(settings, folder, progress, tell)
+    plan_file = _plan(settings, folder, now, progress)
+    _approve(settings, plan_file, folder, progress)
+    code = _apply(settings, plan_file, folder, naive, progress)
     note(f"took {time.monotonic() - begun:.0f} s")
     return code
 
@@ -51,7 +50,7 @@ def use_demo_credentials() -> None:
     os.environ.update(demo_credentials())
 
 
-def _build(folder: Path, state: Path, now: datetime, progress: Progress) -> Settings:
+def _build(folder: Path, state: Path, now: datetime, progress: Watch) -> Settings:
     """The lakehouse in a throwaway folder, and the stand-in for S3."""
     from executors.engine.spark_session import open_session
     from pii_tracer.lake.stores.s3.archive_versions import s3_clients
@@ -90,7 +89,7 @@ def _remove_old(folder: Path, state: Path) -> None:
     (folder / _MARK).touch()
 
 
-def _naive(settings: Settings, folder: Path, progress: Progress, tell: Say) -> Path:
+def _naive(settings: Settings, folder: Path, progress: Watch, tell: Say) -> Path:
     """What a plain DELETE leaves, on scratch copies of the source."""
     from pii_tracer.config.estate_file import load_request
     from sample_lineage.naive_delete import naive_lines, show_naive
@@ -108,7 +107,7 @@ def _request(settings: Settings) -> Path:
     return settings.base / "requests" / "REQ-2026-0117.yaml"
 
 
-def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -> Path:
+def _plan(settings: Settings, folder: Path, now: datetime, progress: Watch) -> Path:
     from rich.console import Console
 
     from pii_tracer.app.lineage.lineage_harvest import summary_text
@@ -140,7 +139,7 @@ def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -
     return path
 
 
-def _approve(settings: Settings, plan_file: Path, folder: Path, progress: Progress) -> None:
+def _approve(settings: Settings, plan_file: Path, folder: Path, progress: Watch) -> None:
     from pii_tracer.app.review.plan_approval import sign_plan
     from pii_tracer.common.atomic_files import write_atomic
     from pii_tracer.review.plan_file import load_plan
@@ -160,7 +159,7 @@ def _approve(settings: Settings, plan_file: Path, folder: Path, progress: Progre
     progress.done(str(path))
 
 
-def _apply(settings: Settings, plan_file: Path, folder: Path, naive: Path, progress: Progress) -> ExitCode:
+def _apply(settings: Settings, plan_file: Path, folder: Path, naive: Path, progress: Watch) -> ExitCode:
     from pii_tracer.app.execution.plan_run import perform, start_run
     from pii_tracer.app.execution.run_outputs import conclude, exit_code
     from reports.run.run_result import show_result

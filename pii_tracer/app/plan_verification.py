@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.app.execution.run_folder import choose_run
-from pii_tracer.app.progress import SILENT, Shows
+from pii_tracer.app.progress import SILENT, Shows, with_facts
 from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings, moment
+from pii_tracer.app.work_pace import PLACE, Pace
+from pii_tracer.common.work_facts import counts_in
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.model.plan import HELD, ErasurePlan
@@ -79,11 +81,13 @@ def verify(
     """
     from executors.engine.spark_session import open_session
     from executors.stores.spark_connectors import stores_of
+    from pii_tracer.app.execution.verify_step import numbers_of
     from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
     from pii_tracer.app.planning.plan_files import manifest_path
     from pii_tracer.app.verification import Verification
     from pii_tracer.review.plan_file import load_plan
     from pii_tracer.review.sealed_person_values import KeyRing
+    from reports.wording import copy_name
 
     digest = None
     if plan_file is None:
@@ -118,12 +122,17 @@ def verify(
         ledger=None if read_all else ledger_of(settings, estate, show.warn),
     )
     verdicts, whose = [], ResidueOfPersons(verification)
-    show.stage("verify: rows and bytes")
-    for copy in plan.copies:
-        if copy.strategy in (Strategy.EXEMPT, Strategy.CONFIRM):
-            continue  # what a hold keeps is no residue, and nobody can look into a backup
-        show.step(copy.id)
-        verdicts.append(whose.told_apart(copy, verification.look(copy)))
+    watch = with_facts(show)
+    watch.about({"estate": plan.estate, "plan_id": plan.plan_id})
+    watch.stage("verify: rows and bytes")
+    # what a hold keeps is no residue, and nobody can look into a backup
+    looked_at = [c for c in plan.copies if c.strategy not in (Strategy.EXEMPT, Strategy.CONFIRM)]
+    pace = Pace([copy.found.bytes if copy.found else 0 for copy in looked_at], each=PLACE)
+    for copy in looked_at:
+        watch.step(copy.id, pace.next(), {"copy": copy_name(copy)})
+        verdict = whose.told_apart(copy, verification.look(copy))
+        watch.over(counts_in(numbers_of(verdict)))
+        verdicts.append(verdict)
     show.step("datasets that are not copies")
     elsewhere = verification.elsewhere()
     left = whose.left(RunVerdict(copies=tuple(verdicts)), elsewhere)

@@ -16,7 +16,7 @@ from pii_tracer.app import vault_verification
 from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.app.other_people_counts import OBJECTS, counted_by_spark, counting_of
 from pii_tracer.app.persons_apart.values_by_person import PartOfPatterns, each_person, without_persons
-from pii_tracer.app.work_pace import Pace
+from pii_tracer.app.work_pace import PLACE, Pace
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.lake.stores.base import ObjectStore, StoreError
@@ -112,20 +112,20 @@ class Verification:
         self._reading = self._reading.and_(taken)
         return taken
 
-    def take_baselines(self, say: Callable[[str], None]) -> tuple[Baseline, ...]:
-        """Count everybody else's rows before anything is touched.
+    def take_baselines(self, say: Callable[[str, str], None]) -> tuple[Baseline, ...]:
+        """Count everybody else's rows before anything is touched. say: hears what is counted, and what is left.
 
         Raises:
             ScanError: a copy cannot be read; nothing has been touched.
         """
         asked = [(copy, told) for copy in self.plan.copies if (told := counting_of(copy))]
-        pace = Pace([copy.found.bytes if copy.found else 0 for copy, _ in asked])
+        pace = Pace([copy.found.bytes if copy.found else 0 for copy, _ in asked], each=PLACE)
         self.baselines = {}
         if any(counted_by_spark(copy) for copy, _ in asked):
-            say("starting Spark, which fetches its jars where it never ran")
+            say("starting Spark, which fetches its jars where it never ran", "")
             self.spark()
         for copy, told in asked:
-            say(f"{told} ({pace.next()})")
+            say(told, pace.next())
             baseline: Baseline | None
             if counted_by_spark(copy):
                 baseline = Verifier(self.spark(), self.keys).baseline(copy)

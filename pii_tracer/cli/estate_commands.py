@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pii_tracer.app.settings import Settings, moment
-from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.cli.options import estate_option, format_option, state_option, watching
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.estimate import TOUCHED
 
@@ -86,10 +86,9 @@ def _draft(
     from pii_tracer.app.estate_draft.given_places import read_places
     from pii_tracer.common.atomic_files import real_path
     from reports.estate_draft import draft_lines, estate_yaml
-    from reports.progress import Progress
 
     base = real_path(folder / "pii-tracer.yaml").parent
-    with Progress() as progress:
+    with watching() as progress:
         named = read_places(places, base, warehouse=warehouse, region=region, lineage=lineage, reach=reach)
         found = draft_estate(name, named, base, progress.step)
     for line in draft_lines(found):
@@ -104,9 +103,8 @@ def _draft(
 def inventory(estate_file: Path, state: Path, fmt: str) -> int:
     """Show what really exists: tables, folders, archives, replicas, and what could not be read."""
     from pii_tracer.app.planning.estate_inventory import inventory as look
-    from reports.progress import Progress
 
-    with Progress() as progress:
+    with watching() as progress:
         found = look(Settings(estate_file, state), show=progress)
     if fmt == "json":
         click.echo(json.dumps(found.model_dump(mode="json"), indent=2, sort_keys=True))
@@ -153,9 +151,8 @@ def estimate(
       pii-tracer estimate --persons 50 --executors 16 --touched 0.02
     """
     from pii_tracer.app.cost_estimate.estate_estimate import estimate as made_of
-    from reports.progress import Progress
 
-    with Progress() as progress:
+    with watching() as progress:
         found = made_of(
             Settings(estate_file, state),
             persons=persons,

@@ -13,6 +13,7 @@ from pii_tracer import __version__
 from pii_tracer.common.atomic_files import system_reason
 from pii_tracer.common.unexpected_errors import how_to_see, place_of, shows_trace
 from pii_tracer.model.errors import ExitCode, PiiTracerError
+from reports.watch.command_watch import CommandWatch
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("estate_commands", "write a first estate file, policy and keys"),
@@ -75,14 +76,32 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
+def _log_as(context: click.Context, parameter: click.Parameter, log: str) -> None:
+    if log == "json" and not context.resilient_parsing:
+        context.ensure_object(CommandWatch).log_as_json()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="pii-tracer")
-def cli() -> None:
+@click.option(
+    "--log",
+    type=click.Choice(["text", "json"]),
+    envvar="PII_TRACER_LOG",
+    default="text",
+    show_default=True,
+    callback=_log_as,
+    is_eager=True,
+    expose_value=False,
+    help="what standard error gets: text for people, or JSON lines for programs",
+)
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Find every copy of a person in a lakehouse, plan the erasure, run it, prove it.
 
     Exit codes: 0 done, 1 error, 2 usage, 3 plan incomplete, 4 policy denied, 5 not approved, 6 drift,
     7 partial (can be resumed), 8 waiting, 9 residue found.
     """
+    context.ensure_object(CommandWatch).name(context.invoked_subcommand or "")
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -101,40 +120,49 @@ def _write_utf8() -> None:
 
 def run(argv: list[str] | None = None) -> int:
     """Run a command line and return its exit code."""
+    watch, code = CommandWatch(), int(ExitCode.ERROR)
     try:
-        result: Any = cli.main(args=argv, prog_name="pii-tracer", standalone_mode=False)
+        code = _run(argv, watch)
+    finally:
+        watch.end(code)
+    return code
+
+
+def _run(argv: list[str] | None, watch: CommandWatch) -> int:
+    try:
+        result: Any = cli.main(args=argv, prog_name="pii-tracer", standalone_mode=False, obj=watch)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.Abort:
-        click.echo("interrupted", err=True)
+        if not watch.error("interrupted"):
+            click.echo("interrupted", err=True)
         return int(ExitCode.ERROR)
     except click.ClickException as error:
-        error.show()
+        if not watch.error(error.format_message()):
+            error.show()
         return error.exit_code
     except PiiTracerError as error:
-        click.echo(f"error: {error}", err=True)
+        if not watch.error(error.what, error.where, error.todo):
+            click.echo(f"error: {error}", err=True)
         return int(error.exit_code)
     except BrokenPipeError:
         return int(ExitCode.DONE)
     except Exception as error:
-        return _unexpected(error)
+        return _unexpected(error, watch)
     return int(result) if isinstance(result, int) else int(ExitCode.DONE)
 
 
-def _unexpected(error: Exception) -> int:
+def _unexpected(error: Exception, watch: CommandWatch) -> int:
     """Messages of engines can quote the data they choked on, so only the kind of error and our own line are told."""
     if shows_trace():
         raise error
     where = place_of(error)
     reason = system_reason(error)
     told = f"the system refuses: {reason}" if reason else f"unexpected {type(error).__name__}"
-    click.echo(f"error: {told}\n  where: {where}", err=True)
-    if reason:
-        click.echo(
-            "  next:  fix that (space, rights, the device), then `pii-tracer resume` or the same again", err=True
-        )
-        return int(ExitCode.ERROR)
-    click.echo(f"  next:  {how_to_see()}", err=True)
+    again = "fix that (space, rights, the device), then `pii-tracer resume` or the same again"
+    todo = again if reason else how_to_see()
+    if not watch.error(told, where, todo):
+        click.echo(f"error: {told}\n  where: {where}\n  next:  {todo}", err=True)
     return int(ExitCode.ERROR)
 
 

@@ -11,6 +11,8 @@ import click
 
 from pii_tracer.app.settings import DEFAULT_ESTATE, DEFAULT_STATE
 from pii_tracer.model.errors import UsageError
+from reports.watch.command_watch import CommandWatch
+from reports.watch.watch import Watch
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,6 +48,25 @@ def state_option(command: F) -> F:
         show_default=True,
         callback=_state_folder,
         help="folder for keys, plans, runs and logs",
+    )(command)
+
+
+def watching(stages: int | None = None) -> Watch:
+    """Shows the progress of the command that runs, and tells those of it that somebody asked for: logs and traces.
+
+    stages: how many there will be, to number them. Use it as a context manager.
+    """
+    context = click.get_current_context()
+    name = context.command_path.partition(" ")[2]
+    return context.ensure_object(CommandWatch).show(name, stages)
+
+
+def metrics_option(command: F) -> F:
+    """`--metrics FILE`, of the commands that run a plan."""
+    return click.option(
+        "--metrics",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Prometheus text file that is written during the run and at its end",
     )(command)
 
 

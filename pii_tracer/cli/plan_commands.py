@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from pii_tracer.app.settings import Settings, moment
-from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.cli.options import estate_option, format_option, state_option, watching
 from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.plan_file import load_plan
@@ -64,14 +64,13 @@ def plan(
     from pii_tracer.app.intake.due_requests import plan_due
     from pii_tracer.app.planning.erasure_plan import plan as make
     from pii_tracer.app.planning.plan_files import manifest_path
-    from reports.progress import Progress
     from reports.requests_text import planned_lines
 
     if bool(requests) == (due or carried_over):
         raise UsageError("name request files, or `--requests` for the request store's: one of both")
     settings = Settings(estate_file, state)
     before = load_plan(old).plan if old else None
-    with Progress() as progress:
+    with watching() as progress:
         options: dict[str, Any] = {
             "as_of": moment(as_of),
             "retention": retention,

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from pii_tracer.app.settings import Settings, moment
-from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.cli.options import estate_option, format_option, state_option, watching
 from pii_tracer.model.errors import ExitCode, UsageError
 
 
@@ -42,9 +42,8 @@ def readiness(
     if seal_canary is not None:
         return _seal(settings, seal_canary)
     from pii_tracer.app.estate_readiness.new_reading import readiness as take
-    from reports.progress import Progress
 
-    with Progress() as show:
+    with watching() as show:
         found = take(settings, as_of=moment(as_of), show=show)
     if out is not None:
         from pii_tracer.common.atomic_files import write_atomic

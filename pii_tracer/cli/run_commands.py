@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pii_tracer.app.settings import Settings
-from pii_tracer.cli.options import estate_option, format_option, state_option, trusted_option
+from pii_tracer.cli.options import estate_option, format_option, metrics_option, state_option, trusted_option, watching
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ExitCode
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @trusted_option
 @click.option("--wait", "patience", default=0.0, help="seconds to wait for steps that wait, before stopping")
 @click.option("--result", type=click.Path(path_type=Path), help="a further place for the final JSON object")
+@metrics_option
 @format_option("text", "json")
 def apply(
     plan_file: Path,
@@ -41,14 +42,14 @@ def apply(
     trusted: Path | None,
     patience: float,
     result: Path | None,
+    metrics: Path | None,
     fmt: str,
 ) -> int:
     """Run an approved plan: exactly its bytes, once. Ends with one object that says what is proved."""
     from pii_tracer.app.execution.whole_run import apply as run_plan
-    from reports.progress import Progress
 
     settings = Settings(estate_file, state)
-    with Progress() as progress:
+    with watching() as progress:
         ran = run_plan(
             settings,
             plan_file,
@@ -57,6 +58,7 @@ def apply(
             trusted=trusted,
             patience=patience,
             result=result,
+            metrics=metrics,
             show=progress,
         )
     return _told(ran, fmt)
@@ -69,22 +71,39 @@ def apply(
 @click.option("--wait", "patience", default=0.0, help="seconds to wait for steps that wait, before stopping")
 @click.option("--take-over", is_flag=True, help="the runner on another host is gone for good: take its lease")
 @click.option("--moved", is_flag=True, help="the state folder was moved, and is the only one of the run that is left")
+@metrics_option
 @format_option("text", "json")
 def resume(
-    run: str | None, state: Path, trusted: Path | None, patience: float, take_over: bool, moved: bool, fmt: str
+    run: str | None,
+    state: Path,
+    trusted: Path | None,
+    patience: float,
+    take_over: bool,
+    moved: bool,
+    metrics: Path | None,
+    fmt: str,
 ) -> int:
     """Go on with an interrupted or waiting RUN (a plan id); without one, with the newest that is not complete."""
-    from pii_tracer.app.demo import demo_interrupted
+    from pii_tracer.app.demo import STAGES, demo_interrupted
     from pii_tracer.app.execution.whole_run import resume as go_on
-    from reports.progress import Progress
 
     if run is None and trusted is None and demo_interrupted(state):
         from pii_tracer.app.demo import run_demo
 
         click.echo("the demo was interrupted before anything was erased; it begins again", err=True)
-        return int(run_demo(state, click.echo, partial(click.echo, err=True)))
-    with Progress() as progress:
-        ran = go_on(state, run, trusted=trusted, patience=patience, take_over=take_over, moved=moved, show=progress)
+        with watching(STAGES) as progress:
+            return int(run_demo(state, click.echo, partial(click.echo, err=True), progress))
+    with watching() as progress:
+        ran = go_on(
+            state,
+            run,
+            trusted=trusted,
+            patience=patience,
+            take_over=take_over,
+            moved=moved,
+            metrics=metrics,
+            show=progress,
+        )
     return _told(ran, fmt)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from pii_tracer.app.settings import Settings
-from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.cli.options import estate_option, format_option, state_option, watching
 from pii_tracer.common.plurals import counted, first_of
 from pii_tracer.model.errors import UsageError
 
@@ -55,9 +55,8 @@ def verify(
 def _of_values(values: TextIO, places: tuple[str, ...], settings: Settings, fmt: str) -> int:
     from pii_tracer.app.value_search import search_values
     from reports.escape import visible
-    from reports.progress import Progress
 
-    with Progress() as progress:
+    with watching() as progress:
         found = search_values(values, places, settings, progress)
     click.echo(json.dumps(found.as_json(), sort_keys=True) if fmt == "json" else "\n".join(map(visible, found.lines())))
     return int(found.exit_code)
@@ -73,9 +72,8 @@ def known_by(reading: Reading) -> str:
 
 def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: str) -> int:
     from pii_tracer.app.plan_verification import verify as look
-    from reports.progress import Progress
 
-    with Progress() as progress:
+    with watching() as progress:
         found = look(settings, plan_file, read_all=read_all, show=progress)
     result = found.as_json()
     if fmt == "json":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.plan import Step
@@ -22,7 +24,10 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class StepEvent:
-    """Something happened to a step; for progress displays. position counts from 1 in running order."""
+    """Something happened to a step; for progress displays. position counts from 1 in running order.
+
+    facts: what the step counted, as the journal has it.
+    """
 
     kind: Kind
     step: Step
@@ -30,6 +35,7 @@ class StepEvent:
     total: int
     time: datetime
     detail: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

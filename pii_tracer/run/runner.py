@@ -38,7 +38,7 @@ from pii_tracer.run.step_progress import (
     FRESH,
     StepTrack,
     came_to_nothing,
-    not_before,
+    planned_waits,
     running_order,
     track,
     waits_until,
@@ -121,7 +121,7 @@ class _Run:
         self.plan, self.executors, self.journal, self.clock = plan, executors, journal, clock
         self.lease, self.on_event, self.drift, self.undone = lease, on_event, drift, undone
         self.digest, self.facts = digest, facts
-        self.order = running_order(plan.steps)
+        self.order, self.waits = running_order(plan.steps), planned_waits(plan)
         self.copies = {copy.id: copy for copy in plan.copies}
         self.tracks = track(journal.records)
         self.done = {step_id for step_id, t in self.tracks.items() if t.verified}
@@ -291,7 +291,7 @@ class _Run:
         """Until when a step must wait, by the plan or by what it said itself when it began."""
         if was.begun and step.action in ASKED_AGAIN:
             return None
-        until = waits_until(was.last) if was.begun else not_before(step, self.plan)
+        until = waits_until(was.last) if was.begun else self.waits.get(step.id)
         return until if until is not None and self.clock() < until else None
 
     def _settled(self, step: Step, position: int, copy: Copy | None, executor: Executor, was: StepTrack) -> bool:
@@ -342,7 +342,8 @@ class _Run:
         if kind is not Kind.STEP_PROBED:
             begun = kind is Kind.STEP_INTENT or self.tracks.get(step.id, FRESH).begun
             self.tracks[step.id] = StepTrack(begun, record)
-        self.on_event(StepEvent(kind, step, position, len(self.order), record.time, detail))
+        told = record.facts.get("facts") or {}
+        self.on_event(StepEvent(kind, step, position, len(self.order), record.time, detail, told))
 
     # -- the end -------------------------------------------------------------------------------------------------
 

@@ -31,14 +31,15 @@ def running_order(steps: Sequence[Step]) -> tuple[Step, ...]:
         ) from None
 
 
-def not_before(step: Step, plan: ErasurePlan) -> datetime | None:
-    """The date of a planned wait (retention, window) in front of a step; None where it just follows what is before it.
+def planned_waits(plan: ErasurePlan) -> dict[str, datetime]:
+    """The dates of planned waits (retention, window), by the step in front of which each is.
 
-    `earliest_start` of other steps is an estimate from working times and holds nothing back.
+    `earliest_start` of other steps, which just follow what is before them, is an estimate from working times and holds
+    nothing back.
     """
-    finishes = [s.earliest_finish for s in plan.steps if s.id in step.depends_on]
-    ready = max(finishes, default=plan.created_at)
-    return step.earliest_start if step.earliest_start > ready else None
+    finish = {step.id: step.earliest_finish for step in plan.steps}
+    ready = {s.id: max((finish[d] for d in s.depends_on if d in finish), default=plan.created_at) for s in plan.steps}
+    return {step.id: step.earliest_start for step in plan.steps if step.earliest_start > ready[step.id]}
 
 
 @dataclass(frozen=True)

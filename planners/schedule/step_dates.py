@@ -60,13 +60,18 @@ _SECONDS = {
 }
 INVENTORY_LAG = timedelta(days=2)
 """Until an inventory of a vault tells what was deleted: it is made about once a day, and its job takes hours."""
-_BYTES_PER_SECOND = 50_000_000
+BYTES_PER_SECOND = 50_000_000
 _DEFAULT_SECONDS = 60
 
 
 def duration(draft: Draft) -> timedelta:
     """Working time of a step: a floor for its action, and its bytes at a modest rate."""
-    return timedelta(seconds=_SECONDS.get(draft.action, _DEFAULT_SECONDS) + draft.bytes // _BYTES_PER_SECOND)
+    return timedelta(seconds=least_seconds(draft.action) + draft.bytes // BYTES_PER_SECOND)
+
+
+def least_seconds(action: Action) -> int:
+    """The floor of an action's working time, whatever the bytes are."""
+    return _SECONDS.get(action, _DEFAULT_SECONDS)
 
 
 def date_steps(

@@ -1,18 +1,12 @@
-"""A reading as Prometheus text metrics, for a textfile collector.
-
-https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
-"""
+"""A reading as Prometheus text metrics."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
 
 from pii_tracer.readiness.canaries import Arrival
 from pii_tracer.readiness.reading import Readiness
-from reports.escape import visible
-
-Sample = tuple[Mapping[str, str], float]
+from reports.prometheus_text import Metric, Sample, render
 
 
 def render_metrics(found: Readiness) -> str:
@@ -57,17 +51,4 @@ def render_metrics(found: Readiness) -> str:
             [({"law": a.law}, a.deadline.timestamp()) for a in found.provable.laws],
         ),
     ]
-    return "".join(_metric(name, text, samples, estate) for name, text, samples in metrics if samples)
-
-
-def _metric(name: str, text: str, samples: Iterable[Sample], common: Mapping[str, str]) -> str:
-    full = f"pii_tracer_readiness_{name}"
-    lines = [f"# HELP {full} {text}", f"# TYPE {full} gauge"]
-    for labels, value in samples:
-        inside = ",".join(f'{label}="{_label(text)}"' for label, text in {**common, **labels}.items())
-        lines.append(f"{full}{{{inside}}} {'+Inf' if value == float('inf') else repr(float(value))}")
-    return "\n".join(lines) + "\n"
-
-
-def _label(text: str) -> str:
-    return visible(text).replace("\\", "\\\\").replace('"', '\\"')
+    return render("pii_tracer_readiness", (Metric(*one) for one in metrics), estate)

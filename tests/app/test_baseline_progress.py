@@ -44,5 +44,5 @@ def test_the_start_of_spark_is_a_line_of_its_own(tmp_path: Path) -> None:
         plan=made, estate=estate, base=tmp_path, keys=(KEYS,), marks=MARKS, spark=start, now=lambda: NOW
     )
     with pytest.raises(Started):
-        looking.take_baselines(said.append)
+        looking.take_baselines(lambda told, detail: said.append(told))
     assert said == ["starting Spark, which fetches its jars where it never ran"]

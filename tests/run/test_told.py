@@ -71,7 +71,7 @@ def test_a_step_that_fails_without_an_act_marks_no_other_one() -> None:
 def test_an_estimate_follows_sizes_and_the_time_so_far() -> None:
     ticks = iter([100.0, 110.0, 140.0])
     pace = Pace([100, 300, 0], clock=lambda: next(ticks))
-    assert [pace.next() for _ in range(3)] == ["1 of 3", "2 of 3, about 40.0 s left", "3 of 3, about 10.0 s left"]
+    assert [pace.next() for _ in range(3)] == ["1 of 3", "2 of 3, about 40 s left", "3 of 3, about 10 s left"]
 
 
 def test_a_waiver_foresaw_what_is_about_its_own_place_only() -> None:

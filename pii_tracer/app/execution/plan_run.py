@@ -24,7 +24,7 @@ from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdr
 from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
-from pii_tracer.app.progress import Shows
+from pii_tracer.app.progress import Shows, with_facts
 from pii_tracer.app.settings import Settings
 from pii_tracer.app.verification import Verification
 from pii_tracer.common.atomic_files import real_path, sweep_temporaries, write_atomic
@@ -188,10 +188,17 @@ class Ran:
     events: Sent
 
 
-def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over: bool = False) -> Ran:
+def perform(
+    folder: RunFolder,
+    show: Shows,
+    patience: float = 0.0,
+    *,
+    take_over: bool = False,
+    follow: Callable[[Sequence[Record]], None] = lambda records: None,
+) -> Ran:
     """Run or resume. patience: seconds to wait for steps that wait, before it stops and says until when.
 
-    take_over: a person says that the runner on another host is gone for good.
+    take_over: a person says that the runner on another host is gone for good. follow: hears the journal as it grows.
 
     Raises:
         NotApproved, PolicyDenied, Drift, Refused: nothing was started.
@@ -206,6 +213,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
     settings = folder.settings()
     passed = gate(folder, info, load_plan(Path(info.plan_file)))
     plan = passed.loaded.plan
+    with_facts(show).about({"estate": plan.estate, "plan_id": plan.plan_id, "run_id": folder.path.name})
     keyring = KeyRing.open(manifest_path(Path(info.plan_file)), plan.subjects_digest, settings.key())
     refuse_unsearched(settings, plan, keyring)
     if not folder.journal.exists():  # what was begun with an approval is finished with it
@@ -228,12 +236,13 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
             verification, folder.verdicts, ctx.note, lambda step: left_of_step(journal.records, step)
         )
         executors = _executors(ctx, looks, verification, folder, passed.loaded, info, settings)
-        tell = Teller(show, plan)
+        tell = Teller(show, plan, journal.records, now())
         sender = Sender(plan, folder.events, show.warn)
 
         def on_event(event: StepEvent) -> None:
             tell(event)
             sender.follow(journal.records)
+            follow(journal.records)
 
         while True:
             state = walk(
@@ -249,6 +258,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
                 facts={"approvals": [a.digest for a in passed.approvals]},
             )
             sender.follow(journal.records)
+            follow(journal.records)
             left = (state.waiting_until - now()).total_seconds() if state.waiting_until else None
             if state.state is not State.WAITING or left is None or left > patience:
                 break

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pii_tracer.app.execution.run_folder import RunFolder, choose_run
+from pii_tracer.app.execution.run_folder import RunFolder, choose_run, folder_of
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import real_path
-from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.errors import ExitCode, JournalError, PiiTracerError
+
+if TYPE_CHECKING:
+    from pii_tracer.app.watching.run_metrics_file import RunMetricsFile
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,13 @@ def apply(
     trusted: Path | None = None,
     patience: float = 0.0,
     result: Path | None = None,
+    metrics: Path | None = None,
     show: Shows = SILENT,
 ) -> RunOutcome:
     """Run an approved plan: exactly its bytes, once. Needs Spark.
 
     approvals: those beside the plan, if none is named. trusted: whose signatures count. patience: seconds to wait for
-    steps that wait. result: a further place for the final object.
+    steps that wait. result: a further place for the final object. metrics: a file for the run's Prometheus metrics.
 
     Raises:
         PlanIncomplete, PolicyDenied, NotApproved, Drift, Refused: nothing was started.
@@ -48,10 +53,11 @@ def apply(
     """
     from pii_tracer.app.execution.plan_run import start_run
 
-    folder = start_run(
-        settings, plan_file, policy, approvals, trusted, result=str(real_path(result)) if result else None
-    )
-    return _go(folder, patience, show)
+    with measured(metrics, plan_file, settings.state, show) as numbers:
+        folder = start_run(
+            settings, plan_file, policy, approvals, trusted, result=str(real_path(result)) if result else None
+        )
+        return _go(folder, patience, show, numbers)
 
 
 def resume(
@@ -62,12 +68,13 @@ def resume(
     patience: float = 0.0,
     take_over: bool = False,
     moved: bool = False,
+    metrics: Path | None = None,
     show: Shows = SILENT,
 ) -> RunOutcome:
     """Go on with an interrupted or waiting run (a plan id); without one, with the newest that is not complete.
 
     take_over: the runner on another host is gone for good. moved: the state folder was moved, and is the only one of
-    the run that is left. Needs Spark.
+    the run that is left. metrics: a file for the run's Prometheus metrics. Needs Spark.
 
     Raises:
         UsageError: there is no such run.
@@ -79,14 +86,46 @@ def resume(
     folder = choose_run(state, run, unfinished=run is None)
     if moved:
         folder.adopt()
-    if trusted is not None:
-        trust(folder, trusted)
-    if folder.info().demo:
-        patience = max(patience, 120.0)
-    return _go(folder, patience, show, take_over)
+    with measured(metrics, Path(folder.info().plan_file), folder.state, show) as numbers:
+        if trusted is not None:
+            trust(folder, trusted)
+        if folder.info().demo:
+            patience = max(patience, 120.0)
+        return _go(folder, patience, show, numbers, take_over)
 
 
-def _go(folder: RunFolder, patience: float, show: Shows, take_over: bool = False) -> RunOutcome:
+@contextmanager
+def measured(metrics: Path | None, plan_file: Path, state: Path, show: Shows) -> Iterator[RunMetricsFile | None]:
+    """The metrics file of a run, where one is asked for; an error that ends the run is its exit code.
+
+    Raises:
+        ReviewError: the plan file cannot be read.
+    """
+    if metrics is None:
+        yield None
+        return
+    from pii_tracer.app.execution.run_journal_facts import now
+    from pii_tracer.app.watching.run_metrics_file import RunMetricsFile
+    from pii_tracer.review.plan_file import load_plan
+    from pii_tracer.run.journal import read_journal
+
+    plan = load_plan(plan_file).plan
+    numbers = RunMetricsFile(metrics, plan, now, show.warn)
+    with suppress(JournalError):  # the run itself says what is wrong with it
+        numbers.follow(read_journal(folder_of(state, plan.plan_id).journal)[0])
+    try:
+        yield numbers
+    except PiiTracerError as error:
+        numbers.end(error.exit_code)
+        raise
+    except Exception:
+        numbers.end(ExitCode.ERROR)
+        raise
+
+
+def _go(
+    folder: RunFolder, patience: float, show: Shows, numbers: RunMetricsFile | None, take_over: bool = False
+) -> RunOutcome:
     from pii_tracer.app.execution.plan_run import perform
     from pii_tracer.app.execution.run_outputs import conclude, exit_code
 
@@ -94,7 +133,10 @@ def _go(folder: RunFolder, patience: float, show: Shows, take_over: bool = False
         from pii_tracer.app.demo import use_demo_credentials
 
         use_demo_credentials()
-    ran = perform(folder, show, patience, take_over=take_over)
+    follow = numbers.follow if numbers else lambda records: None
+    ran = perform(folder, show, patience, take_over=take_over, follow=follow)
     show.stage("deletion log, attestation, report")
     result = conclude(ran, show)
+    if numbers:
+        numbers.end(exit_code(result), len(result["residue"]))
     return RunOutcome(folder, result, exit_code(result))

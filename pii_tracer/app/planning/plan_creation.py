@@ -47,6 +47,7 @@ from pii_tracer.app.planning.unmatched_rows.refused_rewrites import with_refused
 from pii_tracer.app.planning.unmatched_rows.remaining_values import others_rows
 from pii_tracer.app.planning.value_masking import (
     masked_paths,
+    masked_progress,
     refuse_telling_texts,
     telling_beside,
     telling_objects,
@@ -272,6 +273,7 @@ def make_plan(
     # in the order in which they are sealed: what is found now is then known again by who verifies
     key_sets = tuple(sorted((k for s in surveys for k in s.key_sets.values()), key=lambda k: k.name))
     patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
+    say = masked_progress(say, patterns)
     refuse_telling_texts(requests, reason, planner, waivers, patterns, out)
     inventory = without_telling_partitions(inventory, paths.registry.remote, patterns)
     numbers = other_numbers(surveys, graph, inventory, estate, paths, say)
@@ -383,7 +385,6 @@ def _survey(
     say: Say,
     source_erased: bool,
 ) -> Survey:
-    states = {table.dataset: table for table in inventory.tables}
     source = dataset_of(subject, subject.source, paths, inventory)
     wanted = [Wanted(r.id, references[r.id], r.subject.of(subject, r.id)) for r in requests]
     keys = keys_of(subject, wanted, paths, inventory, readings, say, source_erased=source_erased)
@@ -393,7 +394,6 @@ def _survey(
     keys = replace(keys, earlier=earlier)
     graph, tags = harvested.graph, column_tags(harvested.notes.tags)
     further = further_tables(subject, paths, inventory)
-    spots = spots_of(subject, paths, states)
+    spots = spots_of(subject, paths, {table.dataset: table for table in inventory.tables})
     carriages = follow(graph, source, subject, declared_anonymisers(estate, graph), tags, further, spots)
-    found = survey(subject, source, carriages, keys, expressions_of_then(before))
-    return with_unsearched(found, wanted, before)
+    return with_unsearched(survey(subject, source, carriages, keys, expressions_of_then(before)), wanted, before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -170,6 +170,11 @@ def _look_beside(client: S3Client, bucket: str, patterns: Patterns, version: Obj
     answer, tags, refused = beside(client, bucket, version)
     hits, unread = search_beside(answer, tags, patterns)
     return any(not hit.weak for hit in hits), refused or next(iter(unread), None)
+
+
+def masked_progress(say: Callable[[str], None], patterns: Patterns) -> Callable[[str], None]:
+    """The same listener, who hears names of places without the values of the persons: progress goes to logs."""
+    return lambda text: say(patterns.mask(text))
 
 
 def masked_paths(inventory: Inventory, patterns: Patterns) -> dict[str, str]:

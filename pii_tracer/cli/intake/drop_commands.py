@@ -9,7 +9,7 @@ import click
 
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.cli.intake.shared_options import by_option, column_pairs, reason_option
-from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.cli.options import estate_option, format_option, state_option, watching
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ExitCode
 
@@ -48,10 +48,9 @@ def add_drop(
 
     from pii_tracer.app.intake.drop_lists import add_drop as add
     from reports.escape import visible
-    from reports.progress import Progress
     from reports.requests_text import matched_lines
 
-    with Progress() as progress:
+    with watching() as progress:
         done = add(
             Settings(estate_file, state),
             file,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pii_tracer.app.settings import Settings
-from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.cli.options import estate_option, format_option, state_option, watching
 from pii_tracer.model.datasets import Carries
 from pii_tracer.model.errors import ExitCode, UsageError
 
@@ -25,10 +25,9 @@ def carriage(table: str | None, estate_file: Path, state: Path, fmt: str) -> int
     """
     from pii_tracer.app.lineage.key_location import look
     from reports.lineage.key_location_text import print_carriage, print_witnesses
-    from reports.progress import Progress
 
     settings = Settings(estate_file, state)
-    with Progress() as progress:
+    with watching() as progress:
         found = look(settings, progress.step)
     datasets = [d for one in found for d in one.datasets]
     if table is not None:

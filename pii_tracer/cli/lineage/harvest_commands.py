@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from pii_tracer.app.settings import Settings
-from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.cli.options import estate_option, format_option, state_option, watching
 from pii_tracer.model.errors import ExitCode, UsageError
 
 
@@ -54,9 +54,8 @@ def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool, workers: i
     from pii_tracer.app.lineage.lineage_harvest import summary_text
     from pii_tracer.common.plurals import counted
     from reports.escape import visible
-    from reports.progress import Progress
 
-    with Progress() as progress:
+    with watching() as progress:
         found = read_sources(Settings(estate_file, state), on_spark=on_spark, workers=workers, show=progress)
     if fmt == "json":
         gaps = [gap.model_dump(mode="json") for gap in found.graph.gaps]

@@ -1,0 +1,1 @@
+"""What a run tells of itself in numbers: the time left, and metrics."""
