@@ -107,7 +107,7 @@ def _harvested(
     given = Given(
         base=base,
         relocations=estate.relocations,
-        aliases=paths.aliases(),
+        aliases=paths.aliases,
         schemas={table: known for table, known in columns.items() if table},
         progress=say,
     )

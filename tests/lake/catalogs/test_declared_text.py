@@ -152,7 +152,7 @@ def test_every_store_is_told_how_its_folders_are_read(tmp_path: Path) -> None:
         "hdfs://nn/visits",
         "gs://b/visits",
     ]
-    assert {"a.t0", "a.t1", "a.t2", "a.t3"} <= paths.aliases().keys()
+    assert {"a.t0", "a.t1", "a.t2", "a.t3"} <= paths.aliases.keys()
     assert paths.declared_remote == ()
 
 
