@@ -109,7 +109,6 @@ class Estate:
         deleted(shop, "wallets", USER)
         delta(shop, "wallets", [PERSON])
         hive.table("core.wallets", self.at("wallets"), columns=COLUMNS, parameters=of_spark("delta"))
-        hive.table("core.trips", self.at("trips"), columns=COLUMNS, parameters=of_spark("hudi"))
         catalog = catalog_in(shop.base, self.at("ice"), self.files)
         where = iceberg(catalog, "core.seen", ALL)
         table = catalog.load_table("core.seen")
@@ -162,9 +161,10 @@ class Estate:
             shop.write(**self.told())
             statements = hudistores.in_and_out("core.trips", self.at("trips"), ALL, PERSON)
             in_spark(shop.base, "hdfs", statements, {"HADOOP_USER_NAME": SUPERUSER})
-            return
-        for path, data in hudistores.made_by_hand(*ALL).items():
-            shop.put(f"trips/{path}", data)
+        else:
+            for path, data in hudistores.made_by_hand(*ALL).items():
+                shop.put(f"trips/{path}", data)
+        self.hive.table("core.trips", self.at("trips"), columns=COLUMNS, parameters=of_spark("hudi"))
 
     def told(self) -> dict[str, Any]:
         """What the estate file says beside what is usual."""
@@ -257,7 +257,6 @@ def test_what_the_estate_file_lacks_is_told_and_what_it_says_then_is_enough(esta
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.nightly
 @pytest.mark.skipif(not HAS_HUDI, reason="this Spark has no bundle of Hudi")
 def test_an_estate_of_eleven_tables_is_erased_though_the_run_is_killed(estate: Estate, tmp_path: Path) -> None:
     shop = estate.shop

@@ -80,14 +80,13 @@ class Erasure:
         return run(self.words("verify", str(self.file)))
 
     def steps(self, kind: Kind) -> list[str]:
-        """Those of which the journal has a record of a kind."""
-        (journal,) = (self.base / "state" / "runs").glob("*/journal.jsonl")
-        return [str(record.facts["step"]) for record in history(journal) if record.kind is kind]
+        """Those of which the run's journal has a record of a kind."""
+        journals = (self.base / "state" / "runs").glob("*/journal.jsonl")
+        records = (record for journal in journals for record in history(journal))
+        return [str(record.facts["step"]) for record in records if record.kind is kind]
 
     def is_halfway(self) -> bool:
         """Whether half of the plan's steps are verified."""
-        if not list((self.base / "state" / "runs").glob("*/journal.jsonl")):
-            return False
         return 2 * len(self.steps(Kind.STEP_VERIFIED)) >= len(json.loads(self.file.read_text())["steps"])
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from pyiceberg.catalog.glue import GlueCatalog
 
 from pii_tracer.model.errors import ExitCode
 from tests.app.planning.test_glue import COLUMNS, lake
@@ -37,13 +36,14 @@ from tests.e2e.stores.lakes import (
     versions,
     without_her,
 )
+from tests.e2e.stores.test_glue import catalog
 from tests.gcs.estate import in_spark
 from tests.gluesupport import glue_partition, glue_table
 from tests.hivetextsupport import LAZY, OPEN_CSV
 from tests.hudistores import in_and_out, made_by_hand
 from tests.leaks import leaks
 from tests.sparksession import HAS_HUDI, small_spark
-from tests.storeservers import REGION, Store, signed
+from tests.storeservers import Store, signed
 from tests.storeservers import strict_store as store
 
 __all__ = ["signed", "store"]
@@ -91,8 +91,7 @@ class Estate:
         self.statistics = statistics
         self.erasure = Erasure(shop.base)
         self.far = f"{shop.bucket}-far"
-        more = {"glue.endpoint": uri, "glue.region": REGION, "warehouse": f"s3://{shop.bucket}/wh", **shop.io}
-        self.calls = GlueCatalog("aws", **more).create_table("prod.calls", schema=PEOPLE.schema)
+        self.calls = catalog(shop, uri).create_table("prod.calls", schema=PEOPLE.schema)
         s3 = shop.store.client()
         s3.create_bucket(Bucket=self.far)
         s3.put_bucket_versioning(Bucket=self.far, VersioningConfiguration={"Status": "Enabled"})
@@ -265,9 +264,8 @@ def test_what_the_estate_file_lacks_is_told_and_what_it_says_then_is_enough(esta
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.nightly
 @pytest.mark.skipif(not HAS_HUDI, reason="this Spark has no bundle of Hudi")
-def test_an_estate_of_eleven_tables_is_erased_though_the_run_is_killed(estate: Estate, tmp_path: Path) -> None:
+def test_an_estate_of_twelve_tables_is_erased_though_the_run_is_killed(estate: Estate, tmp_path: Path) -> None:
     shop, erasure = estate.shop, estate.erasure
     estate.declare_the_copy()
     estate.trips(by_spark=True)
