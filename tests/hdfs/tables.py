@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -70,7 +71,7 @@ def opened_to_all(shop: Shop, path: str) -> None:
 
 def rows(shop: Shop, folder: str) -> list[dict[str, Any]]:
     """Of a Delta table, whose files are fetched from HDFS."""
-    here = shop.base / "fetched" / folder
+    here = Path(mkdtemp(dir=shop.base))
     for path in files_of(shop, f"{shop.root}/{folder}"):
         file = here / path.removeprefix(f"{shop.root}/{folder}/")
         file.parent.mkdir(parents=True, exist_ok=True)

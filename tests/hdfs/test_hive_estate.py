@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -190,7 +191,7 @@ class Estate:
         for name in ("wallets", "wallets_dev"):
             found[name] = sorted((row["uid"], row["mail"]) for row in rows(shop, name))
         files = {path.removeprefix(f"{shop.root}/"): shop.read(path) for path in files_of(shop, f"{shop.root}/trips")}
-        found["trips"] = hudistores.rows(files, "trips", shop.base / "fetched")
+        found["trips"] = hudistores.rows(files, "trips", Path(mkdtemp(dir=shop.base)))
         with self.hive.client() as asked:
             pointer = asked.get_table("core", "seen").parameters["metadata_location"]
         table = StaticTable.from_metadata(pointer, properties={"py-io-impl": "tests.icebergstores.StoreIO"})

@@ -189,7 +189,8 @@ def take_lineage(
     fetched = gather(sources_of(estate.lineage, base), log, now, say)
     glue = glue_tables(estate.lineage.glue)
     paths = EstatePaths(estate, base)
-    views, named = paths.registry.views, [state for state in named_tables(estate, inventory) if state.table]
+    views = paths.registry.views
+    named = [state for state in named_tables(estate, inventory, views=bool(views)) if state.table]
     given = Given(
         base=base,
         relocations=estate.relocations,

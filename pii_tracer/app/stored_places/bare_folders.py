@@ -36,8 +36,11 @@ def bare_folders(estate: Estate, inventory: Inventory, *, named: bool = False) -
                 yield found
 
 
-def named_tables(estate: Estate, inventory: Inventory) -> tuple[TableState, ...]:
-    """The inventory's tables, and bare folders in HDFS and in object stores that have a name in SQL."""
+def named_tables(estate: Estate, inventory: Inventory, *, views: bool) -> tuple[TableState, ...]:
+    """The inventory's tables; where lineage is read from statements, which may name no columns, also bare folders in
+    HDFS and in object stores that have a name in SQL. views: whether catalogs have some, which are such statements."""
+    if not (views or estate.lineage.sql or estate.lineage.dbt or estate.lineage.queries):
+        return inventory.tables
     return (*inventory.tables, *(bare.state for bare in bare_folders(estate, inventory, named=True)))
 
 
