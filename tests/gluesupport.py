@@ -70,7 +70,9 @@ SERDES = {
         "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
         "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
     ),
+    "orc": ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "org.apache.hadoop.hive.ql.io.orc.OrcSerde"),
     "csv": ("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"),
+    "json": ("org.apache.hadoop.mapred.TextInputFormat", "org.openx.data.jsonserde.JsonSerDe"),
 }
 """As crawlers write them: input format and serializer."""
 
@@ -78,9 +80,10 @@ SERDES = {
 def glue_table(
     client: Any, name: str, place: str, kind: str, columns: Mapping[str, str], keys: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """A table as Spark (Delta) or a crawler registers it; kind: `delta`, or one of `SERDES`. What was given to Glue."""
+    """A table as Spark (Delta, Hudi) or a crawler registers it; kind: `delta`, `hudi`, or one of `SERDES`. What was given
+    to Glue."""
     storage: dict[str, Any] = {"Location": place, "Columns": [{"Name": n, "Type": t} for n, t in columns.items()]}
-    parameters = {"spark.sql.sources.provider": "delta"} if kind == "delta" else {"classification": kind}
+    parameters = {"classification": kind} if kind in SERDES else {"spark.sql.sources.provider": kind}
     if kind in SERDES:
         reader, serializer = SERDES[kind]
         storage |= {"InputFormat": reader, "SerdeInfo": {"SerializationLibrary": serializer}}

@@ -119,3 +119,19 @@ def made_by_hand(*people: tuple[str, str], at: str = "20261101000000000", **prop
         ".hoodie_partition_metadata": f"commitTime={at}\npartitionDepth=0\n".encode(),
         name: sink.getvalue(),
     }
+
+
+def in_and_out(table: str, place: str, everybody: Sequence[tuple[str, str]], person: tuple[str, str]) -> list[str]:
+    """The statements of a table that a person was in, was deleted from the naive way, and came into again."""
+    return [
+        f"CREATE DATABASE IF NOT EXISTS {table.partition('.')[0]}",
+        f"CREATE TABLE {table} (uid STRING, mail STRING) USING hudi LOCATION '{place}'"
+        " TBLPROPERTIES (type = 'cow', primaryKey = 'uid')",
+        f"INSERT INTO {table} VALUES {_values(everybody)}",
+        f"DELETE FROM {table} WHERE uid = '{person[0]}'",
+        f"INSERT INTO {table} VALUES {_values([person])}",
+    ]
+
+
+def _values(people: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"('{uid}', '{mail}')" for uid, mail in people)

@@ -65,7 +65,7 @@ class Estate:
         self._delta()
         self._files()
         self.shop.write(catalogs=self.catalogs(), object_stores=self.places())
-        in_spark(self.shop, "abfss", [*merge_on_read("deletes", 2, again=True), *_marked(f"{STORE}/uc/marked")])
+        in_spark(self.shop.base, "abfss", [*merge_on_read("deletes", 2, again=True), *_marked(f"{STORE}/uc/marked")])
 
     def _files(self) -> None:
         shop, unity = self.shop, self.unity

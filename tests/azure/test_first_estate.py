@@ -27,7 +27,12 @@ def shop(azure: BlobService, tmp_path: Path) -> Shop:
 
 @pytest.mark.parametrize("place", [STORE, f"https://{ACCOUNT}.blob.core.windows.net/{CONTAINER}"])
 def test_a_named_container(shop: Shop, azure: BlobService, place: str) -> None:
-    code, by_hand = shop.plan()
+    tables = [
+        {"name": "shop.users", "format": "parquet", "location": "tables/users"},
+        {"name": "exports.calls", "format": "csv", "location": f"{STORE}/exports/calls"},
+        {"name": "exports.bills", "format": "parquet", "location": f"{STORE}/exports/bills"},
+    ]
+    code, by_hand = shop.plan(catalogs={"spark_catalog": {"type": "declared", "tables": tables}})
     assert (code, [gap["id"] for gap in by_hand["gaps"]]) == (0, [REFILLS])
     words = ["--discover", str(shop.base / "tables"), "--discover", f"{place}/exports", "--endpoint", azure.uri]
     text, lines = corrected(draft_of(shop, *words), HERE)

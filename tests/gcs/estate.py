@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pyiceberg.catalog import Catalog
@@ -38,11 +41,12 @@ for statement in json.loads(sys.argv[3]):
 """
 
 
-def in_spark(shop: Lake, store: str, statements: Sequence[str]) -> None:
-    """Run SQL in a Spark of its own, which ends. store: the scheme of its tables' locations."""
-    command = [sys.executable, "-c", _SPARK, str(shop.base / "pii-tracer.yaml"), store, json.dumps(statements)]
-    with (shop.base / "apart.log").open("ab") as log:
-        subprocess.run(command, stdout=log, stderr=log, check=True, timeout=400)
+def in_spark(base: Path, store: str, statements: Sequence[str], more: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Run SQL in a Spark of its own, which ends. base: the estate file's folder; store: the scheme of its tables'
+    locations; more: environment."""
+    command = [sys.executable, "-c", _SPARK, str(base / "pii-tracer.yaml"), store, json.dumps(statements)]
+    with (base / "apart.log").open("ab") as log:
+        subprocess.run(command, stdout=log, stderr=log, check=True, timeout=400, env={**os.environ, **more})
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class Estate:
     def spark(self, *statements: str) -> None:
         """Run SQL on the server's tables."""
         self.shop.write(catalogs=catalogs_of(self.server), object_stores=self.places())
-        in_spark(self.shop, "gs", statements)
+        in_spark(self.shop.base, "gs", statements)
 
     def staying(self) -> dict[str, People]:
         """Everybody else's rows, as readers see them: by table, and by reference of the one with a branch and a tag."""

@@ -47,12 +47,19 @@ def test_each_folder_of_a_named_place_is_a_dataset(
     gcs.delete(BUCKET, "lake/old/gone.csv")
     shop.put("lake/README", b"read me")
     users = {"name": "shop.users", "format": "parquet", "location": "tables/users"}
-    found = {"name": "lake.found", "format": "delta", "location": f"gs://{BUCKET}/lake/found"}
-    catalogs = {"spark_catalog": {"type": "declared", "tables": [users, found]}}
+    tables = [
+        {"name": name, "format": kind, "location": f"gs://{BUCKET}/lake/{folder}"}
+        for name, kind, folder in (
+            ("lake.found", "delta", "found"),
+            ("exports.bills", "parquet", "exports/bills"),
+            ("exports.calls", "csv", "exports/calls"),
+        )
+    ]
+    catalogs = {"spark_catalog": {"type": "declared", "tables": [users, *tables]}}
     code, by_hand = shop.plan(catalogs=catalogs, object_stores=shop.stored(*(f"lake/{one}" for one in PLACES)))
     assert (code, [gap["id"] for gap in by_hand["gaps"]]) == (0, [REFILLS])
-    named = ["--discover", str(shop.base / "tables"), "--discover", f"gs://{BUCKET}/lake/"]
-    text = draft_of(shop, *named, "--endpoint", gcs.endpoint)
+    words = ["--discover", str(shop.base / "tables"), "--discover", f"gs://{BUCKET}/lake/"]
+    text = draft_of(shop, *words, "--endpoint", gcs.endpoint)
     [entry] = load_estate(shop.base / "drafted" / "pii-tracer.yaml").object_stores
     assert [place.prefix for place in entry.places] == [f"lake/{one}" for one in PLACES]
     said = capsys.readouterr()

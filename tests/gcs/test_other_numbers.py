@@ -30,7 +30,7 @@ def test_the_number_stays_in_its_column_and_the_person_leaves(gcs: Gcs, tmp_path
 
     estate = declared(kind, subjects=said("shop.out"))
     plan = erased_around(shop, read, stays, **estate)
-    assert [(item["table"], item["copied_from"]) for item in plan["not_keys"]] == [("out", None)]
+    assert [(item["table"], item["copied_from"]) for item in plan["not_keys"]] == [("shop.out", None)]
 
 
 @pytest.mark.parametrize("kind", ["json"])

@@ -13,7 +13,7 @@ import pytest
 from pii_tracer.model.errors import ExitCode
 from tests.gcs.shop import BUCKET, Shop
 from tests.gcssupport import Gcs, Lies
-from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, as_orc, csv, lines, parquet
+from tests.hdfs.shop import HELD, MAIL, OTHERS, PERSON, REFILLS, USER, as_orc, csv, lines, parquet
 from tests.leaks import Person, leaks
 
 
@@ -167,3 +167,31 @@ def test_aggregates_that_no_step_makes_again_are_a_gap(gcs: Gcs, tmp_path: Path)
 
 def _after(later: str, earlier: str) -> timedelta:
     return datetime.fromisoformat(later.replace("Z", "+00:00")) - datetime.fromisoformat(earlier.replace("Z", "+00:00"))
+
+
+def test_a_job_that_names_no_columns_is_read_by_those_of_the_tables(gcs: Gcs, tmp_path: Path) -> None:
+    """Of tables on this machine and in S3 they were known. Here each such job was a gap, and so was a hold on a declared
+    table: its folder had no name."""
+    shop = Shop.of(gcs, tmp_path)
+    places = {"shop.users": "tables/users"} | {f"core.{name}": f"gs://{BUCKET}/{name}" for name in ("calls", "bills")}
+    for name in ("calls", "bills"):
+        shop.put(f"{name}/a.parquet", parquet(OTHERS[0], PERSON))
+    jobs = "INSERT INTO core.calls SELECT uid, mail FROM shop.users; INSERT INTO core.bills SELECT * FROM core.calls;"
+    (shop.base / "jobs.sql").write_text(jobs)
+    tables = [{"name": name, "format": "parquet", "location": place} for name, place in places.items()]
+    told = {
+        "catalogs": {"spark_catalog": {"type": "declared", "tables": tables}},
+        "object_stores": shop.stored("calls", "bills"),
+        "lineage": {"sql": ["jobs.sql"]},
+    }
+    plan = shop.plan(**told)[1]
+    assert [gap["reason"] for gap in plan["gaps"] if gap["waiver"] is None] == []
+    assert {"core.calls", "core.bills"} <= {copy["table"] for copy in plan["copies"]}
+    held = {**HELD, "id": "calls", "datasets": ["core.calls"]}
+    plan = shop.plan(**told, holds=[HELD, held])[1]
+    assert [gap["kind"] for gap in plan["gaps"] if gap["kind"] == "hold_unmatched"] == []
+    assert {copy["table"]: copy["strategy"] for copy in plan["copies"]} == {
+        "shop.users": "exempt",
+        "core.calls": "exempt",
+        "core.bills": "delete_by_key",
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -66,3 +67,13 @@ def opened_to_all(shop: Shop, path: str) -> None:
     for place, entry in HdfsPath(shop.hdfs.client(), path).below():
         if entry.kind == "DIRECTORY":
             shop.hdfs.ask(place.path, "SETPERMISSION", permission="777")
+
+
+def rows(shop: Shop, folder: str) -> list[dict[str, Any]]:
+    """Of a Delta table, whose files are fetched from HDFS."""
+    here = Path(mkdtemp(dir=shop.base))
+    for path in files_of(shop, f"{shop.root}/{folder}"):
+        file = here / path.removeprefix(f"{shop.root}/{folder}/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(shop.read(path))
+    return list(DeltaTable(here).to_pyarrow_table().to_pylist())

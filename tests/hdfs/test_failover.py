@@ -12,7 +12,6 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 
 from pii_tracer.common.http import NoAnswer
 from pii_tracer.lake.stores.base import StoreError
@@ -23,7 +22,7 @@ from tests.commands_apart import run_apart
 from tests.hdfs.killed_run import GONE
 from tests.hdfs.nameservice import Nameservice, nameservice
 from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, Shop, csv
-from tests.hdfs.tables import delta, files_of
+from tests.hdfs.tables import delta, files_of, rows
 from tests.hdfssupport import SUPERUSER
 
 pytestmark = [pytest.mark.slow]
@@ -190,13 +189,3 @@ def killed(shop: Shop, writes: int, *words: str) -> int:
     done = subprocess.run(whole, env={**os.environ, **AS_SUPERUSER}, timeout=900, capture_output=True, text=True)
     print(done.stdout, done.stderr)
     return done.returncode
-
-
-def rows(shop: Shop, folder: str) -> list[dict[str, Any]]:
-    """Of a Delta table, whose files are fetched from HDFS."""
-    here = shop.base / "fetched"
-    for path in files_of(shop, f"{shop.root}/{folder}"):
-        file = here / path.removeprefix(f"{shop.root}/{folder}/")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(shop.read(path))
-    return list(DeltaTable(here).to_pyarrow_table().to_pylist())

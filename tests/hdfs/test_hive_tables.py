@@ -148,6 +148,18 @@ def hive_adds(hive: Hive, day: str, place: str, shop: Shop) -> None:
         asked.add_partition(first)
 
 
+def test_a_job_that_names_no_columns_is_read_by_those_of_the_tables(shop: Shop, hive: Hive) -> None:
+    """Of tables on this machine and in S3 they were known. Here each such job was a gap."""
+    for name in ("calls", "bills"):
+        shop.put(f"ext/{name}/000000_0", parquet(OTHERS[0], PERSON))
+        hive.table(f"core.{name}", at(shop, f"ext/{name}"), columns=COLUMNS)
+    jobs = "INSERT INTO core.calls SELECT uid, mail FROM shop.users; INSERT INTO core.bills SELECT * FROM core.calls;"
+    (shop.base / "jobs.sql").write_text(jobs)
+    plan = shop.plan(**named(shop, hive), lineage={"sql": ["jobs.sql"]})[1]
+    assert [gap["reason"] for gap in plan["gaps"] if gap["waiver"] is None] == []
+    assert {"core.calls", "core.bills"} <= {copy["table"] for copy in plan["copies"]}
+
+
 def test_what_is_no_plain_table_is_never_written_again(shop: Shop, hive: Hive) -> None:
     shop.export("acid", "base_0000001/bucket_00000", as_orc(PERSON, OTHERS[0]))
     shop.exports.append("acid/base_0000001")

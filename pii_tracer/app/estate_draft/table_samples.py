@@ -92,7 +92,7 @@ def _folders_in_stores(estate: Estate, found: Inventory, say: Say) -> tuple[list
 def _bare(estate: Estate, place: HdfsPlace | ObjectPlace) -> Bare | str:
     if isinstance(place, HdfsPlace):
         return folder_in_hdfs(client_at(estate, place.location), place, {})
-    return folder_of_objects(versioned_store(estate, place.location), place)
+    return folder_of_objects(versioned_store(estate, place.location), place, {})
 
 
 def _size(place: HdfsPlace | ObjectPlace) -> int:

@@ -55,6 +55,7 @@ from pii_tracer.app.planning.value_masking import (
 )
 from pii_tracer.app.scan_ledger_file import searchers_with_ledger
 from pii_tracer.app.settings import Settings
+from pii_tracer.app.stored_places.bare_folders import named_tables
 from pii_tracer.app.stored_places.hdfs_search import search_hdfs
 from pii_tracer.app.stored_places.object_search import search_object_places
 from pii_tracer.app.streams_and_repositories import read_repositories, read_topics
@@ -180,8 +181,7 @@ def take_lineage(
     settings: Settings, estate: Estate, inventory: Inventory, say: Say, parser: Parser | None = None
 ) -> Harvested:
     """Every lineage source into the graph, names resolved by the estate's catalogs; parser: for query logs, by default
-    in as many processes as this machine has cores.
-    """
+    in as many processes as this machine has cores."""
     from pii_tracer.lineage.sources.declared_schemas import glue_tables, schema_files
     from pii_tracer.lineage.sources.openlineage.event_fetching import gather, sources_of
 
@@ -191,13 +191,13 @@ def take_lineage(
     glue = glue_tables(estate.lineage.glue)
     paths = EstatePaths(estate, base)
     views = paths.registry.views
-    of_views = {view.name: view.columns for view in views if view.columns}
+    named = [state for state in named_tables(estate, inventory, views=bool(views)) if state.table]
     given = Given(
         base=base,
         relocations=estate.relocations,
         aliases={**glue.aliases, **paths.aliases},
-        schemas={**glue.schemas, **{state.table: state.columns for state in inventory.tables if state.table}},
-        loose=frozenset(state.table for state in inventory.tables if state.table and state.loose),
+        schemas={**glue.schemas, **{str(state.table): state.columns for state in named}},
+        loose=frozenset(str(state.table) for state in named if state.loose),
         declared={**of_views, **schema_files(estate.lineage.schemas, base)},
         views=views,
         log=log,

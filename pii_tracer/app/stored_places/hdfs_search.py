@@ -9,7 +9,7 @@ from itertools import chain
 
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
-from pii_tracer.app.stored_places.bare_folders import declared_names, folder_in_hdfs
+from pii_tracer.app.stored_places.bare_folders import Names, declared_names, folder_in_hdfs
 from pii_tracer.app.stored_places.hdfs_reading import fetch
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
@@ -75,7 +75,7 @@ def search_hdfs(
     return found
 
 
-def _bare(client: WebHdfs, place: HdfsPlace, names: dict[HdfsLocation, str]) -> Bare | str:
+def _bare(client: WebHdfs, place: HdfsPlace, names: Names) -> Bare | str:
     """A bare folder whose files can be written again, or why they cannot."""
     bare = as_registered(place.opaque, place.registered, partial(folder_in_hdfs, client, place, names))
     if isinstance(bare, str):

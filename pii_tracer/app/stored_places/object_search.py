@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of, files_seen, named_below, seen_in
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
-from pii_tracer.app.stored_places.bare_folders import folder_of_objects
+from pii_tracer.app.stored_places.bare_folders import Names, declared_names, folder_of_objects
 from pii_tracer.app.stored_places.object_reading import StoredLook, scan_beside
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
@@ -58,13 +58,14 @@ def search_object_places(
         ScanError: as `LedgerSearchers.search`.
     """
     found, tables = {}, {state.location: state for state in inventory.tables}
+    names = declared_names(estate)
     for place in inventory.object_places:
         readable = [v for v in place.versions if v.state is not VersionState.SOFT_DELETED]
         say(f"looking for the persons in {patterns.mask(str(place.location))}: {counted(len(readable), 'version')}")
         store = versioned_store(estate, place.location)
         mine = numbers.at(patterns, place.location.dataset, str(place.location))
         state = tables.get(str(place.location))
-        bare = cache(partial(_bare, store, place))
+        bare = cache(partial(_bare, store, place, names))
         mine = mine if state or place.table else whole.at_folder(mine, bare)
         found_there = searchers.search(StoredLook(store, place), readable, mine)
         looked = [_Looked(v, scan, bool(scan_beside(v, mine).hits)) for v, scan in found_there]
@@ -80,9 +81,9 @@ def search_object_places(
     return found
 
 
-def _bare(store: VersionedStore, place: ObjectPlace) -> Bare | str:
+def _bare(store: VersionedStore, place: ObjectPlace, names: Names) -> Bare | str:
     """A bare folder whose live objects can be written again, or why they cannot."""
-    return as_registered(place.opaque, place.registered, partial(folder_of_objects, store, place))
+    return as_registered(place.opaque, place.registered, partial(folder_of_objects, store, place, names))
 
 
 def _with_state(
