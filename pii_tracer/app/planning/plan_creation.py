@@ -198,7 +198,7 @@ def take_lineage(
         aliases={**glue.aliases, **paths.aliases},
         schemas={**glue.schemas, **{str(state.table): state.columns for state in named}},
         loose=frozenset(str(state.table) for state in named if state.loose),
-        declared={**of_views, **schema_files(estate.lineage.schemas, base)},
+        declared={**{v.name: v.columns for v in views if v.columns}, **schema_files(estate.lineage.schemas, base)},
         views=views,
         log=log,
         gaps=fetched.gaps,
