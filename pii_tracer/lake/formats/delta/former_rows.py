@@ -98,7 +98,7 @@ def _files(table: DeltaTable, paths: EstatePaths) -> list[tuple[str, ...]]:
     import pyarrow as pa
 
     try:
-        masks = pa.table(table.deletion_vectors().read_all())
+        masks = pa.RecordBatchReader.from_stream(table.deletion_vectors()).read_all()
     except Exception as error:
         lost = _NOT_FOUND.search(str(error))
         if lost and not Path(lost["path"]).exists():

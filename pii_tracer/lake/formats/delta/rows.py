@@ -26,7 +26,6 @@ from pii_tracer.model.locations import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from arro3.core import RecordBatchReader
     from deltalake import DeltaTable
 
 
@@ -57,27 +56,25 @@ def delta_rows(state: TableState, columns: Sequence[str], version: int, paths: E
     Raises:
         LibraryError: the library would read another folder.
     """
-    import pyarrow as pa
-
-    return pa.table(_delta_reader(state, columns, version, paths).read_all())
+    return _delta_reader(state, columns, version, paths).read_all()
 
 
 def delta_batches(
     state: TableState, columns: Sequence[str], version: int, paths: EstatePaths
 ) -> Iterator[pa.RecordBatch]:
     """As `delta_rows`, a batch at a time."""
+    yield from _delta_reader(state, columns, version, paths)
+
+
+def _delta_reader(state: TableState, columns: Sequence[str], version: int, paths: EstatePaths) -> pa.RecordBatchReader:
+    """A reader of pyarrow's: the library's own one lets no other thread of Python work while it waits for a store."""
     import pyarrow as pa
-
-    for batch in _delta_reader(state, columns, version, paths):
-        yield pa.record_batch(batch)
-
-
-def _delta_reader(state: TableState, columns: Sequence[str], version: int, paths: EstatePaths) -> RecordBatchReader:
     from deltalake import QueryBuilder
 
     quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
     table = open_delta(state, version, paths)
-    return QueryBuilder().register("current", table).execute(f'SELECT {quoted} FROM "current"')  # noqa: S608 (quoted names)
+    rows = QueryBuilder().register("current", table).execute(f'SELECT {quoted} FROM "current"')  # noqa: S608 (quoted)
+    return pa.RecordBatchReader.from_stream(rows)
 
 
 def open_delta(state: TableState, version: int, paths: EstatePaths) -> DeltaTable:
@@ -122,7 +119,9 @@ def _deleted(state: TableState, paths: EstatePaths) -> Mapping[str, pa.BooleanAr
     """By file with a deletion vector: which of its rows are kept."""
     import pyarrow as pa
 
-    masks = pa.table(open_delta(state, int(state.snapshot), paths).deletion_vectors().read_all())
+    masks = pa.RecordBatchReader.from_stream(
+        open_delta(state, int(state.snapshot), paths).deletion_vectors()
+    ).read_all()
     names, kept = masks.column("filepath"), masks.column("selection_vector")
     return {_real(n.as_py()): k.values for n, k in zip(names, kept, strict=True)}
 
