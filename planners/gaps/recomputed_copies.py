@@ -19,9 +19,8 @@ from planners.copies.scan_evidence import Evidence
 from planners.step_drafts import CopyDraft, Draft, verification
 
 _OFFER = (
-    ". Or its owner computes it again after the erasure: waive this gap with a task"
-    " (docs/gaps.md#computed-again-by-its-owner), for example {who: NAME, why: its job runs after the erasure, until:"
-    " DATE, of: DIGEST, task: {owner: TEAM, act: run the job of %s again}}"
+    ". Or its owner computes it again after the erasure (docs/gaps.md#computed-again-by-its-owner). Then waive this gap"
+    " with a task: {who: NAME, why: REASON, until: DATE, of: DIGEST, task: {owner: TEAM, act: run the job of %s again}}"
 )
 _NO_INPUT = frozenset({CopyKind.OBJECT_VERSION, CopyKind.REPLICA})
 """Copies of a dataset that no job reads."""

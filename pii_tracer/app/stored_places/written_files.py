@@ -77,7 +77,7 @@ def _in_folder(root: Path, patterns: Patterns) -> Iterator[WrittenFile]:
             raise ScanError(
                 f"a file cannot be read: {error.strerror or type(error).__name__}",
                 where=patterns.mask(str(path)),
-                todo="give the permission to read it, and stop whoever writes there",
+                todo="give the permission to read it, and stop the jobs that write there",
             ) from None
         if size:  # a file that was moved is the file that it was
             yield WrittenFile(patterns.mask(name), mark(digest, written), mark(digest))
