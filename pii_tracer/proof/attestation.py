@@ -332,13 +332,13 @@ def exceptions_of(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved
 def recomputed_words(facts: Mapping[str, Any]) -> str:
     """What was verified of a copy that its owner computed again. facts: of its verification."""
     seen = facts.get(AGAIN) or {}
-    after, same = int(seen.get("after", 0)), int(seen.get("same_bytes", 0))
-    before = counted(int(seen.get("before", 0)), "file", "files")
-    now = f"the {counted(after, 'file was', 'files were')} written after that" if after else "no file is there"
-    bytes_ = f", {same} of them with the same bytes as before" if same else ""
+    before, after, same = (int(seen.get(name, 0)) for name in ("before", "after", "same_bytes"))
+    now = counted(after, "file is", "files are") if after else "no file is"
+    bytes_ = f", {same} of them with the same bytes as a file of before" if same else ""
     return (
-        f"computed again by its owner, not erased: of the {before} that were there when its sources had been erased"
-        f" none is left; {now}{bytes_}. The counts themselves were not compared"
+        "computed again by its owner, not erased. When its sources had been erased,"
+        f" {counted(before, 'file was', 'files were')} there, and none of these is left. Now {now} there{bytes_}. The"
+        " counts themselves were not compared"
     )
 
 

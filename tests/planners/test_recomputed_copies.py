@@ -13,6 +13,7 @@ from pii_tracer.model.plan import ErasurePlan, Gap
 from pii_tracer.model.waivers import OwnerTask
 from pii_tracer.review.plan_consistency import contradiction
 from planners.copies.scan_evidence import Evidence
+from reports.plan.plan_view import PlanView
 from tests.planners.smalllake import Lake, copy, hold, strategies
 from tests.waivers import waivers_of
 
@@ -69,6 +70,8 @@ def test_its_owner_computes_it_again_between_its_sources_and_what_is_made_of_it(
     first = next(step for step in plan.steps if step.copy_ == "c-prod.sums")
     assert look.id in first.depends_on
     assert "computes it again" in copy(plan, "counts").reason
+    (shown,) = PlanView(plan).tasks
+    assert "after prod.events, prod.users; before prod.counts" in shown.when
 
 
 def test_without_a_task_nothing_changes() -> None:

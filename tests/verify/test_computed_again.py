@@ -126,7 +126,9 @@ def test_written_again_with_the_same_bytes_is_told(folder: Path) -> None:
     seen = looked(copy, before)
     assert (seen.residue, seen.unverified) == ((), ())
     assert seen.again == ComputedAgain(before=2, after=2, same_bytes=1)
-    assert "1 of them with the same bytes as before" in recomputed_words({"computed_again": seen.again.model_dump()})
+    assert "Now 2 files are there, 1 of them with the same bytes as a file of before" in recomputed_words(
+        {"computed_again": seen.again.model_dump()}
+    )
 
 
 def test_the_person_in_a_new_file_is_found(folder: Path) -> None:

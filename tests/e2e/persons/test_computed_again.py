@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,7 +56,9 @@ def totals(shop: Shop, people: int) -> str:
     return str(shop.put("bare/totals/part-0.parquet", parquet(rows))["VersionId"])
 
 
-def test_what_its_owner_computes_again_is_waited_for_and_looked_at(spark: Any, store: Store, tmp_path: Path) -> None:
+def test_what_its_owner_computes_again_is_waited_for_and_looked_at(
+    spark: Any, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shop = Shop(tmp_path, store, "again", jobs=JOBS)
     shop.tables["shop.counts"], shop.formats["shop.counts"] = "w/counts", "csv"
     shop.bare("shop.totals", "parquet")
@@ -131,7 +134,19 @@ def test_what_its_owner_computes_again_is_waited_for_and_looked_at(spark: Any, s
     assert all(e["why"].startswith("computed again by its owner, not erased") for e in said.values())
     assert all("counts themselves were not compared" in e["why"] for e in said.values())
     assert {e["what"] for e in exceptions} >= {"gap-no_way-shop.counts", "gap-no_way-shop.totals"}
-    assert run(["attest", "verify", done["attestation"]]) in (0, 2)
+    public_key = str(base / "state" / "keys" / "attest.pem.pub")
+    assert run(["attest", "verify", done["attestation"], "--key", public_key]) == 0
+    where = ["--state", str(base / "state"), "--estate", str(base / "pii-tracer.yaml")]
+    capsys.readouterr()
+    assert run(["attest", "answer", plan["plan_id"], "--request", plan["requests"][0]["id"], *where]) == 0
+    signed_answer = capsys.readouterr().out.split()[0]
+    assert run(["attest", "verify-answer", signed_answer, "--key", public_key, "--format", "json"]) == 0
+    standing = {item["what"]: item["standing"] for item in json.loads(capsys.readouterr().out)["items"]}
+    assert [standing[name] for name in ("shop.people", "shop.counts", "shop.totals")] == ["erased", *["answered"] * 2]
+    assert run(["log", "export", str(base / "log.csv"), *where]) == 0
+    rows = list(csv.DictReader((base / "log.csv").open()))
+    assert {row["copy_id"] for row in rows if row["state"] == "erased"} == {"c-shop.people"}
+    assert [row["state"] for row in rows if row["step_id"] == "c-shop.totals/99-verify"] == ["blocked", "confirmed"]
 
 
 def versions(shop: Shop) -> list[dict[str, Any]]:
