@@ -156,11 +156,11 @@ class Verification:
         Raises:
             ScanError, EstateError: they cannot be listed.
         """
-        return note_of(written_files(self.estate, copy, self._patterns(copy)))
+        return note_of(written_files(self.estate, copy, self._patterns(copy), self.marks))
 
     def _again(self, copy: Copy) -> CopyVerdict:
         """A copy that its owner computes again; one that is gone holds no counts."""
-        files = written_files(self.estate, copy, self._patterns(copy))
+        files = written_files(self.estate, copy, self._patterns(copy), self.marks)
         if is_empty(self.estate, copy):
             seen = ByteVerdict(copy_id=copy.id, root=copy.location, files=())
         else:

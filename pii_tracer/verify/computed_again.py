@@ -6,11 +6,11 @@ name alone: a version's id in a bucket, a file's id in HDFS, content and time of
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pii_tracer.model.waivers import MarkKey
 from pii_tracer.verify.verdicts import STILL_THERE, ByteVerdict, ComputedAgain, Residue
 
 _THERE, _BYTES = "there", "bytes"
@@ -36,9 +36,9 @@ class Noted:
     erased_since: bool = False
 
 
-def mark(*parts: object) -> str:
-    """16 hex digits that stand for some parts."""
-    return hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+def mark(keyed: MarkKey, *parts: object) -> str:
+    """16 hex digits that stand for some parts. Without the estate's key nobody can check a guess of a small file."""
+    return keyed.of_content("written file", "\0".join(map(str, parts)))[:16]
 
 
 def note_of(files: Sequence[WrittenFile]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.datasets import Carries, Format, Strategy
+from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import ErasurePlan, Gap
 from pii_tracer.model.waivers import OwnerTask
 from pii_tracer.review.plan_consistency import contradiction
@@ -135,3 +136,24 @@ def test_a_plan_that_was_edited_is_refused() -> None:
         for step in plan.steps
     )
     assert "before its owner computed it again" in str(contradiction(plan.model_copy(update={"steps": steps})))
+
+
+def chained(*acts: str) -> ErasurePlan:
+    """Counts and the sums of these, both in bare files, each with a task."""
+    made = lake(states={name: {"format": Format.CSV, "columns": ()} for name in ("counts", "sums")})
+    waivers = {}
+    for gap, act in zip(made.plan().gaps, acts, strict=True):
+        waivers |= waivers_of([gap], UNTIL, task=OwnerTask(owner="sales team", act=act))
+    return made.plan(waivers=waivers)
+
+
+def test_what_is_computed_from_one_of_them_is_noted_when_that_one_was_verified() -> None:
+    plan = chained("run counts", "run sums")
+    assert plan.applyable
+    (note,) = [step for step in plan.steps if step.id == "c-prod.sums/01-note-files"]
+    assert f"{COUNTS}/99-verify" in note.depends_on
+
+
+def test_one_task_for_both_of_them_is_refused() -> None:
+    with pytest.raises(PlanError, match="a task waits for a step that waits for it"):
+        chained("run both", "run both")

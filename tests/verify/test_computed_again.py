@@ -17,6 +17,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import Carries, CopyKind, DatasetId, Format, KeySet, Strategy
 from pii_tracer.model.plan import Copy
+from pii_tracer.model.waivers import MarkKey
 from pii_tracer.proof.attestation import recomputed_words
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.scan.value_forms import build_patterns
@@ -83,7 +84,7 @@ def looked(copy: Copy, noted: Noted | None, told: Estate | None = None) -> ByteV
 
 def noted(copy: Copy, told: Estate | None = None) -> Noted:
     """What a run notes now."""
-    found = noted_in([note_of(written_files(told or estate(), copy, build_patterns(KEYS)))], erased_since=False)
+    found = noted_in([note_of(written_files(told or estate(), copy, build_patterns(KEYS), MARKS))], erased_since=False)
     assert found is not None
     return found
 
@@ -159,6 +160,13 @@ def test_a_folder_that_is_gone_with_the_folder_around_it_is_unverified(tmp_path:
     assert looked(copy, NOTHING).unverified == ("the folder is gone with the folder around it",)
 
 
+def test_nobody_without_the_key_can_guess_what_a_small_file_held(folder: Path) -> None:
+    copy = counts(str(folder))
+    ours, others = (written_files(estate(), copy, build_patterns(KEYS), key) for key in (MARKS, MarkKey(b"another")))
+    assert not {file.content for file in ours} & {file.content for file in others}
+    assert not {file.write for file in ours} & {file.write for file in others}
+
+
 def test_without_a_run_nobody_knows(folder: Path) -> None:
     (why,) = looked(counts(str(folder)), None).unverified
     assert "no run has noted" in why
@@ -173,7 +181,7 @@ def test_the_journal_tells_what_was_noted_last_and_whether_a_source_was_erased_s
     copy = counts(str(folder))
     source, note = step("c-src/99-verify"), step("c-counts/01-note-files", copy.id, action=Action.NOTE_FILES)
     made = plan(copies=[copy], steps=[source, note.model_copy(update={"depends_on": (source.id,)})])
-    facts = note_of(written_files(estate(), copy, build_patterns(KEYS)))
+    facts = note_of(written_files(estate(), copy, build_patterns(KEYS), MARKS))
 
     def record(seq: int, kind: Kind, name: str, **more: Any) -> Record:
         return Record(seq=seq, time=iso(NOW), kind=kind, facts={"step": name, **more}, prev="", hash=str(seq))
