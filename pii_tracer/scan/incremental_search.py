@@ -90,8 +90,7 @@ class LedgerSearchers:
                 self.reading = self.reading.and_(Reading(now=1))
                 yield thing, scan
             return
-        # with the patterns' key columns, and without: what is clean without them is clean with them
-        searches = [self.ledger.search_name(patterns, columns=columns) for columns in (True, False)]
+        searches = self.ledger.search_names(patterns)
         waiting, begun = iter(things), None
         while part := list(islice(waiting, _PART)):
             identities: Iterable[str | None]
@@ -228,7 +227,8 @@ def _disagreement(scan: FileScan) -> ScanError:
 
 
 def _known(names: Sequence[bytes], entries: dict[bytes, Entry]) -> Entry | None:
-    exact, plain = (entries.get(name) for name in names) if names else (None, None)
+    """The entry of this very search, or of one without columns that found nothing (`ScanLedger.search_names`)."""
+    exact, *plain = (entries.get(name) for name in names) if names else (None,)
     if exact is not None:
         return exact
-    return plain if plain is not None and not plain.scan.hits else None
+    return next((entry for entry in plain if entry is not None and not entry.scan.hits), None)

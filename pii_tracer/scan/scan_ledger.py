@@ -79,9 +79,15 @@ class ScanLedger:
         self._named: tuple[Sequence[KeySet], Sequence[KeySet], str] = ((), (), "")
         self._swept = False
 
-    def search_name(self, patterns: Patterns, *, columns: bool) -> str:
-        """What stands for a search in the names of its entries. columns: with the key columns that it compares by."""
-        compared = patterns.key_columns if columns else KeyColumns()
+    def search_names(self, patterns: Patterns) -> tuple[str, ...]:
+        """What stands for a search in the names of its entries; then, for the same search without columns.
+
+        The second only where columns can do nothing but take hits away: what is clean without them is clean with them.
+        """
+        ways = [patterns.key_columns, *([KeyColumns()] if patterns.key_columns.only_leave_out else [])]
+        return tuple(self._search_name(patterns, columns) for columns in ways)
+
+    def _search_name(self, patterns: Patterns, compared: KeyColumns) -> str:
         return self._mac("search", self._sets_of(patterns), json.dumps(compared.described), scanner_version()).hex()
 
     def _sets_of(self, patterns: Patterns) -> str:
@@ -94,7 +100,7 @@ class ScanLedger:
         return name
 
     def name(self, place: str, identity: str, search: str) -> bytes:
-        """The name of the entry about the bytes of a file. search: as `search_name`."""
+        """The name of the entry about the bytes of a file. search: as of `search_names`."""
         return self._mac("name", place, identity, search)
 
     def folder_name(self, place: str, search: str) -> bytes:

@@ -17,7 +17,7 @@ from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes
 from pii_tracer.model.errors import ScanError
 from tests.s3support import World, standin, world
 from tests.verify.s3lake import parquet
-from tests.verify.s3ledger import HER, HERS, LAST, LOOKS, NOW, OBJECTS, OTHERS, Look, Place, hooked, rows
+from tests.verify.s3ledger import BY_NUMBER, HER, HERS, LAST, LOOKS, NOW, OBJECTS, OTHERS, Look, Place, hooked, rows
 
 __all__ = ["standin", "world"]
 
@@ -51,6 +51,18 @@ def test_verification_knows_what_planning_read(place: Place) -> None:
         assert found == bare
         assert '"residue":[{' in found
         assert (place.whole, reading.by_store) == (1, OBJECTS)
+
+
+@pytest.mark.parametrize("look", [Place.plan, Place.verify])
+def test_rows_are_compared_where_a_search_of_the_bytes_found_nothing(place: Place, look: Look) -> None:
+    """No bytes show a key of several columns, and planning did not know the columns of the folder."""
+    for number in range(OBJECTS):
+        place.put(f"{number}.csv", f"tenant,no\n9,{number}\n8,55\n".encode())
+    place.put(LAST, b"tenant,no\n7,55\n8,1\n")
+    look(place)
+    found, _ = place.archive(match=BY_NUMBER)
+    assert '"residue":[{' in found
+    assert found == place.archive(match=BY_NUMBER)[0] == place.archive(kept=False, match=BY_NUMBER)[0]
 
 
 @pytest.mark.parametrize("look", LOOKS)
