@@ -40,6 +40,10 @@ from pii_tracer.scan.value_forms import Patterns
 
 KEPT = timedelta(days=90)
 """An entry that is older is forgotten."""
+MOST = 2_000_000
+"""So many entries are kept at most, the newest: about half a gigabyte."""
+_SWEPT_AFTER = 100_000
+"""A process that writes so many entries looks at all of them again, for those that are too old or too many."""
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS scans (name BLOB PRIMARY KEY, at TEXT, scan TEXT, mac BLOB) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS shapes (name BLOB PRIMARY KEY, at TEXT, sealed BLOB)",
@@ -77,7 +81,7 @@ class ScanLedger:
         self._warn = warn
         self._lock = threading.Lock()
         self._named: tuple[Sequence[KeySet], Sequence[KeySet], str] = ((), (), "")
-        self._swept = False
+        self._until_swept = 0
 
     def search_names(self, patterns: Patterns) -> tuple[str, ...]:
         """What stands for a search in the names of its entries; then, for the same search without columns.
@@ -126,7 +130,10 @@ class ScanLedger:
         return {name: entry for name, entry in found.items() if entry.at >= oldest}
 
     def keep(self, scans: Sequence[tuple[bytes, FileScan]]) -> None:
-        """Write down what was found now; entries that are too old go. A disk that is full costs the entries only."""
+        """Write down what was found now; entries that are too old or too many go.
+
+        A disk that is full costs the entries only.
+        """
         if not scans:
             return
         at = iso(self._now())
@@ -135,9 +142,10 @@ class ScanLedger:
             try:
                 with closing(self._opened()) as store, store:
                     store.executemany("INSERT OR REPLACE INTO scans VALUES (?, ?, ?, ?)", rows)
-                    for table in () if self._swept else ("scans", "shapes"):  # it looks at every entry
-                        store.execute(f"DELETE FROM {table} WHERE at < ?", (iso(self._now() - KEPT),))  # noqa: S608
-                    self._swept = True
+                    self._until_swept -= len(rows)
+                    if self._until_swept < 0:  # it looks at every entry
+                        self._sweep(store)
+                        self._until_swept = _SWEPT_AFTER
             except (sqlite3.Error, OSError):
                 self._empty("it cannot be written")
 
@@ -184,6 +192,15 @@ class ScanLedger:
         for table in _TABLES:
             store.execute(table)
         return store
+
+    def _sweep(self, store: sqlite3.Connection) -> None:
+        """Remove what is too old, and the oldest entries of too many. Who is still searched for is written anew."""
+        for table in ("scans", "shapes"):
+            store.execute(f"DELETE FROM {table} WHERE at < ?", (iso(self._now() - KEPT),))  # noqa: S608
+        (total,) = store.execute("SELECT count(*) FROM scans").fetchone()
+        if total > MOST:
+            oldest = "SELECT at FROM scans ORDER BY at LIMIT 1 OFFSET ?"
+            store.execute(f"DELETE FROM scans WHERE at <= ({oldest})", (total - MOST - 1,))  # noqa: S608
 
     def _entry(self, name: bytes, at: str, scan: str, mac: bytes) -> Entry:
         if not hmac.compare_digest(bytes(mac), self._mac("scan", name.hex(), at, scan)):
