@@ -154,8 +154,8 @@ class Reading(Frozen):
     """How files came to be searched.
 
     now: so many were decoded. before: so many were not, since an earlier search saw the same bytes. by_store: so many
-    of those were not even read: their store says that they are the same. again: so many of those decoded were known,
-    and were read again as a sample. oldest: when the first of those not decoded was searched.
+    of those were not even read: their store says that they are the same. again: so many known ones were read again as a
+    sample, and compared with what is known of them. oldest: when the first of those not decoded was searched.
     shaped: so many of `now` were decoded but for column chunks in whose shape none of the values fits. chunks: column
     chunks that were decoded where shapes are kept. left: so many were not. drawn: of these, so many were decoded all
     the same, as a sample.

@@ -27,6 +27,8 @@ T = TypeVar("T")
 READ_AGAIN = 50
 """Of so many files that are not decoded one is, chosen by chance, and at least one of each place; so of the column
 chunks that are left out."""
+_MORE = 3
+"""So many known files are read again, one after the other, where none of the sample could be compared."""
 _PART = 1_000
 _ASKED_AT_ONCE = 8
 """So many questions about objects that are known."""
@@ -90,8 +92,7 @@ class LedgerSearchers:
                 self.reading = self.reading.and_(Reading(now=1))
                 yield thing, scan
             return
-        # with the patterns' key columns, and without: what is clean without them is clean with them
-        searches = [self.ledger.search_name(patterns, columns=columns) for columns in (True, False)]
+        searches = self.ledger.search_names(patterns)
         waiting, begun = iter(things), None
         while part := list(islice(waiting, _PART)):
             identities: Iterable[str | None]
@@ -126,34 +127,57 @@ class LedgerSearchers:
         found = self.inner.search(self._shaped(look, kept), [things[n] for n in left], patterns)
         new: list[tuple[bytes, FileScan]] = []
         shaped: list[tuple[T, FileScan]] = []
+        compared = 0
         for number, thing in enumerate(things):
             if number in taken:
                 yield thing, taken[number]
                 continue
             scan = next(found)[1]
             searched = look.of_bytes(thing, scan)
-            if number in again and searched is not None and _differ(searched, part[number][1], known[number].scan):
-                ledger.distrust()
-                raise _disagreement(scan)
+            if number in known:
+                compared += _compared(ledger, searched, part[number][1], known[number].scan, scan)
             if searched is not None and not searched[1].unread:  # under the identity of the bytes that were searched
                 identity, alone = searched
-                new += [(name, alone) for name in _names(ledger, look.place(thing), identity, searches[:1])]
+                here = _names(ledger, look.place(thing), identity, searches[:1])
+                new += [(name, alone) for name in here if name not in entries]
             if scan.sha256 in kept.left:
                 shaped.append((thing, scan))
             yield thing, scan
+        if again and not compared:
+            compared = self._another(ledger, look, part, {n: known[n].scan for n in taken}, patterns)
         drawn = self._look_again(ledger, look, shaped, kept.left, patterns)
         if new and not look.by_store and (place := look.place(things[0])) is not None:
             new.append((ledger.folder_name(place, searches[0]), _NOTHING))
         ledger.keep(new)
-        here = Reading(
+        reading = Reading(
             now=len(left),
             before=len(taken),
             by_store=len(taken) if look.by_store else 0,
-            again=len(again),
+            again=compared,
             oldest=min((known[number].at for number in taken), default=None),
             drawn=drawn,
         )
-        self.reading = self.reading.and_(here).and_(kept.reading)
+        self.reading = self.reading.and_(reading).and_(kept.reading)
+
+    def _another(
+        self,
+        ledger: ScanLedger,
+        look: Look[T],
+        part: Sequence[tuple[T, str | None]],
+        known: Mapping[int, FileScan],
+        patterns: Patterns,
+    ) -> int:
+        """Read one more known thing again, or the next few, until one is compared; returns how many were.
+
+        Raises:
+            ScanError: as `_compared`.
+        """
+        for number in self.draw.sample(sorted(known), min(_MORE, len(known))):
+            thing, identity = part[number]
+            scan = look(thing, patterns)
+            if _compared(ledger, look.of_bytes(thing, scan), identity, known[number], scan):
+                return 1
+        return 0
 
     def _shaped(self, look: Look[T], kept: KeptShapes) -> Look[T]:
         """The same look, which keeps shapes, where this process searches files."""
@@ -214,9 +238,22 @@ def _taken(look: Look[T], known: Mapping[int, tuple[T, FileScan]], patterns: Pat
     return {number: scan for number, scan in zip(known, scans, strict=True) if scan is not None}
 
 
-def _differ(searched: OfBytes, identity: str | None, known: FileScan) -> bool:
-    """Whether the same bytes show something else than is known of them. Bytes that came since are others."""
-    return searched[0] == identity and searched[1] != known
+def _compared(
+    ledger: ScanLedger, searched: OfBytes | None, identity: str | None, known: FileScan, scan: FileScan
+) -> bool:
+    """Whether a file that was read again had the same bytes, which show what is known of them.
+
+    Bytes that came since are others, and what cannot be read shows nothing.
+
+    Raises:
+        ScanError: the same bytes show something else.
+    """
+    if searched is None or searched[0] != identity:
+        return False
+    if searched[1] != known:
+        ledger.distrust()
+        raise _disagreement(scan)
+    return True
 
 
 def _disagreement(scan: FileScan) -> ScanError:
@@ -228,7 +265,8 @@ def _disagreement(scan: FileScan) -> ScanError:
 
 
 def _known(names: Sequence[bytes], entries: dict[bytes, Entry]) -> Entry | None:
-    exact, plain = (entries.get(name) for name in names) if names else (None, None)
+    """The entry of this very search, or of one without columns that found nothing (`ScanLedger.search_names`)."""
+    exact, *plain = (entries.get(name) for name in names) if names else (None,)
     if exact is not None:
         return exact
-    return plain if plain is not None and not plain.scan.hits else None
+    return next((entry for entry in plain if entry is not None and not entry.scan.hits), None)

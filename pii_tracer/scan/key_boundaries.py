@@ -114,6 +114,13 @@ class KeyColumns:
         columns = [sorted((label, sorted(names)) for label, names in columns.items()) for columns in both]
         return [*columns, self.rows.described if self.rows else []]
 
+    @property
+    def only_leave_out(self) -> bool:
+        """Whether the columns can only take hits away. Keys of several columns stand in rows, and in no bytes: they are
+        found by the columns alone.
+        """
+        return self.rows is None
+
     def __contains__(self, column: str | None) -> bool:
         return column is not None and (column.lower() in self._columns or column.lower() in self.not_keys)
 

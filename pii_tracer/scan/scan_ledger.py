@@ -40,6 +40,10 @@ from pii_tracer.scan.value_forms import Patterns
 
 KEPT = timedelta(days=90)
 """An entry that is older is forgotten."""
+MOST = 2_000_000
+"""So many entries are kept at most, the newest: about half a gigabyte."""
+_SWEPT_AFTER = 100_000
+"""A process that writes so many entries looks at all of them again, for those that are too old or too many."""
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS scans (name BLOB PRIMARY KEY, at TEXT, scan TEXT, mac BLOB) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS shapes (name BLOB PRIMARY KEY, at TEXT, sealed BLOB)",
@@ -77,11 +81,17 @@ class ScanLedger:
         self._warn = warn
         self._lock = threading.Lock()
         self._named: tuple[Sequence[KeySet], Sequence[KeySet], str] = ((), (), "")
-        self._swept = False
+        self._until_swept = 0
 
-    def search_name(self, patterns: Patterns, *, columns: bool) -> str:
-        """What stands for a search in the names of its entries. columns: with the key columns that it compares by."""
-        compared = patterns.key_columns if columns else KeyColumns()
+    def search_names(self, patterns: Patterns) -> tuple[str, ...]:
+        """What stands for a search in the names of its entries; then, for the same search without columns.
+
+        The second only where columns can do nothing but take hits away: what is clean without them is clean with them.
+        """
+        ways = [patterns.key_columns, *([KeyColumns()] if patterns.key_columns.only_leave_out else [])]
+        return tuple(self._search_name(patterns, columns) for columns in ways)
+
+    def _search_name(self, patterns: Patterns, compared: KeyColumns) -> str:
         return self._mac("search", self._sets_of(patterns), json.dumps(compared.described), scanner_version()).hex()
 
     def _sets_of(self, patterns: Patterns) -> str:
@@ -94,7 +104,7 @@ class ScanLedger:
         return name
 
     def name(self, place: str, identity: str, search: str) -> bytes:
-        """The name of the entry about the bytes of a file. search: as `search_name`."""
+        """The name of the entry about the bytes of a file. search: as of `search_names`."""
         return self._mac("name", place, identity, search)
 
     def folder_name(self, place: str, search: str) -> bytes:
@@ -120,7 +130,10 @@ class ScanLedger:
         return {name: entry for name, entry in found.items() if entry.at >= oldest}
 
     def keep(self, scans: Sequence[tuple[bytes, FileScan]]) -> None:
-        """Write down what was found now; entries that are too old go. A disk that is full costs the entries only."""
+        """Write down what was found now; entries that are too old or too many go.
+
+        A disk that is full costs the entries only.
+        """
         if not scans:
             return
         at = iso(self._now())
@@ -129,9 +142,10 @@ class ScanLedger:
             try:
                 with closing(self._opened()) as store, store:
                     store.executemany("INSERT OR REPLACE INTO scans VALUES (?, ?, ?, ?)", rows)
-                    for table in () if self._swept else ("scans", "shapes"):  # it looks at every entry
-                        store.execute(f"DELETE FROM {table} WHERE at < ?", (iso(self._now() - KEPT),))  # noqa: S608
-                    self._swept = True
+                    self._until_swept -= len(rows)
+                    if self._until_swept < 0:  # it looks at every entry
+                        self._sweep(store)
+                        self._until_swept = _SWEPT_AFTER
             except (sqlite3.Error, OSError):
                 self._empty("it cannot be written")
 
@@ -178,6 +192,15 @@ class ScanLedger:
         for table in _TABLES:
             store.execute(table)
         return store
+
+    def _sweep(self, store: sqlite3.Connection) -> None:
+        """Remove what is too old, and the oldest entries of too many. Who is still searched for is written anew."""
+        for table in ("scans", "shapes"):
+            store.execute(f"DELETE FROM {table} WHERE at < ?", (iso(self._now() - KEPT),))  # noqa: S608
+        (total,) = store.execute("SELECT count(*) FROM scans").fetchone()
+        if total > MOST:
+            oldest = "SELECT at FROM scans ORDER BY at LIMIT 1 OFFSET ?"
+            store.execute(f"DELETE FROM scans WHERE at <= ({oldest})", (total - MOST - 1,))  # noqa: S608
 
     def _entry(self, name: bytes, at: str, scan: str, mac: bytes) -> Entry:
         if not hmac.compare_digest(bytes(mac), self._mac("scan", name.hex(), at, scan)):

@@ -69,11 +69,11 @@ class ObjectVersionBytes(Protocol):
     def identity(self) -> str | None:
         """What is another as soon as the bytes are others; None where nothing tells."""
 
-    def read(self) -> tuple[bytes, bool]:
-        """The bytes, and whether they are those of `identity`. Raises `EstateError`."""
+    def read(self) -> tuple[bytes, Mapping[str, Any], bool]:
+        """The bytes, what stands beside them, and whether they are those of `identity`. Raises `EstateError`."""
 
-    def is_there(self) -> bool:
-        """Whether the version can be read now, and is that of `identity`."""
+    def answer_now(self) -> Mapping[str, Any] | None:
+        """What stands beside the version's bytes now; None where it cannot be read, or is not that of `identity`."""
 
     def tags(self) -> Mapping[str, str]:
         """The tags. Raises `EstateError` when they may not be read."""
@@ -178,9 +178,9 @@ class _ObjectLook(KnownByStore):
         if thing.evidence == "marker":
             found = with_name(scan_object("", b"", patterns), thing.key, patterns)
             return found.model_copy(update={"decoded_as": "delete marker", "path": _named(thing, patterns)})
-        kept = None
+        kept, answer = None, thing.answer
         if thing.evidence == "bytes":
-            data, same = thing.read()
+            data, answer, same = thing.read()
             alone = scan_object(thing.key, data, patterns, self._text(thing))
             kept = alone if same else None
             found = with_name(alone, thing.key, patterns)
@@ -191,7 +191,7 @@ class _ObjectLook(KnownByStore):
         else:
             reason = thing.reason or "its bytes cannot be read"
             found = FileScan(path="", size=thing.size, sha256="", decoded_as="", unread=(reason,))
-        return _with_beside(found, thing, patterns).model_copy(update={"of_bytes": kept})
+        return _with_beside(found, thing, answer, patterns).model_copy(update={"of_bytes": kept})
 
     def stamp(self, thing: ObjectVersionBytes) -> Stamp:
         """As the store tells it."""
@@ -208,9 +208,8 @@ class _ObjectLook(KnownByStore):
 
     def again(self, thing: ObjectVersionBytes, known: FileScan, patterns: Patterns) -> FileScan | None:
         """With the name, and what the store keeps beside the version now."""
-        if not thing.is_there():
-            return None
-        return _with_beside(with_name(known, thing.key, patterns), thing, patterns)
+        answer = thing.answer_now()
+        return None if answer is None else _with_beside(with_name(known, thing.key, patterns), thing, answer, patterns)
 
     def _text(self, version: ObjectVersionBytes) -> FileText | None:
         return text_near(self.text, self.front, version.key)
@@ -220,7 +219,9 @@ def _named(version: ObjectVersionBytes, patterns: Patterns) -> str:
     return f"{patterns.mask(version.key)}?versionId={version.version_id}"
 
 
-def _with_beside(result: FileScan, version: ObjectVersionBytes, patterns: Patterns) -> FileScan:
+def _with_beside(
+    result: FileScan, version: ObjectVersionBytes, answer: Mapping[str, Any], patterns: Patterns
+) -> FileScan:
     """Tags that may not be read are unverified: they can say anything."""
     tags: Mapping[str, str] = {}
     refused: tuple[str, ...] = ()
@@ -228,7 +229,7 @@ def _with_beside(result: FileScan, version: ObjectVersionBytes, patterns: Patter
         tags = version.tags()
     except EstateError as error:
         refused = (error.what,)
-    hits, unread = search_beside(version.answer, tags, patterns)
+    hits, unread = search_beside(answer, tags, patterns)
     more = {"hits": (*result.hits, *hits), "unread": (*result.unread, *unread, *refused)}
     return result.model_copy(update=more | {"path": _named(version, patterns)})
 

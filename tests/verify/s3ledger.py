@@ -14,7 +14,8 @@ from pii_tracer.app.s3_tables_now import look_at
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes, s3_clients
-from pii_tracer.model.datasets import Format, KeySet
+from pii_tracer.model.datasets import Format, KeyPart, KeySet, Match, MatchTerm
+from pii_tracer.model.key_columns import joined
 from pii_tracer.model.locations import S3Location
 from pii_tracer.scan.hits import Reading
 from pii_tracer.scan.incremental_search import LedgerSearchers
@@ -32,7 +33,16 @@ LAST = f"{OBJECTS - 1}.csv"
 
 
 def patterns() -> Patterns:
-    return build_patterns([KeySet(name="email", origin="people.email", weak=False, values=(("s", HER),))])
+    return build_patterns([KeySet(name="email", origin="people.email", weak=False, values=(("s", HER),)), NUMBER])
+
+
+NUMBER = KeySet(
+    name="number", origin="people.number", weak=False, columns=("tenant", "no"), values=(("s", joined(["7", "55"])),)
+)
+"""Her key of two columns, of which each value is other people's, too."""
+BY_NUMBER = Match(
+    terms=(MatchTerm(column="tenant", type="string", key_set="number", beside=(KeyPart(column="no", type="string"),)),)
+)
 
 
 def rows(mail: str) -> bytes:
@@ -87,9 +97,9 @@ class Place:
         seen = self.counted(lambda: look_at(self.estate, place, "t", patterns(), searchers, alone=True))
         return seen.model_dump_json(), searchers.reading
 
-    def archive(self, *, kept: bool = True) -> tuple[str, Reading]:
-        """The same as an archive."""
-        copy, searchers = a_copy(Format.CSV, f"s3://{self.bucket}/t", match=None), self.searchers(kept=kept)
+    def archive(self, *, kept: bool = True, match: Match | None = None) -> tuple[str, Reading]:
+        """The same as an archive. match: by which its rows are compared."""
+        copy, searchers = a_copy(Format.CSV, f"s3://{self.bucket}/t", match=match), self.searchers(kept=kept)
         versions = iter_version_bytes(self.client, self.bucket, "t/", datetime.now(timezone.utc))
         seen = self.counted(lambda: verify_objects(copy, patterns(), versions, searchers))
         return seen.model_dump_json(), searchers.reading

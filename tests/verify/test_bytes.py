@@ -149,11 +149,11 @@ class Version:
     def size(self) -> int:
         return len(self.data)
 
-    def read(self) -> tuple[bytes, bool]:
-        return self.data, True
+    def read(self) -> tuple[bytes, Mapping[str, Any], bool]:
+        return self.data, self.answer, True
 
-    def is_there(self) -> bool:
-        return True
+    def answer_now(self) -> Mapping[str, Any] | None:
+        return self.answer
 
 
 def test_object_versions(tmp_path: Path) -> None:

@@ -8,16 +8,18 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.response import StreamingBody
 
+from pii_tracer.lake.stores.s3 import known_versions
 from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes
 from pii_tracer.model.errors import ScanError
 from tests.s3support import World, standin, world
 from tests.verify.s3lake import parquet
-from tests.verify.s3ledger import HER, HERS, LAST, LOOKS, NOW, OBJECTS, OTHERS, Look, Place, hooked, rows
+from tests.verify.s3ledger import BY_NUMBER, HER, HERS, LAST, LOOKS, NOW, OBJECTS, OTHERS, Look, Place, hooked, rows
 
 __all__ = ["standin", "world"]
 
@@ -51,6 +53,18 @@ def test_verification_knows_what_planning_read(place: Place) -> None:
         assert found == bare
         assert '"residue":[{' in found
         assert (place.whole, reading.by_store) == (1, OBJECTS)
+
+
+@pytest.mark.parametrize("look", [Place.plan, Place.verify])
+def test_rows_are_compared_where_a_search_of_the_bytes_found_nothing(place: Place, look: Look) -> None:
+    """No bytes show a key of several columns, and planning did not know the columns of the folder."""
+    for number in range(OBJECTS):
+        place.put(f"{number}.csv", f"tenant,no\n9,{number}\n8,55\n".encode())
+    place.put(LAST, b"tenant,no\n7,55\n8,1\n")
+    look(place)
+    found, _ = place.archive(match=BY_NUMBER)
+    assert '"residue":[{' in found
+    assert found == place.archive(match=BY_NUMBER)[0] == place.archive(kept=False, match=BY_NUMBER)[0]
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -162,10 +176,10 @@ def test_an_archived_object_that_was_written_over_since_it_was_asked_about_is_no
     """Else a search of its new bytes would be kept as one of the old."""
     place = Place(world, tmp_path, False)
     asked = list(iter_version_bytes(place.client, place.bucket, "t/", datetime.now(timezone.utc)))
-    assert all(version.is_there() and version.read()[1] for version in asked)
+    assert all(version.answer_now() and version.read()[2] for version in asked)
     place.put(LAST, rows(OTHERS))
-    assert [version.key for version in asked if not version.is_there()] == [f"t/{LAST}"]
-    assert [version.key for version in asked if not version.read()[1]] == [f"t/{LAST}"]
+    assert [version.key for version in asked if not version.answer_now()] == [f"t/{LAST}"]
+    assert [version.key for version in asked if not version.read()[2]] == [f"t/{LAST}"]
 
 
 def test_what_could_not_be_read_is_downloaded_each_time(place: Place) -> None:
@@ -186,3 +200,107 @@ def test_files_that_metadata_names_are_told_each_time(world: World, tmp_path: Pa
     assert again == first
     assert "beyond=1" in first
     assert place.whole == 2, "the log, and the sample"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_store_that_does_not_know_ranges_sends_no_object_for_its_first_byte(
+    place: Place, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such objects are searched each time, and the store is asked for a first byte only once."""
+    monkeypatch.setattr(known_versions, "_WITHOUT_RANGES", WeakSet())
+    place.put("0.csv", b"n\n" + b"0" * 100_000)
+    first, _ = look(place)
+    asked, read, true = list[Any](), list[StreamingBody](), StreamingBody.read
+
+    def whole(params: Any, **_: Any) -> None:
+        if params["headers"].pop("Range", None):
+            asked.append(params)
+
+    def noted(body: StreamingBody, *given: Any, **more: Any) -> bytes:
+        read.append(body)
+        return true(body, *given, **more)
+
+    monkeypatch.setattr(StreamingBody, "read", noted)
+    with hooked(place.client, "before-call.s3.GetObject", whole):
+        again, reading = look(place)
+    versions = OBJECTS + place.versioned
+    assert again == first
+    assert (reading.by_store, reading.now, len(read)) == (0, versions, versions)
+    assert 1 <= len(asked) <= 8, "those that were asked at once"
+
+
+def without(*names: str) -> Callable[..., None]:
+    def drop(parsed: Any, **_: Any) -> None:
+        for name in names:
+            parsed.pop(name, None)
+
+    return drop
+
+
+@pytest.mark.parametrize("call", ["GetObject", "HeadObject"])
+@pytest.mark.parametrize("look", LOOKS)
+def test_an_answer_without_a_time_is_about_no_known_object(place: Place, look: Look, call: str) -> None:
+    first, _ = look(place)
+    with hooked(place.client, f"after-call.s3.{call}", without("LastModified")):
+        found, reading = look(place)
+    assert found == first
+    assert reading.by_store == (0 if call == "GetObject" else OBJECTS - 1)
+
+
+def another_time(parsed: Any, **_: Any) -> None:
+    parsed["LastModified"] = parsed["LastModified"].replace(year=2001)
+
+
+def another_size(parsed: Any, **_: Any) -> None:
+    """One byte more, which came since the listing."""
+    parsed["Body"] = StreamingBody(io.BytesIO(parsed["Body"].read() + b"\n"), parsed["ContentLength"] + 1)
+    parsed["ContentLength"] += 1
+
+
+@pytest.mark.parametrize("change", [another_time, another_size])
+@pytest.mark.parametrize("look", LOOKS)
+def test_bytes_that_came_with_another_answer_than_was_listed_are_not_kept(
+    place: Place, look: Look, change: Callable[..., None]
+) -> None:
+    with hooked(place.client, "after-call.s3.GetObject", change):
+        look(place)
+    _, reading = look(place)
+    assert (reading.now, reading.before) == (OBJECTS, 0)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_an_empty_object_is_known_by_one_answer(place: Place, look: Look) -> None:
+    """It has no first byte. What stands beside it is searched as of all others."""
+    for number in range(OBJECTS):
+        place.put(f"{number}.csv", b"", Metadata={"of": HER} if number == OBJECTS - 1 else {})
+    first, _ = look(place)
+    asked: list[Any] = []
+    with hooked(place.client, "before-call.s3.GetObject", lambda params, **_: asked.append(params)):
+        again, reading = look(place)
+    assert again == first == look(place, kept=False)[0]
+    assert '"residue":[{' in again or "holders=1" in again
+    versions = OBJECTS * (1 + place.versioned)
+    assert (len(asked), reading.now) == (versions, reading.again)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_metadata_that_was_replaced_since_an_archived_object_was_asked_about_is_found(
+    world: World, tmp_path: Path, kept: bool
+) -> None:
+    """HeadObject answered before; the answer with the bytes, or with the first of them, is newer."""
+    place, asked = Place(world, tmp_path, False), list[Any]()
+
+    def same_second(parsed: Any, **_: Any) -> None:
+        parsed["LastModified"] = NOW
+
+    def change(parsed: Any, **_: Any) -> None:
+        asked.append(parsed)
+        if len(asked) == OBJECTS:
+            metadata(place)
+
+    with hooked(place.client, "after-call.s3.*", same_second):
+        place.archive()
+        with hooked(place.client, "after-call.s3.HeadObject", change):
+            found, reading = place.archive(kept=kept)
+    assert reading.by_store == (OBJECTS - 1) * kept
+    assert '"residue":[{' in found

@@ -20,9 +20,13 @@ class Shop(archives.Shop):
     """bare: whether the folder is a table that a job filled, and no archive."""
 
     bare: bool = False
+    declared: bool = True
+    """Whether the catalog knows the bare folder; else it is a root alone."""
 
     def _places(self) -> dict[str, Any]:
         places = super()._places()
+        if self.bare and not self.declared:
+            return {**places, "archives": [], "roots": ["tables", f"s3://{self.bucket}/archive"]}
         if not self.bare:
             return places
         users = {"name": "shop.users", "format": "parquet", "location": "tables/users"}
@@ -89,3 +93,20 @@ def test_an_object_without_the_tenant_is_left_and_never_clean(shop: Shop) -> Non
         code, result = shop.apply()
         assert (code != 0, result["state"] != "complete") == (True, True)
     assert shop.bodies()[-1] == before[-1] == b"uid,mail\n7,\n"
+
+
+def test_a_folder_that_becomes_a_table_is_planned_as_without_the_ledger(world: World, tmp_path: Path) -> None:
+    """As a root it was searched by its bytes, which show no key of several columns."""
+    shop = Shop(None, tmp_path, "", world=world, bucket=world.new("archive"), bare=True, declared=False)  # type: ignore[arg-type]
+    for number in range(3):
+        shop.put_rows(("west", 1000 + number, None), name=f"others-{number}")
+    shop.put_rows(BY_KEY, *OTHERS, name="z")
+    opened(shop)
+    shop.plan(**ESTATE)
+    shop.declared = True
+    (code, kept), (_, bare) = shop.plan(**ESTATE), shop.plan(**ESTATE, scan_ledger=False)
+    assert code == 0
+    assert (kept["copies"], kept["gaps"]) == (bare["copies"], bare["gaps"])
+    assert [step["id"] for step in kept["steps"]] == [step["id"] for step in bare["steps"]]
+    (found,) = (copy["found"] for copy in kept["copies"] if copy["location"].startswith("s3:"))
+    assert (found["files_with_person"], found["rows"]) == (1, 1)

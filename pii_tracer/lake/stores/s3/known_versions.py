@@ -13,16 +13,23 @@ import re
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
+from weakref import WeakSet
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.object_versions import NULL, S3Client, iso
 
-_ETAG_OF_BYTES = re.compile(r"[0-9a-f]{32}(-[0-9]+)?")
-"""A digest of the bytes or of their parts; with keys of KMS, as many hexadecimal digits that tell as much."""
+_ETAG_OF_BYTES = re.compile(r"(?!0{32})[0-9a-f]{32}(-[0-9]+)?")
+"""A digest of the bytes; of an upload in parts, a digest of the digests of these, which other bytes change as well;
+with keys of KMS, as many digits that tell as much. MinIO's mode for files gives all that it did not write itself the
+same one, of zeros."""
 _SECONDS = len("2026-01-01T00:00:00")
 """Answers about one object tell its time in whole seconds."""
+_FIRST = re.compile(r"bytes 0-0/([0-9]+)")
+_WITHOUT_RANGES: WeakSet[S3Client] = WeakSet()
+"""Clients of stores that answer with the whole object when asked for its first byte: such an answer is not waited for,
+and no other is asked for."""
 
 
 def identity_of(client: S3Client, version: ObjectVersion) -> str | None:
@@ -40,22 +47,39 @@ def is_that(version: ObjectVersion, answer: Mapping[str, Any], size: int | None)
 
     size: of the whole object, by the answer.
     """
-    told = (answer.get("VersionId", NULL), answer["ETag"].strip('"'), size, iso(answer["LastModified"])[:_SECONDS])
+    modified = answer.get("LastModified")
+    told = (
+        answer.get("VersionId", NULL),
+        str(answer.get("ETag")).strip('"'),
+        size,
+        iso(modified)[:_SECONDS] if modified is not None else None,
+    )
     return told == (version.version_id, version.etag, version.size, version.modified[:_SECONDS])
 
 
 def first_byte(client: S3Client, bucket: str, version: ObjectVersion) -> Mapping[str, Any] | None:
     """GetObject's answer for the first byte of a version: what stands beside its bytes, by somebody who may read them.
 
-    None where the whole object has to be asked for: it is refused, empty, archived, gone, or another than was listed.
+    An object without any byte is asked for as a whole. None where the whole object has to be searched: it is refused,
+    archived, gone, or another than was listed, or the store does not know ranges.
     """
+    which = {"Bucket": bucket, "Key": version.key, "VersionId": version.version_id}
+    if version.size and client in _WITHOUT_RANGES:
+        return None
     try:
-        answer: Mapping[str, Any] = client.get_object(
-            Bucket=bucket, Key=version.key, VersionId=version.version_id, Range="bytes=0-0"
-        )
+        answer: Mapping[str, Any] = client.get_object(**which, **({"Range": "bytes=0-0"} if version.size else {}))
         with closing(answer["Body"]) as body:
-            body.read()
+            size = _size(answer) if version.size else answer.get("ContentLength")
+            if version.size and "ContentRange" not in answer:
+                _WITHOUT_RANGES.add(client)
+            if size is None or len(body.read(2)) != min(1, size):
+                return None
     except (ClientError, BotoCoreError):
         return None
-    whole = str(answer.get("ContentRange", "")).rpartition("/")[2]
-    return answer if whole.isdecimal() and is_that(version, answer, int(whole)) else None
+    return answer if is_that(version, answer, size) else None
+
+
+def _size(answer: Mapping[str, Any]) -> int | None:
+    """The size of the object of which an answer holds the first byte; None where it holds anything else."""
+    told = _FIRST.fullmatch(str(answer.get("ContentRange", "")))
+    return int(told[1]) if told else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, BinaryIO
@@ -30,6 +31,10 @@ from pii_tracer.model.errors import EstateError
 
 _HEADS = 8
 """So many HeadObjects at once."""
+
+
+Download = tuple[bytes, Mapping[str, Any], bool]
+"""Bytes, GetObject's answer, and whether it is about the version as it was asked about before."""
 
 
 class Evidence(StrEnum):
@@ -60,16 +65,16 @@ class VersionBytes:
     sha256: str | None = None
     identity: str | None = None
     answer: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    _read: Callable[[], tuple[bytes, bool]] | None = field(default=None, repr=False, compare=False)
-    _is_there: Callable[[], bool] = field(default=lambda: False, repr=False, compare=False)
+    _read: Callable[[], Download] | None = field(default=None, repr=False, compare=False)
+    _answer_now: Callable[[], Mapping[str, Any] | None] = field(default=lambda: None, repr=False, compare=False)
     _tags: Callable[[], Mapping[str, str]] = field(default=dict, repr=False, compare=False)
 
     def open(self) -> BinaryIO:
         """The bytes as a stream in memory. Raises as `read`."""
         return io.BytesIO(self.read()[0])
 
-    def read(self) -> tuple[bytes, bool]:
-        """The bytes, and whether S3 said with them that they are those of `identity`.
+    def read(self) -> Download:
+        """The bytes, S3's answer with them, and whether it says that they are those of `identity`.
 
         Raises:
             EstateError: the version has no bytes to read, or they were refused.
@@ -78,9 +83,9 @@ class VersionBytes:
             raise EstateError(f"the version cannot be read: {self.reason or self.evidence}", where=self.version_id)
         return self._read()
 
-    def is_there(self) -> bool:
-        """Whether somebody may read the version now, and it is that of `identity`."""
-        return self._is_there()
+    def answer_now(self) -> Mapping[str, Any] | None:
+        """GetObject's answer now; None where the version may not be read, or is not that of `identity`."""
+        return self._answer_now()
 
     def tags(self) -> Mapping[str, str]:
         """The version's tags; asked for, since an answer tells their number only to those who may read them.
@@ -156,7 +161,7 @@ def _evidence(client: S3Client, bucket: str, version: ObjectVersion, at: datetim
             identity=None if now is None else identity_of(client, now),
             answer=answer,
             _read=None if now is None else lambda: _download(client, bucket, now),
-            _is_there=lambda: now is not None and first_byte(client, bucket, now) is not None,
+            _answer_now=lambda: None if now is None else first_byte(client, bucket, now),
             _tags=dict if version.delete_marker else lambda: _tags_of(client, bucket, version.key, version.version_id),
         )
 
@@ -169,15 +174,20 @@ def _evidence(client: S3Client, bucket: str, version: ObjectVersion, at: datetim
     sha256 = sha256_of_head(answer)
     state = readability(answer, at)
     if state is Readability.READABLE:
-        told = {
-            "size": answer["ContentLength"],
-            "etag": answer["ETag"].strip('"'),
-            "modified": iso(answer["LastModified"]),
-        }
-        return said(Evidence.BYTES, sha256=sha256, now=version.model_copy(update=told))
+        return said(Evidence.BYTES, sha256=sha256, now=_as_told(version, answer))
     if written is not None and written == sha256:
         return said(Evidence.KNOWN, "archived; S3 holds the bytes that were uploaded", sha256)
     return said(Evidence.UNREADABLE, f"{version.storage_class}, {state}: not restored", sha256)
+
+
+def _as_told(version: ObjectVersion, answer: Mapping[str, Any]) -> ObjectVersion:
+    """A version as HeadObject tells it now; as it was listed, where the answer lacks something."""
+    told: dict[str, Any] = {"size": answer["ContentLength"]}
+    if "ETag" in answer:
+        told["etag"] = answer["ETag"].strip('"')
+    if "LastModified" in answer:
+        told["modified"] = iso(answer["LastModified"])
+    return version.model_copy(update=told)
 
 
 def _tags_of(client: S3Client, bucket: str, key: str, version_id: str) -> dict[str, str]:
@@ -187,11 +197,11 @@ def _tags_of(client: S3Client, bucket: str, key: str, version_id: str) -> dict[s
         raise EstateError(f"its tags cannot be read: {error_code(error)}", where=version_id) from None
 
 
-def _download(client: S3Client, bucket: str, version: ObjectVersion) -> tuple[bytes, bool]:
+def _download(client: S3Client, bucket: str, version: ObjectVersion) -> Download:
     try:
         answer = client.get_object(Bucket=bucket, Key=version.key, VersionId=version.version_id)
-        with answer["Body"] as body:
+        with closing(answer["Body"]) as body:  # as a context manager it would give the stream that checks no length
             data = body.read()
     except (ClientError, BotoCoreError) as error:
         raise EstateError(f"an object version cannot be read: {error_code(error)}", where=version.version_id) from None
-    return data, is_that(version, answer, len(data))
+    return data, answer, is_that(version, answer, len(data))
