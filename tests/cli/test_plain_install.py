@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from tests.app.planning.test_key_of_several import SUBJECT, TENANTS
 from tests.cli.small import declared, request
 
-EXTRAS = ("spark", "kafka", "iceberg-log", "timestamp", "fast", "connect", "demo", "postgres", "serve")
+EXTRAS = ("spark", "kafka", "iceberg-log", "timestamp", "fast", "connect", "demo", "postgres", "serve", "telemetry")
 OF_KAFKA = re.compile(r"kafka|\.app\.topic_records\Z")
 OTHERS = {
     "pii_tracer.proof.rfc3161_timestamps",
@@ -30,6 +30,7 @@ OTHERS = {
     "pii_tracer.web.guard",
     "pii_tracer.web.application",
     "pii_tracer.web.server",
+    "reports.watch.opentelemetry_spans",
 }
 
 WITHOUT = """
