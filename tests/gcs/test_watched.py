@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.cli.main import run
@@ -107,3 +109,26 @@ def test_a_place_that_is_named_by_the_person_is_masked(
     (out / "spans").write_bytes(b"".join(got.SerializeToString() for got in collector.got))
     assert leaks(Person((MAIL, USER)), [out]) == []
     assert "gs://shop/of/[" in told
+
+
+def test_what_is_read_before_the_keys_are_resolved_is_told_without_the_person(
+    gcs: Gcs, tmp_path: Path, collector: Collector, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Query logs, folders and tables are read first; each has the person's key or her address in its path."""
+    shop = Shop.of(gcs, tmp_path)
+    shop.export("csv", "a.csv", csv(OTHERS[0], PERSON))
+    log = tmp_path / "logs" / MAIL / f"user={USER}.parquet"
+    log.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"q": ["select uid from shop.users", "select mail from shop.users"]}), log)
+    place = log.relative_to(tmp_path).as_posix()
+    shop.plan(lineage={"events": ["events.ndjson"], "queries": [{"path": place, "sql": "q", "dialect": "trino"}]})
+    words = ("--estate", str(tmp_path / "pii-tracer.yaml"), "--state", str(tmp_path / "state"))
+    for command in ("inventory", "harvest"):
+        assert run([command, *words]) in (ExitCode.DONE, ExitCode.INCOMPLETE)
+    told = capsys.readouterr().err
+    out = tmp_path / "told"
+    out.mkdir()
+    (out / "log").write_text(told)
+    (out / "spans").write_bytes(b"".join(got.SerializeToString() for got in collector.got))
+    assert leaks(Person((MAIL, USER)), [out]) == []
+    assert "query log 1 of 1: parsing 2 shapes of 2 rows" in told
