@@ -132,3 +132,23 @@ def test_what_is_read_before_the_keys_are_resolved_is_told_without_the_person(
     (out / "spans").write_bytes(b"".join(got.SerializeToString() for got in collector.got))
     assert leaks(Person((MAIL, USER)), [out]) == []
     assert "query log 1 of 1: parsing 2 shapes of 2 rows" in told
+
+
+@pytest.mark.parametrize("which", ["plan", "approvers", "estate", "journal"])
+def test_metrics_take_the_place_of_no_file_of_the_run(
+    gcs: Gcs, tmp_path: Path, capsys: pytest.CaptureFixture[str], which: str
+) -> None:
+    shop = Shop.of(gcs, tmp_path)
+    shop.export("csv", "a.csv", csv(OTHERS[0], PERSON))
+    assert shop.plan()[0] == 0
+    assert shop.approve() == 0
+    trusted, plan_id = shop.base / "approvers.yaml", json.loads(shop.plan_file.read_text())["plan_id"]
+    journal = tmp_path / "state" / "runs" / plan_id / "journal"
+    file = {"plan": shop.plan_file, "approvers": trusted, "estate": tmp_path / "pii-tracer.yaml"}.get(which, journal)
+    before = file.read_bytes() if file.exists() else None
+    words = ("apply", str(shop.plan_file), "--trusted", str(trusted))
+    capsys.readouterr()
+    assert shop.cli(*words, "--metrics", str(file)) == ExitCode.USAGE
+    assert "metrics file" in capsys.readouterr().err
+    assert (file.read_bytes() if file.exists() else None) == before
+    assert shop.cli(*words) == 0
