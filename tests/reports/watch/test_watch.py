@@ -19,13 +19,14 @@ from pii_tracer.app.execution.live_step_output import Teller
 from pii_tracer.app.progress import SILENT, Watches, with_facts
 from pii_tracer.cli.main import run as command_line
 from pii_tracer.run.executor_protocol import Outcome
-from pii_tracer.run.journal import Journal
+from pii_tracer.run.journal import Journal, Kind
+from pii_tracer.run.run_state import StepEvent
 from pii_tracer.run.runner import run
 from reports.progress import Progress
 from reports.watch.command_watch import CommandWatch
 from reports.watch.json_log import JsonLog, LinesAsJson
 from reports.watch.watch import Watch
-from tests.review.plans import copy, plan, step
+from tests.review.plans import NOW, copy, plan, step
 from tests.run.fakes import FakeExecutor, FakeLease, Ticking, World
 
 
@@ -192,7 +193,7 @@ def test_errors_are_lines_of_the_log(words: list[str], capsys: pytest.CaptureFix
 @pytest.fixture(params=["nobody reads it", "the disk is full"])
 def unwritable(request: pytest.FixtureRequest) -> Iterator[TextIO]:
     if request.param == "the disk is full":
-        out = Path("/dev/full").open("w")
+        out = Path("/dev/full").open("w")  # noqa: SIM115
     else:
         reader, writer = os.pipe()
         os.close(reader)
@@ -279,3 +280,21 @@ def test_a_step_that_works_long_is_told_again(out: io.StringIO) -> None:
     assert (running["step"], running["step_id"]) == ("1/1 delete", "c1/1")
     assert "left_seconds" not in running
     assert lines(out)[-1]["event"] == "step_end"
+
+
+def test_a_step_that_was_killed_and_is_found_done_is_told(out: io.StringIO) -> None:
+    made = plan([step("c1/1"), step("c2/1", "c2")], copies=[copy("c1"), copy("c2")])
+    with Watch(None, [JsonLog(out, "resume")]) as watch:
+        tell = Teller(watch, made)
+        for number, one in enumerate(made.steps, 1):
+            for kind, facts in (
+                (Kind.STEP_PROBED, {}),
+                (Kind.STEP_RESULT, {"rows_deleted": 5}),
+                (Kind.STEP_VERIFIED, {}),
+            ):
+                tell(StepEvent(kind, one, number, 2, NOW, "", facts))
+    told = lines(out)
+    assert [(t["event"], t.get("step_id"), t.get("state")) for t in told[1:]] == [
+        ("step", "c1/1", None), ("step_end", "c1/1", "done"), ("step", "c2/1", None), ("step_end", "c2/1", "done"),
+    ]  # fmt: skip
+    assert [t.get("rows_deleted") for t in told[1:]] == [None, 5, None, 5]
