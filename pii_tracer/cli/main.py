@@ -157,7 +157,7 @@ def _run(argv: list[str] | None, watch: CommandWatch) -> int:
             click.echo(f"error: {error}", err=True)
         return int(error.exit_code)
     except SystemExit as stop:  # of click, where a pipe broke: nobody reads the result, good or not
-        watch.error("whoever reads the output is gone")
+        watch.error("nobody reads the output any more")
         return stop.code if isinstance(stop.code, int) else int(ExitCode.ERROR)
     except Exception as error:
         return _unexpected(error, watch)

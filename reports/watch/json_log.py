@@ -76,7 +76,7 @@ class JsonLog:
         """The step still works: whoever collects lines can tell that from a process that hangs or is gone."""
         while not over.wait(self._quiet):
             seconds = round(self._clock() - step.begun, 3)
-            self._write("info", "step_running", step=step.name, **{**_ids(step), "seconds": seconds})
+            self._write("info", "step_running", None, step=step.name, **{**_ids(step), "seconds": seconds})
 
     def _write(self, level: str, event: str, at: float | None = None, **more: str | int | float) -> None:
         moment = datetime.fromtimestamp(self._clock() if at is None else at, timezone.utc)
