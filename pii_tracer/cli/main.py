@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import sys
+import traceback
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -76,11 +79,6 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-def _log_as(context: click.Context, parameter: click.Parameter, log: str) -> None:
-    if log == "json" and not context.resilient_parsing:
-        context.ensure_object(CommandWatch).log_as_json()
-
-
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="pii-tracer")
 @click.option(
@@ -89,8 +87,6 @@ def _log_as(context: click.Context, parameter: click.Parameter, log: str) -> Non
     envvar="PII_TRACER_LOG",
     default="text",
     show_default=True,
-    callback=_log_as,
-    is_eager=True,
     expose_value=False,
     help="what standard error gets: text for people, or JSON lines for programs",
 )
@@ -121,11 +117,26 @@ def _write_utf8() -> None:
 def run(argv: list[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     watch, code = CommandWatch(), int(ExitCode.ERROR)
+    if _log_kind(sys.argv[1:] if argv is None else argv) == "json":
+        watch.log_as_json()
     try:
         code = _run(argv, watch)
     finally:
         watch.end(code)
     return code
+
+
+def _log_kind(argv: Sequence[str]) -> str:
+    """What `--log` says, before the words are read: that they are wrong is a line of the log, too."""
+    kind = os.environ.get("PII_TRACER_LOG", "")
+    for word, following in zip(argv, (*argv[1:], ""), strict=True):
+        if word == "--log":
+            kind = following
+        elif word.startswith("--log="):
+            kind = word.removeprefix("--log=")
+        elif not word.startswith("-") and word != kind:
+            break  # the command, whose options are its own
+    return kind
 
 
 def _run(argv: list[str] | None, watch: CommandWatch) -> int:
@@ -145,8 +156,9 @@ def _run(argv: list[str] | None, watch: CommandWatch) -> int:
         if not watch.error(error.what, error.where, error.todo):
             click.echo(f"error: {error}", err=True)
         return int(error.exit_code)
-    except BrokenPipeError:
-        return int(ExitCode.DONE)
+    except SystemExit as stop:  # of click, where a pipe broke: nobody reads the result, good or not
+        watch.error("nobody reads the output any more")
+        return stop.code if isinstance(stop.code, int) else int(ExitCode.ERROR)
     except Exception as error:
         return _unexpected(error, watch)
     return int(result) if isinstance(result, int) else int(ExitCode.DONE)
@@ -155,6 +167,9 @@ def _run(argv: list[str] | None, watch: CommandWatch) -> int:
 def _unexpected(error: Exception, watch: CommandWatch) -> int:
     """Messages of engines can quote the data they choked on, so only the kind of error and our own line are told."""
     if shows_trace():
+        if watch.error(f"unexpected {type(error).__name__}", place_of(error)):
+            traceback.print_exception(error)
+            return int(ExitCode.ERROR)
         raise error
     where = place_of(error)
     reason = system_reason(error)

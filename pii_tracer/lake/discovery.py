@@ -112,8 +112,9 @@ def _histories(paths: EstatePaths, states: Sequence[TableState]) -> list[Invento
 def _read(walk: Walk, progress: Callable[[str], None]) -> list[Found]:
     found: list[Found] = []
     readings = Readings()
-    for location in sorted({*walk.tables, *walk.folders}):
-        progress(f"reading {location}")
+    places = sorted({*walk.tables, *walk.folders})
+    for number, location in enumerate(places, 1):
+        progress(f"reading place {number:,} of {len(places):,}")  # a folder's name can be a person's key
         found += readings.of(walk.paths.dataset_of(location), str(location), partial(_look, walk, location), ())
     walk.gaps += readings.gaps
     return found

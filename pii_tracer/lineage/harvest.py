@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from pii_tracer.common.gc_pause import rare_collections
@@ -281,10 +282,10 @@ def _dbt(
     """Models, snapshots, stored test failures and hooks of dbt projects."""
     told: list[Told] = []
     tags: list[Tag] = []
-    for place in sources.dbt:
+    for number, place in enumerate(sources.dbt, 1):
         file = existing(manifest_of(existing(given.base / place)))
         name = shown(file, given.base)
-        given.progress(f"reading {name}")
+        given.progress(f"reading dbt project {number} of {len(sources.dbt)}")
         made, more = read_dbt(file, name, ledger.known_tables(), dialect, ledger)
         reads.append(SourceRead(name, len(made), "statements"))
         told, tags = told + made, tags + more
@@ -296,13 +297,19 @@ def _queries(
 ) -> list[Told]:
     """Statements of query logs."""
     told: list[Told] = []
-    for log in sources.queries:
+    for number, log in enumerate(sources.queries, 1):
+        say = partial(_of_log, given.progress, f"query log {number} of {len(sources.queries)}")
         files = [(f, shown(f, given.base)) for f in log_files(existing(given.base / log.path))]
         known = ledger.known_tables()
-        rows, made = read_queries(log, files, dialect, known, given.parser, eras, ledger, given.progress)
+        rows, made = read_queries(log, files, dialect, known, given.parser, eras, ledger, say)
         reads.append(SourceRead(log.path, rows, "rows", len(files)))
         told += made
     return told
+
+
+def _of_log(say: Callable[[str], None], log: str, text: str) -> None:
+    """log: told by its number, for its path can be a person's key, and nobody knows the persons yet."""
+    say(f"{log}: {text}")
 
 
 def _summary(events: Events, told: Sequence[Told], graph: LineageGraph, reads: Sequence[SourceRead]) -> Summary:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from math import isfinite
 
 from reports.prometheus_text import Metric, Sample, render
 
@@ -57,13 +59,35 @@ def render_run_metrics(run: RunNumbers) -> str:
             },
         ),
         Metric("rows_deleted_total", "Rows of the persons that were deleted.", [_alone(run.rows_deleted)], "counter"),
-        Metric("files_removed_total", "Files that were removed.", [_alone(run.files_removed)], "counter"),
-        Metric("files_rewritten_total", "Files that were written again.", [_alone(run.files_rewritten)], "counter"),
+        Metric(
+            "files_removed_total",
+            "Files and versions of objects that were removed.",
+            [_alone(run.files_removed)],
+            "counter",
+        ),
+        Metric(
+            "files_rewritten_total",
+            "Files, objects and archives that were written again.",
+            [_alone(run.files_rewritten)],
+            "counter",
+        ),
         Metric("residue", "Places that still hold a person, of those that were searched.", [_alone(run.residue)]),
         Metric(LAST_SUCCESS, "When a run last ended with exit code 0.", _known(run.succeeded)),
         Metric("exit_code", "Exit code of the run, once it has ended.", _known(run.exit_code)),
     )
     return render(PREFIX, metrics, {"estate": run.estate})
+
+
+def last_success_in(text: str, estate: str) -> float | None:
+    """What a file of `render_run_metrics` says of an estate; None where it says nothing that can be true."""
+    named = render(PREFIX, [Metric(LAST_SUCCESS, "", [_alone(0)])], {"estate": estate}).splitlines()[-1].rpartition(" ")
+    found = []
+    for line in text.splitlines():
+        name, _, value = line.rpartition(" ")
+        if name == named[0]:
+            with suppress(ValueError):
+                found.append(float(value))
+    return max(filter(isfinite, found), default=None)
 
 
 def _alone(value: float) -> Sample:

@@ -61,7 +61,7 @@ class CommandWatch:
             return f"traces are not sent: only OTLP by http/protobuf is supported, and the protocol is `{protocol}`"
         try:
             from reports.watch.opentelemetry_spans import Spans
-        except ImportError:
+        except Exception:  # missing, or its parts do not fit together
             return "traces are not sent: install `pii-tracer[telemetry]`, or unset OTEL_EXPORTER_OTLP_ENDPOINT"
         try:
             self._spans = Spans(command, __version__, self._warn)
@@ -94,7 +94,7 @@ class CommandWatch:
 def wants_traces(environ: Mapping[str, str]) -> bool:
     """Whether somebody named a receiver of traces, and did not turn them off."""
     off = environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    kinds = {kind.strip() for kind in environ.get("OTEL_TRACES_EXPORTER", "otlp").split(",")}
+    kinds = {kind.strip() for kind in (environ.get("OTEL_TRACES_EXPORTER", "").strip() or "otlp").split(",")}
     return bool(_of_traces(environ, "ENDPOINT")) and "otlp" in kinds and not off
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TextIO
 
@@ -16,14 +18,20 @@ from reports.watch.watch import FAILED, Piece
 
 
 class JsonLog:
-    """Writes lines; a `Listener`. command: what it is a log of, such as `apply`."""
+    """Writes lines; a `Listener`. A log that cannot be written ends, and the work goes on.
 
-    def __init__(self, out: TextIO, command: str = "", clock: Callable[[], float] = time.time) -> None:
-        self._out, self._clock, self._begun = out, clock, clock()
+    command: what it is a log of, such as `apply`. quiet: seconds after which a step that still works is told again.
+    """
+
+    def __init__(
+        self, out: TextIO, command: str = "", clock: Callable[[], float] = time.time, quiet: float = 20.0
+    ) -> None:
+        self._out, self._clock, self._begun, self._quiet = out, clock, clock(), quiet
         self.command = command
         self._about: dict[str, str | int | float] = {}
         self._stage = ""
-        self._lock = threading.Lock()
+        self._lock, self._lost = threading.Lock(), False
+        self._beat: threading.Event | None = None
 
     def about(self, facts: Facts) -> None:
         self._about.update(facts)
@@ -37,11 +45,14 @@ class JsonLog:
 
     def begin_step(self, step: Piece) -> None:
         self._write("info", "step", step.begun, step=step.name, detail=step.detail, **step.facts)
+        self._beat = threading.Event()
+        threading.Thread(target=self._tell_on, args=(self._beat, step), daemon=True).start()
 
     def end_step(self, step: Piece, state: str, at: float, facts: Facts, why: str = "") -> None:
+        if self._beat is not None:
+            self._beat.set()
         level = "warning" if state == FAILED else "info"
-        ids = {name: value for name, value in step.facts.items() if name != LEFT}
-        told = {**ids, **facts, "seconds": round(at - step.begun, 3)}
+        told = {**_ids(step), **facts, "seconds": round(at - step.begun, 3)}
         self._write(level, "step_end", at, step=step.name, state=state, detail=why, **told)
 
     def warn(self, message: str) -> None:
@@ -61,6 +72,12 @@ class JsonLog:
         level = "error" if exit_code == 1 else "warning" if exit_code else "info"
         self._write(level, "end", exit_code=exit_code, seconds=round(self._clock() - self._begun, 3))
 
+    def _tell_on(self, over: threading.Event, step: Piece) -> None:
+        """The step still works: whoever collects lines can tell that from a process that hangs or is gone."""
+        while not over.wait(self._quiet):
+            seconds = round(self._clock() - step.begun, 3)
+            self._write("info", "step_running", None, step=step.name, **{**_ids(step), "seconds": seconds})
+
     def _write(self, level: str, event: str, at: float | None = None, **more: str | int | float) -> None:
         moment = datetime.fromtimestamp(self._clock() if at is None else at, timezone.utc)
         head = {
@@ -72,8 +89,26 @@ class JsonLog:
         }
         line = {name: value for name, value in {**head, **self._about, **more}.items() if value != ""}
         with self._lock:
-            self._out.write(json.dumps(line) + "\n")
-            self._out.flush()
+            if self._lost:
+                return
+            try:
+                self._out.write(json.dumps(line) + "\n")
+                self._out.flush()
+            except (OSError, ValueError):  # its reader is gone, the disk is full, or it is closed
+                self._lost = True
+                _discard(self._out)
+
+
+def _discard(out: TextIO) -> None:
+    """What could not be written goes nowhere: else Python tries it again at its end, and changes the exit code."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, out.fileno())
+        os.close(nowhere)
+
+
+def _ids(step: Piece) -> Facts:
+    return {name: value for name, value in step.facts.items() if name != LEFT}
 
 
 LEFT = "left_seconds"
@@ -81,23 +116,31 @@ LEFT = "left_seconds"
 
 
 class LinesAsJson(io.TextIOBase):
-    """A stream for standard error whose lines become messages of the log: nothing else is between its lines."""
+    """A stream for standard error whose lines become messages of the log: nothing else is between its lines.
+
+    What threads write at the same time is a line each.
+    """
 
     def __init__(self, log: JsonLog) -> None:
-        self._log, self._rest = log, ""
+        self._log, self._lock = log, threading.RLock()
+        self._rest: dict[int, str] = {}
 
     def writable(self) -> bool:
         return True
 
     def write(self, text: str) -> int:
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in filter(str.strip, lines):
-            self._log.message(line)
+        with self._lock:
+            *lines, rest = (self._rest.pop(threading.get_ident(), "") + text).split("\n")
+            if rest:
+                self._rest[threading.get_ident()] = rest
+            for line in filter(str.strip, lines):
+                self._log.message(line)
         return len(text)
 
     def close(self) -> None:
         """What has no end of line is a line, too."""
-        if self._rest.strip():
-            self._log.message(self._rest)
-        self._rest = ""
+        with self._lock:
+            for line in filter(str.strip, self._rest.values()):
+                self._log.message(line)
+            self._rest.clear()
         super().close()

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.cli.main import run
@@ -107,3 +109,46 @@ def test_a_place_that_is_named_by_the_person_is_masked(
     (out / "spans").write_bytes(b"".join(got.SerializeToString() for got in collector.got))
     assert leaks(Person((MAIL, USER)), [out]) == []
     assert "gs://shop/of/[" in told
+
+
+def test_what_is_read_before_the_keys_are_resolved_is_told_without_the_person(
+    gcs: Gcs, tmp_path: Path, collector: Collector, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Query logs, folders and tables are read first; each has the person's key or her address in its path."""
+    shop = Shop.of(gcs, tmp_path)
+    shop.export("csv", "a.csv", csv(OTHERS[0], PERSON))
+    log = tmp_path / "logs" / MAIL / f"user={USER}.parquet"
+    log.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"q": ["select uid from shop.users", "select mail from shop.users"]}), log)
+    place = log.relative_to(tmp_path).as_posix()
+    shop.plan(lineage={"events": ["events.ndjson"], "queries": [{"path": place, "sql": "q", "dialect": "trino"}]})
+    words = ("--estate", str(tmp_path / "pii-tracer.yaml"), "--state", str(tmp_path / "state"))
+    for command in ("inventory", "harvest"):
+        assert run([command, *words]) in (ExitCode.DONE, ExitCode.INCOMPLETE)
+    told = capsys.readouterr().err
+    out = tmp_path / "told"
+    out.mkdir()
+    (out / "log").write_text(told)
+    (out / "spans").write_bytes(b"".join(got.SerializeToString() for got in collector.got))
+    assert leaks(Person((MAIL, USER)), [out]) == []
+    assert "query log 1 of 1: parsing 2 shapes of 2 rows" in told
+
+
+@pytest.mark.parametrize("which", ["plan", "approvers", "estate", "journal"])
+def test_metrics_take_the_place_of_no_file_of_the_run(
+    gcs: Gcs, tmp_path: Path, capsys: pytest.CaptureFixture[str], which: str
+) -> None:
+    shop = Shop.of(gcs, tmp_path)
+    shop.export("csv", "a.csv", csv(OTHERS[0], PERSON))
+    assert shop.plan()[0] == 0
+    assert shop.approve() == 0
+    trusted, plan_id = shop.base / "approvers.yaml", json.loads(shop.plan_file.read_text())["plan_id"]
+    journal = tmp_path / "state" / "runs" / plan_id / "journal"
+    file = {"plan": shop.plan_file, "approvers": trusted, "estate": tmp_path / "pii-tracer.yaml"}.get(which, journal)
+    before = file.read_bytes() if file.exists() else None
+    words = ("apply", str(shop.plan_file), "--trusted", str(trusted))
+    capsys.readouterr()
+    assert shop.cli(*words, "--metrics", str(file)) == ExitCode.USAGE
+    assert "metrics file" in capsys.readouterr().err
+    assert (file.read_bytes() if file.exists() else None) == before
+    assert shop.cli(*words) == 0

@@ -53,11 +53,12 @@ class Teller:
             self._time.begin(event.step)
             self._step(event, begins=True)
         elif event.kind is Kind.STEP_RESULT:
+            self._settled(event)
             self._counts = {**self._counts, **counts_in(event.facts)}
         elif event.kind is Kind.STEP_VERIFIED:
             self._time.over(event.step)
-            if self._current == event.step.id:
-                self._show.over({**self._counts, **counts_in(event.facts)})
+            self._settled(event)
+            self._show.over({**self._counts, **counts_in(event.facts)})
         elif event.kind in (Kind.STEP_FAILED, Kind.STEP_WAITING):
             state = event.kind.value.removeprefix("step_")
             self._time.hold(event.step)
@@ -75,6 +76,11 @@ class Teller:
         name = self._names[step.copy_ or ""]
         self._show.step(f"looking again · {name}", self._back.next(), {"copy": name})
         self._current = None
+
+    def _settled(self, event: StepEvent) -> None:
+        """A step whose process was killed, and which is found done, did not begin in this one."""
+        if self._current != event.step.id:
+            self._step(event, begins=False)
 
     def _step(self, event: StepEvent, *, begins: bool) -> None:
         step = event.step

@@ -12,7 +12,7 @@ from pii_tracer.app.execution.run_folder import RunFolder, choose_run, folder_of
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import real_path
-from pii_tracer.model.errors import ExitCode, JournalError, PiiTracerError
+from pii_tracer.model.errors import ExitCode, JournalError, PiiTracerError, UsageError
 
 if TYPE_CHECKING:
     from pii_tracer.app.watching.run_metrics_file import RunMetricsFile
@@ -45,6 +45,7 @@ def apply(
     steps that wait. result: a further place for the final object. metrics: a file for the run's Prometheus metrics.
 
     Raises:
+        UsageError: the metrics file is one of something else.
         PlanIncomplete, PolicyDenied, NotApproved, Drift, Refused: nothing was started.
         JournalError: the run has begun before, and its journal is missing or broken.
         ProofError, ReviewError: nobody could sign the attestation; nothing was started.
@@ -53,7 +54,7 @@ def apply(
     """
     from pii_tracer.app.execution.plan_run import start_run
 
-    with measured(metrics, plan_file, settings.state, show) as numbers:
+    with measured(metrics, plan_file, settings, show) as numbers:
         folder = start_run(
             settings, plan_file, policy, approvals, trusted, result=str(real_path(result)) if result else None
         )
@@ -77,7 +78,7 @@ def resume(
     the run that is left. metrics: a file for the run's Prometheus metrics. Needs Spark.
 
     Raises:
-        UsageError: there is no such run.
+        UsageError: there is no such run, or the metrics file is one of something else.
         PlanIncomplete, PolicyDenied, NotApproved, Drift, Refused: nothing was done.
         JournalError: the journal is broken, or knows less than the run's other files.
     """
@@ -86,7 +87,7 @@ def resume(
     folder = choose_run(state, run, unfinished=run is None)
     if moved:
         folder.adopt()
-    with measured(metrics, Path(folder.info().plan_file), folder.state, show) as numbers:
+    with measured(metrics, Path(folder.info().plan_file), folder.settings(), show) as numbers:
         if trusted is not None:
             trust(folder, trusted)
         if folder.info().demo:
@@ -95,31 +96,37 @@ def resume(
 
 
 @contextmanager
-def measured(metrics: Path | None, plan_file: Path, state: Path, show: Shows) -> Iterator[RunMetricsFile | None]:
+def measured(metrics: Path | None, plan_file: Path, settings: Settings, show: Shows) -> Iterator[RunMetricsFile | None]:
     """The metrics file of a run, where one is asked for; an error that ends the run is its exit code.
 
     Raises:
         ReviewError: the plan file cannot be read.
+        UsageError: the metrics file is one of something else.
     """
     if metrics is None:
         yield None
         return
     from pii_tracer.app.execution.run_journal_facts import now
+    from pii_tracer.app.execution.run_lock import held_by
     from pii_tracer.app.watching.run_metrics_file import RunMetricsFile
     from pii_tracer.review.plan_file import load_plan
     from pii_tracer.run.journal import read_journal
 
     plan = load_plan(plan_file).plan
-    numbers = RunMetricsFile(metrics, plan, now, show.warn)
+    folder = folder_of(settings.state, plan.plan_id)
+    if real_path(metrics).is_relative_to(real_path(folder.state)):
+        raise UsageError(
+            "the metrics file lies in the state folder, where it could take the place of a file of the run",
+            where=str(metrics),
+            todo="name a file outside of it",
+        )
+    numbers = RunMetricsFile(metrics, plan, now, show.warn, lambda: held_by(settings, folder) is not None)
     with suppress(JournalError):  # the run itself says what is wrong with it
-        numbers.follow(read_journal(folder_of(state, plan.plan_id).journal)[0])
+        numbers.begin(read_journal(folder.journal)[0])
     try:
         yield numbers
-    except PiiTracerError as error:
-        numbers.end(error.exit_code)
-        raise
-    except Exception:
-        numbers.end(ExitCode.ERROR)
+    except BaseException as error:  # interrupted, too
+        numbers.end(error.exit_code if isinstance(error, PiiTracerError) else ExitCode.ERROR)
         raise
 
 

@@ -36,16 +36,12 @@ from pii_tracer.app.planning.person_counts import count_persons
 from pii_tracer.app.planning.s3_place_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits, unread_digits
 from pii_tracer.app.planning.stored_tables import with_stored_tables
-from pii_tracer.app.planning.subject_sources import (
-    dataset_of,
-    further_tables,
-    keys_of,
-    spots_of,
-)
+from pii_tracer.app.planning.subject_sources import dataset_of, further_tables, keys_of, spots_of
 from pii_tracer.app.planning.table_description_search import telling_descriptions
 from pii_tracer.app.planning.unmatched_rows.refused_rewrites import with_refused
 from pii_tracer.app.planning.unmatched_rows.remaining_values import others_rows
 from pii_tracer.app.planning.value_masking import (
+    early_progress,
     masked_paths,
     masked_progress,
     refuse_telling_texts,
@@ -259,15 +255,16 @@ def make_plan(
     asked = [(r, r.subject.of(subject, r.id)) for subject, mine in _by_subject(estate, requests) for r in mine]
     references = {r.id: key.reference(r.subject.type, value) for r, value in asked}
     planned_requests(requests, references, estate.laws, as_of)  # before the long work
-    inventory = with_remote(take_inventory(estate, base, say), estate, paths, say)
-    say("harvesting lineage")
-    harvested = take_lineage(settings, estate, inventory, say)
+    early = early_progress(say, requests)
+    inventory = with_remote(take_inventory(estate, base, early), estate, paths, early)
+    early("harvesting lineage")
+    harvested = take_lineage(settings, estate, inventory, early)
     graph, summary = harvested.graph, harvested.summary
     save(graph, graph_file(settings))
-    say("resolving the persons' keys from the source")
+    early("resolving the persons' keys from the source")
     readings = Readings()
     surveys = [
-        _survey(s, mine, estate, settings, key, paths, inventory, readings, harvested, references, say, source_erased)
+        _survey(s, mine, estate, settings, key, paths, inventory, readings, harvested, references, early, source_erased)
         for s, mine in _by_subject(estate, requests)
     ]
     # in the order in which they are sealed: what is found now is then known again by who verifies

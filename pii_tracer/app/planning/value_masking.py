@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,11 @@ from pii_tracer.lake.inventory import Inventory, InventoryGap, ObjectSet, Object
 from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.read_result import gap, in_order
 from pii_tracer.lineage.sql.text.literal_redaction import hidden, literals
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import is_s3
+from pii_tracer.model.number_keys import is_short_number
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.model.waivers import Waiver
 from pii_tracer.scan.folder_scan import name_tells
@@ -170,6 +173,34 @@ def _look_beside(client: S3Client, bucket: str, patterns: Patterns, version: Obj
     answer, tags, refused = beside(client, bucket, version)
     hits, unread = search_beside(answer, tags, patterns)
     return any(not hit.weak for hit in hits), refused or next(iter(unread), None)
+
+
+MOST_MASKED_EARLY = 1_000
+"""Values up to which names are shown, masked, before the keys are resolved. To prepare a search for many takes long."""
+
+
+def early_progress(say: Callable[[str], None], requests: Iterable[Request]) -> Callable[[str], None]:
+    """The listener of what is done before the persons' keys are resolved: it hears nothing of the keys that were asked
+    for, and where these are too many, no names at all.
+    """
+    keys: dict[str, set[tuple[str, str]]] = {}
+    for request in requests:
+        given = request.subject.key
+        for part in given.values() if isinstance(given, dict) else (given,):
+            if part.strip():
+                keys.setdefault(request.subject.type, set()).add((request.id, part.strip()))
+    if not keys:
+        return say
+    sets = [
+        KeySet(
+            name=name, origin=name, weak=any(is_short_number(text) for _, text in pairs), values=tuple(sorted(pairs))
+        )
+        for name, pairs in sorted(keys.items())
+    ]
+    if sum(len(one.values) for one in sets) <= MOST_MASKED_EARLY:
+        return masked_progress(say, Patterns(sets))
+    number = count(1)
+    return lambda text: say(f"reading what exists, and its lineage: part {next(number):,}")
 
 
 def masked_progress(say: Callable[[str], None], patterns: Patterns) -> Callable[[str], None]:

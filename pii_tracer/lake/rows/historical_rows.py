@@ -37,13 +37,14 @@ def read_former(
     could not be read. What a version's schema does not have is None.
     """
     name, adapter = state.table or state.location, format_of(state.format)
+    known = state.table or "a table without a name"  # a folder's name can be a person's key
     if untold := adapter.unread_history(state):
         unread(untold)
     seen: set[tuple[str, ...]] = set()
     gone, number, why = 0, 0, Counter[str]()
     for number, version in enumerate(adapter.former_versions(state, sought, paths), start=1):
         if number % MANY == 0:
-            say(f"reading former versions of {name}: {number:,} so far")
+            say(f"reading former versions of {known}: {number:,} so far")
         try:
             parts = guarded(state, version.parts)
             rows = [] if parts <= seen else guarded(state, version.rows)
@@ -56,7 +57,7 @@ def read_former(
         seen |= parts
         yield from rows
     if gone:
-        say(f"{gone:,} of {counted(number, 'version')} of {name} cannot be read any more")
+        say(f"{gone:,} of {counted(number, 'version')} of {known} cannot be read any more")
     for reason, times in sorted(why.items()):
         unread(f"{times:,} of {counted(number, 'version')} of {name} exist, but could not be read: {reason}")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.app.watching.time_left import FEW, TimeLeft
+from pii_tracer.app.watching.time_left import FEW, TimeLeft, _by_spark
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DELETE_ROWS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Estimate, Step
@@ -127,3 +127,69 @@ def test_what_was_done_before_is_not_left() -> None:
     left = TimeLeft(all_steps, [one.id for one in all_steps[:3]], clock=clock)
     work(left, clock, all_steps[3 : 3 + FEW], 2.0)
     assert left.seconds() == 2.0
+
+
+class Walked(TimeLeft):
+    """As it is defined, step by step, each time anew: slow and plain."""
+
+    def walked(self) -> float | None:
+        if self._over < FEW:
+            return None
+        held, open_ = set(self._held), list[Step]()
+        for one in self._left.values():
+            if one.id in held or not held.isdisjoint(one.depends_on):
+                held.add(one.id)
+            else:
+                open_.append(one)
+        left = 0.0
+        for kind in {self._kind(one) for one in open_}:
+            mine = [one for one in open_ if self._kind(one) == kind]
+            mean = sum(map(self.size_of, mine)) / len(mine)
+            pace = self._pace(_by_spark(kind))
+            own = (self._took.get(kind, 0.0) + pace * mean) / (self._sizes.get(kind, 0.0) + mean)
+            for one in mine:
+                worked = self._clock() - self._begun[one.id] if one.id in self._begun else 0.0
+                left += max(0.0, own * self.size_of(one) - worked)
+        return left
+
+
+@given(st.data())
+def test_the_sums_are_those_of_all_steps(data: st.DataObject) -> None:
+    """Whatever is begun, done, held and let go, in any order."""
+    clock, count = Clock(), data.draw(st.integers(1, 12))
+    made: list[Step] = []
+    for n in range(count):
+        after = data.draw(
+            st.lists(st.sampled_from([f"s{i}" for i in range(n)]), max_size=3, unique=True) if n else st.just([])
+        )
+        act = data.draw(st.sampled_from([ICEBERG_DELETE_ROWS, Action.VERIFY_COPY]))
+        size = data.draw(st.integers(0, 10**9))
+        made.append(step(f"s{n}", after=after, action=act, estimate=Estimate(bytes=size)))
+    some = st.sets(st.sampled_from([one.id for one in made]))
+    left = Walked(made, data.draw(some), data.draw(some), clock=clock)
+    for _ in range(data.draw(st.integers(1, 30))):
+        deed = data.draw(st.sampled_from([left.begin, left.over, left.hold]))
+        deed(data.draw(st.sampled_from(made)))
+        clock.now += data.draw(st.floats(0.1, 50))
+        told, truth = left.seconds(), left.walked()
+        assert (told is None) == (truth is None)
+        assert told is None or truth is None or abs(told - truth) <= 1e-6 * max(1.0, truth)
+
+
+def test_a_plan_of_many_steps_is_no_work() -> None:
+    clock, all_steps = Clock(), [step(f"s{n}", after=[f"s{n - 1}"] if n % 4 else []) for n in range(4000)]
+    looked = 0
+
+    class Counting(TimeLeft):
+        def size_of(self, step: Step) -> float:
+            nonlocal looked
+            looked += 1
+            return super().size_of(step)
+
+    left = Counting(all_steps, clock=clock)
+    for one in all_steps:
+        left.begin(one)
+        left.seconds()
+        clock.now += 1
+        left.over(one)
+    assert looked < 8 * len(all_steps)

@@ -11,6 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from pii_tracer.lake.inventory import ObjectLock
+from pii_tracer.lake.stores.s3 import archive_versions
 from pii_tracer.lake.stores.s3.archive_versions import (
     Evidence,
     Readability,
@@ -66,6 +67,19 @@ def test_all_versions_of_an_archive_and_of_its_replica_in_another_region(world: 
     assert {v.storage_class for v in there.versions} == {"GLACIER"}
     assert here.versioned
     assert here.of == "lake.prod.payments"
+
+
+@pytest.mark.parametrize(("name", "shown"), [("backups", "the archive backups"), (None, "a folder in S3")])
+def test_the_progress_of_a_listing_names_no_prefix(
+    world: World, monkeypatch: pytest.MonkeyPatch, name: str | None, shown: str
+) -> None:
+    """A folder can be named by a person, and nobody knows the persons yet."""
+    monkeypatch.setattr(archive_versions, "_TELL_EVERY", 1)
+    source, told = world.new("src"), list[str]()
+    world.put(source, PREFIX + "1.parquet", b"x")
+    made = estate(world.endpoint_url, [archive(source, name or f"s3://{source}/{PREFIX}")])
+    discover_archives(made, s3_clients(made), Path(), told.append)
+    assert told == [f"{shown}: 1 version"]
 
 
 def test_versions_that_the_manifest_gives_to_other_tables_are_told_apart(world: World, tmp_path: Path) -> None:

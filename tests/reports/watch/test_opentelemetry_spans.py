@@ -134,6 +134,7 @@ def test_a_receiver_sends_the_spans_nowhere_else(collector: Collector, capfd: py
         ({}, False),
         ({"OTEL_TRACES_EXPORTER": "otlp"}, False),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, True),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": ""}, True),
         ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1"}, True),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}, False),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "true"}, False),
@@ -172,6 +173,25 @@ def test_without_the_extra_the_command_says_what_to_install(
     monkeypatch.setitem(sys.modules, "reports.watch.opentelemetry_spans", None)
     work()
     assert "install `pii-tracer[telemetry]`" in capfd.readouterr().err
+    assert collector.asked == []
+
+
+def test_an_installation_that_is_broken_is_one_warning(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Versions that do not fit together raise what they like, when they are imported."""
+    import sys
+
+    class Broken:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            if name == "reports.watch.opentelemetry_spans":
+                raise TypeError("Descriptors cannot be created directly")
+
+    monkeypatch.delitem(sys.modules, "reports.watch.opentelemetry_spans")
+    monkeypatch.setattr(sys, "meta_path", [Broken, *sys.meta_path])
+    work()
+    assert capfd.readouterr().err.count("install `pii-tracer[telemetry]`") == 1
     assert collector.asked == []
 
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
-from typing import Any
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
 
 import pytest
 from rich.console import Console
@@ -14,13 +19,14 @@ from pii_tracer.app.execution.live_step_output import Teller
 from pii_tracer.app.progress import SILENT, Watches, with_facts
 from pii_tracer.cli.main import run as command_line
 from pii_tracer.run.executor_protocol import Outcome
-from pii_tracer.run.journal import Journal
+from pii_tracer.run.journal import Journal, Kind
+from pii_tracer.run.run_state import StepEvent
 from pii_tracer.run.runner import run
 from reports.progress import Progress
 from reports.watch.command_watch import CommandWatch
 from reports.watch.json_log import JsonLog, LinesAsJson
 from reports.watch.watch import Watch
-from tests.review.plans import copy, plan, step
+from tests.review.plans import NOW, copy, plan, step
 from tests.run.fakes import FakeExecutor, FakeLease, Ticking, World
 
 
@@ -182,3 +188,113 @@ def test_errors_are_lines_of_the_log(words: list[str], capsys: pytest.CaptureFix
     assert (error["event"], error["level"], end["event"], end["exit_code"]) == ("error", "error", "end", code)
     assert code != 0
     assert error["message"]
+
+
+@pytest.fixture(params=["nobody reads it", "the disk is full"])
+def unwritable(request: pytest.FixtureRequest) -> Iterator[TextIO]:
+    if request.param == "the disk is full":
+        out = Path("/dev/full").open("w")  # noqa: SIM115
+    else:
+        reader, writer = os.pipe()
+        os.close(reader)
+        out = os.fdopen(writer, "w")
+    with out:
+        yield out
+
+
+def test_a_log_that_cannot_be_written_stops_no_work(unwritable: TextIO) -> None:
+    done = []
+    with Watch(None, [JsonLog(unwritable, "apply")]) as watch:
+        watch.stage("apply: 2 steps")
+        for number in range(2):
+            watch.step(f"{number}/2 delete")
+            done.append(number)
+            watch.over()
+    assert done == [0, 1]
+
+
+def test_a_log_that_cannot_be_written_changes_no_exit_code(unwritable: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", unwritable)
+    assert command_line(["--log", "json", "apply", "--no-such-option"]) == 2
+    assert sys.stderr is unwritable
+
+
+def test_a_result_that_nobody_reads_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", buffering=1) as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert command_line(["--log", "json", "--help"]) == 1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+    assert "nobody reads the output any more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--log", "json", "--bogus"], ["--bogus", "--log=json"], ["--log", "json"]])
+def test_wrong_words_before_the_command_are_lines_of_the_log(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = command_line(words)
+    told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [one["event"] for one in told] == ["error", "end"]
+    assert (told[-1]["exit_code"], code) == (2, 2)
+
+
+def test_wrong_words_are_lines_of_the_log_that_the_variable_asks_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PII_TRACER_LOG", "json")
+    assert command_line(["--bogus"]) == 2
+    assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == ["error", "end"]
+    assert command_line(["--log", "text", "--bogus"]) == 2
+    assert "Usage" in capsys.readouterr().err
+
+
+def test_what_threads_write_at_the_same_time_is_a_line_each(out: io.StringIO) -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    stream = LinesAsJson(JsonLog(out))
+
+    def write(thread: int) -> None:
+        for number in range(300):
+            print(f"t{thread}-{number}", file=stream)
+
+    threads = [threading.Thread(target=write, args=(one,)) for one in range(6)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    sys.setswitchinterval(before)
+    stream.close()
+    assert sorted(t["message"] for t in lines(out)) == sorted(f"t{t}-{n}" for t in range(6) for n in range(300))
+
+
+def test_a_step_that_works_long_is_told_again(out: io.StringIO) -> None:
+    with Watch(None, [JsonLog(out, "apply", quiet=0.01)]) as watch:
+        watch.step("1/1 delete", "", {"step_id": "c1/1", "left_seconds": 9.0})
+        until = time.monotonic() + 10
+        while "step_running" not in out.getvalue() and time.monotonic() < until:
+            time.sleep(0.005)
+    running = next(t for t in lines(out) if t["event"] == "step_running")
+    assert (running["step"], running["step_id"]) == ("1/1 delete", "c1/1")
+    assert "left_seconds" not in running
+    assert lines(out)[-1]["event"] == "step_end"
+
+
+def test_a_step_that_was_killed_and_is_found_done_is_told(out: io.StringIO) -> None:
+    made = plan([step("c1/1"), step("c2/1", "c2")], copies=[copy("c1"), copy("c2")])
+    with Watch(None, [JsonLog(out, "resume")]) as watch:
+        tell = Teller(watch, made)
+        for number, one in enumerate(made.steps, 1):
+            for kind, facts in (
+                (Kind.STEP_PROBED, {}),
+                (Kind.STEP_RESULT, {"rows_deleted": 5}),
+                (Kind.STEP_VERIFIED, {}),
+            ):
+                tell(StepEvent(kind, one, number, 2, NOW, "", facts))
+    told = lines(out)
+    assert [(t["event"], t.get("step_id"), t.get("state")) for t in told[1:]] == [
+        ("step", "c1/1", None), ("step_end", "c1/1", "done"), ("step", "c2/1", None), ("step_end", "c2/1", "done"),
+    ]  # fmt: skip
+    assert [t.get("rows_deleted") for t in told[1:]] == [None, 5, None, 5]

@@ -39,6 +39,7 @@ from pii_tracer.lake.stores.s3.version_evidence import Evidence, VersionBytes, i
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import is_s3
 
 T = TypeVar("T")
 
@@ -145,6 +146,11 @@ class _Place:
     @property
     def id(self) -> tuple[str, str]:
         return (self.bucket, self.archive.prefix)
+
+    @property
+    def title(self) -> str:
+        """What progress calls it: a prefix can be a person's key, and nobody knows the persons yet."""
+        return "a folder in S3" if is_s3(self.archive.name) else f"the archive {self.archive.name}"
 
     def gap(self, kind: GapKind, reason: str, evidence: str) -> InventoryGap:
         dataset = dataset_of(self.bucket, self.archive.prefix)
@@ -279,11 +285,11 @@ def _listed(place: _Place, factory: ClientFactory, client: S3Client, found: _Fou
         try:
             there = factory(region_of(factory(None), reports.location.split("/")[2]))
             report = newest_report(there, bucket, reports)
-            found.say(f"s3://{bucket}/{prefix}: from the inventory report of {iso(report.taken)}")
+            found.say(f"{place.title}: from the inventory report of {iso(report.taken)}")
             return Packed(ObjectVersion, _counted(place, iter_report(there, report, prefix), found))
         except (ReportUnusable, ClientError, BotoCoreError) as error:
             why = error.what if isinstance(error, ReportUnusable) else error_code(error)
-            found.say(f"s3://{bucket}/{prefix}: {why}; the bucket is listed")
+            found.say(f"{place.title}: {why}; the bucket is listed")
     return Packed(ObjectVersion, _counted(place, iter_object_versions(client, bucket, prefix), found))
 
 
@@ -307,7 +313,7 @@ def _counted(place: _Place, versions: Iterable[ObjectVersion], found: _Found) ->
     for number, version in enumerate(versions, 1):
         yield version
         if number % _TELL_EVERY == 0:
-            found.say(f"s3://{place.bucket}/{place.archive.prefix}: {counted(number, 'version')}")
+            found.say(f"{place.title}: {counted(number, 'version')}")
 
 
 @dataclass(frozen=True)

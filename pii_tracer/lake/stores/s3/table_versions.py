@@ -124,7 +124,7 @@ class _Listing:
             yield version
             if number % _TELL_EVERY == 0:
                 # a folder's name can be a person's key, and nobody knows the persons yet
-                self.say(f"{', '.join(self.of.tables) or self.of.location}: {counted(number, 'version')}")
+                self.say(f"{', '.join(self.of.tables) or 'a place in S3'}: {counted(number, 'version')}")
 
 
 def _refused(what: str, error: Exception, rights: str) -> str:

@@ -126,8 +126,8 @@ def gather(sources: Sequence[Source], log: Path, now: str, say: Callable[[str], 
     events, file = EventLog(log), log.with_name("fetched.json")
     state = {one.source: one for one in _load(file).sources}
     gaps: list[LineageGap] = []
-    for source in sources:
-        say(f"reading {source.name}")
+    for number, source in enumerate(sources, 1):
+        say(f"reading source {number} of {len(sources)} of events")
         before = state.get(source.name)
         try:
             state[source.name] = _fetch(source, before, events, now)

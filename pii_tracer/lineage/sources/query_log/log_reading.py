@@ -142,16 +142,16 @@ def read_queries(
         if row is not None:
             _note(new, row, *shapes.first_key(row))
         if rows % _TOLD_AFTER == 0:
-            say(f"{counted(rows, 'row')} of {log.path}, {counted(len(new), 'shape')}")
+            say(f"{counted(rows, 'row')}, {counted(len(new), 'shape')}")
     while new:
-        say(f"parsing {counted(len(new), 'shape')} of {counted(rows, 'row')} of {log.path}")
+        say(f"parsing {counted(len(new), 'shape')} of {counted(rows, 'row')}")
         again = _parsed(new, parser, tables, shapes, say)
         found |= {key: group for key, group in new.items() if key[0] not in again}
         several = {key: group for key, group in new.items() if key[0] in again}
         if all(group.alike for group in several.values()):
             new = {shapes.told_apart(key[0], group.latest[2]): group for key, group in several.items()}
         else:
-            say(f"reading {log.path} again: literals of {counted(len(again), 'shape matters', 'shapes matter')}")
+            say(f"reading it again: literals of {counted(len(again), 'shape matters', 'shapes matter')}")
             new = _told_apart(log, files, shapes, found)
     told: list[Told] = []
     for key, group in sorted(found.items(), key=lambda item: (item[1].first, item[0])):
