@@ -175,7 +175,7 @@ def _look_beside(client: S3Client, bucket: str, patterns: Patterns, version: Obj
     return any(not hit.weak for hit in hits), refused or next(iter(unread), None)
 
 
-MOST_MASKED_EARLY = 1_000
+MOST_MASKED_EARLY = 100
 """Values up to which names are shown, masked, before the keys are resolved. To prepare a search for many takes long."""
 
 
