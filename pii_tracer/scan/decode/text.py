@@ -62,7 +62,8 @@ def decode(name: str, text: str, collector: Collector, role: Role) -> str:
         return _engine(text, collector)
     if collector.columns is not None:
         search_columns(text, collector.columns, collector)
-        return READ_AS
+        if not collector.columns.guessed:
+            return READ_AS
     if text.lstrip()[:1] in ("{", "["):
         return _json(text, collector)
     if name.lower().endswith(_CSV_NAMES):
@@ -103,6 +104,7 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
     """
     carried, before, quotes, around = b"", b"", 0, collector.patterns.over_lines
     first: str | None = None
+    begun = False
     for piece in itertools.chain(pieces, (None,)):
         if piece is None:
             lines, carried = carried, b""
@@ -120,9 +122,11 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
         if content is None:
             collector.unread("a part of the text is not text")
         elif collector.columns is not None:
-            search_columns(content, collector.columns, collector, first=first is None, last=piece is None)
-            first = ""
-        elif kind is Kind.CSV:
+            search_columns(content, collector.columns, collector, first=not begun, last=piece is None)
+            begun = True
+        if content is None or (collector.columns is not None and not collector.columns.guessed):
+            continue
+        if kind is Kind.CSV:
             first = first if first is not None else content.split("\n", 1)[0]
             inside = lines.count(b'"')
             _csv(content, collector, first, known=quotes % 2 == 0 and not inside)
