@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,15 @@ def test_a_masked_row_never_becomes_a_blank_line(tmp_path: Path) -> None:
     assert rewritten(path, text_by(sep="\t"), MASK) == b'""\t\t\nb\n'
     with pytest.raises(RowsError, match="blank line"):
         rewritten(path, text_by(sep="\t", nullValue="NA"), MASK)
+
+
+@pytest.mark.parametrize("escape", ['"', "^"])
+def test_a_cell_of_many_lines_is_read_once(escape: str) -> None:
+    """The time grows with the cell, and not with its square."""
+    cells, spent = WrittenCells(text_by(multiLine="true", escape=escape)), []
+    for number in (500, 4000):
+        lines = [b'a,1,"\n', *[f'{escape}"name{escape}": 1,\n'.encode()] * number, b'"\n']
+        began = time.process_time()
+        assert list(cells.records(lines)) == [b"".join(lines)]
+        spent.append(time.process_time() - began)
+    assert spent[1] < 30 * spent[0] + 0.1
