@@ -109,3 +109,9 @@ def test_a_file_of_another_kind_below_a_table_is_searched_as_that_too(name: str,
     (tmp_path / name).write_text('{"uid": "a\\u0037b7"}\n{"uid": 7}\n')
     for key, weak in (("a7b7", False), ("7", True)):
         assert not verify_bytes(copy, build_patterns([person(key, weak=weak)]), tmp_path).clean
+
+
+def test_a_key_over_several_lines_is_found_whatever_ends_them() -> None:
+    text = FileText(columns=COLUMNS, layout=spark_layout({"multiLine": "true"}))
+    found = scan_bytes("a.csv", b'x,"K-10\r\n077"\r\n', build_patterns([person("K-10\n077")]), text)
+    assert [(hit.where, hit.column) for hit in found.hits] == [("data", "uid")]

@@ -77,7 +77,7 @@ def test_rows_go_on_over_ends_of_lines_in_quotes(tmp_path: Path) -> None:
     put(tmp_path, "a.csv", b'uid;note\r\n1;"a\r\n\r\n;b"\r\n\r\n2;c\r\n')
     made = estate(tmp_path, {"sep": ";", "header": True, "multiLine": True})
     found = discover(made, tmp_path)
-    assert rows(found, made, tmp_path) == [("1", "a\r\n\r\n;b"), ("2", "c")]
+    assert rows(found, made, tmp_path) == [("1", "a\n\n;b"), ("2", "c")]
     put(tmp_path, "b.csv", b"uid;note\n2;c\r\n")
     (gap,) = discover(made, tmp_path).gaps
     assert (gap.kind, "more than one kind" in gap.reason) == ("unreadable", True)
@@ -110,6 +110,9 @@ def test_lines_that_are_not_read_for_certain_are_a_gap(content: bytes, tmp_path:
         ("same sign", {"sep": '"'}, {}),
         ("quote", {"quote": "é"}, {}),
         ("escape", {"escape": ""}, {}),
+        ("comment", {"comment": "\t"}, {}),
+        ("comment", {"comment": " "}, {}),
+        ("comment", {"comment": "\x1f"}, {}),
         ("charToEscapeQuoteEscaping", {"charToEscapeQuoteEscaping": "^"}, {}),
         ("header", {"header": "yes"}, {}),
         ("encoding", {"encoding": "Shift_JIS"}, {}),

@@ -196,7 +196,8 @@ class WrittenCells:
             return None
         if quote and raw.startswith(quote):
             signs = re.escape(quote) + re.escape(escape)
-            raw = re.sub(re.escape(escape) + rb"([" + signs + rb"])", lambda found: found[1], raw[1:-1])
+            inner = raw[1:-1].replace(b"\r\n", b"\n") if layout.multi_line else raw[1:-1]  # as Spark reads it
+            raw = re.sub(re.escape(escape) + rb"([" + signs + rb"])", lambda found: found[1], inner)
             raw = raw or layout.empty.encode()
         return None if raw == (layout.null or "").encode() else raw
 
