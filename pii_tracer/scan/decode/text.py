@@ -19,6 +19,7 @@ from pii_tracer.scan.decode.table_metadata import Role, walk
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.key_boundaries import KeyColumns
+from pii_tracer.scan.rows.json_documents import documents_of
 from pii_tracer.scan.rows.text_search import READ_AS, search_columns
 
 _DELIMITERS = ",\t;|\x01"
@@ -212,7 +213,9 @@ def _json(text: str, collector: Collector) -> str:
     kind = "json" if whole else "json lines"
     if "\\" not in text and not collector.patterns.has_tiny and not collector.terms(text.encode()):
         return kind  # without escapes the members hold nothing that the text does not show
-    documents = [text] if whole else text.split("\n")
+    documents, closed = ([text], True) if whole else documents_of(text)
+    if not closed and collector.patterns.has_tiny:
+        collector.unread("JSON in which an object or an array is cut off: a short number in it has no column")
     for some in (documents[at : at + _TOGETHER] for at in range(0, len(documents), _TOGETHER)):
         if not _are_silent(some, collector):
             _members(some, collector)
