@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import yaml
 
-from pii_tracer.cli.main import run
 from tests.app.planning_gaps.test_odd_files import SUBJECT, pa, planned, pq
 from tests.cli.small import declared, request
 

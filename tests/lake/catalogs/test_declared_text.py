@@ -120,6 +120,8 @@ def test_lines_that_are_not_read_for_certain_are_a_gap(content: bytes, tmp_path:
         ("not known here: somethingElse", {"somethingElse": "1"}, {}),
         ("has to name the `columns`", {"sep": ";"}, {"columns": []}),
         ("two of one name", {"sep": ";"}, {"columns": [{"name": "a"}, {"name": "A"}]}),
+        ("a type that is not known", {"sep": ";"}, {"columns": [{"name": "a", "type": "bigint not null"}]}),
+        ("a type that is not known", {"sep": ";"}, {"columns": [{"name": "a", "type": "array<int>"}]}),
         ("have one name", {"sep": ";"}, {"partitions": ["UID"]}),
         ("one of the table's `options`", {"sep": ";"}, {"encoding": "windows-1252"}),
         ("only to CSV tables", {"sep": ";"}, {"format": "parquet"}),
@@ -169,3 +171,10 @@ def test_a_folder_that_a_catalog_reads_otherwise_is_nobodys(tmp_path: Path) -> N
     found = discover(made.model_copy(update={"catalogs": catalogs}), tmp_path)
     assert found.tables == ()
     assert "registered_twice" in {gap.kind for gap in found.gaps}
+
+
+@pytest.mark.parametrize("kind", ["long", "LONG", "short", "byte", "bigint", "Integer"])
+def test_whole_numbers_are_known_by_every_name_that_spark_has(kind: str, tmp_path: Path) -> None:
+    put(tmp_path, "a.csv", b"007;x\n")
+    made = estate(tmp_path, {"sep": ";"}, columns=[{"name": "uid", "type": kind}, {"name": "note"}])
+    assert rows(discover(made, tmp_path), made, tmp_path) == [("7", "x")]

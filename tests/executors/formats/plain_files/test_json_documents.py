@@ -140,9 +140,7 @@ def test_what_is_no_utf_8_is_refused(content: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("front", ["\ufeff", "\ufeff\ufeff", "\n\ufeff", "\ufeff \n"])
 @pytest.mark.parametrize("content", ['[{"uid": 7}, {"uid": 8}]', '{"uid": 7}\n{"uid": 8}\n'])
-def test_marks_before_the_first_object_are_passed_over_as_in_planning(
-    front: str, content: str, tmp_path: Path
-) -> None:
+def test_marks_before_the_first_object_are_passed_over_as_in_planning(front: str, content: str, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes((front + content).encode())
     assert list(rows_of(Format.JSON, "a.json", path.read_bytes())) == [{"uid": 7}, {"uid": 8}]
