@@ -93,8 +93,8 @@ def spans(text: str, decoder: json.JSONDecoder) -> Iterator[tuple[int, int, Any]
 
 
 def documents_of(text: str) -> tuple[list[str], bool]:
-    """The documents of a text that is not one, and whether none of them is cut off: each on its line, or over any lines,
-    one behind the other. What is no part of one stays a line.
+    """The documents of a text that is not one, and whether none of them is cut off: each on its line, or over any
+    lines, one behind the other. What is no part of one stays a line.
 
     Where every line begins and ends as an object or an array does, no document goes on over the end of a line: behind a
     value inside of one there is a sign.
