@@ -298,13 +298,20 @@ class EstatePaths:
 
     def text_of(self, path: Path) -> FileText | None:
         """How a file is read, where it is one of a table of text that a catalog names: the innermost table counts."""
-        if not self._has_text:
-            return None
-        place = path.parent.resolve()
-        for folder in (place, *place.parents):
+        found = self._text_around(path.parent.resolve())
+        return found and found[0].of(found[1])
+
+    def searched_text(self, folder: Path) -> TextTable | None:
+        """By what the files of a folder are searched, where it is a table of text or lies below one: they may have been
+        the table's before."""
+        found = self._text_around(folder.resolve())
+        return found and found[0].below(found[1])
+
+    def _text_around(self, place: Path) -> tuple[TextTable, Path] | None:
+        for folder in (place, *place.parents) if self._has_text else ():
             if folder in self.registry.tables:
                 text = self.registry.tables[folder].text
-                return text.of(place.relative_to(folder)) if text else None
+                return (text, place.relative_to(folder)) if text else None
             if folder in self.registry.opaque or folder in self.declared:
                 return None
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from pii_tracer.lake.stores.s3.table_places import (
 from pii_tracer.lake.streaming_checkpoints import checkpoint_state
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.layout import FileText, text_of
+from pii_tracer.model.hive_text.layout import TEXT_AROUND, FileText, text_of
 from pii_tracer.model.locations import is_remote
 
 
@@ -122,8 +123,14 @@ def _read(walk: Walk, progress: Callable[[str], None]) -> list[Found]:
 
 def _look(walk: Walk, location: Path) -> list[Found]:
     if location in walk.tables:
-        return [walk.tables[location](location, walk.paths)]
-    return [folder_state(location, tuple(walk.folders[location]), walk.paths)]
+        found = walk.tables[location](location, walk.paths)
+    else:
+        found = folder_state(location, tuple(walk.folders[location]), walk.paths)
+    around = None if text_of(found.state.properties) else walk.paths.searched_text(location)
+    if around is None:
+        return [found]
+    properties = {**found.state.properties, TEXT_AROUND: around.model_dump_json()}
+    return [replace(found, state=found.state.model_copy(update={"properties": properties}))]
 
 
 def _files_of(found: Sequence[Found]) -> dict[str, tuple[DataFile, ...]]:

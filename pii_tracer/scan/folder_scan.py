@@ -9,12 +9,12 @@ import re
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote
 
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.hive_text.layout import FileText, TextTable
+from pii_tracer.model.hive_text.layout import FileText, TextTable, text_near
 from pii_tracer.scan.decode.dispatch import search
 from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.false_cell_hits import WINDOW
@@ -45,8 +45,7 @@ class FileLook:
 
     def __call__(self, thing: File, patterns: Patterns) -> FileScan:
         """Search the file. One that cannot be read is unread, never clean."""
-        text = self.text.of(PurePosixPath(thing[0]).parent) if self.text else None
-        return scan_file(self.root, *thing, patterns, self.keeper, text)
+        return scan_file(self.root, *thing, patterns, self.keeper, text_near(self.text, "", thing[0]))
 
     def stamp(self, thing: File) -> Stamp:
         """Size in bytes, and when it was written; a size below nothing where that cannot be told."""

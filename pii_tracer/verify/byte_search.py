@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.hive_text.layout import FileText, TextTable, text_near, text_of
+from pii_tracer.model.hive_text.layout import FileText, TextTable, searched_text_of, text_near, text_of
 from pii_tracer.model.locations import front_of, object_prefix, object_uri
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
 from pii_tracer.scan.folder_scan import scan_object, scan_tree, with_name
@@ -95,7 +95,7 @@ def verify_bytes(
         ScanError: the folder is missing or cannot be listed.
     """
     patterns = patterns.comparing(key_columns(copy.places, root))
-    scanned = scan_tree(root, patterns, searchers=searchers, text=text_of(copy.facts))
+    scanned = scan_tree(root, patterns, searchers=searchers, text=searched_text_of(copy.facts))
     others = with_columns_made(copy.other_keys, root)
     if copy.mask is None:
         verdict = judge(copy, str(root), scanned.files, others)

@@ -20,7 +20,7 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.layout import TEXT_TABLE
+from pii_tracer.model.hive_text.layout import TEXT_AROUND, TEXT_TABLE
 from pii_tracer.model.plan import (
     KEEPS_HISTORY,
     NUMBERED,
@@ -334,7 +334,7 @@ def _copy(
         | ({TEXTS: list(state.mixed)} if state.mixed else {})
         | ({KEEPS_HISTORY: True} if state.kept_history else {})
         | ({"encoding": state.properties[ENCODING]} if ENCODING in state.properties else {})
-        | ({TEXT_TABLE: state.properties[TEXT_TABLE]} if TEXT_TABLE in state.properties else {})
+        | {told: state.properties[told] for told in (TEXT_TABLE, TEXT_AROUND) if told in state.properties}
         | ({NUMBERED: numbered} if (numbered := numbered_columns(found, carriage)) else {}),
     )
     upstream = carriage.hops[-1] if why else (carriage.hops[-2] if len(carriage.hops) > 1 else None)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.model.datasets import Format, KeySet, Match, MatchTerm
-from pii_tracer.model.hive_text.layout import SKIPPED_LINE, TEXT_TABLE, FileText, TextColumn, TextTable
+from pii_tracer.model.hive_text.layout import SKIPPED_LINE, TEXT_AROUND, TEXT_TABLE, FileText, TextColumn, TextTable
 from pii_tracer.model.hive_text.spark_options import spark_layout
 from pii_tracer.scan.decode import dispatch
 from pii_tracer.scan.folder_scan import scan_bytes
@@ -75,3 +75,43 @@ def test_a_row_over_several_lines_has_its_columns(block: int, monkeypatch: pytes
     for data in (b'"a\n,K-10077\n', b'"a\r\n",K-10077\n'):
         found = scan_bytes("a.csv", data, build_patterns([person("K-10077")]), text)
         assert [hit.column for hit in found.hits] == [None], "of rows that nobody can tell, no column is known"
+
+
+ODDLY = {"sep": ";", "quote": "'", "escape": "^"}
+HIDDEN = [("O^Brien^77", "'O^^Brien^^77';x\n"), ("O'Brien-77", "'O^'Brien-77';x\n"), ("7", "'07';x\n")]
+BELOW = ["a.csv", "old/a.csv", "old/day=1/a.csv", "_old/a.csv", ".old", "old/_a", "old/a.txt", "a.bak"]
+
+
+@pytest.mark.parametrize(("key", "content"), HIDDEN)
+@pytest.mark.parametrize("name", BELOW)
+def test_every_file_below_a_table_is_searched_as_one_of_its_own(
+    key: str, content: str, name: str, tmp_path: Path
+) -> None:
+    """Whatever its folder is called: a job may have moved it."""
+    columns = (TextColumn(name="uid", type="string", whole=64 if key == "7" else None), COLUMNS[0])
+    table = TextTable(columns=columns, layout=spark_layout(ODDLY))
+    patterns = build_patterns([person(key, weak=key == "7")])
+    match = Match(terms=(MatchTerm(column="uid", key_set="no", type="string"),))
+    copy = a_copy(Format.CSV, tmp_path, match=match).model_copy(update={"facts": {TEXT_TABLE: table.model_dump_json()}})
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text("8;y\n" + content)
+    assert not verify_bytes(copy, patterns, tmp_path).clean
+    around = copy.model_copy(update={"facts": {TEXT_AROUND: table.below(Path("old")).model_dump_json()}})
+    assert not verify_bytes(around, patterns, tmp_path).clean
+
+
+@pytest.mark.parametrize("name", ["old/a.json", "_b.json"])
+def test_a_file_of_another_kind_below_a_table_is_searched_as_that_too(name: str, tmp_path: Path) -> None:
+    table = TextTable(columns=COLUMNS, layout=spark_layout(ODDLY))
+    match = Match(terms=(MatchTerm(column="uid", key_set="no", type="string"),))
+    copy = a_copy(Format.CSV, tmp_path, match=match).model_copy(update={"facts": {TEXT_TABLE: table.model_dump_json()}})
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text('{"uid": "a\\u0037b7"}\n{"uid": 7}\n')
+    for key, weak in (("a7b7", False), ("7", True)):
+        assert not verify_bytes(copy, build_patterns([person(key, weak=weak)]), tmp_path).clean
+
+
+def test_a_key_over_several_lines_is_found_whatever_ends_them() -> None:
+    text = FileText(columns=COLUMNS, layout=spark_layout({"multiLine": "true"}))
+    found = scan_bytes("a.csv", b'x,"K-10\r\n077"\r\n', build_patterns([person("K-10\n077")]), text)
+    assert [(hit.where, hit.column) for hit in found.hits] == [("data", "uid")]

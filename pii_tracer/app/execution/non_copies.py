@@ -62,12 +62,13 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
             continue
         patterns = looks.patterns_at(dataset)
         root = looks.patterns.mask(str(place))
-        found = scan_tree(place, patterns, searchers=looks.searchers).files
+        found = scan_tree(place, patterns, searchers=looks.searchers, text=paths.searched_text(place)).files
         verdicts.append(look_past(name, root, found, waived=waived.get(dataset, NOTHING_WAIVED)).at(dataset))
     for shown, file in lone_files(inventory, looks.patterns):
         name = f"{NO_COPY}{shown}"
         if only is None or name in only:
-            found = scan_tree(file, looks.patterns, searchers=looks.searchers).files if file.exists() else ()
+            text = paths.searched_text(file.parent)
+            found = scan_tree(file, looks.patterns, (), looks.searchers, text).files if file.exists() else ()
             stays = waived.get(shown, NOTHING_WAIVED)
             verdicts.append(look_past(name, looks.patterns.mask(str(file.parent)), found, waived=stays).at(shown))
     asked = [*(item.dataset for item in plan.examined), *declared_since(looks.estate, known)]

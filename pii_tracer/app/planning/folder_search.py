@@ -16,7 +16,7 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, text_of
+from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, searched_text_of
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers
@@ -71,7 +71,7 @@ def scan_estate(
 
 def _search(state: TableState, inside: Sequence[Path], patterns: Patterns, searchers: Searchers) -> Evidence:
     below_here = scan_tree(
-        Path(state.location), patterns, without=inside, searchers=searchers, text=text_of(state.properties)
+        Path(state.location), patterns, without=inside, searchers=searchers, text=searched_text_of(state.properties)
     ).files
     # files that the table reads from other folders hold its rows as well
     return evidence_of((*below_here, *_outside(state, patterns)))

@@ -20,6 +20,10 @@ from pii_tracer.model.datasets import Column, Frozen
 TEXT_TABLE = "hive.text"
 """In `TableState.properties`, `Copy.facts` and the parameters of steps: a `TextTable` as JSON."""
 
+TEXT_AROUND = "hive.text.around"
+"""In `TableState.properties` and `Copy.facts` of what lies below a table of text: a `TextTable` as JSON, by which its
+files are searched, too."""
+
 KEPT_TEXTS = "hive.texts"
 """In `Copy.facts` of what a store kept of deleted files: `TextFolder`s as JSON."""
 
@@ -108,10 +112,11 @@ class TextPartition(Frozen):
 
 
 class FileText(Frozen):
-    """How one file is read."""
+    """How one file is read. guessed: it only may be one of the table's, so it is searched as any other file as well."""
 
     columns: tuple[TextColumn, ...]
     layout: TextLayout
+    guessed: bool = False
 
 
 class TextTable(Frozen):
@@ -119,15 +124,21 @@ class TextTable(Frozen):
 
     A folder that is called like a partition, and is none in the catalog, is read as the table: so Hive adds it
     (`MSCK REPAIR TABLE`).
+
+    around: of a folder below the table's, none of whose files is a file of the table now.
     """
 
     columns: tuple[TextColumn, ...]
     layout: TextLayout
     keys: tuple[str, ...] = ()
     others: tuple[TextPartition, ...] = ()
+    around: bool = Field(default=False, exclude_if=_is_unsaid)
 
     def of(self, folder: PurePath) -> FileText | None:
         """How the files in a folder are read. folder: relative to the table's. None: its files are no rows of it."""
+        return None if self.around else self._partition(folder)
+
+    def _partition(self, folder: PurePath) -> FileText | None:
         parts = [part.partition("=") for part in folder.parts]
         if [unquote(name).lower() for name, _, _ in parts] != list(self.keys) or not all(sign for _, sign, _ in parts):
             return None
@@ -137,8 +148,16 @@ class TextTable(Frozen):
 
     def once_of(self, folder: PurePath) -> FileText:
         """How a file is searched that may have been one of the table's before, or part of what a job left."""
-        found = self.of(PurePosixPath(*(part for part in folder.parts if "=" in part)))
-        return found or FileText(columns=self.columns, layout=self.layout)
+        if own := self.of(folder):
+            return own
+        found = self._partition(PurePosixPath(*(part for part in folder.parts if "=" in part)))
+        return FileText(columns=self.columns, layout=found.layout if found else self.layout, guessed=True)
+
+    def below(self, folder: PurePath) -> TextTable:
+        """By what the files of a folder below the table's are searched. folder: relative to the table's."""
+        if not folder.parts:
+            return self
+        return self.model_copy(update={"layout": self.once_of(folder).layout, "around": True})
 
 
 class TextFolder(Frozen):
@@ -159,6 +178,11 @@ def text_of(told: Mapping[str, Any]) -> TextTable | None:
     return None if found is None else TextTable.model_validate_json(found)
 
 
+def searched_text_of(told: Mapping[str, Any]) -> TextTable | None:
+    """By what text a place is searched: its own, or that of the table below which it lies."""
+    return text_of({TEXT_TABLE: told.get(TEXT_TABLE, told.get(TEXT_AROUND))})
+
+
 def text_properties(table: TextTable | None) -> dict[str, str]:
     """What `text_of` reads."""
     return {} if table is None else {TEXT_TABLE: table.model_dump_json()}
@@ -174,10 +198,12 @@ def text_at(table: TextTable | None, front: str, name: str) -> FileText | None:
 
 
 def text_near(table: TextTable | None, front: str, name: str) -> FileText | None:
-    """How a file of a store is searched: other files below the table's folder may have been its own before."""
+    """How a file is searched: other files below the table's folder, and hidden ones, may have been its own before."""
     if table is None:
         return None
-    return text_at(table, front, name) or table.once_of(PurePosixPath(name.removeprefix(front)).parent)
+    place = PurePosixPath(name.removeprefix(front))
+    found = text_at(table, front, name) or table.once_of(place.parent)
+    return found.model_copy(update={"guessed": found.guessed or place.name.startswith((".", "_"))})
 
 
 def kept_text(texts: Sequence[TextFolder], paths: Sequence[str]) -> FileText | None:

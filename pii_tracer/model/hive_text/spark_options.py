@@ -70,6 +70,8 @@ def spark_layout(options: Mapping[str, str]) -> TextLayout:
 def _layout(found: Mapping[str, str]) -> TextLayout:
     quote, escape = _sign(found, "quote", '"', none=True), _sign(found, "escape", "\\")
     comment = _sign(found, "comment", "", none=True)
+    if comment is not None and comment <= " ":
+        raise UnreadText("its option `comment` is a blank or another sign that is not shown")
     delimiter = _sign(found, "sep", ",")
     if delimiter is None or delimiter.isalnum() or delimiter == " ":
         raise UnreadText("its option `sep` is a letter, a digit or a blank")

@@ -19,6 +19,7 @@ from pii_tracer.scan.decode.table_metadata import Role, walk
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.key_boundaries import KeyColumns
+from pii_tracer.scan.rows.json_documents import documents_of
 from pii_tracer.scan.rows.text_search import READ_AS, search_columns
 
 _DELIMITERS = ",\t;|\x01"
@@ -62,7 +63,8 @@ def decode(name: str, text: str, collector: Collector, role: Role) -> str:
         return _engine(text, collector)
     if collector.columns is not None:
         search_columns(text, collector.columns, collector)
-        return READ_AS
+        if not collector.columns.guessed:
+            return READ_AS
     if text.lstrip()[:1] in ("{", "["):
         return _json(text, collector)
     if name.lower().endswith(_CSV_NAMES):
@@ -103,6 +105,7 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
     """
     carried, before, quotes, around = b"", b"", 0, collector.patterns.over_lines
     first: str | None = None
+    begun = False
     for piece in itertools.chain(pieces, (None,)):
         if piece is None:
             lines, carried = carried, b""
@@ -120,9 +123,11 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
         if content is None:
             collector.unread("a part of the text is not text")
         elif collector.columns is not None:
-            search_columns(content, collector.columns, collector, first=first is None, last=piece is None)
-            first = ""
-        elif kind is Kind.CSV:
+            search_columns(content, collector.columns, collector, first=not begun, last=piece is None)
+            begun = True
+        if content is None or (collector.columns is not None and not collector.columns.guessed):
+            continue
+        if kind is Kind.CSV:
             first = first if first is not None else content.split("\n", 1)[0]
             inside = lines.count(b'"')
             _csv(content, collector, first, known=quotes % 2 == 0 and not inside)
@@ -208,7 +213,9 @@ def _json(text: str, collector: Collector) -> str:
     kind = "json" if whole else "json lines"
     if "\\" not in text and not collector.patterns.has_tiny and not collector.terms(text.encode()):
         return kind  # without escapes the members hold nothing that the text does not show
-    documents = [text] if whole else text.split("\n")
+    documents, closed = ([text], True) if whole else documents_of(text)
+    if not closed and collector.patterns.has_tiny:
+        collector.unread("JSON in which an object or an array is cut off: a short number in it has no column")
     for some in (documents[at : at + _TOGETHER] for at in range(0, len(documents), _TOGETHER)):
         if not _are_silent(some, collector):
             _members(some, collector)

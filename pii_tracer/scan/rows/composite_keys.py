@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -100,7 +101,7 @@ def search_rows(name: str, data: bytes | memoryview, collector: Collector) -> No
     if keys is None or not len(data):
         return
     try:
-        found = keys.count(name, data, collector.patterns.whole_keys, collector.columns)
+        found = _count(keys, name, data, collector)
     except UnknownRowsError as error:
         collector.unread(str(error))
         return
@@ -109,6 +110,20 @@ def search_rows(name: str, data: bytes | memoryview, collector: Collector) -> No
         return
     for term, rows in found.items():
         collector.add(term.key_set, Form.TEXT, "data", term.label(), rows)
+
+
+def _count(keys: RowKeys, name: str, data: bytes | memoryview, collector: Collector) -> Counter[MatchTerm]:
+    """Raises as `RowKeys.count`: of a file that only may be one of a table of text, where it can be read as neither."""
+    text, values = collector.columns, collector.patterns.whole_keys
+    if text is None or not text.guessed:
+        return keys.count(name, data, values, text)
+    found: Counter[MatchTerm] = Counter()
+    with suppress(Exception):  # decoders of many families
+        found = keys.count(name, data, values, text)
+        with suppress(Exception):
+            found |= keys.count(name, data, values)
+        return found
+    return keys.count(name, data, values)
 
 
 def _readings(texts: list[str | None]) -> Iterator[list[str | None]]:

@@ -17,6 +17,10 @@ MOST = 1 << 28
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MARK = "\ufeff"
+_TOUCHING = re.compile(r"[}\]][ \t\r]*[{\[]")
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
+_BEGUN = re.compile(r'\{\s*"|\[\s*["{\[]')
+_BEHIND = re.compile(r"[ \t\r]*(?:[\n{\[]|\Z)")
 
 
 class LongDocumentError(ValueError):
@@ -86,6 +90,47 @@ def spans(text: str, decoder: json.JSONDecoder) -> Iterator[tuple[int, int, Any]
         end += 1
     if text[end:].strip():
         raise ValueError("more than one JSON document")
+
+
+def documents_of(text: str) -> tuple[list[str], bool]:
+    """The documents of a text that is not one, and whether none of them is cut off: each on its line, or over any
+    lines, one behind the other. What is no part of one stays a line.
+
+    Where every line begins and ends as an object or an array does, no document goes on over the end of a line: behind a
+    value inside of one there is a sign.
+    """
+    lines = text.split("\n")
+    if all(map(_is_closed, lines)) and not _TOUCHING.search(text):
+        return lines, True
+    found, at, whole = [], _past_space(text, 0), True
+    while at < len(text):
+        end = _end_of_document(text, at) if whole else None
+        if end is None:
+            whole = whole and not _BEGUN.match(text, at)
+            newline = text.find("\n", at)
+            end = len(text) if newline < 0 else newline
+        found.append(text[at:end])
+        at = _past_space(text, end)
+    return found, whole
+
+
+def _is_closed(line: str) -> bool:
+    shown = line.strip().lstrip(_MARK)
+    return not shown or (shown[0] in "{[" and shown[-1] in "}]")
+
+
+def _end_of_document(text: str, at: int) -> int | None:
+    """Where a document ends that begins there; None where none does, or text follows it on its last line."""
+    depth = 0
+    for token in _TOKEN.finditer(text, at) if text[at] in "{[" else ():
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
+        if depth <= 0:
+            try:
+                json.loads(text[at : token.end()])
+            except (ValueError, RecursionError):
+                return None
+            return token.end() if _BEHIND.match(text, token.end()) else None
+    return None
 
 
 def _past_space(text: str, at: int) -> int:

@@ -137,6 +137,8 @@ def _is_quoted(raw: str, layout: TextLayout) -> bool:
 
 def _unquoted(raw: str, layout: TextLayout) -> str:
     inner, escape = raw[1:-1], layout.escape
+    if layout.multi_line:  # univocity's `normalizeLineEndingsWithinQuotes`
+        inner = inner.replace("\r\n", "\n")
     if escape is None or escape not in inner:
         return inner
     signs = re.escape(f"{layout.quote}{escape}")

@@ -63,16 +63,19 @@ def row_lines(stream: IO[bytes], layout: TextLayout) -> Iterator[bytes]:
 
 def _told_lines(stream: IO[bytes], layout: TextLayout) -> Iterator[bytes]:
     """The lines, or records of several, that a reader does not pass over, without their ends and a mark of UTF-8."""
-    for line in records_of(_without_mark(lines_of(stream)), layout):
+    for line in records_of(_without_mark(lines_of(stream), layout), layout):
         body = line.rstrip(b"\r\n")
         refuse_late_comment(body, layout)
         if not passed_over(body, layout):
             yield body
 
 
-def _without_mark(lines: Iterator[bytes]) -> Iterator[bytes]:
+def _without_mark(lines: Iterator[bytes], layout: TextLayout) -> Iterator[bytes]:
+    """Raises `UnclearLineError` for a mark in another encoding: only where rows are lines Spark passes over it."""
     for number, line in enumerate(lines):
         if number == 0 and line.startswith(_MARK):
+            if layout.multi_line and layout.encoding != "utf-8":
+                raise UnclearLineError("a mark of UTF-8 in another encoding")
             line = line[len(_MARK) :]
             if not line:  # the mark alone is no line
                 continue

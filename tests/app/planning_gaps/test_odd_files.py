@@ -67,6 +67,10 @@ def planned(base: Path) -> dict[str, Any]:
         ("csv", "b.csv.gz", b"no gzip", "cannot be read"),
         ("json", "b.json", f"[{LINE},\n {LINE}]\n[]".encode(), "neither one JSON object in each line"),
         ("json", "b.json", f"[{LINE}, 1]".encode(), "neither one JSON object in each line"),
+        ("json", "b.json", b'{"cust": "P-3"}{"cust": "P-4"}\n', "neither one JSON object in each line"),
+        ("json", "b.json", b'{\n"cust": "P-3"}\n{\n"cust": "P-4"}\n', "neither one JSON object in each line"),
+        ("json", "b.json", b'{"cust": "P-3"}\n{\n"cust": "P-4"}\n', "neither one JSON object in each line"),
+        ("json", "b.json", b'{"cust": "1"}{"cust": "2"}\n{\n"cust": "3"}', "neither one JSON object in each line"),
         ("json", "b.json", f"{LINE}\n{LINE[:-5]}".encode(), "neither one JSON object in each line"),
     ],
 )

@@ -77,7 +77,7 @@ def test_rows_go_on_over_ends_of_lines_in_quotes(tmp_path: Path) -> None:
     put(tmp_path, "a.csv", b'uid;note\r\n1;"a\r\n\r\n;b"\r\n\r\n2;c\r\n')
     made = estate(tmp_path, {"sep": ";", "header": True, "multiLine": True})
     found = discover(made, tmp_path)
-    assert rows(found, made, tmp_path) == [("1", "a\r\n\r\n;b"), ("2", "c")]
+    assert rows(found, made, tmp_path) == [("1", "a\n\n;b"), ("2", "c")]
     put(tmp_path, "b.csv", b"uid;note\n2;c\r\n")
     (gap,) = discover(made, tmp_path).gaps
     assert (gap.kind, "more than one kind" in gap.reason) == ("unreadable", True)
@@ -110,6 +110,9 @@ def test_lines_that_are_not_read_for_certain_are_a_gap(content: bytes, tmp_path:
         ("same sign", {"sep": '"'}, {}),
         ("quote", {"quote": "é"}, {}),
         ("escape", {"escape": ""}, {}),
+        ("comment", {"comment": "\t"}, {}),
+        ("comment", {"comment": " "}, {}),
+        ("comment", {"comment": "\x1f"}, {}),
         ("charToEscapeQuoteEscaping", {"charToEscapeQuoteEscaping": "^"}, {}),
         ("header", {"header": "yes"}, {}),
         ("encoding", {"encoding": "Shift_JIS"}, {}),
@@ -117,6 +120,8 @@ def test_lines_that_are_not_read_for_certain_are_a_gap(content: bytes, tmp_path:
         ("not known here: somethingElse", {"somethingElse": "1"}, {}),
         ("has to name the `columns`", {"sep": ";"}, {"columns": []}),
         ("two of one name", {"sep": ";"}, {"columns": [{"name": "a"}, {"name": "A"}]}),
+        ("a type that is not known", {"sep": ";"}, {"columns": [{"name": "a", "type": "bigint not null"}]}),
+        ("a type that is not known", {"sep": ";"}, {"columns": [{"name": "a", "type": "array<int>"}]}),
         ("have one name", {"sep": ";"}, {"partitions": ["UID"]}),
         ("one of the table's `options`", {"sep": ";"}, {"encoding": "windows-1252"}),
         ("only to CSV tables", {"sep": ";"}, {"format": "parquet"}),
@@ -166,3 +171,10 @@ def test_a_folder_that_a_catalog_reads_otherwise_is_nobodys(tmp_path: Path) -> N
     found = discover(made.model_copy(update={"catalogs": catalogs}), tmp_path)
     assert found.tables == ()
     assert "registered_twice" in {gap.kind for gap in found.gaps}
+
+
+@pytest.mark.parametrize("kind", ["long", "LONG", "short", "byte", "bigint", "Integer"])
+def test_whole_numbers_are_known_by_every_name_that_spark_has(kind: str, tmp_path: Path) -> None:
+    put(tmp_path, "a.csv", b"007;x\n")
+    made = estate(tmp_path, {"sep": ";"}, columns=[{"name": "uid", "type": kind}, {"name": "note"}])
+    assert rows(discover(made, tmp_path), made, tmp_path) == [("7", "x")]

@@ -97,3 +97,22 @@ def test_odd_lines_are_refused_and_no_others() -> None:
     refused = ['"a', '"a"b', '"a""b"', '"a\\"', " #a", "a,7.0", "a,٤"]
     assert [line for line in refused if is_clear(line, text)] == []
     assert all(is_clear(line, text) for line in ['a"b,7,"c, \\"d\\"\\\\"', "#a,b", "", " ", "a\\,7", '"",,""'])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (b'a,1,"x\r\ny\r\n"\r\nb,2,z\r\n', {}),
+        (b'a,1,"x\r\n\r\ny^\r\nz"\r\nb,2,"^"\r\n"\r\n', {"escape": "^"}),
+        (b'uid,visits\r\na,1,"\r\n"\r\n', {"header": "true", "emptyValue": "E"}),
+    ],
+)
+def test_ends_of_lines_in_quotes_are_those_that_spark_reads(
+    content: bytes, options: dict[str, str], spark: SparkSession, tmp_path: Path
+) -> None:
+    options = options | {"multiLine": "true"}
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    text = FileText(columns=COLUMNS, layout=spark_layout(options))
+    assert list(rows_of(io.BytesIO(content), text)) == by_spark(spark, path, options)

@@ -91,7 +91,7 @@ def _lines(path: Stored, match: Match, keys: Keys, mask: Mask | None, text: File
     terms, _ = present_terms(names, match)
     positions = [(term, [resolve(names, column) or 0 for column in term.columns]) for term in terms]
     gone = None if mask is None else frozenset(places(names, mask))
-    cells, before, marked = WrittenCells(text), b"", False
+    cells, before, marked, held = WrittenCells(text), b"", False, False
     with reading(path, _codec(path, name)) as stream:
         for number, (raw, row) in enumerate(_numbered(cells.records(_split(stream)), text.layout)):
             new = raw
@@ -101,6 +101,12 @@ def _lines(path: Stored, match: Match, keys: Keys, mask: Mask | None, text: File
                 if any(texts_match([cells.value(written, p) for p in at], t, keys) for t, at in positions):
                     new = b"" if gone is None else cells.blanked(written, gone) + end
             marked = marked or (number == 0 and raw.startswith(_MARK))
+            if raw == _MARK and marked and number == 0 and text.layout.multi_line:
+                held = True  # alone in a file, Spark would read it as a row
+                continue
+            if held and new:
+                yield _MARK, False, _MARK
+                held = False
             if new and not before and new.startswith(_MARK) and not marked:
                 raise RowsError("the file would begin with a mark of UTF-8, which readers drop", todo=BY_HAND)
             if before.endswith(b"\r") and new.startswith(b"\n"):
@@ -115,6 +121,8 @@ def _numbered(lines: Iterable[bytes], layout: TextLayout) -> Iterator[tuple[byte
     headers = layout.header_lines
     for number, line in enumerate(lines):
         if number == 0 and line.startswith(_MARK):
+            if layout.multi_line and layout.encoding != "utf-8":
+                raise RowsError("the file has a mark of UTF-8 and another encoding", todo=BY_HAND)
             yield _MARK, False
             line = line[len(_MARK) :]
             if not line:  # the mark alone is no line

@@ -70,25 +70,43 @@ class WrittenCells:
         layout, delimiter = self.text.layout, re.escape(self._delimiter)
         if layout.quote is None:
             return re.compile(rb"[^" + delimiter + rb"]*")
-        quote, escape = re.escape(layout.quote.encode()), re.escape((layout.escape or "").encode())
-        either = rb"[" + quote + escape + rb"]"
-        inner = rb"(?:[^" + quote + escape + rb"]|" + escape + either + rb"|" + escape + rb"(?!" + either + rb"))*"
-        if layout.escape == layout.quote:
-            inner = rb"(?:[^" + quote + rb"]|" + quote + quote + rb")*"
+        quote = re.escape(layout.quote.encode())
         plain = rb"[^" + quote + delimiter + rb"][^" + delimiter + rb"]*|"
-        return re.compile(rb"(?:" + quote + inner + quote + rb"|" + plain + rb")(?=" + delimiter + rb"|\Z)", re.DOTALL)
+        quoted = quote + self._inner + quote
+        return re.compile(rb"(?:" + quoted + rb"|" + plain + rb")(?=" + delimiter + rb"|\Z)", re.DOTALL)
+
+    @property
+    def _inner(self) -> bytes:
+        """What stands between the quotes of a cell."""
+        layout = self.text.layout
+        quote, escape = re.escape((layout.quote or "").encode()), re.escape((layout.escape or "").encode())
+        if layout.escape == layout.quote:
+            return rb"(?:[^" + quote + rb"]|" + quote + quote + rb")*"
+        either = rb"[" + quote + escape + rb"]"
+        return rb"(?:[^" + quote + escape + rb"]|" + escape + either + rb"|" + escape + rb"(?!" + either + rb"))*"
+
+    @cached_property
+    def _rest(self) -> re.Pattern[bytes]:
+        """A line that begins inside of quotes, up to the end of that cell."""
+        quote, delimiter = re.escape((self.text.layout.quote or "").encode()), re.escape(self._delimiter)
+        return re.compile(self._inner + quote + rb"(?=" + delimiter + rb"|\Z)", re.DOTALL)
+
+    @cached_property
+    def _open(self) -> re.Pattern[bytes]:
+        """A line, from behind a quote on, in which no quote ends the cell."""
+        return re.compile(self._inner + rb"\Z", re.DOTALL)
 
     def records(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         """The lines with their ends; those together that are one record.
 
         Raises:
-            RowsError: ends of more than one kind, or quotes that are never closed.
+            RowsError: ends of more than one kind, or quotes that cannot be read without doubt, or are never closed.
         """
         layout = self.text.layout
         if not layout.multi_line:
             yield from lines
             return
-        quote, front, begun, kinds = (layout.quote or "").encode(), b"", b"", set[bytes]()
+        front, begun, length, kinds = b"", list[bytes](), 0, set[bytes]()
         for number, line in enumerate(lines):
             kinds |= {line[len(line.rstrip(b"\r\n")) :]} - {b""}
             if len(kinds) > 1 or b"\r" in kinds:
@@ -96,23 +114,32 @@ class WrittenCells:
             if number == 0 and line.startswith(_MARK):
                 front, line = _MARK, line[len(_MARK) :]
             if begun or not is_nothing(line, layout):
-                goes_on = bool(begun) if quote not in line else not self._is_whole((begun + line).rstrip(b"\r\n"))
-                if goes_on and len(begun) < _MOST:
-                    begun += line
+                goes_on = self._goes_on(line.rstrip(b"\r\n"), inside=bool(begun))
+                length += len(line)
+                if goes_on and length < _MOST:
+                    begun.append(line)
                     continue
-            yield front + begun + line
-            front = begun = b""
+            yield b"".join((front, *begun, line))
+            front, length = b"", 0
+            begun.clear()
         if begun:
             raise RowsError(_UNCLEAR, todo=BY_HAND)
 
-    def _is_whole(self, body: bytes) -> bool:
+    def _goes_on(self, body: bytes, *, inside: bool) -> bool:
+        """Whether a record goes on behind a line. inside: the line begins in quotes."""
+        quote = (self.text.layout.quote or "").encode()
+        if not quote or quote not in body:
+            return inside
         at = 0
         while at <= len(body):
-            found = self._cell.match(body, at)
+            found = self._rest.match(body) if inside else self._cell.match(body, at)
             if found is None:
-                return False
-            at = found.end() + 1
-        return True
+                start = 0 if inside else at + 1
+                if (inside or body.startswith(quote, at)) and self._open.match(body, start):
+                    return True
+                raise RowsError(_UNCLEAR, todo=BY_HAND)
+            inside, at = False, found.end() + 1
+        return False
 
     def written(self, body: bytes) -> list[bytes]:
         """The cells as they are written, up to the last column.
@@ -169,7 +196,8 @@ class WrittenCells:
             return None
         if quote and raw.startswith(quote):
             signs = re.escape(quote) + re.escape(escape)
-            raw = re.sub(re.escape(escape) + rb"([" + signs + rb"])", lambda found: found[1], raw[1:-1])
+            inner = raw[1:-1].replace(b"\r\n", b"\n") if layout.multi_line else raw[1:-1]  # as Spark reads it
+            raw = re.sub(re.escape(escape) + rb"([" + signs + rb"])", lambda found: found[1], inner)
             raw = raw or layout.empty.encode()
         return None if raw == (layout.null or "").encode() else raw
 

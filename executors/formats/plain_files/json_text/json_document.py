@@ -20,6 +20,8 @@ MOST = 1 << 28
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MARK = "\ufeff"
+_FRONT = re.compile(rf"[ \t\r\n{_MARK}]*")
+"""What planning passes over before a document, as marks that were put together with files."""
 _BROKEN = "the file is neither one JSON object a line nor one JSON document of objects"
 
 Row = dict[str, Any]
@@ -57,33 +59,46 @@ class Document:
             return self._around(start, end, keep(self.text[start:end].encode(), row) or b"[]")
         if not self.spans:
             return self.text.encode()
-        found, last = self.text[: self.spans[0][0]].encode(), None
+        parts = [self.text[: self.spans[0][0]].encode()]
         for at, (start, end, row) in enumerate(self.spans):
             if new := keep(self.text[start:end].encode(), row):
-                found += new if last is None else self.text[self.spans[at - 1][1] : start].encode() + new
-                last = at
-        return found + self.text[self.spans[-1][1] :].encode()
+                if len(parts) > 1:
+                    parts.append(self.text[self.spans[at - 1][1] : start].encode())
+                parts.append(new)
+        return b"".join((*parts, self.text[self.spans[-1][1] :].encode()))
 
     def _around(self, start: int, end: int, new: bytes) -> bytes:
         return self.text[:start].encode() + new + self.text[end:].encode()
+
+
+def read_text(data: bytes) -> str:
+    """Bytes of a file as text, with any mark of UTF-8.
+
+    Raises:
+        RowsError: they are no UTF-8.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise RowsError("the file is JSON that is not UTF-8", todo=BY_HAND) from None
 
 
 def document_in(stream: IO[bytes]) -> Document | None:
     """The document of a file; None of one of lines, or of none.
 
     Raises:
-        RowsError: it is not of objects alone, is followed by something, or is too long.
+        RowsError: it is not of objects alone, is followed by something, is too long, or is no UTF-8.
     """
     head = b""
     for line in stream:
         head += line
-        if text := line.decode("utf-8-sig").strip():
+        if text := read_text(line).strip().lstrip(_MARK).lstrip():
             if not _begins(text):
                 return None
             rest = stream.read(MOST + 1 - len(head))
             if len(head) + len(rest) > MOST:
                 raise RowsError("the file is one JSON document that is too long to be held in memory", todo=BY_HAND)
-            return _parsed((head + rest).decode("utf-8"))
+            return _parsed(read_text(head + rest))
     return None
 
 
@@ -108,7 +123,8 @@ def _parsed(text: str) -> Document:
 
 
 def _read(text: str) -> tuple[Document, int]:
-    at = _past_space(text, int(text.startswith(_MARK)))
+    found = _FRONT.match(text)
+    at = found.end() if found else 0
     if text[at] != "[":
         row, end = _DECODER.raw_decode(text, at)
         return Document(text, ((at, end, row),), False), end

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 from pii_tracer.config.catalogs import TextEncoding
-from pii_tracer.lake.formats.plain_files.json_types import Shape
+from pii_tracer.lake.formats.plain_files.json_types import Shape, line_count
 from pii_tracer.lake.spark_types import (
     arrow_type,
     avro_type,
@@ -33,6 +33,7 @@ from pii_tracer.scan.rows.text_records import UnclearLineError, checked
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
 _SUFFIXES = {
@@ -193,23 +194,36 @@ def file_columns(file: StoredFile) -> tuple[tuple[Column, ...], int | None]:
 
 def shape_of(file: StoredFile, shape: Shape) -> tuple[str, ...]:
     """Put a file of JSON to what others are like; its columns."""
-    import pyarrow as pa
-    from pyarrow import json
-
     with decompressed(file) as stream:
         if not stream.read(1):
             return ()
     mine = Shape()
-    try:
-        with decompressed(file) as stream:
-            mine.add((field.name, field.type) for field in json.read_json(stream).schema)
-    except pa.ArrowInvalid:
+    if (table := json_lines(file)) is not None:
+        mine.add((field.name, field.type) for field in table.schema)
+    else:
         with decompressed(file) as stream:
             mine.read(stream)
     shape.add(mine.types.items())
     shape.mixed |= mine.mixed
     shape.unlike |= mine.unlike
     return tuple(mine.types)
+
+
+def json_lines(file: StoredFile) -> pa.Table | None:
+    """The rows of a file of JSON as Arrow has them, where each line is an object and all have the same types.
+
+    Arrow also takes several objects of a line, or objects over several lines, of which Spark reads the first alone.
+    """
+    import pyarrow as pa
+    from pyarrow import json
+
+    try:
+        with decompressed(file) as stream:
+            table = json.read_json(stream)
+    except pa.ArrowInvalid:
+        return None
+    with decompressed(file) as stream:
+        return table if line_count(stream) == table.num_rows else None
 
 
 def columns_of(shape: Shape) -> tuple[Column, ...]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _ROWS = 16_384
 _LONG = 2**63
+_MARK = b"\xef\xbb\xbf"
 _PLAIN = frozenset({str, float, bool, type(None)})
 
 
@@ -102,6 +103,20 @@ class Shape:
         return pa.string()
 
 
+def line_count(stream: IO[bytes]) -> int | None:
+    """How many lines have something, if each begins and ends as an object does; None otherwise.
+
+    A reader that finds as many rows has read an object in each line: inside of an object, a sign follows another one.
+    """
+    found = 0
+    for line in _bytes_of_lines(stream):
+        if shown := line.removeprefix(_MARK).strip():
+            if not (shown.startswith(b"{") and shown.endswith(b"}")):
+                return None
+            found += 1
+    return found
+
+
 def rows(stream: IO[bytes], columns: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
     """The rows of a file, with those of these columns that any file has. types: as of `Shape`, over all files.
 
@@ -160,12 +175,16 @@ def _objects(stream: IO[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
+    return (line.decode("utf-8-sig") for line in _bytes_of_lines(stream))
+
+
+def _bytes_of_lines(stream: IO[bytes]) -> Iterator[bytes]:
     # Arrow's streams have no lines of their own
     carried = b""
     while piece := stream.read(1 << 20):
         *lines, carried = (carried + piece).split(b"\n")
-        yield from (line.decode("utf-8-sig") + "\n" for line in lines)
-    yield carried.decode("utf-8-sig")
+        yield from (line + b"\n" for line in lines)
+    yield carried
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

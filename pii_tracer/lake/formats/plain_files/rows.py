@@ -26,6 +26,7 @@ from pii_tracer.lake.formats.plain_files.data_file import (
     csv_header,
     data_file,
     decompressed,
+    json_lines,
     partition_values,
     text_file,
 )
@@ -215,19 +216,14 @@ def rows_of_file(file: StoredFile, columns: Sequence[str]) -> pa.Table:
 
 
 def _json(file: StoredFile, columns: Sequence[str]) -> pa.Table:
-    """By Arrow, where all lines have the same types."""
-    import pyarrow as pa
-    from pyarrow import json
-
-    try:
-        with decompressed(file) as stream:
-            return json.read_json(stream)
-    except pa.ArrowInvalid:
-        shape = Shape()
-        with decompressed(file) as stream:
-            shape.read(stream)
-        with decompressed(file) as stream:
-            return json_rows(stream, columns, shape.types)
+    """By Arrow, where it can."""
+    if (table := json_lines(file)) is not None:
+        return table
+    shape = Shape()
+    with decompressed(file) as stream:
+        shape.read(stream)
+    with decompressed(file) as stream:
+        return json_rows(stream, columns, shape.types)
 
 
 def _text(file: StoredFile, text: FileText, columns: Sequence[str]) -> pa.Table:

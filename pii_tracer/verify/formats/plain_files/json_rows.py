@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from pii_tracer.lake.formats.plain_files.data_file import DataFile, data_file, decompressed, partition_values
+from pii_tracer.lake.formats.plain_files.json_types import Shape
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.locations import read_path
 from pii_tracer.model.plan import TEXTS, Copy
 from pii_tracer.scan.rows.json_documents import begins_document
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 
 def json_frame(spark: SparkSession, copy: Copy, folder: Path, files: list[Path]) -> DataFrame:
-    """The rows of JSON files. Where only some files are documents, columns are united by name, and what partition
-    folders say is text: which type Spark sees in them hangs on the files that it is given."""
+    """The rows of JSON files. Where only some files are documents, all files tell a column's type together, columns are
+    united by name, and what partition folders say is text: which type Spark sees in them hangs on the files that it is
+    given.
+
+    Raises:
+        ValueError: some files are documents, and a file is not JSON throughout.
+    """
     documents = [path for path in files if _is_document(path)]
     if len(documents) in (0, len(files)):
         return _frame(_reader(spark, several_lines=bool(documents)), copy, [read_path(copy.location)])
     frames = []
-    for several_lines in (False, True):
-        paths = [read_path(str(path)) for path in files if (path in documents) is several_lines]
-        reader = _reader(spark, several_lines=several_lines).option("basePath", str(folder))
-        frame = _frame(reader, copy, paths)
+    groups = [[path for path in files if (path in documents) is several_lines] for several_lines in (False, True)]
+    for several_lines, paths, schema in zip((False, True), groups, _schemas(groups), strict=True):
+        reader = _reader(spark, several_lines=several_lines).option("basePath", str(folder)).schema(schema)
+        frame = _frame(reader, copy, [read_path(str(path)) for path in paths])
         parts = {name for path in files for name in partition_values(folder, path)}
         for name in (column for column in frame.columns if column in parts):
             frame = frame.withColumn(name, frame[f"`{name}`"].cast("string"))
@@ -56,7 +64,39 @@ def _as_texts(schema: StructType, names: Collection[str]) -> StructType:
     return StructType(fields)
 
 
+def _schemas(groups: Iterable[Iterable[Path]]) -> list[StructType]:
+    """For each group of files its columns, with types that all groups have together: NULL or an empty list in one says
+    nothing of its type."""
+    from pyspark.sql.types import StructField, StructType
+
+    both, found = Shape(), []
+    for files in groups:
+        mine = Shape()
+        for path in files:
+            with _opened(path) as stream:
+                mine.read(stream)
+        found.append(mine.types)
+        both.add((name.lower(), kind) for name, kind in mine.types.items())
+    return [StructType([StructField(name, _as_spark(both.types[name.lower()])) for name in types]) for types in found]
+
+
+def _as_spark(kind: pa.DataType) -> DataType:
+    """The type that Spark gives it where all but objects and lists is text. An object without members is text, too."""
+    import pyarrow as pa
+    from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+
+    if pa.types.is_list(kind):
+        return ArrayType(_as_spark(kind.value_type))
+    if pa.types.is_struct(kind) and kind.num_fields:
+        return StructType([StructField(field.name, _as_spark(field.type)) for field in kind])
+    return StringType()
+
+
+def _opened(path: Path) -> AbstractContextManager[IO[bytes]]:
+    return decompressed(data_file(path) or DataFile(path, Format.JSON, None))
+
+
 def _is_document(path: Path) -> bool:
-    with decompressed(data_file(path) or DataFile(path, Format.JSON, None)) as stream:
+    with _opened(path) as stream:
         lines = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape")
         return begins_document(next((line for line in lines if line.strip()), ""))

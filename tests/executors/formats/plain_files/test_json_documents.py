@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from executors.formats.plain_files.arrow_match import RowsError
 from executors.formats.plain_files.json_text import json_rewrite
+from executors.formats.plain_files.json_text.json_document import Document
 from pii_tracer.lake.formats.plain_files.data_file import data_file
 from pii_tracer.lake.formats.plain_files.json_types import Shape, rows
 from pii_tracer.lake.formats.plain_files.rows import rows_of_file
@@ -126,3 +128,33 @@ def test_a_document_is_held_in_memory_up_to_a_limit(tmp_path: Path, monkeypatch:
         json_rewrite.survey(path, BY_UID, KEYS)
     with pytest.raises(LongDocumentError):
         list(rows_of(Format.JSON, "a.json", path.read_bytes()))
+
+
+@pytest.mark.parametrize("content", [b'[{"uid": 7, "n": "\xe9"}]', b'{"uid": 1}\n{"uid": 7, "n": "\xe9"}\n'])
+def test_what_is_no_utf_8_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(content)
+    with pytest.raises(RowsError, match="not UTF-8"):
+        json_rewrite.survey(path, BY_UID, KEYS)
+
+
+@pytest.mark.parametrize("front", ["\ufeff", "\ufeff\ufeff", "\n\ufeff", "\ufeff \n"])
+@pytest.mark.parametrize("content", ['[{"uid": 7}, {"uid": 8}]', '{"uid": 7}\n{"uid": 8}\n'])
+def test_marks_before_the_first_object_are_passed_over_as_in_planning(front: str, content: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes((front + content).encode())
+    assert list(rows_of(Format.JSON, "a.json", path.read_bytes())) == [{"uid": 7}, {"uid": 8}]
+    assert json_rewrite.survey(path, BY_UID, KEYS)[:2] == (2, 1)
+
+
+def test_what_stays_of_a_long_document_is_put_together_once() -> None:
+    """The time grows with the document, and not with its square."""
+    kept = []
+    for number in (500, 4000):
+        row, parts = '{"uid":8}'.ljust(2000), number * 2000
+        spans = tuple((at, at + 2000, {"uid": 8}) for at in range(1, parts, 2001))
+        document = Document("[" + ",".join([row] * len(spans)) + "]", spans, True)
+        began = time.process_time()
+        assert document.kept(lambda data, _: data) == document.text.encode()
+        kept.append(time.process_time() - began)
+    assert kept[1] < 30 * kept[0] + 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,46 @@ def test_a_masked_row_never_becomes_a_blank_line(tmp_path: Path) -> None:
     assert rewritten(path, text_by(sep="\t"), MASK) == b'""\t\t\nb\n'
     with pytest.raises(RowsError, match="blank line"):
         rewritten(path, text_by(sep="\t", nullValue="NA"), MASK)
+
+
+@pytest.mark.parametrize("escape", ['"', "^"])
+def test_a_cell_of_many_lines_is_read_once(escape: str) -> None:
+    """The time grows with the cell, and not with its square."""
+    cells, spent = WrittenCells(text_by(multiLine="true", escape=escape)), []
+    for number in (500, 4000):
+        lines = [b'a,1,"\n', *[f'{escape}"name{escape}": 1,\n'.encode()] * number, b'"\n']
+        began = time.process_time()
+        assert list(cells.records(lines)) == [b"".join(lines)]
+        spent.append(time.process_time() - began)
+    assert spent[1] < 30 * spent[0] + 0.1
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_no_mark_is_left_alone(end: bytes, tmp_path: Path) -> None:
+    """Which Spark would read as a row."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'\xef\xbb\xbf"a;7";1;x' + end)
+    text = text_by(sep=";", multiLine="true")
+    assert rewritten(path, text) == b""
+    path.write_bytes(path.read_bytes() + (end and b"b;2;x" + end))
+    assert rewritten(path, text) == (end and b"\xef\xbb\xbfb;2;x" + end)
+
+
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "windows-1252"])
+def test_a_mark_in_another_encoding_is_refused_by_both(encoding: str, tmp_path: Path) -> None:
+    path, text = tmp_path / "a.csv", text_by(sep=";", multiLine="true", encoding=encoding)
+    path.write_bytes(b"\xef\xbb\xbfa;1;x\n")
+    with pytest.raises(UnclearLineError, match="mark"):
+        list(rows_of(io.BytesIO(path.read_bytes()), text))
+    with pytest.raises(RowsError, match="mark"):
+        rewritten(path, text)
+
+
+def test_ends_of_lines_in_a_key_are_those_that_spark_reads(tmp_path: Path) -> None:
+    """A row that stays keeps its own."""
+    path, text = tmp_path / "a.csv", text_by(multiLine="true")
+    path.write_bytes(b'"a\r\nb",1,x\r\nc,2,"y\r\nz"\r\n')
+    target, keys = path.with_name("_new"), {"k": frozenset({"a\nb"})}
+    assert text_rewrite.survey(path, BY_UID, keys, text=text, name=path.name)[:2] == (2, 1)
+    text_rewrite.write(path, target, BY_UID, keys, text=text, name=path.name)
+    assert target.read_bytes() == b'c,2,"y\r\nz"\r\n'
