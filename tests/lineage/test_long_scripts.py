@@ -15,11 +15,14 @@ SCRIPTS = {
     "tables that are made": "CREATE TABLE d.t{0} AS SELECT id, mail FROM d.s{0}",
     "updates": "UPDATE s SET mail = 'x{0}' WHERE id = {0}",
 }
+LOOP = "BEGIN WHILE true DO {}; END WHILE; END"
+CHAIN = "INSERT INTO x{0} SELECT id, mail FROM x{1}"
+"""Each statement of a loop reads what the next one fills."""
 
 
-def work(template: str, statements: int) -> int:
+def work(template: str, statements: int, around: str = "{}", dialect: str = "spark") -> int:
     """Calls of functions, C's included: unlike time, the same in every run."""
-    sql = ";\n".join(template.format(n) for n in range(1000, 1000 + statements))
+    sql = around.format(";\n".join(template.format(n, n + 1) for n in range(1000, 1000 + statements)))
     calls = 0
 
     def count(_frame: object, event: str, _argument: object) -> None:
@@ -29,7 +32,7 @@ def work(template: str, statements: int) -> int:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        answer_sql(sql, "spark", SCHEMAS)
+        answer_sql(sql, dialect, SCHEMAS)
     finally:
         sys.setprofile(before)
     return calls
@@ -39,3 +42,8 @@ def work(template: str, statements: int) -> int:
 def test_work_grows_with_the_number_of_statements(name: str):
     work(SCRIPTS[name], 5)  # what is made once
     assert work(SCRIPTS[name], 320) < 4.3 * work(SCRIPTS[name], 80)
+
+
+def test_work_grows_with_the_length_of_a_loop():
+    work(CHAIN, 5, LOOP)
+    assert work(CHAIN, 160, LOOP) < 4.3 * work(CHAIN, 40, LOOP)
