@@ -18,9 +18,10 @@ from sqlglot import exp
 
 from pii_tracer.config.subjects import Subject
 from pii_tracer.model.datasets import Access, Column
+from pii_tracer.model.number_keys import EXACT
 from planners.locate.identifier_traces import ColumnCarriage, Trace
 from planners.locate.sql.column_expressions import shown
-from planners.locate.sql.column_types import EXACT, is_number
+from planners.locate.sql.column_types import is_number
 from planners.locate.sql.relation_rows import PersonKeys
 from planners.locate.sql.spark_functions import INPUT, is_plain, parse
 from planners.locate.sql.whole_numbers import NotComputable

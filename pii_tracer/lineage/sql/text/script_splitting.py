@@ -37,7 +37,7 @@ _LOCATION = re.compile(r"\bLOCATION\s+'([^']*)'", re.IGNORECASE)
 _CALL = re.compile(rf"^\s*CALL\s+(?P<procedure>{NAME})\s*\((?P<arguments>.*)\)\s*$", re.IGNORECASE | re.DOTALL)
 _ARGUMENT = re.compile(r"(?:(?P<name>\w+)\s*=>\s*)?'(?P<value>(?:[^']|'')*)'|(?:(?P<other>\w+)\s*=>\s*[^,']+)")
 _DIRECTORY = re.compile(
-    r"^(?P<head>\s*INSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY)\s*(?P<path>'[^']*')?\s+USING\s+\w+"
+    r"^(?P<head>\s*INSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY)\s*(?P<path>'[^']*')?\s+USING\s+(?P<form>\w+)"
     r"(?:\s+OPTIONS\s*\((?P<options>[^)]*)\))?",
     re.IGNORECASE,
 )
@@ -310,7 +310,7 @@ def prepared(text: str) -> str:
         option = _PATH_OPTION.search(found["options"] or "")
         path = found["path"] or (option["path"] if option else None)
         if path:
-            return f"{found['head']} {path} {text[found.end() :]}"
+            return f"{found['head']} {path} STORED AS {found['form']} {text[found.end() :]}"
     unload = _UNLOAD.match(text)
     if unload:  # Redshift's query is a text, Athena's is not
         query_text = unload["query"]
