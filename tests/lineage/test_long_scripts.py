@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import pytest
 
+from pii_tracer.lineage.sql.accounting.client_settings import read_otherwise
 from pii_tracer.lineage.sql.parse_lines import answer_sql
 
 SCHEMAS = {"s": [("id", ""), ("mail", "")], "t": [("id", ""), ("mail", "")]}
@@ -47,3 +49,22 @@ def test_work_grows_with_the_number_of_statements(name: str):
 def test_work_grows_with_the_length_of_a_loop():
     work(CHAIN, 5, LOOP)
     assert work(CHAIN, 160, LOOP) < 4.3 * work(CHAIN, 40, LOOP)
+
+
+MANY = 4000
+TEXTS = {
+    "assignments": ("tsql", "SET @x = 1; " * MANY + "SET QUOTED_IDENTIFIER ON"),
+    "updates": ("tsql", "UPDATE t SET mail = 'x'; " * MANY + "SET QUOTED_IDENTIFIER ON"),
+    "comments": ("spark", "-- set\n" * MANY + "SET spark.sql.ansi.doubleQuotedIdentifiers = false"),
+    "rows": ("mysql", "SET sql_mode = ''; INSERT INTO t VALUES " + "(1, 'set'), " * MANY + "(1, 'x')"),
+    "variables": ("mysql", "SET sql_mode = @a; " * MANY),
+    "temporary tables": ("postgres", "".join(f"CREATE TEMP TABLE x{n} AS SELECT 1; COMMIT; " for n in range(MANY))),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_settings_of_a_long_text_are_found_in_one_pass(name: str):
+    dialect, sql = TEXTS[name]
+    before = time.thread_time()
+    assert read_otherwise(sql, dialect, sql.split(";")) is None
+    assert time.thread_time() - before < 1.5  # some hundredths of a second; several seconds in more passes

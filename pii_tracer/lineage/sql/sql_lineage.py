@@ -14,7 +14,7 @@ from sqlglot.errors import SqlglotError
 from pii_tracer.lineage.sql import writes
 from pii_tracer.lineage.sql.accounting.administration import administration, kind_of
 from pii_tracer.lineage.sql.accounting.called_routines import called_for_effect
-from pii_tracer.lineage.sql.accounting.client_settings import read_otherwise
+from pii_tracer.lineage.sql.accounting.client_settings import filled_in, read_otherwise
 from pii_tracer.lineage.sql.accounting.harmless_statements import without_data
 from pii_tracer.lineage.sql.accounting.unfollowed_moves import reason_of
 from pii_tracer.lineage.sql.clone_call_alter import altered, called, cloned, moved
@@ -84,7 +84,7 @@ class Script:
             raise LineageError(
                 f"the SQL cannot be read: {_short(error)}", todo="correct the text or its dialect"
             ) from None
-        doubt = read_otherwise(sql, self.dialect)
+        doubt = read_otherwise(sql, self.dialect, [one.text for one in statements], self.names.given)
         if doubt is not None:
             statements = [replace(one, doubt=one.doubt or doubt) for one in statements]
         defaults = self.names.begin(sql)
@@ -246,7 +246,7 @@ class Script:
     def _draft(self, query: Query, node: exp.Expression, text: str) -> Draft:
         """What a statement writes; whatever is in it and no rule followed makes it partial."""
         draft = self._resolved(query, node)
-        for unknown in called_for_effect(node, self.dialect):
+        for unknown in (*called_for_effect(node, self.dialect), *filled_in(node, self.dialect)):
             query.findings.doubt(unknown)
         if draft is None:
             query.findings.opaque = True
