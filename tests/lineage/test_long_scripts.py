@@ -48,13 +48,13 @@ def test_work_grows_with_the_number_of_statements(name: str):
 
 def test_work_grows_with_the_length_of_a_loop():
     work(CHAIN, 5, LOOP)
-    assert work(CHAIN, 160, LOOP) < 4.3 * work(CHAIN, 40, LOOP)
+    assert work(CHAIN, 80, LOOP) < 4.3 * work(CHAIN, 20, LOOP)
 
 
 MANY = 4000
 TEXTS = {
-    "assignments": ("tsql", "SET @x = 1; " * MANY + "SET QUOTED_IDENTIFIER ON"),
-    "updates": ("tsql", "UPDATE t SET mail = 'x'; " * MANY + "SET QUOTED_IDENTIFIER ON"),
+    "assignments": ("tsql", "SET @x = 1\n" * MANY + "SET QUOTED_IDENTIFIER ON"),
+    "updates": ("tsql", "UPDATE t SET mail = 'x'\n" * MANY + "SET QUOTED_IDENTIFIER ON"),
     "comments": ("spark", "-- set\n" * MANY + "SET spark.sql.ansi.doubleQuotedIdentifiers = false"),
     "rows": ("mysql", "SET sql_mode = ''; INSERT INTO t VALUES " + "(1, 'set'), " * MANY + "(1, 'x')"),
     "variables": ("mysql", "SET sql_mode = @a; " * MANY),
