@@ -176,7 +176,7 @@ SCALAR_NAMES = frozenset(
      "uuid_extract_timestamp", "uuid_extract_version", "uuid_generate_v1", "uuid_generate_v1mc", "uuid_generate_v3",
      "uuid_generate_v4", "uuid_generate_v5", "uuid_nil", "uuid_ns_dns", "uuid_ns_oid", "uuid_ns_url", "uuid_ns_x500",
      "uuid_short", "uuid_to_bin", "uuidv4", "uuidv7", "validate_password_strength", "variance", "vec_fromtext",
-     "vec_totext", "vector_dim", "vector_distance", "vector_to_string", "version", "vsize", "websearch_to_tsquery",
+     "values", "vec_totext", "vector_dim", "vector_distance", "vector_to_string", "version", "vsize", "websearch_to_tsquery",
      "week", "weekday", "weekofyear", "weight_string", "width", "width_bucket", "word_similarity", "xmlelement",
      "xmltype", "year", "yearweek"}
 )  # fmt: skip

@@ -215,7 +215,7 @@ def _tokenizer(dialect: str) -> Any:
 
 def uncommented(text: str, dialect: str) -> str:
     """A statement without its comments, for rules that read its words. Hints stay."""
-    if not _COMMENT.search(text) or "/*+" in text:
+    if not _COMMENT.search(text):
         return text
     try:
         tokens = _tokens(text, dialect)
@@ -224,7 +224,7 @@ def uncommented(text: str, dialect: str) -> str:
     made, end = [], 0
     for token in tokens:
         gap = text[end : token.start]
-        made += [" " if _COMMENT.match(gap.lstrip()) else gap, text[token.start : token.end + 1]]
+        made += [" " if _COMMENT.match(gap.lstrip()) and "/*+" not in gap else gap, text[token.start : token.end + 1]]
         end = token.end + 1
     return "".join(made)
 
