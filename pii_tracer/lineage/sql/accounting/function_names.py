@@ -175,9 +175,9 @@ SCALAR_NAMES = frozenset(
      "upper_inc", "upper_inf", "user", "userenv", "utc_date", "utc_time", "utc_timestamp", "utl_raw", "uuid",
      "uuid_extract_timestamp", "uuid_extract_version", "uuid_generate_v1", "uuid_generate_v1mc", "uuid_generate_v3",
      "uuid_generate_v4", "uuid_generate_v5", "uuid_nil", "uuid_ns_dns", "uuid_ns_oid", "uuid_ns_url", "uuid_ns_x500",
-     "uuid_short", "uuid_to_bin", "uuidv4", "uuidv7", "validate_password_strength", "variance", "vec_fromtext",
-     "values", "vec_totext", "vector_dim", "vector_distance", "vector_to_string", "version", "vsize", "websearch_to_tsquery",
-     "week", "weekday", "weekofyear", "weight_string", "width", "width_bucket", "word_similarity", "xmlelement",
-     "xmltype", "year", "yearweek"}
+     "uuid_short", "uuid_to_bin", "uuidv4", "uuidv7", "validate_password_strength", "values", "variance",
+     "vec_fromtext", "vec_totext", "vector_dim", "vector_distance", "vector_to_string", "version", "vsize",
+     "websearch_to_tsquery", "week", "weekday", "weekofyear", "weight_string", "width", "width_bucket",
+     "word_similarity", "xmlelement", "xmltype", "year", "yearweek"}
 )  # fmt: skip
 """Functions of PostgreSQL, MySQL and Oracle that change no rows. Some set a sequence, a lock or a session."""
