@@ -56,8 +56,9 @@ def of_files(
     """
     relation = query.lookup(source)
     fixed = {part.lower() for part in parts}
-    columns = [c for c in columns if c.lower() not in fixed]
     in_files = [f.name.lower() for f in relation.fields]
+    if in_files:
+        columns = [c for c in columns if c.lower() not in fixed]
     named = named or query.names.paired(source) or query.names.paired(target)
     if named or not in_files or in_files == [c.lower() for c in columns[: len(in_files)]]:
         return [f.named(c) for c in columns if (f := relation.get(c)) is not None]

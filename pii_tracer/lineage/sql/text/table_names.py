@@ -55,7 +55,7 @@ class Loose(list[tuple[str, str]]):
     """Columns of a table of which nobody knows the order."""
 
 
-_PAIRED = frozenset({"PARQUET", "ORC", "JSON", "AVRO", "DELTA", "ICEBERG", "HUDI"})
+_PAIRED = frozenset({"PARQUET", "ORC", "JSON", "AVRO"})
 """Formats whose files name their columns, and which engines read by these names."""
 
 
