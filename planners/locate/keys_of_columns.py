@@ -17,9 +17,11 @@ from itertools import islice, product
 from sqlglot import exp
 
 from pii_tracer.config.subjects import Subject
-from pii_tracer.model.datasets import Access
+from pii_tracer.model.datasets import Access, Column
+from pii_tracer.model.number_keys import EXACT
 from planners.locate.identifier_traces import ColumnCarriage, Trace
 from planners.locate.sql.column_expressions import shown
+from planners.locate.sql.column_types import is_number
 from planners.locate.sql.relation_rows import PersonKeys
 from planners.locate.sql.spark_functions import INPUT, is_plain, parse
 from planners.locate.sql.whole_numbers import NotComputable
@@ -130,33 +132,68 @@ def each_of(expression: str, number: int) -> list[str]:
     return [INPUT] * number if expression == INPUT else expression.split(_APART)
 
 
-def shared_values(columns: Mapping[str, ColumnCarriage], names: Collection[str]) -> set[str]:
+def shared_values(columns: Mapping[str, ColumnCarriage], names: Collection[str], source: Iterable[Column]) -> set[str]:
     """Columns that hold an identifier in several forms, of which one person's may equal another's in another form.
 
-    After `id UNION id + 1`, 11 is person 11 and person 10. Cryptographic hashes equal nothing else, and neither does a
-    number behind letters.
+    After `id UNION id + 1`, 11 is person 11 and person 10. source: the columns of the subject's table, with types.
     """
+    kinds = {column.name.lower(): column.type.lower() for column in source}
     found: set[str] = set()
     for name in names:
-        forms: dict[tuple[str, tuple[Access, ...]], set[str]] = defaultdict(set)
+        forms: dict[tuple[str, tuple[Access, ...], str], set[str]] = defaultdict(set)
         for trace in columns[name].traces if name in columns else ():
-            if (form := _form(trace.expression)) is not None:
-                forms[trace.origin, trace.access].add(form)
+            for among, form in _forms(trace.expression, kinds.get(trace.origin.lower(), "")):
+                forms[trace.origin, trace.access, among].add(form)
         found |= {name for told in forms.values() if len(told) > 1}
     return found
 
 
-def _form(expression: str) -> str | None:
-    """What is done to an identifier, but for spelling; None where the value equals that of no other form."""
+def _forms(expression: str, kind: str) -> Iterator[tuple[str, str]]:
+    """What is done to an identifier, but for spelling, and among which values one of it may equal another's.
+
+    Cryptographic hashes equal only hashes of their kind. What has letters beside the identifier equals no number.
+    """
     try:
-        node = parse(expression)
+        node = _unspelled(parse(expression))
     except NotComputable:
-        return expression
+        yield from ((among, expression) for among in (_PLAIN, _LETTERED))
+        return
+    form = _written(node)
     if isinstance(node, exp.MD5 | exp.SHA | exp.SHA2):
-        return None
-    marks = (text.name for text in node.find_all(exp.Literal))
-    if isinstance(node, exp.Concat | exp.DPipe) and node.find(exp.Cast) and any(map(_LETTER.search, marks)):
-        return None
-    while isinstance(node, exp.Cast | exp.Paren | exp.Lower | exp.Upper | exp.Trim):
+        yield f"{node.key} {node.text('length')}", form
+        return
+    lettered = any(isinstance(part, exp.Literal) and _LETTER.search(part.name) for part in _joined(node))
+    if not lettered:
+        yield _PLAIN, form
+    if lettered or not (is_number(kind) and kind not in EXACT and isinstance(node, _OF_NUMBERS)):
+        yield _LETTERED, form
+
+
+_PLAIN, _LETTERED = "plain", "lettered"
+_OF_NUMBERS = (exp.Column, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
+"""What makes numbers of numbers."""
+
+
+def _unspelled(node: exp.Expression) -> exp.Expression:
+    """Without what only spells a value in another way."""
+    while isinstance(node, exp.Cast | exp.Paren | exp.Lower | exp.Upper | exp.Trim) and not node.expression:
         node = node.this
-    return node.sql("spark")
+    return node
+
+
+def _joined(node: exp.Expression) -> list[exp.Expression]:
+    """The parts that a text is put together from; none of another value."""
+    if type(node) is exp.Concat:  # CONCAT_WS is derived from it
+        parts = node.expressions
+    elif isinstance(node, exp.DPipe):
+        parts = [node.this, node.expression]
+    else:
+        return []
+    return [inner for part in parts for inner in _joined(_unspelled(part)) or [_unspelled(part)]]
+
+
+def _written(node: exp.Expression) -> str:
+    """One text for all spellings of a form."""
+    if isinstance(node, exp.MD5 | exp.SHA | exp.SHA2):
+        return f"{node.key}({_written(_unspelled(node.this))})"
+    return " || ".join(map(_written, _joined(node))) or node.sql("spark")

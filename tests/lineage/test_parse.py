@@ -197,3 +197,13 @@ def test_a_statement_split_through_views_gives_the_same(steps: list[str]):
     assert answer_sql(split, "spark", TYPED) == answer_sql(
         f"CREATE TABLE done AS SELECT {whole} AS pan FROM payments", "spark", TYPED
     )
+
+
+def test_a_view_that_a_loop_defines_again_after_it_was_read():
+    made = parse_statements(
+        "CREATE OR REPLACE TEMP VIEW x AS SELECT id, mail FROM u; BEGIN WHILE true DO INSERT INTO t SELECT mail FROM x; "
+        "CREATE OR REPLACE TEMP VIEW x AS SELECT id, mail FROM s; END WHILE; END",
+        "databricks",
+        {"s": [("id", ""), ("mail", "")], "u": [("id", ""), ("mail", "")], "t": [("mail", "")]},
+    )
+    assert {e.source for one in made for e in one.edges if e.target == ("t", "mail")} == {("u", "mail"), ("s", "mail")}

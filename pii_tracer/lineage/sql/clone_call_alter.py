@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import sqlglot
 from sqlglot import exp
 
+from pii_tracer.lineage.sql.column_placement import of_files, partition_columns
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Field, Relation, table_field
 from pii_tracer.lineage.sql.scopes import Scope, Source
@@ -76,6 +78,15 @@ def whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
     for table in unknown:
         query.findings.doubt(f"the columns of {table} are not known: give its schema")
     return Draft(effect, target, fields, unknown)
+
+
+def _laid(query: Query, place: str, target: str, parts: Sequence[str]) -> Draft:
+    """A table, or a partition of one, takes the files that lie at a place."""
+    draft = whole(query, Effect.APPEND, place, target)
+    columns = [c for c, _ in query.names.columns(target)]
+    if not columns:
+        return draft
+    return Draft(Effect.APPEND, target, of_files(query, target, place, columns, parts=parts), draft.unknown)
 
 
 def cloned(query: Query, clone: Clone) -> Draft:
@@ -264,7 +275,7 @@ def altered(query: Query, node: exp.Alter) -> Draft:
                 renamed += fields_of(query, rules, query.lookup(target))
             location = _placed(action)
             if location:
-                return whole(query, Effect.APPEND, path_table(location.rstrip("/")), target)
+                return _laid(query, path_table(location.rstrip("/")), target, partition_columns(node))
             if isinstance(action, exp.SwapTable | exp.ReplacePartition) or action.find(exp.Query):
                 query.findings.opaque = True
                 query.findings.doubt(f"ALTER of {target} brings other data in, in a way that is not followed")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+
+from sqlglot import exp
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lineage.sql.queries import Query
@@ -42,6 +44,31 @@ def placed(
         )
         return _everywhere(query, relation, columns)
     return [f.named(c) for f, c in zip(relation.fields, columns, strict=True)]
+
+
+def of_files(
+    query: Query, target: str, source: str, columns: Sequence[str], *, parts: Collection[str] = (), named: bool = False
+) -> list[Field]:
+    """The columns of files as those of the table that takes them: a shorter list is that of the leading columns.
+
+    Files of which nothing is known are taken to hold the table's columns. parts: columns that the statement gives one
+    value each, which no file has. named: the files' columns pair by name.
+    """
+    relation = query.lookup(source)
+    fixed = {part.lower() for part in parts}
+    in_files = [f.name.lower() for f in relation.fields]
+    if in_files:
+        columns = [c for c in columns if c.lower() not in fixed]
+    named = named or query.names.paired(source) or query.names.paired(target)
+    if named or not in_files or in_files == [c.lower() for c in columns[: len(in_files)]]:
+        return [f.named(c) for c in columns if (f := relation.get(c)) is not None]
+    query.findings.doubt(f"the columns of {source} are others than those of {target}, or in another order")
+    return placed(query, target, relation, columns[: len(in_files)])
+
+
+def partition_columns(node: exp.Expression | None) -> list[str]:
+    """The columns of `PARTITION (d = 1)`."""
+    return [part.this.name for part in node.find_all(exp.EQ)] if node is not None else []
 
 
 def _by_fitting_names(query: Query, target: str, relation: Relation, columns: Sequence[str]) -> list[Field]:

@@ -67,7 +67,8 @@ _READS_FILES = frozenset(
 
 _ONE_ROW = {
     **{(of, "dual"): "DUMMY" for of in ("oracle", "mysql", "singlestore", "doris", "starrocks", "snowflake")},
-    ("", "sysdummy1"): "IBMREQD",
+    **{("", name): "IBMREQD" for name in ("sysdummy1", "sysibm.sysdummy1")},
+    ("oracle", "sys.dual"): "DUMMY",
 }
 """Tables of one row that engines have for queries of no table, with their only column."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from sqlglot import exp
@@ -13,7 +14,7 @@ from sqlglot.errors import SqlglotError
 from pii_tracer.lineage.sql import writes
 from pii_tracer.lineage.sql.accounting.administration import administration, kind_of
 from pii_tracer.lineage.sql.accounting.called_routines import called_for_effect
-from pii_tracer.lineage.sql.accounting.client_settings import read_otherwise
+from pii_tracer.lineage.sql.accounting.client_settings import filled_in, read_otherwise
 from pii_tracer.lineage.sql.accounting.harmless_statements import without_data
 from pii_tracer.lineage.sql.accounting.unfollowed_moves import reason_of
 from pii_tracer.lineage.sql.clone_call_alter import altered, called, cloned, moved
@@ -30,11 +31,10 @@ from pii_tracer.lineage.sql.statements.merge_statements import merged
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
 from pii_tracer.lineage.sql.statements.update_statements import updated
 from pii_tracer.lineage.sql.text.current_database import current_database
-from pii_tracer.lineage.sql.text.dynamic_statements import Dynamic, dynamic_of
+from pii_tracer.lineage.sql.text.dynamic_statements import Dynamic, dynamic_of, task_of
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
 from pii_tracer.lineage.sql.text.multi_target_writes import hoisted
 from pii_tracer.lineage.sql.text.names_inside_tables import parts_of
-from pii_tracer.lineage.sql.text.procedure_bodies import task_of
 from pii_tracer.lineage.sql.text.script_splitting import (
     Statement,
     call_of,
@@ -84,27 +84,32 @@ class Script:
             raise LineageError(
                 f"the SQL cannot be read: {_short(error)}", todo="correct the text or its dialect"
             ) from None
-        doubt = read_otherwise(sql, self.dialect)
+        doubt = read_otherwise(sql, self.dialect, [one.text for one in statements], self.names.given)
         if doubt is not None:
             statements = [replace(one, doubt=one.doubt or doubt) for one in statements]
         defaults = self.names.begin(sql)
         try:
-            made = [one for statement in statements for one in self.statement(statement)]
-            return [*made, *(self._again(statements, made) if self.contract else ())]
+            return self._all(statements)
         finally:
             self.names.defaults, self.used, self.dynamic = defaults, "", False
 
-    def _again(self, statements: Sequence[Statement], made: Sequence[StatementLineage]) -> Iterator[StatementLineage]:
-        """Loops run once more, as long as a statement sees rows that a later one put into a table."""
-        looped = [replace(one, branch=True) for one in statements if one.looped and one.text]
-        told = {edge for one in made for edge in one.edges}
-        for _ in looped:
-            found = [one for statement in looped for one in self.statement(statement)]
-            fresh = {edge for one in found for edge in one.edges} - told
-            if not fresh:
+    def _all(self, statements: Sequence[Statement]) -> list[StatementLineage]:
+        made: list[StatementLineage] = []
+        for loop, group in groupby(statements, lambda one: one.loop):
+            found = list(group)
+            once = [one for statement in found for one in self.statement(statement)]
+            made += [*once, *self._again(found, once)] if loop and self.views else once
+        return made
+
+    def _again(self, loop: Sequence[Statement], once: Sequence[StatementLineage]) -> Iterator[StatementLineage]:
+        """A loop runs again: what is seen through may have got other columns since its statements ran."""
+        told = {edge.way for one in once for edge in one.edges}
+        for last in (False, True):
+            found = [one for statement in loop for one in self.statement(statement)]
+            if not (fresh := {edge.way for one in found for edge in one.edges} - told):
                 return
             told |= fresh
-            yield from found
+            yield from (replace(one, reasons=(*one.reasons, _LOOP)) for one in found) if last else found
 
     def _use(self, defaults: list[str]) -> None:
         """Names without a database mean tables of another one from here on. Temporary views are in none."""
@@ -209,7 +214,7 @@ class Script:
     def _run(self, statement: Statement, dynamic: Dynamic) -> list[StatementLineage]:
         """The statements of a text that is run; they are recorded as the statement that runs it."""
         parts = split(dynamic.text, self.dialect) if dynamic.text else []
-        made = [one for part in parts for one in self.statement(part)]
+        made = self._all(parts)
         if dynamic.doubt is not None and not any(one.effect not in _READS for one in made):
             made.append(self._failed(statement, dynamic.doubt))
         doubts = () if dynamic.doubt is None else (dynamic.doubt,)
@@ -241,7 +246,7 @@ class Script:
     def _draft(self, query: Query, node: exp.Expression, text: str) -> Draft:
         """What a statement writes; whatever is in it and no rule followed makes it partial."""
         draft = self._resolved(query, node)
-        for unknown in called_for_effect(node, self.dialect):
+        for unknown in (*called_for_effect(node, self.dialect), *filled_in(node, self.dialect)):
             query.findings.doubt(unknown)
         if draft is None:
             query.findings.opaque = True
@@ -346,6 +351,7 @@ class Script:
         return overwrites and (draft.partly or draft.optional or self.branch or (self.dynamic and not draft.makes))
 
 
+_LOOP = "a loop fills a table that it has read before: not all of it is followed"
 _INTO_ROWS = frozenset({Effect.APPEND, Effect.CHANGE, Effect.REPLACE})
 _READS = frozenset({Effect.QUERY, Effect.NONE})
 _HANDLERS: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (

@@ -50,6 +50,11 @@ class SqlEdge:
     masking: bool
     expression: str | None
 
+    @property
+    def way(self) -> tuple[object, ...]:
+        """What it says, but for its expression, which grows with each time that a loop runs."""
+        return self.source, self.target, self.type, self.subtype, self.masking
+
 
 @dataclass(frozen=True)
 class StatementLineage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from sqlglot import exp
@@ -76,6 +76,7 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
         return Draft(effect, query.target(table))
     if isinstance(table, exp.Directory):
         target = path_table(table.this.name.rstrip("/"))
+        query.names.pair(target, format_of([node.args.get("stored")]))
         return drafted(query, effect, target, relation, list(relation.fields))
     if not isinstance(table, exp.Table):
         query.findings.opaque = True
@@ -264,6 +265,12 @@ def several(node: exp.MultitableInserts) -> list[exp.Insert]:
             insert.set("expression", None)
         result.append(insert)
     return result
+
+
+def format_of(properties: Iterable[object]) -> str:
+    """The format of files that a statement names."""
+    found = next((p for p in properties if isinstance(p, exp.FileFormatProperty)), None)
+    return found.this.name if found is not None and isinstance(found.this, exp.Expression) else ""
 
 
 def called(node: exp.Expression, target: str) -> tuple[str, ...]:

@@ -61,6 +61,10 @@ _OF_VALUES = (
 )
 
 
+_OF_SYSTEM = frozenset({"sys", "mdsys"})
+"""Oracle's owners of functions and types that need no owner's name."""
+
+
 def may_write(dialect: str) -> bool:
     """Whether a function of a dialect may write."""
     return dialect not in _ONLY_READ
@@ -68,18 +72,36 @@ def may_write(dialect: str) -> bool:
 
 def called_for_effect(node: exp.Expr, dialect: str) -> Iterator[str]:
     """Why a parsed statement is partial: it calls a routine with no row at hand, and that is none of the dialect."""
-    if isinstance(node, exp.Insert | exp.Create) and isinstance(node.expression, exp.Select | exp.Values | exp.Tuple):
-        node = node.expression  # rows that come from no table
-    elif not isinstance(node, exp.Select | exp.Values | exp.Set | exp.SetOperation):
+    if isinstance(node, exp.Create) and isinstance(node.expression, exp.Query | exp.Values):
+        node = node.expression
+    elif isinstance(node, exp.Merge):
+        if not _of_no_table(node.args.get("using")):
+            return
+    elif not isinstance(node, exp.Insert | exp.Select | exp.Values | exp.Set | exp.SetOperation):
         return
     for call in node.find_all(exp.Anonymous):
         query = call.find_ancestor(exp.Select)
-        if query is not None and query.args.get("from_") is not None:
+        if query is not None and not _of_no_table(query):
             continue
         package = call.parent.this.sql(dialect=dialect) if isinstance(call.parent, exp.Dot) else ""
         name = f"{package}.{call.name}" if package else call.name
         if name.lower() in _ANY_CODE or (may_write(dialect) and not _is_known(name, dialect)):
             yield _unknown(name)
+
+
+def _of_no_table(source: object) -> bool:
+    """Whether a query or a source has no rows but the one that it makes."""
+    if isinstance(source, exp.Subquery):
+        return _of_no_table(source.this)
+    if isinstance(source, exp.Table):
+        return source.name.lower() in _ONE_ROW and not source.args.get("joins")
+    if not isinstance(source, exp.Select):
+        return isinstance(source, exp.Values)
+    clause = source.args.get("from_")
+    return clause is None or (_of_no_table(clause.this) and not source.args.get("joins"))
+
+
+_ONE_ROW = frozenset({"dual", "sysdummy1"})
 
 
 def calls_of(text: str, dialect: str, own: Collection[str] = (), *, declared: bool = False) -> str | None:
@@ -110,7 +132,7 @@ def calls_of(text: str, dialect: str, own: Collection[str] = (), *, declared: bo
 
 def _is_known(name: str, dialect: str) -> bool:
     *package, last = name.lower().replace('"', "").split(".")
-    if package:
+    if package and package[-1] not in _OF_SYSTEM:
         return package[-1] in _OF_VALUES
     functions = Dialect.get_or_raise(dialect).parser_class.FUNCTIONS
     known = last in SCALAR_NAMES or last in MASK_NAMES or last in AGGREGATE_NAMES or last.upper() in functions

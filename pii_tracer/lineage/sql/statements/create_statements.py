@@ -15,7 +15,7 @@ from pii_tracer.lineage.sql.statement_effects import Draft, Effect
 from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fields_of
 from pii_tracer.lineage.sql.text.global_temp_views import global_view
 from pii_tracer.lineage.sql.text.table_names import Names, path_table
-from pii_tracer.lineage.sql.writes import drafted
+from pii_tracer.lineage.sql.writes import drafted, format_of
 
 _PAIRS_BY_NAME = frozenset({"mysql", "singlestore"})
 """Dialects in which columns of CREATE TABLE … SELECT are added to those of the query
@@ -40,6 +40,7 @@ def created(query: Query, node: exp.Create) -> Draft:
         query.findings.followed.add(id(table))
     named = query.target(table) if isinstance(table, exp.Table) and not shared else ""
     target = global_view(table.name) if shared else named
+    query.names.pair(target, format_of(listed))
     if node.args.get("clone") is not None:
         source = node.args["clone"].this
         query.findings.followed.add(id(source))

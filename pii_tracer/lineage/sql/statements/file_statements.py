@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from pii_tracer.lineage.sql.column_placement import placed
+from pii_tracer.lineage.sql.column_placement import of_files, partition_columns, placed
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
 from pii_tracer.lineage.sql.text.table_names import path_table
@@ -53,11 +53,12 @@ def _by_name(query: Query, node: exp.Copy) -> bool:
     https://docs.aws.amazon.com/redshift/latest/dg/copy-parameters-data-format.html).
     """
     given = {p.name.upper(): p.text("expression").lower() for p in node.args.get("params") or ()}
-    for form, how in given.items():
-        if form.split()[-1] in ("JSON", "AVRO") and query.dialect == "redshift":
-            if how not in ("", "auto", "auto ignorecase"):
-                query.findings.doubt("a file says which fields COPY takes for which columns: not followed")
-            return True
+    words = [word for form, how in given.items() for word in (*form.lower().split(), how) if word not in ("", "as")]
+    form = next((n for n, word in enumerate(words) if word in ("json", "avro")), None)
+    if form is not None and query.dialect == "redshift":
+        if words[form + 1 : form + 2] not in ([], ["auto"], ["auto ignorecase"]):
+            query.findings.doubt("a file says which fields COPY takes for which columns: not followed")
+        return True
     return query.dialect in ("spark", "databricks") or given.get("MATCH_BY_COLUMN_NAME", "none") != "none"
 
 
@@ -110,17 +111,16 @@ def loaded(query: Query, node: exp.LoadData) -> Draft:
         query.findings.doubt("the files that LOAD DATA takes are not named in a form that is followed")
         return Draft(Effect.APPEND, target)
     source = path_table(inpath.name.rstrip("/"))
-    return _loaded(query, target, source, [c for c, _ in query.names.columns(target)])
+    parts = partition_columns(node.args.get("partition"))
+    return _loaded(query, target, source, [c for c, _ in query.names.columns(target)], parts)
 
 
-def _loaded(query: Query, target: str, source: str, columns: Sequence[str], *, named: bool = False) -> Draft:
-    """Files of which nothing is known are taken to hold the table's columns. named: others pair by name, too."""
+def _loaded(
+    query: Query, target: str, source: str, columns: Sequence[str], parts: Sequence[str] = (), *, named: bool = False
+) -> Draft:
     query.findings.tables[source] = None
-    relation = query.lookup(source)
-    in_files = [f.name.lower() for f in relation.fields]
-    if columns and in_files and not named and in_files != [c.lower() for c in columns]:
-        query.findings.doubt(f"the columns of {source} are others than those of {target}, or in another order")
-        return Draft(Effect.APPEND, target, placed(query, target, relation, columns))
     if columns:
-        return Draft(Effect.APPEND, target, [f.named(c) for c in columns if (f := relation.get(c)) is not None])
+        fields = of_files(query, target, source, columns, parts=parts, named=named)
+        return Draft(Effect.APPEND, target, fields)
+    relation = query.lookup(source)
     return drafted(query, Effect.APPEND, target, relation, list(relation.fields))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard, cast
+
 from sqlglot import exp
 
 from pii_tracer.lineage.graph.edges import Subtype
@@ -11,6 +13,7 @@ from pii_tracer.lineage.sql.relations import IDENTITY, Field, Relation
 from pii_tracer.lineage.sql.scopes import Scope, Source, of_other_rows, shown
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
 from pii_tracer.lineage.sql.statements.computed_columns import with_computed
+from pii_tracer.lineage.sql.text.multi_target_writes import derived_target, listed
 from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL
 from pii_tracer.lineage.sql.writes import assignments, called
 
@@ -23,10 +26,11 @@ def updated(query: Query, node: exp.Update) -> Draft:
     table = node.this
     scope = Scope(query.findings)
     clause = node.args.get("from_")
-    alias_of = next((s for s in _tables(clause) if isinstance(table, exp.Table) and _is_it(query, s, table)), None)
-    derived = _derived(clause, table) if query.dialect in T_SQL and alias_of is None else None
+    derived = derived_target(node) if query.dialect in T_SQL else None
+    named = listed(node) if query.dialect in T_SQL else _tables(clause)
+    alias_of = next((s for s in named if _is_it(query, s, table)), None) if derived is None else None
     meant = alias_of if alias_of is not None else table
-    through = _through(meant, ctes) if derived is None else query.relation(derived, ctes)
+    through = _through(meant, ctes) if derived is None else query.relation(_query_of(derived), ctes)
     target = "" if through is not None else query.target(meant)
     query.findings.followed |= {id(table), id(meant)}
     if alias_of is None and derived is None:
@@ -79,14 +83,6 @@ def _in_order(query: Query, items: list[exp.Expression], scope: Scope, ctes: Cte
     return pairs
 
 
-def _derived(clause: exp.Expression | None, table: exp.Expression) -> exp.Subquery | None:
-    """T-SQL's UPDATE of a query in FROM, by its alias
-    (https://learn.microsoft.com/sql/t-sql/queries/update-transact-sql).
-    """
-    found = clause.find_all(exp.Subquery) if clause is not None else ()
-    return next((q for q in found if isinstance(q.parent, exp.From | exp.Join) and q.alias == table.name), None)
-
-
 def _through(table: exp.Expression, ctes: Ctes) -> Relation | None:
     """The common table expression, or the query in parentheses, that stands for the table."""
     if isinstance(table, exp.Table) and not table.args.get("db") and table.name.lower() in ctes:
@@ -114,13 +110,19 @@ def _behind(
     return tables.pop(), [(column, item) for _, column, item in found]
 
 
-def _is_it(query: Query, listed: exp.Table, table: exp.Table) -> bool:
+def _query_of(derived: exp.Subquery | exp.Lateral) -> exp.Expression:
+    """The query that FROM lists or applies."""
+    return cast(exp.Expression, derived.this) if isinstance(derived, exp.Lateral) else derived
+
+
+def _is_it(query: Query, source: exp.Expression, table: exp.Expression) -> TypeGuard[exp.Table]:
     """Whether a table of FROM is the one that is written to: by its alias, or once more by its name."""
-    if listed.alias:
-        return listed.alias == table.name
-    return (
-        not table.alias and isinstance(listed.this, exp.Identifier) and query.names.of(listed) == query.names.of(table)
-    )
+    if not isinstance(source, exp.Table) or not isinstance(table, exp.Table):
+        return False
+    if source.alias:
+        return source.alias.lower() == table.name.lower() and not table.args.get("db")
+    plain = not table.alias and isinstance(source.this, exp.Identifier)
+    return plain and query.names.of(source).lower() == query.names.of(table).lower()
 
 
 def _tables(clause: exp.Expression | None) -> list[exp.Table]:

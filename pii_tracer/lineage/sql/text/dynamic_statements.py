@@ -38,6 +38,18 @@ _CONSTANT = re.compile(
 )
 
 
+_STARTS = r"(?=(?:INSERT|UPDATE|DELETE|MERGE|CALL|CREATE|TRUNCATE|DROP|ALTER|COPY|EXECUTE|WITH|SELECT)\b)"
+_TASK = re.compile(
+    r"^\s*(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?:TASK\b.*?\bAS\s+|FLOW\b.*?\bAS\s+(?=INSERT\b)|PIPE\b.*?\bAS\s+(?=COPY\b)"
+    r"|(?:DEFINER\s*=\s*\S+\s+)?EVENT\b.*?\bDO\s+(?=INSERT\b|UPDATE\b|DELETE\b|REPLACE\b|CALL\b)"
+    rf"|ALERT\b.*?\)\s*THEN\s+{_STARTS})"
+    r"|ALTER\s+TASK\s+\S+\s+MODIFY\s+AS\s+"
+    rf"|ALTER\s+ALERT\s+\S+\s+MODIFY\s+ACTION\s+{_STARTS})",
+    re.IGNORECASE | re.DOTALL,
+)
+_QUOTED = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"[^\"]*\"|\$\$.*?\$\$", re.DOTALL)
+
+
 @dataclass(frozen=True)
 class Dynamic:
     """A statement that runs a text. text: what it runs, or None where nobody can read it off. doubt: why its outcome is
@@ -82,3 +94,9 @@ def _content(literal: re.Match[str]) -> str:
     if literal["double"] is not None:
         return literal["double"].replace('""', '"')
     return literal["dollar"] if literal["dollar"] is not None else literal["triple"]
+
+
+def task_of(text: str) -> str | None:
+    """The statement that a task, pipe, event or alert runs. Words in quotes start none."""
+    found = _TASK.match(_QUOTED.sub(lambda m: f"'{'x' * (len(m[0]) - 2)}'", text))
+    return text[found.end() :] if found else None

@@ -7,6 +7,7 @@ ClickHouse's materialised views TO a table (https://clickhouse.com/docs/sql-refe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 from sqlglot import exp
@@ -105,9 +106,13 @@ def _put_out(write: exp.Expression) -> list[exp.Expression]:
     table = write.this.this if isinstance(write.this, exp.Schema) else write.this
     around = [*_from(write), *_joined(write)]
     called = next(iter(write.args.get("tables") or ()), table).name  # DELETE t OUTPUT … FROM a AS t JOIN b
+    query = derived_target(write) if isinstance(write, exp.Update) else None
+    if isinstance(query, exp.Lateral):
+        return [write]
     alias = next((t for one in (*around, table) for t in one.find_all(exp.Table) if t.alias_or_name == called), table)
     sides = {c.table.lower() for e in clause.expressions for c in e.find_all(exp.Column)} & {"deleted", "inserted"}
-    named = [exp.alias_(_bare(alias), side, table=True) for side in sorted(sides)]
+    meant = _bare(alias) if query is None else exp.Subquery(this=query.this.copy())
+    named = [exp.alias_(meant.copy(), side, table=True) for side in sorted(sides)]
     around += [_alone(table)] if isinstance(write, exp.Delete) and called != table.alias_or_name else []
     others = [o.copy() for o in (*around, write.args.get("using")) if isinstance(o, exp.Expression)]
     for number, source in enumerate((*named, *others)):
@@ -117,6 +122,30 @@ def _put_out(write: exp.Expression) -> list[exp.Expression]:
         kept.set("with_", write.args["with_"].copy())
     write.set("returning", None)
     return [write, kept] if "inserted" in sides else [kept, write]
+
+
+def derived_target(write: exp.Expression) -> exp.Subquery | exp.Lateral | None:
+    """T-SQL's UPDATE of a query in FROM, by its alias
+    (https://learn.microsoft.com/sql/t-sql/queries/update-transact-sql).
+    """
+    table = write.this
+    if not isinstance(table, exp.Table) or table.args.get("db"):  # a name of several parts is no alias
+        return None
+    named = (one for one in listed(write) if one.alias_or_name.lower() == table.name.lower())
+    found = next(named, None)
+    return found if isinstance(found, exp.Subquery | exp.Lateral) else None
+
+
+def listed(write: exp.Expression) -> Iterator[exp.Expression]:
+    """What FROM of a write lists and joins, also in parentheses, but not what its queries read."""
+    waiting = _from(write)[::-1]
+    while waiting:
+        source = waiting.pop()
+        waiting += [join.this for join in (source.args.get("joins") or ())[::-1]]
+        if isinstance(source, exp.Subquery) and not source.alias:
+            waiting.append(source.this)
+        else:
+            yield source
 
 
 def _alone(table: exp.Expression) -> exp.Expression:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -24,16 +24,6 @@ _HEAD = re.compile(
     r"(?P<kind>PROC(?:EDURE)?|TRIGGER|FUNCTION)\b",
     re.IGNORECASE,
 )
-_STARTS = r"(?=(?:INSERT|UPDATE|DELETE|MERGE|CALL|CREATE|TRUNCATE|DROP|ALTER|COPY|EXECUTE|WITH|SELECT)\b)"
-_TASK = re.compile(
-    r"^\s*(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?:TASK\b.*?\bAS\s+|FLOW\b.*?\bAS\s+(?=INSERT\b)|PIPE\b.*?\bAS\s+(?=COPY\b)"
-    r"|(?:DEFINER\s*=\s*\S+\s+)?EVENT\b.*?\bDO\s+(?=INSERT\b|UPDATE\b|DELETE\b|REPLACE\b|CALL\b)"
-    rf"|ALERT\b.*?\)\s*THEN\s+{_STARTS})"
-    r"|ALTER\s+TASK\s+\S+\s+MODIFY\s+AS\s+"
-    rf"|ALTER\s+ALERT\s+\S+\s+MODIFY\s+ACTION\s+{_STARTS})",
-    re.IGNORECASE | re.DOTALL,
-)
-_QUOTED = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"[^\"]*\"|\$\$.*?\$\$", re.DOTALL)
 _ANONYMOUS = re.compile(
     r"(?:DO|EXECUTE\s+IMMEDIATE)\s+(?:LANGUAGE\s+\w+\s+)?\$\w*\$\s*(?:BEGIN|DECLARE)\b", re.IGNORECASE
 )
@@ -96,6 +86,8 @@ class Piece:
     text: str
     line: int
     doubt: str | None = None
+    span: tuple[int, int] = (0, 0)
+    """Where what holds it stands in the text."""
 
 
 def is_block(sql: str, tokens: Sequence[Token], first: int) -> bool:
@@ -127,7 +119,7 @@ def control_pieces(sql: str, part: Sequence[Token], dialect: str) -> list[Piece]
             text = sql[one[0].start : one[-1].end + 1]
             found.append(Piece("", one[0].line, naming("the body of a routine or trigger is not followed", text)))
         else:
-            found += _cleaned(sql, one, dialect, None)
+            found += _placed(one, _cleaned(sql, one, dialect, None))
     return found
 
 
@@ -216,7 +208,11 @@ def pieces(sql: str, tokens: Sequence[Token], dialect: str, rows: Rows | None = 
         yield from _declared(sql[part[0].start : part[-1].end + 1], part[0].line, dialect)
     for chunk in _parts(tokens[start:]):
         for part in cut(chunk) if dialect in T_SQL else [chunk]:
-            yield from _cleaned(sql, part, dialect, rows)
+            yield from _placed(part, _cleaned(sql, part, dialect, rows))
+
+
+def _placed(part: Sequence[Token], found: Iterator[Piece]) -> Iterator[Piece]:
+    return (replace(one, span=(part[0].start, part[-1].end + 1)) for one in found)
 
 
 def _parts(tokens: Sequence[Token]) -> Iterator[list[Token]]:
@@ -231,7 +227,7 @@ def unit_pieces(sql: str, unit: plsql_units.Unit, dialect: str, rows: Rows | Non
     for chunk in unit.chunks:
         text = sql[chunk.tokens[0].start : chunk.tokens[-1].end + 1]
         if not chunk.declared:
-            yield from _cleaned(sql, chunk.tokens, dialect, rows, unit.names)
+            yield from _placed(chunk.tokens, _cleaned(sql, chunk.tokens, dialect, rows, unit.names))
         else:
             yield from _declared(text, chunk.tokens[0].line, dialect, unit.names)
 
@@ -392,9 +388,3 @@ def _inside(part: Sequence[Token], word: str) -> bool:
         return False
     opened = next((one for one in reversed(words) if one in ("UPDATE", "SET")), "")
     return opened == "UPDATE" or words[0] in ("WITH", "ALTER")
-
-
-def task_of(text: str) -> str | None:
-    """The statement that a task, pipe, event or alert runs. Words in quotes start none."""
-    found = _TASK.match(_QUOTED.sub(lambda m: f"'{'x' * (len(m[0]) - 2)}'", text))
-    return text[found.end() :] if found else None

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from pii_tracer.lineage.sql.accounting.client_settings import as_sent
-from pii_tracer.lineage.sql.accounting.loops import loops
+from pii_tracer.lineage.sql.accounting.loops import Span, loops, within, without_batches
 from pii_tracer.lineage.sql.accounting.named_tables import naming
 from pii_tracer.lineage.sql.statements.trigger_rows import Rows, rows_of
 from pii_tracer.lineage.sql.text import plsql_units, procedure_bodies
@@ -37,7 +37,7 @@ _LOCATION = re.compile(r"\bLOCATION\s+'([^']*)'", re.IGNORECASE)
 _CALL = re.compile(rf"^\s*CALL\s+(?P<procedure>{NAME})\s*\((?P<arguments>.*)\)\s*$", re.IGNORECASE | re.DOTALL)
 _ARGUMENT = re.compile(r"(?:(?P<name>\w+)\s*=>\s*)?'(?P<value>(?:[^']|'')*)'|(?:(?P<other>\w+)\s*=>\s*[^,']+)")
 _DIRECTORY = re.compile(
-    r"^(?P<head>\s*INSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY)\s*(?P<path>'[^']*')?\s+USING\s+\w+"
+    r"^(?P<head>\s*INSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY)\s*(?P<path>'[^']*')?\s+USING\s+(?P<form>\w+)"
     r"(?:\s+OPTIONS\s*\((?P<options>[^)]*)\))?",
     re.IGNORECASE,
 )
@@ -49,9 +49,6 @@ _SEVERAL = re.compile(
 )
 """What a text must hold to be more than one statement, or to begin with a comment."""
 _COMMENT = re.compile(r"/\*|--|#|//")
-_DROPS = re.compile(r"\s*DROP\b", re.IGNORECASE)
-_BATCH = re.compile(r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
-"""What parts batches: https://learn.microsoft.com/sql/t-sql/language-elements/sql-server-utilities-statements-go."""
 _VERB = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
 _FOREIGN = re.compile(r"\bLANGUAGE\s+'?(?!SQL\b|PLPGSQL\b)(?P<name>\w+)", re.IGNORECASE)
 _BODY = re.compile(r"\A(?:\s|--[^\n]*\n|/\*.*?\*/|<<\s*\w+\s*>>)*(?:BEGIN|DECLARE)\b|" + _VERB.pattern, re.I | re.S)
@@ -111,8 +108,8 @@ class Statement:
     """The rows that a trigger's body speaks of."""
     branch: bool = False
     """Whether other statements of its text may run in its place."""
-    looped: bool = False
-    """Whether it may run again, after later statements of its text."""
+    loop: tuple[int, ...] = ()
+    """Of a statement that may run again, after later ones: what only statements of the same loop have."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +140,9 @@ def split(sql: str, dialect: str) -> list[Statement]:
         SqlglotError: the text cannot even be cut into tokens.
     """
     sql = as_sent(sql.removeprefix("\ufeff"), dialect)
+    repeated: list[Span] = []
     if dialect in procedure_bodies.T_SQL:
-        sql = _BATCH.sub(";", sql)
+        sql, repeated = without_batches(sql)
     if not _SEVERAL.search(sql):
         before = len(sql) - len(sql.lstrip())
         return [Statement(sql.strip(), 1 + sql.count("\n", 0, before))] if sql.strip() else []
@@ -152,6 +150,7 @@ def split(sql: str, dialect: str) -> list[Statement]:
     if dialect == "oracle":
         tokens = _without_slashes(tokens)
     result: list[Statement] = []
+    again = [*repeated, *_loops(tokens, dialect)]
     position = 0
     while position < len(tokens):
         first = position
@@ -167,27 +166,31 @@ def split(sql: str, dialect: str) -> list[Statement]:
         part = tokens[first:position]
         statement = Statement(sql[part[0].start : part[-1].end + 1].strip(), part[0].line)
         if block:
-            result += _body(sql, part, statement, dialect, unit)
+            made = _body(sql, part, statement, dialect, unit, again)
+            result += _in_loop(made, (part[0].start, part[-1].end + 1), repeated)
         elif procedure_bodies.is_control(part, dialect):
-            result += [Statement(p.text, p.line, p.doubt) for p in procedure_bodies.control_pieces(sql, part, dialect)]
+            pieces = procedure_bodies.control_pieces(sql, part, dialect)
+            result += [m for p in pieces for m in _in_loop([Statement(p.text, p.line, p.doubt)], p.span, again)]
         else:
-            result.append(statement)
+            result += _in_loop([statement], (part[0].start, part[-1].end + 1), again)
     return _marked(result, tokens)
+
+
+def _loops(tokens: Sequence[Any], dialect: str) -> list[Span]:
+    return loops(tokens, blocks=dialect in procedure_bodies.T_SQL)
+
+
+def _in_loop(found: list[Statement], span: Span, again: Sequence[Span], *place: int) -> list[Statement]:
+    """Statements that stand at a place of a text, with the loop that they are in. place: where the text stands."""
+    loop = within(span, again)
+    if loop is None:
+        return found
+    return [replace(m, loop=(*place, *loop), branch=True) for m in found]
 
 
 def _marked(found: list[Statement], tokens: Sequence[Any]) -> list[Statement]:
     """Statements with what the control flow around them says of them."""
-    branch, looped = procedure_bodies.branches(tokens), loops([token.text.upper() for token in tokens])
-    if not branch and not looped:
-        return found
-    return [
-        replace(
-            one,
-            branch=one.branch or branch or (looped and _DROPS.match(one.text) is not None),
-            looped=one.looped or looped,
-        )
-        for one in found
-    ]
+    return [replace(one, branch=True) for one in found] if procedure_bodies.branches(tokens) else found
 
 
 def _without_slashes(tokens: list[Any]) -> list[Any]:
@@ -212,7 +215,7 @@ def _tokenizer(dialect: str) -> Any:
 
 def uncommented(text: str, dialect: str) -> str:
     """A statement without its comments, for rules that read its words. Hints stay."""
-    if not _COMMENT.search(text) or "/*+" in text:
+    if not _COMMENT.search(text):
         return text
     try:
         tokens = _tokens(text, dialect)
@@ -221,7 +224,7 @@ def uncommented(text: str, dialect: str) -> str:
     made, end = [], 0
     for token in tokens:
         gap = text[end : token.start]
-        made += [" " if _COMMENT.match(gap.lstrip()) else gap, text[token.start : token.end + 1]]
+        made += [" " if _COMMENT.match(gap.lstrip()) and "/*+" not in gap else gap, text[token.start : token.end + 1]]
         end = token.end + 1
     return "".join(made)
 
@@ -246,24 +249,32 @@ def _end(tokens: Sequence[Any], first: int, dialect: str) -> int:
 
 
 def _body(
-    sql: str, part: Sequence[Any], whole: Statement, dialect: str, unit: plsql_units.Unit | None
+    sql: str,
+    part: Sequence[Any],
+    whole: Statement,
+    dialect: str,
+    unit: plsql_units.Unit | None,
+    again: Sequence[Span],
 ) -> list[Statement]:
     language = _FOREIGN.search(whole.text)
     if language is not None:
         return [Statement("", whole.line, f"a routine in {language['name']} is not followed")]
     text, offset = sql, 0
+    place: tuple[int, ...] = ()
     first = next((n for n, t in enumerate(part) if t.token_type in _QUOTED and _BODY.search(t.text)), None)
     quoted = [part[first]] if first is not None and _is_body([t.text.upper() for t in part[:first]]) else []
     if quoted:  # $$ … $$
-        text, offset = quoted[0].text, quoted[0].line - 1
+        text, offset, place = quoted[0].text, quoted[0].line - 1, (quoted[0].start,)
         part = _tokens(text, dialect)
+        again = _loops(part, dialect)
         unit = plsql_units.unit_of(text, part, 0) if part and dialect in plsql_units.DIALECTS else None
     rows = rows_of(whole.text) if procedure_bodies.is_trigger(whole.text) else None
     if unit is not None:
         pieces = procedure_bodies.unit_pieces(text, unit, dialect, rows)
     else:
         pieces = procedure_bodies.pieces(text, part, dialect, rows)
-    made = _marked([Statement(p.text, p.line + offset, p.doubt, rows) for p in pieces], part)
+    found = ((Statement(p.text, p.line + offset, p.doubt, rows), p.span) for p in pieces)
+    made = _marked([m for one, span in found for m in _in_loop([one], span, again, *place)], part)
     unread = not quoted and any(t.token_type in _QUOTED and _is_body([w.text.upper() for w in part[:n]])
                                 for n, t in enumerate(part) if n)  # fmt: skip
     if not made and (unread or _VERB.search(text if quoted else whole.text)):
@@ -299,7 +310,7 @@ def prepared(text: str) -> str:
         option = _PATH_OPTION.search(found["options"] or "")
         path = found["path"] or (option["path"] if option else None)
         if path:
-            return f"{found['head']} {path} {text[found.end() :]}"
+            return f"{found['head']} {path} STORED AS {found['form']} {text[found.end() :]}"
     unload = _UNLOAD.match(text)
     if unload:  # Redshift's query is a text, Athena's is not
         query_text = unload["query"]

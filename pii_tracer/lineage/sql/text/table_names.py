@@ -55,6 +55,10 @@ class Loose(list[tuple[str, str]]):
     """Columns of a table of which nobody knows the order."""
 
 
+_PAIRED = frozenset({"PARQUET", "ORC", "JSON", "AVRO"})
+"""Formats whose files name their columns, and which engines read by these names."""
+
+
 class Names:
     """Spelling of table names, and their schemas.
 
@@ -79,6 +83,7 @@ class Names:
         self._loose = {self._plain(name) for name, columns in schemas.items() if isinstance(columns, Loose)}
         self._defaults = [d for d in (default_db, default_schema) if d]
         self._spelled: dict[str, str] = {}
+        self._paired: set[str] = set()
         self._computed: dict[str, tuple[tuple[str, exp.Expression], ...]] = {}
         self.variables: frozenset[str] = frozenset()
         self.table_variables: frozenset[str] = frozenset()
@@ -197,6 +202,14 @@ class Names:
         self._schemas[key] = (name, tuple(columns))
         self._by_last.setdefault(_last(key), {})[key] = None
         self._loose.discard(self._plain(name))
+
+    def pair(self, name: str, form: str) -> None:
+        """Remember the format of a table's files, or of those at a place."""
+        (self._paired.add if form.upper() in _PAIRED else self._paired.discard)(self._plain(name))
+
+    def paired(self, name: str) -> bool:
+        """Whether the columns of files are those of the same name, whatever their order."""
+        return self._plain(name) in self._paired
 
     def compute(self, name: str, rules: Sequence[tuple[str, exp.Expression]]) -> None:
         """A table computes these columns from its others."""
