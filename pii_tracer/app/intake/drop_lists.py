@@ -281,13 +281,10 @@ def _take(connection: Connection, taker: _Taker, item: WorkItem, count: _Count, 
         if key:
             incoming = Incoming(item.line, item.id, taker.subject, key, LAW, taker.received, "drop")
             try:
-                intake = taker.of(item)
-                intake.take(connection, incoming)
+                taker.of(item).take(connection, incoming)
             except NotTaken as why:
                 _refuse(item, str(why), count, tell)
                 return
-            for request, datasets in intake.widened.items():
-                tell(item.file, item.line, f"{request} keeps {', '.join(datasets)} no more: it is for everything again")
         if outcome is Outcome.SHARED:
             tell(
                 item.file, item.line, f"several persons of the source have this identifier: `requests decide {item.id}`"
