@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.intake.kept_scopes import Narrowing, Scope
+from pii_tracer.intake.kept_scopes import Narrowing
 from pii_tracer.intake.requests import OPEN, Change, LongerTime, Receipt, RequestState, Stored
 from reports.escape import visible
 
@@ -34,6 +34,8 @@ class AddedList(Protocol):
     def known(self) -> int: ...
     @property
     def refused(self) -> int: ...
+    @property
+    def widened(self) -> Mapping[str, Sequence[str]]: ...
 
 
 class PlannedRequests(Protocol):
@@ -53,12 +55,14 @@ class PlannedRequests(Protocol):
     def apart(self) -> Mapping[str, str]: ...
 
 
-def added_line(done: AddedList) -> str:
-    """One line for one file."""
-    return (
+def added_lines(done: AddedList) -> Iterator[str]:
+    """One line for one file, and one for each person who asked for everything and had kept data."""
+    yield (
         f"{visible(done.file)}: {done.added} added, {done.joined} joined to an open request of the same person,"
         f" {done.repeated} of persons who were erased before, {done.known} there already, {done.refused} not taken"
     )
+    for request, datasets in done.widened.items():
+        yield visible(f"{request} keeps {', '.join(datasets)} no more: its person asked for everything")
 
 
 class MatchedLists(Protocol):
@@ -237,8 +241,13 @@ def print_shown(shown: ShownRequest, stream: IO[str]) -> None:
         words = f"{longer.at:%Y-%m-%d %H:%M} UTC deadline under {longer.law} extended by {longer.who}: {longer.reason}"
         console.print(Text(visible(f"{words} (the person was informed on {longer.informed:%Y-%m-%d})")))
     for kept in shown.narrowings:
-        words = f"{kept.at:%Y-%m-%d %H:%M} UTC narrowed by {kept.who}, {scope_text(kept.scope)}: {kept.reason}"
+        what = f"narrowed by {kept.who}, keeps" if kept.keeps else f"narrowing taken back by {kept.who}:"
+        words = f"{kept.at:%Y-%m-%d %H:%M} UTC {what} {kept.dataset}: {kept.reason}"
+        if not kept.keeps:
+            console.print(Text(visible(words)))
+            continue
         later = "; the person asked for everything since then" if kept.lapsed else ""
+        later = "; this was taken back" if kept.taken_back else later
         console.print(Text(visible(f"{words} (the person asked for it on {kept.asked:%Y-%m-%d}{later})")))
     for change in shown.changes:
         words = f"{change.at:%Y-%m-%d %H:%M} UTC {change.state} by {change.by}: {change.reason}"
@@ -256,25 +265,16 @@ def shown_json(shown: ShownRequest) -> dict[str, Any]:
         **request_json(shown.request),
         "receipts": _plainly(shown.receipts),
         "extensions": _plainly(shown.extensions),
-        "narrowings": [
-            {**_plainly([one])[0], "scope": one.scope.model_dump(mode="json"), "hold": one.scope.hold}
-            for one in shown.narrowings
-        ],
+        "narrowings": [{**_plainly([one])[0], "hold": one.hold} for one in shown.narrowings],
         "changes": _plainly(shown.changes),
     }
 
 
-def scope_text(scope: Scope) -> str:
-    """What is kept, in words."""
-    parts = [*scope.columns, *(f"category {name}" for name in scope.categories)]
-    only = f" (only {', '.join(parts)})" if parts else ""
-    until = f", until {scope.until:%Y-%m-%d}" if scope.until else ""
-    return f"keeps {', '.join(scope.datasets)}{only}{until}"
-
-
-def narrowed_line(one: Stored, scope: Scope) -> str:
+def narrowed_line(one: Stored, narrowings: Sequence[Narrowing]) -> str:
     """What `narrow` did."""
-    return visible(f"{one.id} {scope_text(scope)}; all else is erased, and its deadline stays {one.due:%Y-%m-%d}")
+    kept = sorted({narrowing.dataset for narrowing in narrowings if narrowing.in_force})
+    what = f"keeps {', '.join(kept)}; all else is erased" if kept else "keeps nothing; all is erased"
+    return visible(f"{one.id} {what}, and its deadline stays {one.due:%Y-%m-%d}")
 
 
 def ended_lines(one: Stored, released: Sequence[str], word: str) -> Iterator[str]:

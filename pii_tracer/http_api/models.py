@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from pii_tracer.config.laws import Ground
-from pii_tracer.intake.kept_scopes import Datasets, Names, Narrowing, Scope
+from pii_tracer.intake.kept_scopes import Narrowing, Wish
 from pii_tracer.intake.requests import RequestState, Stored
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.timestamps import Moment
@@ -38,32 +38,27 @@ class Withdrawal(Frozen):
     reason: _Text
 
 
-class NarrowedTo(Frozen):
-    """What the person keeps: datasets, as a hold names them, or only some columns or categories of them. until: when it
-    is erased after all. asked: when the person asked for it. by, reason: as of a withdrawal."""
+class NarrowedTo(Wish):
+    """What the person keeps: whole datasets, as a hold names them. take_back: names that were wrong. asked: when the
+    person asked for it. by, reason: as of a withdrawal."""
 
-    keep: Datasets
-    columns: Names = ()
-    categories: Names = ()
-    until: Moment | None = None
     asked: Moment
     by: _Text
     reason: _Text
 
-    def scope(self) -> Scope:
-        """What is kept."""
-        return Scope(datasets=self.keep, columns=self.columns, categories=self.categories, until=self.until)
+    def wish(self) -> Wish:
+        """What is kept, and what is not any more."""
+        return Wish(keep=self.keep, take_back=self.take_back)
 
 
 class NarrowingView(Frozen):
-    """One time that a request was narrowed. lapsed: the person asked for everything later than that."""
+    """One dataset that the person asked to keep. lapsed: the person asked for everything later than that. taken_back:
+    the name was wrong."""
 
-    keep: tuple[str, ...]
-    columns: tuple[str, ...]
-    categories: tuple[str, ...]
-    until: datetime | None
+    keep: str
     asked: datetime
     lapsed: bool
+    taken_back: bool
 
 
 class RequestView(Frozen):
@@ -101,24 +96,20 @@ class ShownRequest(RequestView):
     def shown(cls, one: Stored, narrowings: Sequence[Narrowing]) -> ShownRequest:
         """Of a request of the store, and each time that it was narrowed."""
         found = tuple(
-            NarrowingView(
-                keep=n.scope.datasets,
-                columns=n.scope.columns,
-                categories=n.scope.categories,
-                until=n.scope.until,
-                asked=n.asked,
-                lapsed=n.lapsed,
-            )
+            NarrowingView(keep=n.dataset, asked=n.asked, lapsed=n.lapsed, taken_back=n.taken_back)
             for n in narrowings
+            if n.keeps
         )
         return cls(**RequestView.of(one).model_dump(), narrowings=found)
 
 
 class TakenRequest(Frozen):
-    """What became of a request that was sent. outcome: added, joined, repeated, or known."""
+    """What became of a request that was sent. outcome: added, joined, repeated, or known. widened: datasets that the
+    person keeps no more, since she asked for everything."""
 
     outcome: str
     request: RequestView
+    widened: tuple[str, ...]
 
 
 class RequestList(Frozen):

@@ -189,8 +189,8 @@ async def _add(settings: Settings, request: Request) -> Response:
     if not (8 <= len(once) <= 128 and once.isascii() and once.replace("-", "").replace("_", "").isalnum()):
         raise HTTPException(400, "the header Idempotency-Key is missing, or not 8 to 128 letters, digits, `-` and `_`")
     asked = await _body(request, NewRequest)
-    taken, one = await run_in_threadpool(take_request, settings, asked.model_dump(exclude_none=True), once)
-    answer = TakenRequest(outcome=taken.value, request=RequestView.of(one))
+    taken, one, widened = await run_in_threadpool(take_request, settings, asked.model_dump(exclude_none=True), once)
+    answer = TakenRequest(outcome=taken.value, request=RequestView.of(one), widened=widened)
     return _told(answer, 200 if taken is Taken.KNOWN else 201)
 
 
@@ -234,7 +234,7 @@ async def _found(settings: Settings, request: Request) -> Shown:
 async def _narrow(settings: Settings, request: Request) -> Response:
     said = await _body(request, NarrowedTo)
     one = (await _found(settings, request)).request
-    narrows = partial(narrow_request, settings, one.id, said.scope(), by=said.by, reason=said.reason, asked=said.asked)
+    narrows = partial(narrow_request, settings, one.id, said.wish(), by=said.by, reason=said.reason, asked=said.asked)
     try:
         await run_in_threadpool(narrows)
     except UsageError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -11,15 +11,16 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, StringConstraints
 
 from pii_tracer.intake.request_databases.base import Connection
-from pii_tracer.intake.requests import OPEN
-from pii_tracer.model.canonical_json import canonical, iso, parse_time
+from pii_tracer.intake.requests import ENDED, OPEN
+from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.legal_holds import Hold, HoldKind
-from pii_tracer.model.timestamps import Moment
 
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 _OPEN = ", ".join(f"'{state}'" for state in OPEN)
-_MOST_NAMES = 100
+_ENDED = ", ".join(f"'{state}'" for state in ENDED)
+MOST_KEPT = 20
+"""Datasets that one person can keep."""
 
 
 def _sorted(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -29,96 +30,112 @@ def _sorted(names: tuple[str, ...]) -> tuple[str, ...]:
 _Name = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]
-Names = Annotated[tuple[_Name, ...], Field(max_length=_MOST_NAMES), AfterValidator(_sorted)]
-Datasets = Annotated[Names, Field(min_length=1)]
+Names = Annotated[tuple[_Name, ...], Field(max_length=MOST_KEPT), AfterValidator(_sorted)]
 
 
-class Scope(Frozen):
-    """What somebody asked to keep: datasets, named as in a hold; or only some columns or categories of them.
+class Wish(Frozen):
+    """Datasets that somebody asked to keep, each whole and named as in a hold. take_back: names that were wrong."""
 
-    until: when it is to be erased after all; None where it is to stay.
-    """
-
-    datasets: Datasets
-    columns: Names = ()
-    categories: Names = ()
-    until: Moment | None = None
-
-    @property
-    def hold(self) -> str:
-        """The id of the hold that keeps it: of letters alone, since a number in it could be somebody's key."""
-        until = iso(self.until) if self.until else None
-        told = canonical({**self.model_dump(mode="json", exclude={"until"}), "until": until})
-        return "own-" + sha256(told).hexdigest()[:16].translate(_LETTERS)
-
-    def ended(self, at: datetime) -> bool:
-        """Whether it is to be kept no longer."""
-        return self.until is not None and self.until <= at
+    keep: Names = ()
+    take_back: Names = ()
 
 
 @dataclass(frozen=True)
 class Narrowing:
-    """One time that a request was narrowed. asked: when its person asked for that. at, who, reason: of whoever wrote it
-    down. lapsed: whether the person asked for everything again, later than that."""
+    """One dataset that somebody asked to keep, or that was taken back.
+
+    keeps: False where it was taken back. asked: when its person asked for that. at, who, reason: of whoever wrote it
+    down. lapsed: whether the person asked for everything again, later than that. taken_back: whether that was undone.
+    """
 
     request: str
-    scope: Scope
+    dataset: str
+    keeps: bool
     asked: datetime
     at: datetime
     who: str
     reason: str
     lapsed: bool
+    taken_back: bool
 
-    def in_force(self, at: datetime) -> bool:
-        """Whether a plan of a day has to keep what it names."""
-        return not self.lapsed and not self.scope.ended(at)
+    @property
+    def hold(self) -> str:
+        """The id of the hold that keeps it: of letters alone, since a number in it could be somebody's key."""
+        return hold_of(self.dataset)
+
+    @property
+    def in_force(self) -> bool:
+        """Whether a plan has to keep the dataset."""
+        return self.keeps and not self.lapsed and not self.taken_back
+
+
+def hold_of(dataset: str) -> str:
+    """The id of the hold by which a dataset is kept."""
+    return "own-" + sha256(dataset.encode()).hexdigest()[:16].translate(_LETTERS)
 
 
 _NARROWINGS = (
-    "SELECT n.request, n.scope, n.asked, n.at, n.who, n.reason,"
-    " EXISTS (SELECT 1 FROM receipts e WHERE e.request = n.request AND e.received > n.asked) FROM narrowings n"
+    "SELECT n.request, n.dataset, n.keeps, n.asked, n.at, n.who, n.reason,"
+    " EXISTS (SELECT 1 FROM receipts e WHERE e.request = n.request AND e.ground = 'request' AND e.received > n.asked),"
+    " EXISTS (SELECT 1 FROM narrowings t WHERE t.request = n.request AND t.dataset = n.dataset AND t.keeps = 0"
+    " AND t.seq > n.seq) FROM narrowings n"
 )
 
 
 def narrowings_of(connection: Connection, request: str) -> tuple[Narrowing, ...]:
-    """Each time that a request was narrowed, in the order in which its person asked for it."""
-    rows = connection.execute(f"{_NARROWINGS} WHERE n.request = ? ORDER BY n.asked, n.hold", (request,))
+    """What a request was narrowed to, and what was taken back, in the order in which its person asked for it."""
+    rows = connection.execute(f"{_NARROWINGS} WHERE n.request = ? ORDER BY n.asked, n.seq", (request,))
     return tuple(map(_narrowing, rows))
 
 
-def all_in_force(connection: Connection, at: datetime) -> dict[str, tuple[Narrowing, ...]]:
-    """By open request, what a plan of a day has to keep."""
-    query = f"{_NARROWINGS} JOIN requests r ON r.id = n.request WHERE r.state IN ({_OPEN}) ORDER BY n.asked, n.hold"
-    found: dict[str, tuple[Narrowing, ...]] = {}
-    for row in connection.execute(query):
-        one = _narrowing(row)
-        if one.in_force(at):
-            found[one.request] = (*found.get(one.request, ()), one)
-    return found
+def all_in_force(connection: Connection) -> dict[str, tuple[Narrowing, ...]]:
+    """By open request, what a plan has to keep."""
+    query = f"{_NARROWINGS} JOIN requests r ON r.id = n.request WHERE r.state IN ({_OPEN}) ORDER BY n.asked, n.seq"
+    return _by_request(connection.execute(query))
+
+
+def unlike_a_plan(connection: Connection, plan: str, keeps: frozenset[str]) -> list[str]:
+    """Requests of a plan, no run of which has begun, whose persons ask to keep other data now. keeps: the ids of the
+    holds of this kind that the plan was made with."""
+    rows = connection.execute(f"{_NARROWINGS} JOIN requests r ON r.id = n.request WHERE r.plan = ?", (plan,))
+    now = _by_request(rows)
+    waiting = "SELECT id FROM requests WHERE plan = ? AND state = 'planned' AND begun IS NULL ORDER BY id"
+    names = [str(name) for (name,) in connection.execute(waiting, (plan,))]
+    return [name for name in names if holds_of(now.get(name, ())) != keeps]
 
 
 def keep_on(connection: Connection, person: str, request: str) -> None:
     """What a person asked to keep counts for a further request of hers, too, unless she asked for everything later.
+    What came of requests that were withdrawn or refused counts in neither way.
 
     person: keyed reference.
     """
-    connection.execute(
-        "INSERT INTO narrowings (request, hold, asked, scope, at, who, reason)"
-        " SELECT ?, n.hold, n.asked, n.scope, n.at, n.who, n.reason"
+    query = (
+        "SELECT DISTINCT n.dataset, n.asked, n.at, n.who, n.reason"  # noqa: S608 (own words)
         " FROM narrowings n JOIN requests r ON r.id = n.request WHERE r.person = ? AND r.id != ?"
-        " AND NOT EXISTS (SELECT 1 FROM receipts e JOIN requests o ON o.id = e.request"
-        " WHERE o.person = r.person AND e.received > n.asked) ON CONFLICT DO NOTHING",
-        (request, person, request),
+        f" AND n.keeps = 1 AND r.state NOT IN ({_ENDED})"
+        " AND NOT EXISTS (SELECT 1 FROM narrowings t WHERE t.request = n.request AND t.dataset = n.dataset"
+        " AND t.keeps = 0 AND t.seq > n.seq)"
+        " AND NOT EXISTS (SELECT 1 FROM receipts e JOIN requests o ON o.id = e.request WHERE o.person = r.person"
+        f" AND o.state NOT IN ({_ENDED}) AND e.ground = 'request' AND e.received > n.asked) ORDER BY n.asked, n.dataset"
     )
+    for dataset, *rest in connection.execute(query, (person, request)).fetchall():
+        write_narrowing(connection, (request, dataset, 1, *rest))
 
 
-def scopes_of(narrowings: Iterable[Narrowing]) -> frozenset[str]:
-    """The ids of the holds that keep what they name."""
-    return frozenset(one.scope.hold for one in narrowings)
+def write_narrowing(connection: Connection, row: Sequence[object]) -> None:
+    """Write one down: request, dataset, 1 or 0 (kept or taken back), asked, at, who, reason."""
+    query = "INSERT INTO narrowings (request, dataset, keeps, asked, at, who, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    connection.execute(query, tuple(row))
+
+
+def holds_of(narrowings: Sequence[Narrowing]) -> frozenset[str]:
+    """The ids of the holds that keep what is still to be kept."""
+    return frozenset(one.hold for one in narrowings if one.in_force)
 
 
 def own_holds(narrowings: Mapping[str, Sequence[Narrowing]], day: datetime) -> tuple[Hold, ...]:
-    """The holds of a plan for some requests: one for each scope, of all who asked for it.
+    """The holds of a plan for some requests: one for each dataset, of all who keep it.
 
     day: that of the plan, on which each counts, also where the plan is made for a day of before.
 
@@ -127,19 +144,16 @@ def own_holds(narrowings: Mapping[str, Sequence[Narrowing]], day: datetime) -> t
     alike: dict[str, list[Narrowing]] = {}
     for mine in narrowings.values():
         for one in mine:
-            alike.setdefault(one.scope.hold, []).append(one)
-    return tuple(_hold(name, alike[name], day) for name in sorted(alike))
+            alike.setdefault(one.dataset, []).append(one)
+    return tuple(_hold(dataset, alike[dataset], day) for dataset in sorted(alike))
 
 
-def _hold(name: str, narrowings: Sequence[Narrowing], day: datetime) -> Hold:
-    scope = narrowings[0].scope
-    told: dict[str, Any] = {"from": min(day, *(one.asked for one in narrowings)), "until": scope.until or "indefinite"}
+def _hold(dataset: str, narrowings: Sequence[Narrowing], day: datetime) -> Hold:
+    told: dict[str, Any] = {"from": min(day, *(one.asked for one in narrowings)), "until": "indefinite"}
     return Hold(
-        id=name,
+        id=hold_of(dataset),
         kind=HoldKind.OWN_REQUEST,
-        datasets=scope.datasets,
-        columns=scope.columns,
-        categories=scope.categories,
+        datasets=(dataset,),
         requests=tuple(sorted({one.request for one in narrowings})),
         basis="the person's own request",
         citation="as the request store has it",
@@ -148,14 +162,24 @@ def _hold(name: str, narrowings: Sequence[Narrowing], day: datetime) -> Hold:
     )
 
 
+def _by_request(rows: Any) -> dict[str, tuple[Narrowing, ...]]:
+    found: dict[str, tuple[Narrowing, ...]] = {}
+    for one in map(_narrowing, rows):
+        if one.in_force:
+            found[one.request] = (*found.get(one.request, ()), one)
+    return found
+
+
 def _narrowing(row: tuple[Any, ...]) -> Narrowing:
-    request, scope, asked, at, who, reason, lapsed = row
+    request, dataset, keeps, asked, at, who, reason, lapsed, taken_back = row
     return Narrowing(
         request=request,
-        scope=Scope.model_validate_json(scope),
+        dataset=dataset,
+        keeps=bool(keeps),
         asked=parse_time(asked),
         at=parse_time(at),
         who=who,
         reason=reason,
         lapsed=bool(lapsed),
+        taken_back=bool(taken_back),
     )

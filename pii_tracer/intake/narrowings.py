@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from pii_tracer.intake.kept_scopes import Scope, narrowings_of
+from pii_tracer.common.plurals import counted
+from pii_tracer.intake.kept_scopes import MOST_KEPT, Wish, narrowings_of, write_narrowing
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.request_store import RequestStore, one
 from pii_tracer.intake.requests import RequestState, Stored
@@ -13,53 +15,83 @@ from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.errors import UsageError
 
 
-def narrow(store: RequestStore, name: str, scope: Scope, asked: datetime, said: Said) -> Stored:
-    """Keep what a person asked to keep. asked: when; the same wish of the same time once more changes nothing.
+def narrow(store: RequestStore, name: str, wish: Wish, asked: datetime, said: Said) -> Stored:
+    """Keep what a person asked to keep, and no more what was a wrong name. asked: when; the same wish of the same time
+    once more changes nothing.
 
     Raises:
         UsageError: there is none, it has ended, it is in a plan, its erasure has begun, the person asked for everything
-            later than that, or a text holds the person's key.
+            later than that, she never kept what is taken back, it is too much, or a text holds the person's key.
     """
-    refuse_telling(store, name, said, (*scope.datasets, *scope.columns, *scope.categories))
-    if scope.ended(max(asked, said.at)):
-        raise UsageError("what is to be kept has ended already", where="--until", todo="name a later time, or none")
+    refuse_telling(store, name, said)
+    if not (wish.keep or wish.take_back) or {*wish.keep} & {*wish.take_back}:
+        raise UsageError(
+            "nothing is named, or one dataset is to be kept and taken back",
+            where="--keep, --take-back",
+            todo="name what the person keeps by --keep, and a wrong name by --take-back",
+        )
     with store.writing() as connection:
         found = open_one(connection, name)
-        known = [n.asked for n in narrowings_of(connection, found.id) if n.scope == scope and n.in_force(said.at)]
-        if not known:
+        known = narrowings_of(connection, found.id)
+        kept = {one.dataset: one.asked for one in known if one.in_force}
+        gone = [dataset for dataset in wish.take_back if dataset in kept]
+        new = [dataset for dataset in wish.keep if dataset not in kept]
+        later = [dataset for dataset in wish.keep if dataset in kept and asked > kept[dataset]]
+        _refuse_unknown(found, wish.take_back, [one.dataset for one in known])
+        if new:
             _refuse_late(found)
             _refuse_unasked(connection, found, asked)
-        elif asked <= max(known):
-            return found
-        row = (found.id, scope.hold, scope.model_dump_json(), iso(asked), iso(said.at), said.by, said.reason)
-        query = "INSERT INTO narrowings (request, hold, scope, asked, at, who, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        connection.execute(query, row)
+        if gone:
+            _refuse_bound(found)
+        if len(kept) + len(new) - len(gone) > MOST_KEPT:
+            raise UsageError(
+                f"a person can keep {counted(MOST_KEPT, 'dataset')}, and the request {found.id} would keep more",
+                where="--keep",
+                todo="name a folder around them, or withdraw the request",
+            )
+        for keeps, datasets, moment in ((0, gone, said.at), (1, [*new, *later], asked)):
+            for dataset in datasets:
+                row = (found.id, dataset, keeps, iso(moment), iso(said.at), said.by, said.reason)
+                write_narrowing(connection, row)
         return one(connection, found.id)
 
 
+def _refuse_unknown(found: Stored, names: Sequence[str], known: Sequence[str]) -> None:
+    if not {*names} <= {*known}:
+        raise UsageError(
+            f"the request {found.id} never kept what is taken back",
+            where="--take-back",
+            todo=f"`pii-tracer requests show {found.id}` shows what it keeps: name it as it is written there",
+        )
+
+
 def _refuse_late(found: Stored) -> None:
-    if found.begun is not None:
+    if found.first_begun is not None:
         raise UsageError(
             f"the erasure of the request {found.id} has begun, and may have erased what is to be kept",
             where=found.plan,
             todo="to keep what is left, declare a hold with `requests` in the estate file, and plan again",
         )
-    if found.state is RequestState.PLANNED:
+    _refuse_bound(found)
+
+
+def _refuse_bound(found: Stored) -> None:
+    if found.state is RequestState.PLANNED or (found.plan is not None and found.begun is not None):
         raise UsageError(
-            f"the request {found.id} is in a plan, which would erase what is to be kept",
+            f"the request {found.id} is in a plan, which was made with what it keeps now",
             where=found.plan,
             todo=f"`pii-tracer requests release {found.plan}`, narrow the request, then plan again",
         )
 
 
 def _refuse_unasked(connection: Connection, found: Stored, asked: datetime) -> None:
-    query = "SELECT min(received), max(received) FROM receipts WHERE request = ?"
+    query = "SELECT min(received), max(CASE WHEN ground = 'request' THEN received END) FROM receipts WHERE request = ?"
     first, last = connection.execute(query, (found.id,)).fetchone()
     if iso(asked) < first:
         raise UsageError(
             f"the request {found.id} came in later than that", where="--asked", todo="name when the person narrowed it"
         )
-    if last > iso(asked):
+    if last is not None and last > iso(asked):
         raise UsageError(
             f"the person of the request {found.id} asked again after that, for everything",
             where="--asked",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from pii_tracer.config.laws import Ground
-from pii_tracer.intake.kept_scopes import keep_on
+from pii_tracer.intake.kept_scopes import keep_on, narrowings_of
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.requests import OPEN, Incoming, NotTaken, RequestState, Taken
 from pii_tracer.model.canonical_json import iso
@@ -43,11 +43,13 @@ class TakenRow:
 
 @dataclass(frozen=True)
 class Intake:
-    """Takes the rows of one file. file: its keyed digest, the same whenever the same file is read."""
+    """Takes the rows of one file. file: its keyed digest, the same whenever the same file is read. widened: by request,
+    the datasets that its person keeps no more, since she asked for everything."""
 
     key: EstateKey
     file: str
     due: Due
+    widened: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def take(self, connection: Connection, row: Incoming) -> Taken:
         """Take one row, in the caller's transaction.
@@ -117,7 +119,11 @@ class Intake:
     def _join(
         self, connection: Connection, row: Incoming, received: str, due: str, request: str, known_due: str
     ) -> Taken:
+        kept = {one.dataset for one in narrowings_of(connection, request) if one.in_force}
         self._receipt(connection, row, received, request)
+        kept -= {one.dataset for one in narrowings_of(connection, request) if one.in_force}
+        if kept:
+            self.widened[request] = tuple(sorted({*kept, *self.widened.get(request, ())}))
         if due < known_due:
             change = "UPDATE requests SET law = ?, received = ?, due = ?, verified = ?, extended = NULL WHERE id = ?"
             connection.execute(change, (row.law, received, due, row.verified, request))

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from pii_tracer.config.laws import Ground
-from pii_tracer.intake.kept_scopes import Narrowing, all_in_force, narrowings_of
+from pii_tracer.intake.kept_scopes import Narrowing, all_in_force, narrowings_of, unlike_a_plan
 from pii_tracer.intake.request_databases.base import Connection, Database
 from pii_tracer.intake.requests import Change, LongerTime, Receipt, RequestState, Stored
 from pii_tracer.intake.schema import NewerSchema, migrate
@@ -22,7 +22,7 @@ from pii_tracer.review.sealed_person_values import EstateKey
 
 _COLUMNS = (
     "id, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats,"
-    " ground, noticed, extended, kept"
+    " ground, noticed, extended, kept, first_begun"
 )
 _STORED = f"SELECT {_COLUMNS}, (SELECT count(*) FROM receipts WHERE request = requests.id) FROM requests"  # noqa: S608
 
@@ -133,14 +133,29 @@ class RequestStore:
         )
 
     def narrowings(self, request: str) -> tuple[Narrowing, ...]:
-        """Each time that a request was narrowed, in the order in which its person asked for it."""
+        """What a request was narrowed to, and what was taken back, in the order in which its person asked for it."""
         with self.connected() as connection:
             return narrowings_of(connection, request)
 
-    def kept(self, at: datetime) -> dict[str, tuple[Narrowing, ...]]:
-        """By open request, what a plan of a day has to keep, as its person asked."""
+    def kept(self) -> dict[str, tuple[Narrowing, ...]]:
+        """By open request, what a plan has to keep, as its person asked."""
         with self.connected() as connection:
-            return all_in_force(connection, at)
+            return all_in_force(connection)
+
+    def erased_but_for_kept(self) -> frozenset[str]:
+        """Requests whose persons a run erased, except for what they asked to keep; or may have, where it failed."""
+        query = (
+            "SELECT id FROM requests WHERE (state = 'erased' AND kept != '') OR (state != 'erased'"
+            " AND first_begun IS NOT NULL AND id IN (SELECT request FROM narrowings))"
+        )
+        with self.connected() as connection:
+            return frozenset(str(name) for (name,) in connection.execute(query))
+
+    def unlike(self, plan: str, keeps: frozenset[str]) -> list[str]:
+        """Requests of a plan, no run of which has begun, whose persons ask to keep other data now. keeps: ids of the
+        holds of this kind that the plan was made with."""
+        with self.connected() as connection:
+            return unlike_a_plan(connection, plan, keeps)
 
     def aliases(self, names: frozenset[str]) -> dict[str, list[str]]:
         """Of these ids those that are of a further receipt, by the id of the request that they were joined to."""
@@ -201,7 +216,7 @@ def of_plan(connection: Connection, plan: str) -> list[Stored]:
 
 def _stored(row: tuple[Any, ...]) -> Stored:
     name, kind, law, received, due, verified, state, reason, plan, begun, holds, proof, repeats, *more = row
-    ground, noticed, extended, kept, receipts = more
+    ground, noticed, extended, kept, first_begun, receipts = more
     return Stored(
         id=name,
         kind=kind,
@@ -220,5 +235,6 @@ def _stored(row: tuple[Any, ...]) -> Stored:
         noticed=parse_time(noticed) if noticed else None,
         extended=parse_time(extended) if extended else None,
         kept=tuple(kept.split(",")) if kept else (),
+        first_begun=parse_time(first_begun) if first_begun else None,
         receipts=receipts,
     )

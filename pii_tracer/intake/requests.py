@@ -62,7 +62,7 @@ class Stored:
     proves the erasure. repeats: the erased request of the same person before this one. receipts: how often it came in.
     ground: `inactivity` only where the person never asked. noticed: when they were told of the erasure. extended: when
     they were informed that the law's longer time is taken, where `due` is the end of that. kept: ids of the holds by
-    which the plan keeps what the person asked to keep.
+    which the plan keeps copies that the person asked to keep. first_begun: when a run of any plan began to touch data.
     """
 
     id: str
@@ -82,6 +82,7 @@ class Stored:
     noticed: datetime | None
     extended: datetime | None
     kept: tuple[str, ...]
+    first_begun: datetime | None
     receipts: int
 
 

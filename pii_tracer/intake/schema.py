@@ -55,10 +55,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     (
         "ALTER TABLE requests ADD COLUMN kept {text} NOT NULL DEFAULT ''",
+        "ALTER TABLE requests ADD COLUMN first_begun {text}",
+        "UPDATE requests SET first_begun = begun",
         """CREATE TABLE narrowings (
-            request {text} NOT NULL REFERENCES requests (id), hold {text} NOT NULL, asked {text} NOT NULL,
-            scope {text} NOT NULL, at {text} NOT NULL, who {text} NOT NULL, reason {text} NOT NULL,
-            PRIMARY KEY (request, hold, asked)){compact}""",
+            seq {counter}, request {text} NOT NULL REFERENCES requests (id), dataset {text} NOT NULL,
+            keeps INTEGER NOT NULL, asked {text} NOT NULL, at {text} NOT NULL, who {text} NOT NULL,
+            reason {text} NOT NULL)""",
+        "CREATE INDEX narrowings_of_a_request ON narrowings (request)",
     ),
 )
 """By number, from 1. One that was released is never changed: what comes later is a further one."""

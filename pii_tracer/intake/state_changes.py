@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 
 from pii_tracer.config.laws import Ground
-from pii_tracer.intake.kept_scopes import keep_on, narrowings_of, scopes_of
+from pii_tracer.intake.kept_scopes import holds_of, keep_on, narrowings_of, unlike_a_plan
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.request_intake import Due, request_name
 from pii_tracer.intake.request_store import RequestStore, of_plan, one, request_of
@@ -71,16 +70,15 @@ def open_one(connection: Connection, name: str) -> Stored:
     return found
 
 
-def refuse_telling(store: RequestStore, name: str, said: Said, names: Sequence[str] = ()) -> None:
-    """Raise `UsageError` where a text that everybody can see holds the key of the person whom it is about. names: of
-    what is kept."""
+def refuse_telling(store: RequestStore, name: str, said: Said) -> None:
+    """Raise `UsageError` where a text that everybody can see holds the key of the person whom it is about."""
     request = store.find(name)
     if request.state in OPEN:
         key = store.key_of(request.id)
-        if any(tells(text, key) for text in (said.by, said.reason, *names)):
+        if any(tells(text, key) for text in (said.by, said.reason)):
             raise UsageError(
                 "the text holds the person's key, and everybody can see it",
-                where="--by, --reason, --keep" if names else "--by, --reason",
+                where="--by, --reason",
                 todo="write it without",
             )
 
@@ -90,11 +88,11 @@ def plan_them(
     requests: Sequence[str],
     plan: str,
     at: datetime,
-    kept: Mapping[str, frozenset[str]] = MappingProxyType({}),
-    day: datetime | None = None,
+    asked: frozenset[str] = frozenset(),
+    kept: frozenset[str] = frozenset(),
 ) -> None:
-    """A plan was made for requests. kept: of narrowed ones, the ids of the holds by which it keeps what their persons
-    asked to keep. day: the time that it was made for, if that is not now.
+    """A plan was made for requests. asked: ids of the holds by which their persons asked to keep data. kept: of these,
+    those that keep copies.
 
     Raises:
         UsageError: one of them is in another state by now, or is to keep something else; none is changed.
@@ -107,8 +105,7 @@ def plan_them(
                     where=plan,
                     todo="do not use this plan; make it again",
                 )
-            mine = kept.get(name, frozenset[str]())
-            if mine != scopes_of(n for n in narrowings_of(connection, name) if n.in_force(day or at)):
+            if asked != holds_of(narrowings_of(connection, name)):
                 raise UsageError(
                     f"the request {name} was narrowed, or widened again, while this plan was made",
                     where=plan,
@@ -116,7 +113,7 @@ def plan_them(
                 )
             _change(connection, name, RequestState.PLANNED, Said(_PROGRAM, f"planned by {plan}", at))
             query = "UPDATE requests SET plan = ?, begun = NULL, holds = '', kept = ? WHERE id = ?"
-            connection.execute(query, (plan, ",".join(sorted(mine)), name))
+            connection.execute(query, (plan, ",".join(sorted(kept)), name))
 
 
 def release(store: RequestStore, plan: str, said: Said) -> tuple[Stored, ...]:
@@ -146,21 +143,28 @@ def _given_up(connection: Connection, plan: str) -> list[Stored]:
     return [request for request in found if request.state is RequestState.PLANNED or request.begun is not None]
 
 
-def refuse_gone(store: RequestStore, requests: Iterable[str], plan: str) -> None:
-    """Raise `Refused` where the store knows a request of a plan that this plan is not, or no longer, to erase."""
+def refuse_gone(store: RequestStore, requests: Iterable[str], plan: str, keeps: frozenset[str]) -> None:
+    """Raise `Refused` where the store knows a request of a plan that this plan is not, or no longer, to erase, or whose
+    person asks to keep other data by now. keeps: ids of the holds by which persons asked to keep data, as the plan was
+    made."""
     with store.connected() as connection:
-        _refuse_gone(connection, requests, plan)
+        _refuse_gone(connection, requests, plan, keeps)
 
 
-def begin(store: RequestStore, requests: Iterable[str], plan: str, at: datetime) -> None:
+def begin(
+    store: RequestStore, requests: Iterable[str], plan: str, at: datetime, keeps: frozenset[str] = frozenset()
+) -> None:
     """A run of a plan is about to touch data: from here on none of its requests can be withdrawn, or planned again.
-    Those, too, that were carried over when it failed wait for it. Raises as `refuse_gone`."""
+    Those, too, that were carried over when it failed wait for it. keeps, Raises: as `refuse_gone`."""
     with store.writing() as connection:
-        _refuse_gone(connection, requests, plan)
+        _refuse_gone(connection, requests, plan, keeps)
         query = "SELECT id FROM requests WHERE plan = ? AND state = 'carried_over' ORDER BY id"
         for (name,) in connection.execute(query, (plan,)).fetchall():
             _go_on(connection, name, plan, at)
-        connection.execute("UPDATE requests SET begun = ? WHERE plan = ? AND begun IS NULL", (iso(at), plan))
+        change = (
+            "UPDATE requests SET begun = ?, first_begun = coalesce(first_begun, ?) WHERE plan = ? AND begun IS NULL"
+        )
+        connection.execute(change, (iso(at), iso(at), plan))
 
 
 def gone_of(store: RequestStore, requests: Iterable[str], plan: str) -> dict[str, RequestState]:
@@ -170,13 +174,19 @@ def gone_of(store: RequestStore, requests: Iterable[str], plan: str) -> dict[str
         return {name: request.state for name, request in _gone(connection, requests, plan)}
 
 
-def _refuse_gone(connection: Connection, requests: Iterable[str], plan: str) -> None:
+def _refuse_gone(connection: Connection, requests: Iterable[str], plan: str, keeps: frozenset[str]) -> None:
     for name, request in _gone(connection, requests, plan):
         raise Refused(
             f"the request {name} is not to be erased by this plan: in the request store it is {request.state}"
             + (f" ({request.reason})" if request.reason else ""),
             where=plan,
             todo="make a new plan by `pii-tracer plan --requests`: it has all requests that are open, and no other",
+        )
+    for name in unlike_a_plan(connection, plan, keeps):
+        raise Refused(
+            f"the request {name} was narrowed, or widened again, since this plan was made",
+            where=plan,
+            todo=f"`pii-tracer requests release {plan}`, then plan again",
         )
 
 
@@ -259,8 +269,8 @@ def _go_on(connection: Connection, name: str, plan: str, at: datetime) -> None:
 def _answer(store: RequestStore, connection: Connection, name: str, proof: str, due: Due, at: datetime) -> None:
     """A request is answered with its proof, and its value goes.
 
-    A receipt of after the run began was not answered by it, nor one for everything of after the person narrowed it: it
-    becomes a request of its own, which repeats this one.
+    A receipt of after the run began was not answered by it, nor the person's own one for everything of after she
+    narrowed it: it becomes a request of its own, which repeats this one.
     """
     request = one(connection, name)
     _change(connection, name, RequestState.ERASED, Said(_PROGRAM, "", at))
@@ -278,12 +288,13 @@ def _late(connection: Connection, request: Stored) -> list[_Late]:
     if request.begun is None:
         return []
     # a plan that keeps something does not answer who asked for everything after that
-    kept = {n.scope.hold: n.asked for n in narrowings_of(connection, request.id) if n.scope.hold in request.kept}
+    kept = {n.hold: n.asked for n in narrowings_of(connection, request.id) if n.keeps and n.hold in request.kept}
     query = (
-        "SELECT id, file, line, law, received, verified, ground, noticed FROM receipts"
-        " WHERE request = ? AND received > ? ORDER BY received, file, line"
+        "SELECT id, file, line, law, received, verified, ground, noticed FROM receipts WHERE request = ?"
+        " AND (received > ? OR (ground = 'request' AND received > ?)) ORDER BY received, file, line"
     )
-    rows = connection.execute(query, (request.id, iso(min([request.begun, *kept.values()]))))
+    begun = iso(request.begun)
+    rows = connection.execute(query, (request.id, begun, min([begun, *map(iso, kept.values())])))
     return [(*row[:4], parse_time(row[4]), *row[5:]) for row in rows]
 
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import combinations
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.datasets import CopyKind, Frozen, Strategy
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.timestamps import Moment
+
+if TYPE_CHECKING:
+    from pii_tracer.model.plan import Copy, ErasurePlan
 
 LATE_BEGIN = timedelta(days=30)
 """How much later than planned a run may begin that misses the deadline anyway: it is reviewed and approved first."""
@@ -99,6 +103,32 @@ def contradiction(holds: Sequence[Hold]) -> str | None:
         if shared and _duty(one) == _duty(other) and one.ends != other.ends and one.overlaps(other):
             return f"the holds {one.id} and {other.id} are the same duty on {min(shared)} and end on different days"
     return None
+
+
+def own_holds_in(plan: ErasurePlan, *, of_copies: bool = False) -> frozenset[str]:
+    """The ids of the holds by which the persons of a plan asked to keep data. of_copies: those that keep something."""
+    own = (hold for hold in plan.holds if hold.kind == HoldKind.OWN_REQUEST)
+    return frozenset(hold.id for hold in own if hold.copies or not of_copies)
+
+
+def kept_as_asked(plan: ErasurePlan, copy: Copy) -> bool:
+    """Whether a copy stays since the persons asked to keep just this: not along with another one, and no more of it."""
+    own, rest = own_holds_in(plan), {gap.dataset for gap in plan.gaps if gap.kind == GapKind.HOLD_KEEPS_REST}
+    return (
+        copy.strategy is Strategy.EXEMPT
+        and copy.exemption is not None
+        and own.issuperset(copy.exemption.holds)
+        and copy.origin is None
+        and copy.kind is not CopyKind.KEY
+        and copy.dataset not in rest
+    )
+
+
+def kept_unasked(plan: ErasurePlan) -> tuple[Copy, ...]:
+    """Copies that stay by what the persons of a plan asked to keep alone, and that they did not ask to keep."""
+    own = own_holds_in(plan)
+    held = (copy for copy in plan.copies if copy.exemption and own.issuperset(copy.exemption.holds))
+    return tuple(copy for copy in held if not kept_as_asked(plan, copy))
 
 
 def _duty(hold: Hold) -> tuple[object, ...]:

@@ -268,7 +268,7 @@ class Examined(Frozen):
 
 class PlannedHold(Frozen):
     """A hold of the estate file that keeps copies of this plan, or what persons asked to keep (`own_request`). until:
-    None where nobody knows yet."""
+    None where nobody knows yet. copies: none where what persons asked to keep is not there."""
 
     id: str
     kind: str

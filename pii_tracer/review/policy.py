@@ -53,6 +53,7 @@ class PolicyInput:
 
     approvers: None where nobody has asked yet (before the approvals). digests: of the files as they are now, by the
     plan's field (`policy_digest`); only what was looked at is in it. holds: all that the estate file declares.
+    other_wishes: requests whose persons ask to keep other data now than the plan keeps for them.
     """
 
     plan: ErasurePlan
@@ -62,6 +63,7 @@ class PolicyInput:
     approvers: tuple[Signer, ...] | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
     holds: tuple[Hold, ...] = ()
+    other_wishes: tuple[str, ...] = ()
 
 
 def person(name: str) -> str:
@@ -213,6 +215,12 @@ def _exemptions(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
             f" {given.plan.created_at.date()}, for which it did not count: {_erased(given.plan)}; plan again"
         )
         yield Level.DENY, words, ("created_at",)
+    if given.other_wishes:
+        words = (
+            f"{counted(len(given.other_wishes), 'person asks', 'persons ask')} to keep other data now than the plan"
+            f" keeps: the first is that of {given.other_wishes[0]}; release the plan, and plan again"
+        )
+        yield Level.DENY, words, ("holds",)
 
 
 def _erased(plan: ErasurePlan) -> str:
@@ -330,7 +338,8 @@ RULES: tuple[Rule, ...] = (
     Rule("overrides", "protections that the plan sets aside are seen by the reviewers", _overrides),
     Rule(
         "exemptions",
-        "what a hold keeps is seen by the reviewers, no hold has lapsed, and none is in force that did not count",
+        "what a hold keeps is seen by the reviewers, no hold has lapsed, none is in force that did not count, and the"
+        " persons ask to keep the same now",
         _exemptions,
     ),
     Rule("writers-stopped", "no step that cannot be undone runs beside a writer", _writers),
@@ -350,9 +359,10 @@ def evaluate(
     approvers: tuple[Signer, ...] | None = None,
     digests: Mapping[str, str] | None = None,
     holds: tuple[Hold, ...] = (),
+    other_wishes: tuple[str, ...] = (),
 ) -> tuple[Finding, ...]:
-    """All findings, in the rules' order. approvers, digests, holds: as in `PolicyInput`."""
-    given = PolicyInput(plan, policy, production, now, approvers, digests or {}, holds)
+    """All findings, in the rules' order. approvers, digests, holds, other_wishes: as in `PolicyInput`."""
+    given = PolicyInput(plan, policy, production, now, approvers, digests or {}, holds, other_wishes)
     return tuple(Finding(rule.id, *found) for rule in RULES for found in rule.looks(given))
 
 

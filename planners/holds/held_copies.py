@@ -19,7 +19,8 @@ class Held:
 
     parts: copies of which only columns are held (id -> holds with these columns). masked: those where the rest can be
     erased by itself. until: of exempt copies, when less is kept, where that is not the end of all their holds.
-    empty: ids of held tables that hold nothing of the persons today, which backups of them may.
+    empty: ids of held tables that hold nothing of the persons today, which backups of them may. own: holds of what the
+    persons asked to keep, also where they keep nothing.
     """
 
     exempt: dict[str, list[Hold]] = field(default_factory=dict)
@@ -29,6 +30,7 @@ class Held:
     blocked: dict[str, str] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
     empty: set[str] = field(default_factory=set)
+    own: list[Hold] = field(default_factory=list)
 
     @property
     def stays(self) -> set[str]:

@@ -16,7 +16,7 @@ from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.errors import PersonsApart, PlanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.legal_holds import Hold, HoldKind
-from pii_tracer.model.plan import Exemption, Gap, Mask, Override, PlannedHold
+from pii_tracer.model.plan import Copy, Exemption, Gap, Mask, Override, PlannedHold
 from pii_tracer.model.planned_requests import PlannedRequest
 from planners.copies.classification import Recognised, inputs_of
 from planners.gaps.copy_gap import gap_of
@@ -72,6 +72,7 @@ def keep_held(
     for hold in holds:
         if hold.counts(as_of, until) and hold.concerns(asked):
             _place(hold, found, world, held, asked)
+            held.own += [hold] if hold.kind is HoldKind.OWN_REQUEST else []
     items = {i.copy.id: i for i in found.items}
     _mask_parts(items, held)
     _keys_of_held(found.items, held)
@@ -86,6 +87,7 @@ def keep_held(
         held.gaps += dangers(item, held, found.items, world, as_of)
     held.gaps += [_blocked_gap(items[i], why) for i, why in held.blocked.items()]
     held.gaps += locked(found.items, held)
+    held.gaps += _idle(held)
     held.gaps += backups_of_held(found.items, held)
     return _applied(found, held), _planned(held)
 
@@ -133,12 +135,12 @@ def _endangered(items: Mapping[str, CopyDraft], held: Held, world: World) -> dic
 
 def _place(hold: Hold, found: Recognised, world: World, held: Held, asked: set[str]) -> None:
     for name in hold.datasets:
-        partitions = partitions_of(name, found.items, world.inventory)
+        partitions = tuple(partitions_of(name, found.items, world.inventory))
         items = [*_unique([i for i in found.items if is_named(name, i.copy)], name, hold), *partitions]
         held.empty.update(i.copy.id for i in found.origins if is_named(name, i.copy))
         if not items:
             if not in_inventory(name, world.inventory):
-                held.gaps.append(_unmatched(hold, name, "nothing in the inventory has this name or place"))
+                held.gaps.append(_unmatched(hold, name, _nothing(hold, name, found)))
             continue
         others = sorted(asked - set(hold.requests)) if hold.requests else []
         if others:
@@ -149,6 +151,23 @@ def _place(hold: Hold, found: Recognised, world: World, held: Held, asked: set[s
             )
         for item in items:
             _hold_item(hold, name, item, held)
+        if hold.kind is HoldKind.OWN_REQUEST:
+            why = f"partitions of {name}, which a person keeps, are at or around this copy, and it stays with them"
+            held.gaps += [gap_of(item, GapKind.HOLD_KEEPS_REST, why, "the request store") for item in partitions]
+
+
+def _nothing(hold: Hold, name: str, found: Recognised) -> str:
+    """Why a name keeps nothing. A person keeps whole datasets, and no part of one."""
+    if hold.kind is HoldKind.OWN_REQUEST:
+        wholes = {i.copy.table or i.copy.location for i in found.items if _is_part(name, i.copy)}
+        if wholes:
+            return f"it is a part of {min(wholes)}, of which a person can keep only the whole"
+    return "nothing in the inventory has this name or place"
+
+
+def _is_part(name: str, copy: Copy) -> bool:
+    """Whether a name is that of a column of a copy, or of a place in it."""
+    return any(is_named(name[:end], copy) for end, letter in enumerate(name) if end and letter in "./")
 
 
 def _hold_item(hold: Hold, name: str, item: CopyDraft, held: Held) -> None:
@@ -169,7 +188,7 @@ def _unique(items: list[CopyDraft], name: str, hold: Hold) -> list[CopyDraft]:
     if len(places) > 1 and hold.kind is HoldKind.OWN_REQUEST:
         raise PersonsApart(
             f"{name}, which a person asked to keep, could mean {' or '.join(places)}",
-            todo="withdraw the request, take it in again with its time and a new id, and narrow it by the whole place",
+            todo="`pii-tracer requests narrow REQUEST --take-back` the name `--keep` the whole place, then plan again",
             reasons=dict.fromkeys(hold.requests, f"`{name}`, which the person keeps, could mean several places"),
         )
     if len(places) > 1:
@@ -184,9 +203,28 @@ def _unmatched(hold: Hold, name: str, why: str) -> Gap:
         id=f"gap-hold_unmatched-{slug(hold.id)}-{slug(name)}",
         dataset=None,
         kind=GapKind.HOLD_UNMATCHED,
-        reason=f"the hold {hold.id} names {name}, and {why}: data that it should keep may be erased",
+        reason=f"the hold {hold.id} names {name}, and {why}: data that it should keep may be erased{_way_out(hold)}",
         evidence=cited(hold),
     )
+
+
+def _way_out(hold: Hold) -> str:
+    if hold.kind is not HoldKind.OWN_REQUEST:
+        return ""
+    return "; if the name is wrong, `pii-tracer requests narrow REQUEST --take-back` it and `--keep` the right one"
+
+
+def _idle(held: Held) -> Iterable[Gap]:
+    """What persons asked to keep, and of which no copy stays: what they meant is not known, or may be erased."""
+    kept = {hold.id for copy_id in held.stays for hold in held.holds_of(copy_id)}
+    told = {gap.id for gap in held.gaps}
+    gaps = (
+        _unmatched(hold, name, "no copy of the persons' data is there")
+        for hold in held.own
+        if hold.id not in kept
+        for name in hold.datasets
+    )
+    return [gap for gap in gaps if gap.id not in told]
 
 
 def _with_children(items: Sequence[CopyDraft], held: Held) -> None:
@@ -340,7 +378,7 @@ def _mask(item: CopyDraft, mask: Mask, holds: Sequence[Hold]) -> CopyDraft:
 
 def _planned(held: Held) -> tuple[PlannedHold, ...]:
     keeps = {i: held.holds_of(i) for i in held.stays}
-    holds = {h.id: h for found in keeps.values() for h in found}
+    holds = {h.id: h for found in (held.own, *keeps.values()) for h in found}
     return tuple(
         PlannedHold(
             id=hold.id,

@@ -76,12 +76,12 @@ def test_a_request_is_narrowed_once_however_often_it_is_sent(client: Client, set
     assert (
         client.send("POST", "/v1/requests", {**BODY, "id": "R-1", "received": ago(2)}, once="attempt-1").status == 201
     )
-    keeps = {"keep": ["app.orders"], "columns": ["city"], "asked": ago(1), **SAID}
+    keeps = {"keep": ["app.orders"], "asked": ago(1), **SAID}
     for _ in range(2):
         done = client.send("POST", "/v1/requests/R-1/narrowing", keeps)
         assert (done.status, done.told["state"]) == (200, "received")
         [one] = done.told["narrowings"]
-        assert (one["keep"], one["columns"], one["lapsed"]) == (["app.orders"], ["city"], False)
+        assert (one["keep"], one["lapsed"], one["taken_back"]) == ("app.orders", False, False)
     assert client.send("GET", "/v1/requests/R-1").told == done.told
     told = client.send("POST", "/v1/requests/R-1/narrowing", {**keeps, "asked": ago(3)})
     assert (told.status, told.told["narrowings"]) == (200, done.told["narrowings"])
@@ -90,17 +90,25 @@ def test_a_request_is_narrowed_once_however_often_it_is_sent(client: Client, set
         (409, {"keep": [f"app.o_{KEY}"]}),
         (409, {"keep": ["app.more"], "asked": ago(3)}),
         (409, {"keep": ["app.more"], "asked": ago(-1)}),
-        (422, {"keep": []}),
+        (409, {"keep": []}),
+        (409, {"take_back": ["app.never"]}),
+        (422, {"columns": ["city"]}),
         (422, {"keep": [KEY + "\nx"]}),
-        (422, {"keep": ["x"] * 101}),
-        (422, {"until": KEY}),
+        (422, {"keep": ["x"] * 21}),
         (422, {"asked": None}),
     ):
         refused = client.send("POST", "/v1/requests/R-1/narrowing", {**keeps, **wrong})
         assert (refused.status, KEY in refused.text) == (status, False)
     assert client.send("POST", "/v1/requests/R-9/narrowing", keeps).status == 404
-    assert client.send("POST", "/v1/requests", {**BODY, "received": ago(0)}, once="attempt-2").status == 201
-    assert client.send("GET", "/v1/requests/R-1").told["narrowings"][0]["lapsed"] is True
+    back = {**keeps, "keep": ["app.more"], "take_back": ["app.orders"]}
+    told = client.send("POST", "/v1/requests/R-1/narrowing", back)
+    assert [(one["keep"], one["taken_back"]) for one in told.told["narrowings"]] == [
+        ("app.orders", True),
+        ("app.more", False),
+    ]
+    widens = client.send("POST", "/v1/requests", {**BODY, "received": ago(0)}, once="attempt-2")
+    assert (widens.status, widens.told["widened"]) == (201, ["app.more"])
+    assert client.send("GET", "/v1/requests/R-1").told["narrowings"][1]["lapsed"] is True
 
 
 def test_an_attempt_without_an_id_or_a_time_is_known_again(client: Client, settings: Settings) -> None:

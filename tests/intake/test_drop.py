@@ -26,7 +26,7 @@ from pii_tracer.app.intake.request_states import narrow_request, refuse_request,
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run as cli
 from pii_tracer.intake.drop.standard_forms import digest_told, email_form, phone_form
-from pii_tracer.intake.kept_scopes import Scope, scopes_of
+from pii_tracer.intake.kept_scopes import Wish, hold_of
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.intake.state_changes import CameTo, begin, carry_each_over, plan_them, settle
 from pii_tracer.model.errors import ExitCode, RequestError, UsageError
@@ -184,16 +184,17 @@ def test_statuses_follow_what_became_of_requests(shop: Settings) -> None:
     assert (done.deleted, done.exempted, done.not_found, done.still_open) == (1, 2, 0, 3)
 
 
-def test_who_keeps_data_is_not_said_to_be_deleted(shop: Settings) -> None:
+@pytest.mark.parametrize("kept", [True, False])
+def test_who_keeps_data_is_not_said_to_be_deleted(shop: Settings, kept: bool) -> None:
     made(shop.base, {"user_id": [1], "mail": ["u1@x.example"], "phone": [None]})
     add(shop, {"Email": [(item(1), hashed("u1@x.example"))]})
-    narrow_request(shop, item(1), Scope(datasets=("app.orders",)), by="Meera", reason="her warranties")
-    store, scopes = opened(shop), scopes_of(opened(shop).kept(NOW)[item(1)])
-    plan_them(store, [item(1)], "plan-1", NOW, {item(1): scopes})
-    begin(store, [item(1)], "plan-1", NOW)
+    narrow_request(shop, item(1), Wish(keep=("app.orders",)), by="Meera", reason="her warranties")
+    store, own = opened(shop), frozenset([hold_of("app.orders")])
+    plan_them(store, [item(1)], "plan-1", NOW, own, own if kept else frozenset())
+    begin(store, [item(1)], "plan-1", NOW, own)
     assert answered(shop) == {}
     settle(store, "plan-1", lambda _: CameTo(proofs={item(1): "proof x"}, due=lambda law, at: at), NOW)
-    assert answered(shop) == {item(1): "2"}
+    assert answered(shop) == {item(1): "2" if kept else "3"}
 
 
 def test_of_whom_a_held_run_left_something_is_not_said_to_be_exempted(shop: Settings) -> None:

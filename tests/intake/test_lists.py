@@ -234,6 +234,7 @@ def test_a_store_of_the_first_schema_is_brought_to_the_newest(in_a_file: Setting
         connection.execute("DROP TABLE narrowings")
         connection.execute("ALTER TABLE requests DROP COLUMN extended")
         connection.execute("ALTER TABLE requests DROP COLUMN kept")
+        connection.execute("ALTER TABLE requests DROP COLUMN first_begun")
         for table in ("requests", "receipts"):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN ground")
             connection.execute(f"ALTER TABLE {table} DROP COLUMN noticed")

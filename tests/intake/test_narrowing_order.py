@@ -10,18 +10,18 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.intake.kept_scopes import Scope, scopes_of
+from pii_tracer.intake.kept_scopes import Wish, hold_of, holds_of
 from pii_tracer.intake.narrowings import narrow
 from pii_tracer.intake.request_databases.sqlite import SqliteFile
 from pii_tracer.intake.request_intake import Intake
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import Incoming, RequestState, Stored
 from pii_tracer.intake.state_changes import CameTo, Said, begin, end, plan_them, release, settle
-from pii_tracer.model.errors import UsageError
+from pii_tracer.model.errors import Refused, UsageError
 from pii_tracer.review.sealed_person_values import KEY_BYTES, EstateKey
 
 BEGIN = datetime(2026, 11, 1, tzinfo=timezone.utc)
-SCOPES = [Scope(datasets=(name,)) for name in ("app.orders", "app.visits")]
+DATASETS = ["app.orders", "app.visits"]
 
 
 def due(law: str, received: datetime, extended: datetime | None = None) -> datetime:
@@ -59,22 +59,22 @@ class Person:
 
     def asks_to_keep(self, minutes: int) -> None:
         found = self.first(RequestState.RECEIVED, RequestState.PLANNED)
-        scope, moment = SCOPES[minutes % 2], self.now(minutes)
+        dataset, moment = DATASETS[minutes % 2], self.now(minutes)
         if found is not None:
             try:
-                narrow(self.store, found.id, scope, moment, self.said())
+                narrow(self.store, found.id, Wish(keep=(dataset,)), moment, self.said())
             except UsageError:
                 return
-            self.asked.append((scope.hold, moment))
+            self.asked.append((hold_of(dataset), moment))
 
     def is_planned(self, minutes: int) -> None:
         found = self.first(RequestState.RECEIVED)
         if found is None:
             return
         at, last = self.now(), max(self.received)
-        self.kept = scopes_of(self.store.kept(at).get(found.id, ()))
+        self.kept = holds_of(self.store.kept().get(found.id, ()))
         assert {hold for hold, asked in self.asked if asked >= last} <= self.kept, "more would be erased than she asked"
-        plan_them(self.store, [found.id], f"plan-{self.minute}", at, {found.id: self.kept})
+        plan_them(self.store, [found.id], f"plan-{self.minute}", at, self.kept, self.kept)
 
     def is_given_up(self, minutes: int) -> None:
         found = self.first(RequestState.PLANNED)
@@ -82,12 +82,20 @@ class Person:
             release(self.store, str(found.plan), self.said())
         elif found is not None:
             end(self.store, found.id, RequestState.WITHDRAWN, self.said())
+            self.received, self.asked = [], []
 
     def is_erased(self, minutes: int) -> None:
         found = self.first(RequestState.PLANNED)
         if found is None:
             return
-        begin(self.store, [found.id], str(found.plan), self.now())
+        now = holds_of(self.store.kept().get(found.id, ()))
+        try:
+            begin(self.store, [found.id], str(found.plan), self.now(), self.kept)
+        except Refused:
+            assert now != self.kept
+            release(self.store, str(found.plan), self.said())
+            return
+        assert now == self.kept
         if minutes % 2:
             self.asks_for_everything(minutes)
         settle(self.store, str(found.plan), lambda mine: CameTo(proofs={mine[0]: "proof"}, due=due), self.now())

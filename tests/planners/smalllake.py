@@ -24,6 +24,7 @@ from pii_tracer.lineage.graph.facts import collect, with_edges
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
+from pii_tracer.model.legal_holds import Hold, HoldKind
 from pii_tracer.model.plan import Copy, ErasurePlan
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
@@ -104,7 +105,7 @@ class Lake:
                 "roots": ["w"],
                 "lineage": {},
                 "subjects": [{"name": "user", "source": "users", "key": "uid"}],
-                "holds": list(holds),
+                "holds": [one for one in holds if one["kind"] != HoldKind.OWN_REQUEST],
                 "laws": laws,
                 "s3": {"region": "r"},
                 "keys": list(self.keys),
@@ -113,6 +114,9 @@ class Lake:
                 "writers": list(self.writers),
             }
         )
+        # what persons asked to keep is in no estate file, and comes to a plan beside it
+        own = (Hold.model_validate(one) for one in holds if one["kind"] == HoldKind.OWN_REQUEST)
+        estate = estate.model_copy(update={"holds": (*estate.holds, *own)})
         tables = tuple(self._state(name) for name in ("users", *self.copies, *self.loose))
         graph, subject = self._graph(), estate.subjects[0]
         origins = {"user": (dataset("users"), Spot("uid"))}

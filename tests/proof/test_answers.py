@@ -60,6 +60,8 @@ HOLD = PlannedHold(
     id="ledger", kind="retention_duty", basis="PMLA 2002", citation="s. 12", from_=NOW, until=LATER, approver="Meera",
     copies=("c3",),
 )  # fmt: skip
+ALONG: str | None = None
+"""The copy with which the held one stays, where it is not held itself."""
 REQUESTS = tuple(
     PlannedRequest(id=f"REQ-{n}", subject=f"subj_{n}", law="dpdp", citation="s", received=NOW, deadline=DEADLINE)
     for n in (1, 2)
@@ -83,7 +85,7 @@ class Told:
 def the_plan(held: bool) -> ErasurePlan:
     copies = [copy("c1"), copy("c2")]
     if held:
-        exempt = {"strategy": Strategy.EXEMPT, "exemption": Exemption(holds=("ledger",), until=LATER)}
+        exempt = {"strategy": Strategy.EXEMPT, "exemption": Exemption(holds=("ledger",), until=LATER), "origin": ALONG}
         copies.append(copy("c3", **exempt))
     return plan(copies=copies, requests=REQUESTS, holds=(HOLD,) if held else ())
 
@@ -418,6 +420,15 @@ def test_what_the_person_asked_to_keep_is_said_so_and_no_law_is_named_for_it(
     assert "the person's own request" in str(kept.why)
     [head] = [part.head for part in parts_of(found) if kept in part.items]
     assert head == "Not erased: kept at your own request"
+
+
+def test_what_stays_along_with_what_she_kept_is_said_to_be_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"kind": "own_request", "basis": "the person's own request", "approver": "the person", "until": None}
+    monkeypatch.setitem(globals(), "HOLD", HOLD.model_copy(update=own))
+    monkeypatch.setitem(globals(), "ALONG", "c2")
+    assert answers(tmp_path, stood(tmp_path, Told(held=True)))["REQ-1"].items[2].standing is Standing.HELD
 
 
 def test_a_plan_file_answers_only_without_a_run_and_names_nobody_who_approved(tmp_path: Path) -> None:

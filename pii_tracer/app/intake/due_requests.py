@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,19 @@ from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.config.laws import Law, NoticeMissing, laws_of
 from pii_tracer.config.subjects import SubjectRef
-from pii_tracer.intake.kept_scopes import Narrowing, own_holds, scopes_of
+from pii_tracer.intake.kept_scopes import Narrowing, holds_of, own_holds
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import RequestState, Stored
 from pii_tracer.intake.state_changes import carry_each_over, plan_them
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import PersonsApart, PersonsUnknown, UsageError
+from pii_tracer.model.legal_holds import own_holds_in
 from planners.schedule.batches import Batch, BatchRule, Waiting, forecast
 
 _CARRIED = "`plan --carried-over` plans it, and nothing else does"
 _UNKNOWN = "no version of the source contains the person's key"
+_ALL_KEPT = "all that is there is kept by the hold {}"
+_NOTHING = "an earlier run erased the person, and nothing more of the person is found"
 MOST_PERSONS = 1_000
 """Persons of one plan, where the policy does not say how many (`max_persons`)."""
 
@@ -78,13 +82,14 @@ def plan_due(
     """Make one plan for the requests that are due first, as many as the policy lets into one, when it lets one be made.
 
     Persons whom the source does not know, and those from whom alone a gap comes, are carried over, and the plan is made
-    without them. Where all of its persons have gaps of their own, the plan is written and shows these. carried_over:
-    for requests that were carried over, and nobody else. options: as of `plan`.
+    without them. Where all of its persons have gaps of their own, the plan is written and shows these; so is one that
+    has nothing to erase. carried_over: for requests that were carried over, and nobody else: where some of them cannot
+    be planned, the next ones are. options: as of `plan`.
 
     Raises:
         UsageError: as `plan`; a plan of some copies only; or a request was planned or ended meanwhile.
         RequestError: the store cannot be used.
-        PersonsUnknown: with `carried_over`, the source still does not know any of them.
+        PersonsUnknown, PersonsApart: with `carried_over`, nobody can be planned.
         ConfigError, PlanError, LineageError, EstateError: as `plan`.
     """
     if options.get("only"):
@@ -104,33 +109,41 @@ def plan_due(
         if begins > as_of:
             return DuePlan(None, next_batch=begins)
     apart: dict[str, str] = {}
+    shown: DuePlan | None = None
+    raised: PersonsUnknown | PersonsApart | None = None
     while True:
         choice = _Choice(estate, store, as_of, carried_over, apart)
         chosen = choice.first(most, in_time=as_of + rule.takes if rule else None)
         if not chosen:
-            return DuePlan(None, set_aside=choice.aside, apart=apart)
+            if shown is None and raised is not None:
+                raise raised
+            return replace(shown or DuePlan(None), set_aside=choice.aside, apart=apart)
         names = tuple(request.id for request in chosen)
         asked = [_asked(*pair) for pair in zip(chosen, store.keys_of(names), strict=True)]
+        holds, gone = own_holds(choice.kept_of(names), as_of), choice.is_erased_from_source(chosen[0])
+        told = options | {"source_erased": gone or options.get("source_erased", False)}
+        held: tuple[str, ...] = ()
         try:
-            kept = choice.kept_of(names)
-            holds = own_holds(kept, as_of)
-            written = plan(settings, asked, as_of=as_of, policy=policy, by_person=True, kept=holds, **options)
-        except PersonsUnknown as unknown:
-            if carried_over and len(unknown.requests) == len(names):
-                raise
-            reasons: Mapping[str, str] = dict.fromkeys(unknown.requests, _UNKNOWN)
-        except PersonsApart as some:
-            if carried_over and len(some.reasons) == len(names):
-                raise
-            reasons = some.reasons
+            written = plan(settings, asked, as_of=as_of, policy=policy, by_person=True, kept=holds, **told)
+        except (PersonsUnknown, PersonsApart) as some:
+            alone = dict.fromkeys(some.requests, _UNKNOWN) if isinstance(some, PersonsUnknown) else some.reasons
+            reasons: Mapping[str, str] = alone
+            raised = some if carried_over and len(reasons) == len(names) else raised
         else:
-            carry_each_over(store, written.reasons, moment(None))
-            marked = written.plan.complete and written.plan.applyable
-            if marked:
-                scopes = {name: scopes_of(mine) for name, mine in kept.items()}
-                plan_them(store, names, written.plan.plan_id, moment(None), scopes, as_of)
-            return DuePlan(written, names, marked, choice.aside, apart={**apart, **written.reasons})
-        carry_each_over(store, reasons, moment(None))
+            made, reasons = written.plan, written.reasons
+            own, kept = own_holds_in(made), own_holds_in(made, of_copies=True)
+            done = DuePlan(written, names, made.complete and made.applyable, choice.aside, apart={**apart, **reasons})
+            if done.marked:
+                plan_them(store, names, made.plan_id, moment(None), own, kept)
+                return done
+            if made.complete and (kept or gone) and all(copy.strategy is Strategy.EXEMPT for copy in made.copies):
+                held = tuple(hold.id for hold in made.holds if hold.copies)
+                reasons = dict.fromkeys(names, _ALL_KEPT.format(", ".join(held)) if held else _NOTHING)
+            elif not carried_over or len(reasons) < len(names):
+                carry_each_over(store, reasons, moment(None))
+                return done
+            shown = done
+        carry_each_over(store, reasons, moment(None), held)
         apart.update(reasons)
 
 
@@ -195,7 +208,7 @@ class _Choice:
         self._holds = [hold for hold in estate.holds if hold.ends is None or hold.ends > as_of]
         self._aliases = store.aliases(frozenset(name for hold in self._holds for name in hold.requests))
         self._laws = laws_of(estate.laws)
-        self._kept = store.kept(as_of)
+        self._kept, self._rest = store.kept(), store.erased_but_for_kept()
         self.aside: dict[str, str] = {}
 
     def kept_of(self, requests: Iterable[str]) -> dict[str, tuple[Narrowing, ...]]:
@@ -222,8 +235,13 @@ class _Choice:
         """Those of one plan are alike: a hold on one, or a notice to one that still runs, puts nobody else off."""
         waits = _not_before(request, self._laws)
         held = {hold.id for hold in self._holds if request.id in hold.requests}
-        held |= scopes_of(self._kept.get(request.id, ()))
-        return request.state, frozenset(held), waits is not None and waits > self._as_of
+        held |= holds_of(self._kept.get(request.id, ()))
+        waits_still = waits is not None and waits > self._as_of
+        return request.state, frozenset(held), waits_still, self.is_erased_from_source(request)
+
+    def is_erased_from_source(self, request: Stored) -> bool:
+        """Whether a run erased the person, except for what she asked to keep: the source knows her key no more."""
+        return request.id in self._rest or request.repeats in self._rest
 
     def _waiting(self) -> Iterator[Stored]:
         states = (
@@ -286,4 +304,4 @@ class _Choice:
     def _active(self, request: Stored) -> Iterator[tuple[str, datetime | None]]:
         """The holds that still keep something, of the estate file and of the person, with their ends."""
         yield from ((hold.id, hold.ends) for hold in self._holds)
-        yield from ((one.scope.hold, one.scope.until) for one in self._kept.get(request.id, ()))
+        yield from ((one.hold, None) for one in self._kept.get(request.id, ()))

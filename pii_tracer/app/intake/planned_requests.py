@@ -15,7 +15,7 @@ from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.intake.state_changes import CameTo, begin, gone_of, refuse_gone, settle
 from pii_tracer.model.errors import UsageError
-from pii_tracer.model.legal_holds import HoldKind
+from pii_tracer.model.legal_holds import HoldKind, kept_unasked, own_holds_in
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, read_leaves
 from pii_tracer.run.run_state import State
@@ -43,10 +43,18 @@ def refuse_stored(settings: Settings, requests: Sequence[Request]) -> None:
 
 
 def refuse_withdrawn(settings: Settings, plan: ErasurePlan) -> None:
-    """Raise `Refused` where a request of the plan was withdrawn, refused, or given back since it was planned."""
+    """Raise `Refused` where a request of the plan was withdrawn, refused, given back, narrowed or widened since it was
+    planned."""
     store = existing_store(settings)
     if store:
-        refuse_gone(store, (request.id for request in plan.requests), plan.plan_id)
+        refuse_gone(store, (request.id for request in plan.requests), plan.plan_id, own_holds_in(plan))
+
+
+def other_wishes(settings: Settings, plan: ErasurePlan) -> tuple[str, ...]:
+    """Requests of a plan whose persons ask to keep other data now; none without the estate key, and once a run of the
+    plan has begun. Who reviews need not have the store: the run has, and refuses such a plan."""
+    store = existing_store(settings) if settings.key_file().exists() else None
+    return tuple(store.unlike(plan.plan_id, own_holds_in(plan))) if store else ()
 
 
 def gone_from(settings: Settings, plan: ErasurePlan) -> dict[str, RequestState]:
@@ -60,7 +68,7 @@ def begin_requests(settings: Settings, plan: ErasurePlan, at: datetime) -> None:
     """From here on data is touched, and no request of the plan can be withdrawn. Raises as `refuse_withdrawn`."""
     store = existing_store(settings)
     if store:
-        begin(store, (request.id for request in plan.requests), plan.plan_id, at)
+        begin(store, (request.id for request in plan.requests), plan.plan_id, at, own_holds_in(plan))
 
 
 def settle_requests(
@@ -86,10 +94,13 @@ def settle_requests(
         attested = {leaf.id for leaf in read_leaves((folder.evidence / REQUESTS).read_bytes())}
         left |= {name: _NOT_ATTESTED for name in rest if name not in attested}
         answered = [name for name in rest if name in attested]
-        # what a person keeps for good answers her: she gets the rest erased by a request for that
-        holds = [hold.id for hold in plan.holds if hold.kind != HoldKind.OWN_REQUEST or hold.until is not None]
-        if holds:
-            kept = f"data is kept by the hold {', '.join(holds)}; all else is erased"
+        # just what a person asked to keep answers her: she gets the rest erased by a request for that
+        holds = [hold.id for hold in plan.holds if hold.kind != HoldKind.OWN_REQUEST]
+        more = kept_unasked(plan)
+        if holds or more:
+            holds += sorted(own_holds_in(plan, of_copies=True)) if more else []
+            along = f", {counted(len(more), 'copy', 'copies')} of it without being asked for" if more else ""
+            kept = f"data is kept by the hold {', '.join(holds)}{along}; all else is erased"
             return CameTo({**left, **dict.fromkeys(answered, kept)}, dict.fromkeys(answered, holds))
         proofs = dict.fromkeys(answered, _proof(folder))
         return CameTo(left, proofs=proofs, due=due_by(laws_of(folder.settings().estate().laws)))

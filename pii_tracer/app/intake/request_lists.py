@@ -37,7 +37,8 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Added:
-    """What became of a list. refused: how many rows were not taken; refusals: the first of them."""
+    """What became of a list. refused: how many rows were not taken; refusals: the first of them. widened: by request,
+    the datasets that its person keeps no more, since she asked for everything."""
 
     file: str
     added: int
@@ -46,6 +47,7 @@ class Added:
     known: int
     refused: int
     refusals: tuple[Refusal, ...]
+    widened: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass
@@ -93,7 +95,8 @@ def add_requests(
             todo="add it again: what is there is not added twice",
         )
     taken = {name.value: number for name, number in count.taken.items()}
-    return Added(file=str(file), **taken, refused=count.refused, refusals=tuple(count.refusals))
+    refusals = tuple(count.refusals)
+    return Added(file=str(file), **taken, refused=count.refused, refusals=refusals, widened=intake.widened)
 
 
 def _take(connection: Connection, some: Iterable[Row], rules: Rules, intake: Intake, count: _Count, tell: Tell) -> None:

@@ -10,11 +10,12 @@ from pii_tracer.app.intake.request_store import due_by, existing_store
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.extensions import extend
-from pii_tracer.intake.kept_scopes import Narrowing, Scope
+from pii_tracer.intake.kept_scopes import Narrowing, Wish
 from pii_tracer.intake.narrowings import narrow
 from pii_tracer.intake.request_databases.sqlite import FILE
 from pii_tracer.intake.request_store import RequestStore
-from pii_tracer.intake.requests import Change, LongerTime, Receipt, RequestState, Stored
+from pii_tracer.intake.requests import OPEN, Change, LongerTime, Receipt, RequestState, Stored
+from pii_tracer.intake.row_rules import tells
 from pii_tracer.intake.state_changes import Said, end, release
 from pii_tracer.model.errors import UsageError
 
@@ -121,26 +122,48 @@ def extend_request(
 def narrow_request(
     settings: Settings,
     name: str,
-    scope: Scope,
+    wish: Wish,
     *,
     by: str,
     reason: str,
     asked: datetime | None = None,
     now: datetime | None = None,
 ) -> Stored:
-    """The person keeps some data. asked: when she asked for it; now, without one. The same wish of the same time once
-    more changes nothing.
+    """The person keeps some data, or a wrong name of it is taken back. asked: when she asked for it; now, without one.
+    The same wish of the same time once more changes nothing.
 
     Raises:
         UsageError: there is none, it has ended, it is in a plan, its erasure has begun, it came in later than that, the
-            person asked for everything since, or a text holds the person's key.
+            person asked for everything since, it never kept what is taken back, or a text holds the person's key.
         RequestError: the store cannot be used.
     """
     said = _said(by, reason, now)
     at = (asked or said.at).astimezone(timezone.utc).replace(microsecond=0)
     if at > said.at:
         raise UsageError("the time in --asked is in the future", where="--asked", todo="name when the person asked")
-    return narrow(_store(settings), name, scope, at, said)
+    store = _store(settings)
+    _refuse_telling_names(store, name, wish.keep)
+    return narrow(store, name, wish, at, said)
+
+
+def _refuse_telling_names(store: RequestStore, name: str, names: tuple[str, ...]) -> None:
+    """Raise `UsageError` where a name of what is kept holds the person's key, in whatever writing: plans show names."""
+    from pii_tracer.app.planning.value_masking import told_in
+    from pii_tracer.model.datasets import KeySet
+    from pii_tracer.scan.forms.pattern_automaton import is_short
+    from pii_tracer.scan.value_forms import Patterns
+
+    request = store.find(name)
+    if request.state not in OPEN:
+        return
+    key = store.key_of(request.id)
+    keys = KeySet(name="key", origin="key", weak=is_short(key), values=(("person", key),))
+    if told_in(names, Patterns([keys])) or any(tells(one, key) for one in names):
+        raise UsageError(
+            "a name of what is to be kept holds the person's key, and a plan would show it to everybody",
+            where="--keep",
+            todo="name a folder around it; or give the table or folder another name, then narrow the request",
+        )
 
 
 def release_plan(

@@ -23,8 +23,9 @@ class IdempotencyConflict(UsageError):
 
 def take_request(
     settings: Settings, told: Mapping[str, str], attempt: str, now: datetime | None = None
-) -> tuple[Taken, Stored]:
-    """Take one request in. told: the fields of a row. attempt: the same whenever the same request is sent again.
+) -> tuple[Taken, Stored, tuple[str, ...]]:
+    """Take one request in. told: the fields of a row. attempt: the same whenever the same request is sent again. The
+    datasets are those that the person keeps no more, since she asked for everything.
 
     Raises:
         NotTaken: it is wrong; the reason holds nothing of it.
@@ -48,4 +49,5 @@ def take_request(
                 todo="give each request a key of its own, and the same one only to the same request",
             )
         taken = intake.take(connection, row)
-        return taken, one(connection, intake.request_of(connection, row))
+        found = one(connection, intake.request_of(connection, row))
+        return taken, found, intake.widened.get(found.id, ())

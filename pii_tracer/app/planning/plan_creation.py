@@ -271,7 +271,7 @@ def make_plan(
     key_sets = tuple(sorted((k for s in surveys for k in s.key_sets.values()), key=lambda k: k.name))
     patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
     say = masked_progress(say, patterns)
-    refuse_telling_texts(requests, reason, planner, waivers, patterns, out)
+    refuse_telling_texts(requests, reason, planner, waivers, patterns, out, kept)
     inventory = without_telling_partitions(inventory, paths.registry.remote, patterns)
     numbers = other_numbers(surveys, graph, inventory, estate, paths, say)
     short, whole = any(k.weak for k in key_sets), WholeKeys.of(surveys, inventory)

@@ -20,8 +20,9 @@ from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.read_result import gap, in_order
 from pii_tracer.lineage.sql.text.literal_redaction import hidden, literals
 from pii_tracer.model.datasets import KeySet
-from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
+from pii_tracer.model.errors import ConfigError, PersonsApart, PlanError, ReviewError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.number_keys import is_short_number
 from pii_tracer.model.plan import ErasurePlan
@@ -49,8 +50,11 @@ def refuse_telling_texts(
     waivers: Mapping[str, Waiver],
     patterns: Patterns,
     out: Path | None = None,
+    kept: Iterable[Hold] = (),
 ) -> None:
-    """Raise `ConfigError` when people wrote a value of the persons into what a plan shows to everybody."""
+    """Raise `ConfigError` when people wrote a value of the persons into what a plan shows to everybody; `PersonsApart`
+    when that is a name of what a person asked to keep."""
+    _refuse_telling_wishes(kept, patterns)
     written = [(f"the id of request {number}", r.id) for number, r in enumerate(requests, 1)]
     written += [("--reason", reason or ""), ("--planner", planner), ("--out", out.name if out else "")]
     written += [(f"the waiver of {gap}", text) for gap, w in sorted(waivers.items()) for text in _said(w)]
@@ -111,6 +115,26 @@ def _led_by_value(path: Path, patterns: Patterns) -> bool:
     looked = Collector(patterns)
     looked.text(str(path.parent), "--out")
     return any(not hit.weak for hit in looked.hits())
+
+
+def _refuse_telling_wishes(kept: Iterable[Hold], patterns: Patterns) -> None:
+    telling = [hold for hold in kept if told_in(hold.datasets, patterns)]
+    if telling:
+        raise PersonsApart(
+            "a name of what a person asked to keep holds a value of the person, and the plan would show it",
+            where=f"the hold {telling[0].id}, which is in the request store and not in the estate file",
+            todo="`pii-tracer requests narrow REQUEST --take-back` the name `--keep` a folder around it; plan again",
+            reasons={
+                request: "a name of what the person keeps holds a value of the person, and a plan would show it"
+                for hold in telling
+                for request in hold.requests
+            },
+        )
+
+
+def told_in(texts: Iterable[str], patterns: Patterns) -> bool:
+    """Whether a value stands in one of some texts, in any writing."""
+    return any(_tells(text, "", patterns) or name_tells(text, patterns) for text in texts)
 
 
 def _tells(text: str, where: str, patterns: Patterns) -> bool:

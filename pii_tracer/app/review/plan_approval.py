@@ -77,6 +77,7 @@ def sign_plan(
     import secrets
 
     from pii_tracer.app.execution.approvals import approval_path, detached
+    from pii_tracer.app.intake.planned_requests import other_wishes
     from pii_tracer.common.atomic_files import write_atomic
     from pii_tracer.config.estate_file import file_digest
     from pii_tracer.review.approval import approve as sign
@@ -88,6 +89,12 @@ def sign_plan(
             todo="choose fewer `--hours`",
         )
     _refuse_unapplyable(loaded.plan)
+    if others := other_wishes(settings, loaded.plan):
+        raise NotApproved(
+            f"the request {others[0]} was narrowed, or widened again, since this plan was made",
+            where=loaded.plan.plan_id,
+            todo=f"`pii-tracer requests release {loaded.plan.plan_id}`, then plan again",
+        )
     _refuse_telling(settings, loaded.plan, plan_file, (approver, role, reason))
     now = moment(None)
     envelope = sign(

@@ -18,6 +18,7 @@ def check(
         NotApproved: `trusted` is given and an approval beside the plan does not hold.
     """
     from pii_tracer.app.execution.approvals import signers
+    from pii_tracer.app.intake.planned_requests import other_wishes
     from pii_tracer.app.planning.plan_files import manifest_path
     from pii_tracer.config.estate_file import file_digest
     from pii_tracer.review.plan_file import load_plan
@@ -45,5 +46,6 @@ def check(
         else None,
         digests=digests,
         holds=estate.holds,
+        other_wishes=other_wishes(settings, loaded.plan),
     )
     return report_of(loaded, findings, plan_file=str(plan_file), policy_file=str(policy_file))

@@ -74,7 +74,7 @@ def add(
     """
     from pii_tracer.app.intake.request_lists import add_requests
     from pii_tracer.intake.list_files import Form
-    from reports.requests_text import added_line
+    from reports.requests_text import added_lines
 
     settings = Settings(estate_file, state)
     form = Form("\t" if delimiter == "\\t" else delimiter, encoding, columns, ignore)
@@ -91,7 +91,7 @@ def add(
             )
         )
         if fmt == "text":
-            click.echo(added_line(done[-1]))
+            click.echo("\n".join(added_lines(done[-1])))
     if fmt == "json":
         from dataclasses import asdict
 
@@ -256,10 +256,8 @@ def extend(request: str, estate_file: Path, state: Path, informed: str, by: str,
 @click.argument("request")
 @estate_option
 @state_option
-@click.option("--keep", "datasets", multiple=True, required=True, help="a dataset, named as in a hold; may be repeated")
-@click.option("--column", "columns", multiple=True, help="keep only this column of them; may be repeated")
-@click.option("--category", "categories", multiple=True, help="keep only this category in them; may be repeated")
-@click.option("--until", help="erase it after this time, with a time zone  [default: keep it]")
+@click.option("--keep", multiple=True, help="a whole dataset, named as in a hold; may be repeated")
+@click.option("--take-back", multiple=True, help="a name that was wrong, and keeps nothing any more; may be repeated")
 @click.option("--asked", help="when the person asked for it, with a time zone  [default: now]")
 @by_option
 @reason_option
@@ -267,15 +265,13 @@ def narrow(
     request: str,
     estate_file: Path,
     state: Path,
-    datasets: tuple[str, ...],
-    columns: tuple[str, ...],
-    categories: tuple[str, ...],
-    until: str | None,
+    keep: tuple[str, ...],
+    take_back: tuple[str, ...],
     asked: str | None,
     by: str,
     reason: str,
 ) -> int:
-    """Narrow a REQUEST, because its person wants to keep some data. All else is erased. Not while a plan contains it.
+    """Narrow a REQUEST, because its person keeps some datasets. All else is erased. Not while a plan contains it.
 
     \b
     Example:
@@ -283,22 +279,21 @@ def narrow(
     """
     from pydantic import ValidationError
 
-    from pii_tracer.app.intake.request_states import narrow_request
-    from pii_tracer.intake.kept_scopes import Scope
+    from pii_tracer.app.intake.request_states import narrow_request, show_request
+    from pii_tracer.intake.kept_scopes import MOST_KEPT, Wish
     from reports.requests_text import narrowed_line
 
-    end = moment(until) if until else None
     try:
-        scope = Scope(datasets=datasets, columns=columns, categories=categories, until=end)
+        wish = Wish(keep=keep, take_back=take_back)
     except ValidationError:
         raise UsageError(
-            "a name of what is to be kept is empty, too long, or has a control character",
-            where="--keep, --column, --category",
-            todo="write each as a hold names it; at most 100 of each",
+            "a name of what is to be kept is empty, too long, or has a control character; or there are too many",
+            where="--keep, --take-back",
+            todo=f"write each as a hold names it; at most {MOST_KEPT}",
         ) from None
     settings, at = Settings(estate_file, state), moment(asked) if asked else None
-    done = narrow_request(settings, request, scope, by=by, reason=reason, asked=at)
-    click.echo(narrowed_line(done, scope))
+    done = narrow_request(settings, request, wish, by=by, reason=reason, asked=at)
+    click.echo(narrowed_line(done, show_request(settings, done.id).narrowings))
     return int(ExitCode.DONE)
 
 

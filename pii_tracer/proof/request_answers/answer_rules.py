@@ -15,7 +15,7 @@ from pii_tracer.model.actions import CONFIRMED, Action
 from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.legal_holds import HoldKind
+from pii_tracer.model.legal_holds import kept_as_asked
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan, Step
 from pii_tracer.proof.attestation import exceptions_of
 from pii_tracer.proof.evidence_leaves import ReservedKind
@@ -179,7 +179,7 @@ def _held(plan: ErasurePlan, copy: Copy, what: str) -> AnswerItem:
     holds = [hold for hold in plan.holds if hold.id in names]
     why = "; ".join(f"{hold.basis}, {hold.citation}" for hold in holds) or copy.reason
     until = copy.exemption.until if copy.exemption else None
-    if holds and all(hold.kind == HoldKind.OWN_REQUEST for hold in holds):
+    if holds and kept_as_asked(plan, copy):
         return AnswerItem(standing=Standing.KEPT, what=what, why=why, until=until)
     who = ", ".join(sorted({hold.approver for hold in holds})) or None
     return AnswerItem(standing=Standing.HELD, what=what, why=why, who=who, until=until)
