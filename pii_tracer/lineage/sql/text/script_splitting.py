@@ -295,7 +295,10 @@ def recut(statement: Statement, dialect: str) -> list[Statement]:
     """T-SQL statements that no semicolon separates; one alone when they are not to be told apart."""
     if dialect not in procedure_bodies.T_SQL:
         return [statement]
-    tokens = _tokens(statement.text, dialect)
+    try:
+        tokens = _tokens(statement.text, dialect)
+    except SqlglotError:
+        return [statement]
     parts: Sequence[Sequence[Any]] = procedure_bodies.cut(tokens)
     if len(parts) < 2:
         parts = procedure_bodies.cut_on_line(tokens)
