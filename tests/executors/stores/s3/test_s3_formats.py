@@ -153,8 +153,7 @@ def test_orc_keeps_schema_codec_and_rows(codec: str) -> None:
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("a.json", b'[{"uid": 1234567890}]\n'),
-        ("a.json", b'{\n "uid": 1234567890\n}\n'),
+        ("a.json", b'{\n "uid": 1\n}\n{\n "uid": 1234567890\n}\n'),
         ("a.json", b'{"uid": 1, "uid": 1234567890}\n'),
         ("a.json", b'{"id": 1234567890}\n'),
         ("a.json.gz", gzip.compress(json_lines(PERSON, "1"), mtime=0)[:-4]),

@@ -257,6 +257,10 @@ class Routed:
     def __call__(self, region: str | None) -> Any:
         return self
 
+    @property
+    def meta(self) -> Any:
+        return next(iter(self.servers.values())).meta
+
     def __getattr__(self, name: str) -> Any:
         def call(**request: Any) -> Any:
             return getattr(self.servers[request["Bucket"]], name)(**request)
