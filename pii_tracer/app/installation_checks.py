@@ -18,6 +18,7 @@ from pii_tracer.common.atomic_files import real_path
 from pii_tracer.common.kerberos import NoTicket, seconds_left
 from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.catalogs.base import Capability
 from pii_tracer.lake.catalogs.registry import catalogs_that, list_catalogs
 from pii_tracer.lake.formats.registry import table_formats
@@ -276,7 +277,7 @@ def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
             for gap in unreadable:
                 advice = "check its address, and the credentials in the environment: docs/catalogs.md"
                 yield Finding(Level.MISSING, gap.evidence, gap.reason, advice)
-            if not unreadable:
+            if not unreadable and estate.catalogs[name].type != CatalogType.DECLARED:
                 yield Finding(Level.OK, f"catalog {name}", counted(len(listing.entries), "table"))
     except PiiTracerError as error:
         yield Finding(Level.MISSING, "catalogs", error.what, error.todo or "")

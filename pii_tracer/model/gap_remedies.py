@@ -211,7 +211,10 @@ REMEDIES: Mapping[str, str] = {
         "(docs/where-is-the-key.md#rows-that-name-two-persons). Where no step clears a column, only `row: delete` "
         "works. If you waive the gap, the copy stays blocked."
     ),
-    GapKind.HOLD_UNMATCHED: "Name the dataset as the inventory does.",
+    GapKind.HOLD_UNMATCHED: (
+        "Name the dataset as the inventory does. If a person keeps it (docs/requests.md#narrow-a-request): `requests "
+        "narrow REQUEST --take-back` the name, and `--keep` the right one."
+    ),
     GapKind.HOLD_KEEPS_REST: (
         "Waive the gap if the other columns may stay, too. Or ask the owners of the hold to release the columns."
     ),

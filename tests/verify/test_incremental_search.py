@@ -11,6 +11,7 @@ from pii_tracer.app.verification import Verification
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
+from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Carries, CopyKind, DatasetId, Format, KeySet, Strategy
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.scan.scan_ledger import ScanLedger
@@ -62,7 +63,7 @@ def test_files_that_are_known_are_not_called_decoded(tmp_path: Path) -> None:
         ledger=ScanLedger(tmp_path / "ledger.sqlite", b"k" * 32, lambda: NOW, lambda told: None),
     )
     executor = VerifyExecutor(verification, tmp_path / "verdicts")
-    step = Step.model_construct(id="s1", copy_="c-lake")
+    step = Step.model_construct(id="s1", copy_="c-lake", action=Action.VERIFY_COPY)
 
     first = executor.run(step, copy).facts
     assert first["files_decoded"] == FILES

@@ -413,10 +413,13 @@ class TestFolderKit(CatalogKit):
 class TestDeclaredKit(CatalogKit):
     @pytest.fixture
     def filled(self, tmp_path: Path) -> Filled:
+        """It lists those of its tables that no file tells how to read; the folder of a Parquet table says all."""
         (tmp_path / "warehouse" / "plain").mkdir(parents=True)
-        pq.write_table(ROWS, tmp_path / "warehouse" / "plain" / "1.parquet")
-        declared = DeclaredTable(name="prod.plain", format=Format.PARQUET, location="warehouse/plain")
-        return Filled("session", Catalog(type=CatalogType.DECLARED, tables=(declared,)), tmp_path, ("prod.plain",))
+        (tmp_path / "warehouse" / "plain" / "1.csv").write_text("1;a\n2;b\n")
+        columns = ({"name": "uid", "type": "bigint"}, {"name": "name", "type": "string"})
+        declared = {"name": "prod.plain", "format": "csv", "location": "warehouse/plain", "options": {"sep": ";"}}
+        catalog = Catalog.model_validate({"type": "declared", "tables": [{**declared, "columns": columns}]})
+        return Filled("session", catalog, tmp_path, ("prod.plain",))
 
 
 def test_a_type_without_an_adapter_is_refused() -> None:
