@@ -351,8 +351,7 @@ def _applied(found: Recognised, held: Held) -> Recognised:
 
 
 def _block(item: CopyDraft) -> CopyDraft:
-    blocked = item.copy.model_copy(update={"strategy": Strategy.BLOCKED, **NO_ROWS})
-    return replace(item, rebuild_sql=None, recomputable=False, copy=blocked)
+    return replace(item, rebuild_sql=None, copy=item.copy.model_copy(update={"strategy": Strategy.BLOCKED, **NO_ROWS}))
 
 
 def _exempt(item: CopyDraft, held: Held) -> CopyDraft:
