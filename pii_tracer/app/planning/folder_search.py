@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +16,7 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, searched_text_of
+from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, TextTable, searched_text_of, text_near
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers
@@ -53,6 +53,7 @@ def scan_estate(
     """Decode every file of every table and folder, and the files outside of them, and look for the persons."""
     evidence, numbers = {}, numbers or OtherNumbers()
     places = sorted(state.location for state in inventory.tables)
+    texts = {Path(state.location): searched_text_of(state.properties) for state in inventory.tables if not state.remote}
     for state in inventory.tables:
         if state.remote:
             continue  # every version of every object there is searched (`pii_tracer.app.planning.s3_place_search`)
@@ -64,7 +65,7 @@ def scan_estate(
     for gap in inventory.gaps:
         if gap.kind == GapKind.UNKNOWN_FILE:
             unread = Evidence(0, 0, 0, unread=("it cannot be searched",))
-            lone = partial(_search_lone, Path(gap.evidence), patterns)
+            lone = partial(_search_lone, Path(gap.evidence), patterns, texts)
             evidence[gap.evidence] = readings.of(gap.dataset, gap.evidence, lone, unread)
     return evidence
 
@@ -77,8 +78,11 @@ def _search(state: TableState, inside: Sequence[Path], patterns: Patterns, searc
     return evidence_of((*below_here, *_outside(state, patterns)))
 
 
-def _search_lone(path: Path, patterns: Patterns) -> Evidence:
-    return evidence_of([scan_file(path.parent, path.name, path, patterns)])
+def _search_lone(path: Path, patterns: Patterns, texts: Mapping[Path, TextTable | None]) -> Evidence:
+    """texts: by the folder of each table, how its text is read; a file below a table of text may have been its own."""
+    around = next((folder for folder in path.parents if folder in texts), path.parent)
+    text = text_near(texts.get(around), "", path.relative_to(around).as_posix())
+    return evidence_of([scan_file(path.parent, path.name, path, patterns, text=text)])
 
 
 def evidence_of(files: Sequence[FileScan]) -> Evidence:

@@ -29,7 +29,7 @@ def estate(base: Path, key: str, **text: Any) -> Path:
 
 
 @pytest.mark.parametrize(("key", "written"), [("O^Brien^77", "'O^^Brien^^77'"), ("O'Brien-77", "'O^'Brien-77'")])
-@pytest.mark.parametrize("name", ["old/a.csv", "old/day=1/a.csv"])
+@pytest.mark.parametrize("name", ["old/a.csv", "old/day=1/a.csv", "old/part-0", "old/a.bak", "old/x/readme.txt"])
 def test_a_person_in_a_folder_below_a_table_of_text_is_a_gap(
     key: str, written: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
