@@ -17,6 +17,7 @@ from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.inventory import Inventory, ObjectVersion, RemotePlace
 from pii_tracer.lake.read_result import in_order
 from pii_tracer.lake.stores.s3.table_places import gap_of
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import FileText, TextTable, text_near, text_of
@@ -161,8 +162,14 @@ def search_places(
             tables[str(place.location)] = _evidence(seen, place, mine)
         else:
             undeclared = undeclared_tables(place, names, estate.catalogs.keys(), patterns.mask)
-            places[str(place.location)] = replace(_told(seen, place.location, short), undeclared=undeclared)
+            told = _told(seen, place.location, short)
+            if place.tables and place.format is Format.CSV:  # its text was searched without the table's own signs
+                told = replace(told, unread=(*told.unread, _OWN_SIGNS), unread_versions=max(1, told.unread_versions))
+            places[str(place.location)] = replace(told, undeclared=undeclared)
     return Searched(tables, places)
+
+
+_OWN_SIGNS = "a table of CSV that no step erases: cells with signs of its own were not taken apart"
 
 
 def _is_table(place: RemotePlace) -> bool:
