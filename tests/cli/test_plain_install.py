@@ -54,10 +54,16 @@ print(json.dumps(missing))
 """
 
 
+def required_by(name: str) -> list[Requirement]:
+    return [Requirement(line) for line in importlib.metadata.requires(name) or ()]
+
+
 def of_extras() -> list[str]:
     """Modules of distributions that only an extra asks for, as far as they can be told by their names."""
-    wanted = [Requirement(line) for line in importlib.metadata.requires("pii-tracer") or ()]
+    wanted = required_by("pii-tracer")
     plain = {r.name for r in wanted if r.marker is None}
+    # what these bring themselves is there as well, though an extra may name it, too
+    plain |= {r.name for name in plain for r in required_by(name) if r.marker is None or r.marker.evaluate()}
     extra = {r.name for r in wanted if r.marker and any(r.marker.evaluate({"extra": e}) for e in EXTRAS)} - plain
     names = {"protobuf": "google.protobuf", "grpcio": "grpc", "grpcio-status": "grpc_status", "delta-spark": "delta"}
     assert {"confluent-kafka", "rfc3161-client", "moto", "pyspark"} <= extra

@@ -157,15 +157,15 @@ def test_a_wrong_name_is_taken_back(settings: Settings, capsys: pytest.CaptureFi
     narrowed(settings, "R-1", "app.gone")
     _, plan = made(settings)
     assert "`pii-tracer requests narrow REQUEST --take-back`" in plan.gaps[0].reason
-    words = ["--take-back", "app.gone", "--keep", "app.orders", *SAID]
+    words = ["--take-back", "app.gone", "--keep", "app.orders", "--asked", NOW.isoformat(), *SAID]
     for _ in range(2):  # sent again
         assert called(settings, "requests", "narrow", "R-1", *words) == ExitCode.DONE
     assert "R-1 keeps app.orders; all else" in capsys.readouterr().out
     known = opened(settings).narrowings("R-1")
     assert [(n.dataset, n.keeps, n.in_force) for n in known] == [
         ("app.gone", True, False),
-        ("app.gone", False, False),
         ("app.orders", True, True),
+        ("app.gone", False, False),
     ]
     found, plan = made(settings, carried_over=True)
     assert (found.marked, strategies(plan)["app.orders"]) == (True, Strategy.EXEMPT)
