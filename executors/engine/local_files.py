@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlparse
 from pii_tracer.common.atomic_files import all_below, sync_folder, system_reason
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.errors import RunError
+from pii_tracer.run.place_names import shown_path
 
 
 def local_path(location: str) -> Path:
@@ -61,7 +62,7 @@ def refusal(error: OSError, where: str | None = None) -> RunError | None:
     place = where or (str(error.filename) if error.filename else None)
     return RunError(
         f"the system refuses: {reason}",
-        where=without_values(place) if place else None,
+        where=shown_path(place) if place else None,
         todo="fix that (permissions, a read-only mount, room on the disk), then `pii-tracer resume`",
     )
 
@@ -80,11 +81,6 @@ def remove_empty(folders: Iterable[Path]) -> None:
     for place in folders:
         with contextlib.suppress(OSError):
             place.rmdir()
-
-
-def without_values(path: str) -> str:
-    """A path for journals and messages, without partition values: they can be a person's (hazard F2)."""
-    return "/".join(part.partition("=")[0] + "=…" if "=" in part else part for part in path.split("/"))
 
 
 TEMPORARY = "_pii_tracer_"
@@ -139,7 +135,7 @@ def swap(path: Path, temporary: Path, before: tuple[int, ...]) -> None:
     if state_of(path) != before:
         raise RunError(
             "somebody else wrote to the file while it was written again; it is left as it is",
-            where=without_values(str(path)),
+            where=shown_path(str(path)),
             todo="pause its writers, then `pii-tracer resume`",
         )
     # Hadoop would refuse the new file by the old one's checksum

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import unquote
 
-from executors.engine.local_files import without_values
 from executors.stores.s3.step_base import S3Context
 from executors.value_search import Finder
 from pii_tracer.model.datasets import MatchTerm
 from pii_tracer.model.plan import Copy
+from pii_tracer.run.place_names import shown_path
 
 Shown = Callable[[str], str]
 
@@ -24,9 +24,9 @@ def shown_names(ctx: S3Context, copy: Copy | None) -> Shown:
     def shown(key: str) -> str:
         plain = unquote(key)  # Spark writes some characters of a value with a %, delta-rs more of them
         if finder is None or not columns or finder.mask(plain) != plain:
-            return without_values(finder.mask(key) if finder else key)
+            return shown_path(finder.mask(key) if finder else key)
         named = {part.partition("=")[0].lower() for part in key.split("/") if "=" in part}
-        return without_values(key) if columns & named else key
+        return shown_path(key) if columns & named else key
 
     return shown
 

@@ -30,6 +30,7 @@ from pii_tracer.model.locations import (
     is_s3,
     s3_location,
 )
+from pii_tracer.run.place_names import shown_path
 
 
 class Places:
@@ -185,7 +186,7 @@ def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed], kind: Format
             if not _is_own(parts, kind):
                 raise RunError(
                     "another table lies inside this folder; working on its files would break that table",
-                    where=f"{folder}/{local_files.without_values('/'.join(parts))}",
+                    where=f"{folder}/{shown_path('/'.join(parts))}",
                     todo="move one of the two tables, then plan again",
                 )
 

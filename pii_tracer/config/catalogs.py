@@ -17,6 +17,7 @@ from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.hive_text.columns import UnreadText, columns_of
 from pii_tracer.model.hive_text.layout import Serde, TextTable
 from pii_tracer.model.hive_text.spark_options import spark_layout, unknown_options
+from pii_tracer.model.locations import WEB_ADDRESS
 
 GROUP = "pii_tracer.catalogs"
 """Where packages register their types of catalogs. Each says which keys the estate file gives of one."""
@@ -163,7 +164,7 @@ class Catalog(Frozen):
     uri: str | None = None
     ref: str | None = Field(default=None, pattern=r"^[A-Za-z][A-Za-z0-9_/-]*$")
     region: str | None = None
-    endpoint_url: str | None = Field(default=None, pattern=r"^https?://[^@\s]+$")
+    endpoint_url: str | None = Field(default=None, pattern=WEB_ADDRESS)
     databases: tuple[str, ...] = ()
     kerberos: str | None = Field(default=None, pattern=PRINCIPAL)
     kerberos_service: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]+$")

@@ -36,7 +36,7 @@ from pii_tracer.model.datasets import Currency, Frozen
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.model.gap_kinds import NamedKind
 from pii_tracer.model.legal_holds import Hold, contradiction
-from pii_tracer.model.locations import is_s3
+from pii_tracer.model.locations import WEB_ADDRESS, is_s3
 from pii_tracer.model.timestamps import Moment
 
 
@@ -77,7 +77,7 @@ class Spark(Frozen):
 class S3(Frozen):
     """How S3 is reached. Credentials come from the environment, as boto3 finds them."""
 
-    endpoint_url: str | None = None
+    endpoint_url: str | None = Field(default=None, pattern=WEB_ADDRESS)
     region: str
 
 

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from pii_tracer.config.formats import InstalledFormat
 from pii_tracer.model.datasets import PLAIN, Frozen
+from pii_tracer.model.locations import WEB_ADDRESS
 
 
 class Vault(Frozen):
@@ -24,7 +25,7 @@ class Vault(Frozen):
     vault: str = Field(pattern=r"^[A-Za-z0-9._-]{1,255}$")
     region: str = Field(pattern=r"^[a-z0-9-]+$")
     account_id: str = Field(default="-", pattern=r"^(-|[0-9]{12})$")
-    endpoint_url: str | None = None
+    endpoint_url: str | None = Field(default=None, pattern=WEB_ADDRESS)
     format: InstalledFormat
     inventory: str | None = None
     max_age_hours: float = Field(default=72, gt=0)

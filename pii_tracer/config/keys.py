@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.locations import WEB_ADDRESS
 
 
 class LocalWrapping(Frozen):
@@ -23,7 +24,7 @@ class KmsWrapping(Frozen):
     kind: Literal["kms"]
     key_id: str
     region: str
-    endpoint_url: str | None = None
+    endpoint_url: str | None = Field(default=None, pattern=WEB_ADDRESS)
 
 
 Wrapping = Annotated[LocalWrapping | KmsWrapping, Field(discriminator="kind")]
@@ -41,7 +42,7 @@ class KmsMasterKeys(Frozen):
 
     kind: Literal["kms"]
     region: str
-    endpoint_url: str | None = None
+    endpoint_url: str | None = Field(default=None, pattern=WEB_ADDRESS)
 
 
 ParquetEncryption = Annotated[LocalMasterKeys | KmsMasterKeys, Field(discriminator="kind")]

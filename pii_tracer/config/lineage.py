@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.locations import WEB_ADDRESS
 
 
 class QueryLog(Frozen):
@@ -35,7 +36,7 @@ class EventTopic(Frozen):
 class Marquez(Frozen):
     """A Marquez server whose events are read. A key for it is taken from PII_TRACER_MARQUEZ_KEY."""
 
-    url: str = Field(pattern=r"^https?://[^@\s]+$")
+    url: str = Field(pattern=WEB_ADDRESS)
 
 
 class GlueDatabase(Frozen):
@@ -44,7 +45,7 @@ class GlueDatabase(Frozen):
     database: str
     region: str
     catalog: str | None = None
-    endpoint_url: str | None = None
+    endpoint_url: str | None = Field(default=None, pattern=WEB_ADDRESS)
 
 
 class SameDataset(Frozen):

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.locations import WEB_ADDRESS
 
 MIN_LOG_DAYS = 365
 """Nobody may keep the log for less: no run is resumed after so long a time, so that no row comes back that was removed.
@@ -64,5 +65,5 @@ class AttestationKey(Frozen):
 class TimestampAuthority(Frozen):
     """Who stamps attestations (RFC 3161 over HTTP). certificate: PEM file with the root that its answers lead to."""
 
-    url: str = Field(pattern=r"^https?://[^@\s]+$")
+    url: str = Field(pattern=WEB_ADDRESS)
     certificate: str

@@ -25,6 +25,8 @@ _HDFS = re.compile(r"hdfs://", re.IGNORECASE)
 HDFS_PORT = ":8020"
 """The port that a NameNode has where none is written."""
 _OBJECTS = re.compile(r"gs://[^/]+", re.IGNORECASE)
+WEB_ADDRESS = r"^https?://[^@\s]+$"
+"""The address of a server, without a user and password: these come from the environment."""
 UNTOLD = "s3://…"
 """In place of a location that cannot be shown: an old form has credentials where the bucket should be."""
 

@@ -33,6 +33,7 @@ from pii_tracer.run.executor_protocol import (
     Progress,
 )
 from pii_tracer.run.journal import Clock, Journal, Kind
+from pii_tracer.run.place_names import shown_place
 from pii_tracer.run.run_state import RunState, State, StepEvent, StepFailure
 from pii_tracer.run.step_progress import (
     FRESH,
@@ -384,11 +385,12 @@ class _Failed(Exception):
 
 
 def _guard(call: Callable[[], T]) -> T:
-    """Call an executor. Our own errors promise to hold no value of a person; of others only type and line are told."""
+    """Call an executor. Our own errors promise to hold no value of a person but in the name of a place, of which only
+    `shown_place` is told; of others only type and line are."""
     try:
         return call()
     except PiiTracerError as error:
-        where = f" ({error.where})" if error.where else ""
+        where = f" ({shown_place(error.where)})" if error.where else ""
         partly = isinstance(error, PartlyDone)
         facts = error.facts if isinstance(error, PartlyDone) else {}
         raise _Failed(error.what + where, error.todo, facts, partly=partly) from None

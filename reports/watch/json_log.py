@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TextIO
 
-from pii_tracer.common.work_facts import Facts
+from pii_tracer.common.work_facts import NO_FACTS, Facts
 from reports.escape import visible
 from reports.watch.watch import FAILED, Piece
 
@@ -44,7 +44,7 @@ class JsonLog:
         """The next stage's line says it."""
 
     def begin_step(self, step: Piece) -> None:
-        self._write("info", "step", step.begun, step=step.name, detail=step.detail, **step.facts)
+        self._write("info", "step", step.begun, _over({"step": step.name, "detail": step.detail}, step.facts))
         self._beat = threading.Event()
         threading.Thread(target=self._tell_on, args=(self._beat, step), daemon=True).start()
 
@@ -52,33 +52,34 @@ class JsonLog:
         if self._beat is not None:
             self._beat.set()
         level = "warning" if state == FAILED else "info"
-        told = {**_ids(step), **facts, "seconds": round(at - step.begun, 3)}
-        self._write(level, "step_end", at, step=step.name, state=state, detail=why, **told)
+        ends = {"step": step.name, "state": state, "detail": why, "seconds": round(at - step.begun, 3)}
+        self._write(level, "step_end", at, _over(ends, {**_ids(step), **facts}))
 
     def warn(self, message: str) -> None:
-        self._write("warning", "warning", message=message)
+        self._write("warning", "warning", told={"message": message})
 
     def message(self, text: str) -> None:
         """What the command says beside its progress."""
-        self._write("info", "message", message=visible(text))
+        self._write("info", "message", told={"message": visible(text)})
 
     def error(self, what: str, where: str | None = None, todo: str | None = None) -> None:
         """Why the command failed."""
-        self._write("error", "error", message=visible(what), where=visible(where or ""), next=visible(todo or ""))
+        told = {"message": visible(what), "where": visible(where or ""), "next": visible(todo or "")}
+        self._write("error", "error", told=told)
 
     def end(self, exit_code: int) -> None:
         """The last line."""
         self._stage = ""
         level = "error" if exit_code == 1 else "warning" if exit_code else "info"
-        self._write(level, "end", exit_code=exit_code, seconds=round(self._clock() - self._begun, 3))
+        self._write(level, "end", told={"exit_code": exit_code, "seconds": round(self._clock() - self._begun, 3)})
 
     def _tell_on(self, over: threading.Event, step: Piece) -> None:
         """The step still works: whoever collects lines can tell that from a process that hangs or is gone."""
         while not over.wait(self._quiet):
             seconds = round(self._clock() - step.begun, 3)
-            self._write("info", "step_running", None, step=step.name, **{**_ids(step), "seconds": seconds})
+            self._write("info", "step_running", told={**_ids(step), "step": step.name, "seconds": seconds})
 
-    def _write(self, level: str, event: str, at: float | None = None, **more: str | int | float) -> None:
+    def _write(self, level: str, event: str, at: float | None = None, told: Facts = NO_FACTS) -> None:
         moment = datetime.fromtimestamp(self._clock() if at is None else at, timezone.utc)
         head = {
             "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -87,7 +88,7 @@ class JsonLog:
             "event": event,
             "stage": self._stage,
         }
-        line = {name: value for name, value in {**head, **self._about, **more}.items() if value != ""}
+        line = {name: value for name, value in _over({**head, **self._about}, told).items() if value != ""}
         with self._lock:
             if self._lost:
                 return
@@ -144,3 +145,8 @@ class LinesAsJson(io.TextIOBase):
                 self._log.message(line)
             self._rest.clear()
         super().close()
+
+
+def _over(own: Facts, facts: Facts) -> Facts:
+    """Both, the own ones in front. An executor's fact of the same name, such as `state`, changes none of these."""
+    return {**own, **facts, **own}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.config.estate_file import load_estate, load_policy, load_request
+from pii_tracer.config.estate_file import S3, load_estate, load_policy, load_request
 from pii_tracer.model.errors import ConfigError
 
 ESTATE = """
@@ -50,6 +50,18 @@ def test_one_value_where_a_list_belongs_says_to_write_a_list(tmp_path: Path) -> 
     with pytest.raises(ConfigError, match=r"roots: write a list, each entry behind `- ` or all in `\[ \]`") as error:
         load_estate(file)
     assert "tuple" not in str(error.value)
+
+
+def test_the_address_of_a_server_holds_no_password(tmp_path: Path) -> None:
+    file = tmp_path / "pii-tracer.yaml"
+    address = "http://store.example:9000"
+    section = "s3:\n  region: eu-west-1\n  endpoint_url: {}\n"
+    file.write_text(ESTATE.format(table="shop.users") + section.format(address))
+    assert load_estate(file).s3 == S3(region="eu-west-1", endpoint_url=address)
+    file.write_text(ESTATE.format(table="shop.users") + section.format("http://minio:s3cr3t@store.example:9000"))
+    with pytest.raises(ConfigError, match="endpoint_url") as error:
+        load_estate(file)
+    assert "s3cr3t" not in str(error.value)
 
 
 def test_mistakes_are_told_in_words_of_the_file(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from executors.stores.s3.step_base import server_time
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DELETE_ROWS
 from pii_tracer.model.actions import ASKED_AGAIN, Action
 from pii_tracer.model.errors import Refused, RunError
-from pii_tracer.model.plan import ErasurePlan, Step
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.review.drift import DriftItem
 from pii_tracer.run.executor_protocol import Outcome
 from pii_tracer.run.journal import Journal, Kind
@@ -321,6 +321,19 @@ def test_a_step_that_holds_no_longer_at_the_end_keeps_the_plan_open(tmp_path: Pa
     assert go(tmp_path, a_plan, FakeExecutor(world), undone=unreadable).state is State.PARTIAL
     assert go(tmp_path, a_plan, FakeExecutor(world)).state is State.COMPLETE
     assert violations(Journal.open(tmp_path / "journal.jsonl", Ticking()).records, a_plan) == []
+
+
+def test_a_file_that_is_named_after_somebody_is_not_named_in_the_journal(tmp_path: Path) -> None:
+    """The plan knows its own persons' values, and no others'."""
+
+    class Unlucky(FakeExecutor):
+        def run(self, step: Step, copy: Copy | None) -> Outcome:
+            raise RunError("the file cannot be read", where="/lake/exports/bob.smith@example.org.parquet")
+
+    state = go(tmp_path, plan([step("c1/1")]), Unlucky(World()))
+    [failure] = state.failed
+    assert re.fullmatch(r"the file cannot be read \(/lake/exports/…[0-9a-f]{4}\.parquet\)", failure.reason)
+    assert "bob" not in (tmp_path / "journal.jsonl").read_text()
 
 
 def test_what_holds_no_longer_is_said_where_another_step_failed(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from executors.engine.local_files import (
     refuse_nested,
     state_of,
     swap,
-    without_values,
 )
 from executors.engine.mask_sql import mask_of, nobodys, treated
 from executors.engine.match_sql import match_of
@@ -58,6 +57,7 @@ from pii_tracer.model.errors import RunError
 from pii_tracer.model.hive_text.layout import TextTable, text_of
 from pii_tracer.model.plan import Copy, Mask, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+from pii_tracer.run.place_names import shown_path
 
 _T = TypeVar("_T")
 
@@ -166,7 +166,7 @@ class FilesExecutor:
             if str(path) in spared:
                 raise RunError(
                     "a table still reads this file, and would be broken if it were written again in place",
-                    where=without_values(str(path.relative_to(folder))),
+                    where=shown_path(str(path.relative_to(folder))),
                     todo="erase that table first; if it was, look at its branches and tags",
                 )
         # before the first swap: readers that trust a summary must never meet files that it does not describe
@@ -176,7 +176,7 @@ class FilesExecutor:
             made = _guarded(task, path, partial(_rewrite, before=before[path]))
             rewritten.append(
                 {
-                    "file": without_values(str(path.relative_to(folder))),
+                    "file": shown_path(str(path.relative_to(folder))),
                     "sha256_before": digest,
                     "sha256_after": file_sha256(path),
                     "rows_before": rows.before,
@@ -286,12 +286,12 @@ def _guarded(task: _Task, path: Path, act: Callable[[_Task, Path], _T]) -> _T:
     try:
         return act(task, path)
     except RunError as error:
-        raise RunError(error.what, where=without_values(str(path)), todo=error.todo) from None
+        raise RunError(error.what, where=shown_path(str(path)), todo=error.todo) from None
     except Exception as error:
         if isinstance(error, OSError) and (refused := refusal(error, str(path))):
             raise refused from None
         what = f"the file cannot be read as {task.kind}: {type(error).__name__}"
-        raise RunError(what, where=without_values(str(path)), todo=BY_HAND) from None
+        raise RunError(what, where=shown_path(str(path)), todo=BY_HAND) from None
 
 
 def _format(step: Step) -> Format:

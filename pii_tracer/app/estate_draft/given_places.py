@@ -15,7 +15,7 @@ from pii_tracer.config.catalogs import GROUP, CatalogType
 from pii_tracer.lake.catalogs.base import TableCatalog
 from pii_tracer.lake.catalogs.registry import catalog_of
 from pii_tracer.model.errors import EstateError, UsageError
-from pii_tracer.model.locations import hdfs_location, is_hdfs, is_object_place, is_s3, location_in_place
+from pii_tracer.model.locations import WEB_ADDRESS, hdfs_location, is_hdfs, is_object_place, is_s3, location_in_place
 
 _AZURE = re.compile(r"https?://[^/]*\.(blob|dfs)\.core\.windows\.net(?![^:/])", re.IGNORECASE)
 _SIGNED = re.compile(r"https?:.*[?#]|.*[?&]sig=", re.IGNORECASE | re.DOTALL)
@@ -178,6 +178,12 @@ def _from(path: Path, base: Path) -> str:
 def _s3(region: str | None) -> dict[str, str]:
     """How S3 is reached, as the estate file has it."""
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    if endpoint and not re.match(WEB_ADDRESS, endpoint):
+        raise UsageError(
+            "the address of S3 is no http(s) address, or holds a user or password",
+            where="AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL",
+            todo="name the address alone; credentials come from where boto3 looks for them",
+        )
     return {"region": _region(region), **({"endpoint_url": endpoint} if endpoint else {})}
 
 

@@ -183,6 +183,18 @@ def test_an_estate_file_is_never_written_over(lake: Path) -> None:
     assert (lake / "pii-tracer.yaml").read_text() == "version: 1\n"
 
 
+def test_no_password_gets_into_a_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The address of a store is written into the estate file, which everybody reads."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://minio:s3cr3t@store.example:9000")
+    assert cli(["init", str(tmp_path), "--discover", "s3://lake/app", "--region", REGION]) == ExitCode.USAGE
+    said = capsys.readouterr()
+    assert "holds a user or password" in said.err
+    assert "s3cr3t" not in said.out + said.err
+    assert not (tmp_path / "pii-tracer.yaml").exists()
+
+
 def test_tables_of_a_bucket_are_declared(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,6 +86,23 @@ def test_each_piece_of_work_is_a_line(out: io.StringIO) -> None:
     assert all(t["time"].endswith("Z") and t["time"][10] == "T" for t in told)
 
 
+@pytest.mark.parametrize("name", ["at", "time", "level", "command", "event", "stage", "step", "detail", "state", "run"])
+def test_a_fact_changes_nothing_of_a_lines_head(out: io.StringIO, name: str) -> None:
+    with Watch(None, [JsonLog(out, "apply", Clock())], Clock()) as watch:
+        watch.about({"run": "r-1"})
+        watch.step("1/1 delete", facts={name: 77})
+        watch.over({name: 77})
+        watch.done("all")
+    plain = io.StringIO()
+    with Watch(None, [JsonLog(plain, "apply", Clock())], Clock()) as watch:
+        watch.about({"run": "r-1"})
+        watch.step("1/1 delete")
+        watch.over({})
+        watch.done("all")
+    for told, expected in zip(lines(out), lines(plain), strict=True):
+        assert told | expected == told
+
+
 def test_a_step_ends_with_the_work_that_failed(out: io.StringIO) -> None:
     def begin() -> None:
         with Watch(None, [JsonLog(out, "plan")]) as watch:

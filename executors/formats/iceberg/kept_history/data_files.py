@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from executors.engine.local_files import refusal, without_values
+from executors.engine.local_files import refusal
 from executors.formats.plain_files import parquet_rewrite
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, Nobodys, RowsError
 from executors.formats.plain_files.parquet_dictionaries import Holds
@@ -22,6 +22,7 @@ from executors.formats.plain_files.parquet_rewrite import Seen
 from pii_tracer.common.parquet_file_checks import is_encrypted_file
 from pii_tracer.model.datasets import Access, FieldAccess, KeyPart, Match, MatchTerm
 from pii_tracer.model.errors import RunError
+from pii_tracer.run.place_names import shown_path
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -205,9 +206,9 @@ def _guarded(path: Path, act: Callable[[], _T]) -> _T:
     try:
         return act()
     except RunError as error:
-        raise RunError(error.what, where=without_values(str(path)), todo=error.todo) from None
+        raise RunError(error.what, where=shown_path(str(path)), todo=error.todo) from None
     except Exception as error:
         if isinstance(error, OSError) and (refused := refusal(error, str(path))):
             raise refused from None
         what = f"the file cannot be read as Parquet: {type(error).__name__}"
-        raise RunError(what, where=without_values(str(path)), todo=BY_HAND) from None
+        raise RunError(what, where=shown_path(str(path)), todo=BY_HAND) from None

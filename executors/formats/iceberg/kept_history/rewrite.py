@@ -19,7 +19,7 @@ from uuid import UUID
 from executors.catalogs.metadata_pointer import MetadataPointer
 from executors.catalogs.registry import spark_catalog_of
 from executors.context import ExecutionContext
-from executors.engine.local_files import files_below, without_values
+from executors.engine.local_files import files_below
 from executors.engine.match_sql import match_of
 from executors.formats.iceberg.kept_history.data_files import Persons, metrics_of
 from executors.formats.iceberg.kept_history.manifests import (
@@ -44,6 +44,7 @@ from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.locations import placed
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+from pii_tracer.run.place_names import shown_path
 
 if TYPE_CHECKING:
     from pyiceberg.table import StaticTable
@@ -256,13 +257,13 @@ class HistoryRewrite:
             if measured.rows != seen.after:
                 raise RunError(
                     "a new data file has the wrong number of rows",
-                    where=without_values(str(new)),
+                    where=shown_path(str(new)),
                     todo="report this",
                 )
             if persons.survey(new).changes:
                 raise RunError(
                     "rows of a snapshot contain a value of the person, and the plan does not find these rows",
-                    where=without_values(str(path)),
+                    where=shown_path(str(path)),
                     todo="expire the snapshots that have it, or take the table out of `keep_history`; then plan again",
                 )
             found[path] = Replacement(new.name, measured)
