@@ -385,8 +385,7 @@ class Inventory(Frozen):
 
     def digest(self) -> str:
         """SHA-256 over the canonical JSON of the inventory; columns, of which a large estate has a million, go in by
-        their words, and versions by a digest of their own.
-        """
+        their words, and versions by a digest of their own."""
         without: dict[str, Any] = {place: {"__all__": {"versions"}} for place in ("objects", "remote")}
         without |= {"tables": {"__all__": {"columns"}}}
         without |= {name: True for name in ("hdfs", "object_places", "partitioned") if not getattr(self, name)}
