@@ -17,6 +17,8 @@ from pii_tracer.lake.stores.s3.object_versions import NULL, region_of
 from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.hive_text.layout import searched_text_of
+from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.locations import S3Location, object_prefix, s3_place
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
@@ -113,16 +115,20 @@ def elsewhere(
     places: Iterable[tuple[S3Location, str]],
     patterns: Patterns,
     marks: MarkKey,
+    texts: TextPlaces,
     searchers: Searchers = THREADS,
 ) -> Iterator[ByteVerdict]:
     """What lies in S3 and is no copy, looked at. What else of the plan lies in it is looked at, or told, apart."""
     others, waived = sorted(_places_of(plan)), waived_files(plan, marks)
+    told = {gap.dataset for gap in plan.gaps}
     for place, name in places:
         inside = list(_inside(place, others))
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, str(place)))
         stays = waived.get(place.dataset, NOTHING_WAIVED)
-        seen = look_at(estate, place, name, mine, searchers, inside, waived=stays).at(place.dataset)
-        yield seen.model_copy(update={"root": patterns.mask(seen.root)})
+        seen = look_at(estate, place, name, mine, texts, searchers, inside, waived=stays).at(place.dataset)
+        untold = () if place.dataset in told else tuple(map(patterns.mask, texts.untold(str(place))))
+        more = {"root": patterns.mask(seen.root), "unverified": (*seen.unverified, *untold)}
+        yield seen.model_copy(update=more)
 
 
 def _inside(place: S3Location, others: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -139,13 +145,15 @@ def look_at(
     place: S3Location,
     name: str,
     patterns: Patterns,
+    texts: TextPlaces,
     searchers: Searchers = THREADS,
     without: Collection[str] = (),
     *,
     alone: bool = False,
     waived: WaivedFiles = NOTHING_WAIVED,
 ) -> ByteVerdict:
-    """Everything in a place in S3 that is no copy (see `look_past_s3`). without: prefixes of keys that are left out."""
+    """Everything in a place in S3 that is no copy (see `look_past_s3`). texts: by what rules text is read. without:
+    prefixes of keys that are left out."""
     if estate.s3 is None:
         told = "not looked at: the estate file does not say how S3 is reached (`s3`)"
         return ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(told,))
@@ -155,9 +163,8 @@ def look_at(
             region = region_of(clients(None), place.bucket)
     except ScanError as error:
         return ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(error.what,))
-    return look_past_s3(
-        name, patterns, S3Folder.of(clients, region, place, without), searchers, alone=alone, waived=waived
-    )
+    folder = S3Folder.of(clients, region, place, texts, without)
+    return look_past_s3(name, patterns, folder, searchers, alone=alone, waived=waived)
 
 
 def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:
@@ -172,7 +179,8 @@ def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:
 
 
 def _folder(estate: Estate, copy: Copy, place: S3Location) -> S3Folder:
-    return S3Folder(s3_clients(estate), copy.facts.get("region"), place)
+    texts = TextPlaces.of_table(str(place), searched_text_of(copy.facts))
+    return S3Folder(s3_clients(estate), copy.facts.get("region"), place, texts)
 
 
 def _listed(place: S3Location) -> AbstractContextManager[None]:

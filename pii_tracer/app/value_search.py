@@ -19,12 +19,15 @@ from pii_tracer.app.stored_places import object_reading as stored_places
 from pii_tracer.app.unplanned_places import SEEN
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.catalogs.registered_tables import Registry
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ExitCode, ScanError, UsageError
 from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
+from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces
 from pii_tracer.model.locations import (
     HdfsLocation,
     ObjectLocation,
@@ -60,6 +63,8 @@ _WITHIN = (
 """What discovery says of files in the roots, all of which are searched. Any other kind means files of the estate that
 lie, or may lie, where its roots do not lead."""
 
+_UNANSWERED = frozenset({GapKind.CATALOG_UNREADABLE, GapKind.UNKNOWN_CATALOG})
+"""Kinds of what catalogs did not say, perhaps of the text in a place that is searched."""
 
 _NO_FILES = "no place contains a file: nothing was searched (is the disk mounted, and the place spelled right?)"
 
@@ -193,19 +198,27 @@ def search(
 ) -> Searched:
     """Search the places for the values of the keys.
 
-    estate: says how S3 is reached and which keys open encrypted Parquet files. base: the folder of its file. say: is
-    told each place before it is searched.
+    estate: says how S3 is reached, which keys open encrypted Parquet files, and by what rules text is read. base: the
+    folder of its file. say: is told each place before it is searched.
 
     Raises:
         UsageError: a place lies in S3 or HDFS, and there is no estate file.
+        EstateError: a catalog's client library is not installed.
     """
     patterns = build_patterns(keys, file_keys(estate.parquet_encryption if estate else None, base))
+    registry, texts = Registry(), NO_TEXTS
+    if estate is not None:
+        paths = EstatePaths(estate, base)
+        registry, texts = paths.registry, paths.texts
     found = []
     for place in wanted.places:
         say(patterns.mask(str(place)))
-        found.append(_look(place, patterns, estate, searchers))
+        untold = texts.untold(str(place.resolve() if isinstance(place, Path) else place))
+        seen = _look(place, patterns, estate, registry, texts, searchers)
+        found.append(seen.model_copy(update={"unverified": (*seen.unverified, *map(patterns.mask, untold))}))
     counts = {key.weak: len(key.values) for key in keys}
-    beyond = tuple(map(patterns.mask, wanted.beyond))
+    unanswered = map(_told, (gap for gap in registry.gaps if gap.kind in _UNANSWERED))
+    beyond = tuple(map(patterns.mask, dict.fromkeys((*wanted.beyond, *unanswered))))
     return Searched(sum(counts.values()), counts.get(True, 0), tuple(found), beyond)
 
 
@@ -245,11 +258,15 @@ def places_of(estate: Estate, base: Path) -> Wanted:
     topics = [f"{cluster.bootstrap}/{topic.name}" for cluster in estate.kafka for topic in cluster.topics]
     repositories = [f"{server.endpoint}/{repo.name}" for server in estate.lakefs for repo in server.repositories]
     others = [*topics, *repositories, *(vault.name for vault in estate.vaults), *(b.name for b in estate.backups)]
-    beyond = [f"{gap.kind}: {gap.reason} ({gap.evidence})" for gap in gaps]
+    beyond = list(map(_told, gaps))
     beyond += [f"{name}: not searched: it is searched with a plan only" for name in others]
     in_hdfs = [place.location for place in inventory.hdfs]
     stored = [place.location for place in inventory.object_places]
     return Wanted(_outermost([*roots, *remote, *in_hdfs, *stored]), tuple(beyond))
+
+
+def _told(gap: InventoryGap) -> str:
+    return f"{gap.kind}: {gap.reason} ({gap.evidence})"
 
 
 def _outermost(places: Sequence[Place]) -> tuple[Place, ...]:
@@ -266,18 +283,25 @@ def _outer(places: Sequence[Place], kind: type[L]) -> list[L]:
     return [p for p in mine if not any(p != other and other.holds(p) for other in mine)]
 
 
-def _look(place: Place, patterns: Patterns, estate: Estate | None, searchers: Searchers) -> ByteVerdict:
+def _look(
+    place: Place,
+    patterns: Patterns,
+    estate: Estate | None,
+    registry: Registry,
+    texts: TextPlaces,
+    searchers: Searchers,
+) -> ByteVerdict:
     name = patterns.mask(str(place))
     if not isinstance(place, Path):
         if estate is None:
             raise UsageError(_NEEDS_ESTATE[type(place)], where=name, todo="name it with `--estate`")
         if isinstance(place, S3Location):
-            return look_at(estate, place, name, patterns, searchers, alone=True)
+            return look_at(estate, place, name, patterns, texts, searchers, alone=True)
         if isinstance(place, HdfsLocation):
-            return hdfs_places.look_at(estate, place, name, patterns, alone=True)
-        return stored_places.look_at(estate, place, name, patterns, alone=True)
+            return hdfs_places.look_at(estate, place, name, patterns, registry, alone=True)
+        return stored_places.look_at(estate, place, name, patterns, texts, alone=True)
     try:
-        scanned = scan_tree(place, patterns, searchers=searchers).files
+        scanned = scan_tree(place, patterns, searchers=searchers, texts=texts).files
     except ScanError as error:
         return ByteVerdict(copy_id=name, root=name, files=(), unverified=(f"{name}: not searched: {error.what}",))
     return look_past(name, name, scanned, alone=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from pii_tracer.app.other_people_counts import OBJECTS, counted_by_spark, counti
 from pii_tracer.app.persons_apart.values_by_person import PartOfPatterns, each_person, without_persons
 from pii_tracer.app.work_pace import PLACE, Pace
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.lake.stores.base import ObjectStore, StoreError
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
@@ -29,6 +31,7 @@ from pii_tracer.model.datasets import (
     KeySet,
 )
 from pii_tracer.model.errors import EstateError, ScanError
+from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.locations import S3Location, in_place, is_hdfs, object_prefix
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
@@ -238,9 +241,14 @@ class Verification:
     def objects(self, copy: Copy) -> ByteVerdict:
         """The verdict on every version in a place of a bucket. Raises `ScanError`, `EstateError` where that fails."""
         with self.bucket(copy):
-            verdict = verify_objects(copy, self._patterns(copy), self._versions(copy), self.searchers)
+            verdict = verify_objects(copy, self._patterns(copy), self._versions(copy), self.searchers, self.texts)
         uploads, refused = self._uploads(copy)
         return with_refused(with_uploads(verdict, uploads), refused, waived(self.plan, copy.location))
+
+    @cached_property
+    def texts(self) -> TextPlaces:
+        """By what rules text is read, as the estate file and the catalogs say it."""
+        return EstatePaths(self.estate, self.base).texts
 
     def _uploads(self, copy: Copy) -> tuple[int, tuple[Refused, ...]]:
         """Unfinished multipart uploads of a place: bytes that nobody can read. Or that they cannot be listed."""

@@ -30,6 +30,7 @@ from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import FileText, TextTable
+from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.locations import (
     S3Location,
     hdfs_location,
@@ -79,6 +80,7 @@ class EstatePaths:
         self._stored = {t.name: hdfs_location(t.location).dataset for t in declared if is_hdfs(t.location)}
         objects = [(t.name, object_location(t.location)) for t in declared if is_object_place(t.location)]
         self._stored |= {name: location.dataset for name, location in objects}
+        self._stored_tables = [*(t.location for t in declared if is_hdfs(t.location)), *(str(p) for _, p in objects)]
         places = (location for store in estate.object_stores for location, _ in store.located())
         self._places_of_objects = [*places, *(location for _, location in objects)]
         relocations = [(self._place(r.to), r.from_.rstrip("/") or "/") for r in estate.relocations]
@@ -293,28 +295,21 @@ class EstatePaths:
         return registered.text if registered else None
 
     @cached_property
-    def _has_text(self) -> bool:
-        return any(table.text for table in self.registry.tables.values())
+    def texts(self) -> TextPlaces:
+        """By what rules text is read, in every store."""
+        others = (str(table.location) for table in self.declared_remote)
+        return self.registry.texts((*map(Path.as_posix, self.declared), *others, *self._stored_tables))
 
     def text_of(self, path: Path) -> FileText | None:
         """How a file is read, where it is one of a table of text that a catalog names: the innermost table counts."""
-        found = self._text_around(path.parent.resolve())
+        found = self.texts.around(path.parent.resolve().as_posix())
         return found and found[0].of(found[1])
 
     def searched_text(self, folder: Path) -> TextTable | None:
         """By what the files of a folder are searched, where it is a table of text or lies below one: they may have been
         the table's before."""
-        found = self._text_around(folder.resolve())
+        found = self.texts.around(folder.resolve().as_posix())
         return found and found[0].below(found[1])
-
-    def _text_around(self, place: Path) -> tuple[TextTable, Path] | None:
-        for folder in (place, *place.parents) if self._has_text else ():
-            if folder in self.registry.tables:
-                text = self.registry.tables[folder].text
-                return (text, place.relative_to(folder)) if text else None
-            if folder in self.registry.opaque or folder in self.declared:
-                return None
-        return None
 
     def hadoop_name(self, path: Path) -> str | None:
         """The name that an Iceberg Hadoop catalog gives a table folder, by its place below the warehouse."""

@@ -62,7 +62,7 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
     gaps += map(gap_of, remote)
     hdfs, unerased = discover_hdfs(estate, paths.registry)
     gaps += unerased
-    object_places, unerased = discover_object_places(estate, paths.registry)
+    object_places, unerased = discover_object_places(estate, paths.registry, paths.texts)
     gaps += unerased
     return Inventory(
         tables=tuple(sorted(states, key=lambda s: s.location)),
@@ -71,6 +71,7 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
         object_places=object_places,
         partitioned=tuple(_in_lineage(paths, one) for one in paths.registry.partitioned),
         gaps=in_order(gaps),
+        texts=paths.texts,
     )
 
 

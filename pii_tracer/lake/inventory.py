@@ -19,6 +19,7 @@ from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.model.datasets import PLAIN, Column, DatasetId, Format, Frozen
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces
 from pii_tracer.model.locations import S3Location, is_hdfs, is_remote, is_s3, object_uri
 
 ENCODING = "csv.encoding"
@@ -368,7 +369,7 @@ class InventoryGap(Frozen):
 
 
 class Inventory(Frozen):
-    """Everything discovery found, sorted by location."""
+    """Everything discovery found, sorted by location. texts: by what rules text is read; tables say it, too."""
 
     tables: tuple[TableState, ...]
     objects: tuple[ObjectSet, ...] = ()
@@ -380,11 +381,11 @@ class Inventory(Frozen):
     object_places: tuple[ObjectPlace, ...] = ()
     partitioned: tuple[PartitionedTable, ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
+    texts: TextPlaces = Field(default=NO_TEXTS, exclude=True)
 
     def digest(self) -> str:
         """SHA-256 over the canonical JSON of the inventory; columns, of which a large estate has a million, go in by
-        their words, and versions by a digest of their own.
-        """
+        their words, and versions by a digest of their own."""
         without: dict[str, Any] = {place: {"__all__": {"versions"}} for place in ("objects", "remote")}
         without |= {"tables": {"__all__": {"columns"}}}
         without |= {name: True for name in ("hdfs", "object_places", "partitioned") if not getattr(self, name)}

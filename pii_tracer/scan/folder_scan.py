@@ -14,7 +14,8 @@ from typing import ClassVar
 from urllib.parse import unquote
 
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.hive_text.layout import FileText, TextTable, text_near
+from pii_tracer.model.hive_text.layout import FileText
+from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces
 from pii_tracer.scan.decode.dispatch import search
 from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.false_cell_hits import WINDOW
@@ -34,18 +35,18 @@ _BLOCK = 1024 * 1024
 class FileLook:
     """How a file below `root` is searched (`pii_tracer.scan.search_workers.Look`). keeper: of shapes of columns.
 
-    text: of a table of text whose columns a catalog names."""
+    texts: by what rules text is read."""
 
     only_here: ClassVar = False
     by_store: ClassVar = False
     root: Path
     at_once: int = os.cpu_count() or 1
     keeper: ShapeKeeper | None = None
-    text: TextTable | None = None
+    texts: TextPlaces = NO_TEXTS
 
     def __call__(self, thing: File, patterns: Patterns) -> FileScan:
         """Search the file. One that cannot be read is unread, never clean."""
-        return scan_file(self.root, *thing, patterns, self.keeper, text_near(self.text, "", thing[0]))
+        return scan_file(self.root, *thing, patterns, self.keeper, self.texts.of_path(thing[1]))
 
     def stamp(self, thing: File) -> Stamp:
         """Size in bytes, and when it was written; a size below nothing where that cannot be told."""
@@ -56,9 +57,10 @@ class FileLook:
         return found.st_size, f"{found.st_mode} {found.st_mtime_ns}"
 
     def place(self, thing: File) -> str | None:
-        """The folder and the file's path in it: both decide how it is decoded."""
-        text = f"\0{self.text.model_dump_json()}" if self.text else ""
-        return f"{self.root.resolve().as_posix()}\0{thing[0]}{text}"
+        """The folder, the file's path in it, and how its text is read: all decide how it is decoded."""
+        text = self.texts.of_path(thing[1])
+        told = f"\0{text.model_dump_json()}" if text else ""
+        return f"{self.root.resolve().as_posix()}\0{thing[0]}{told}"
 
     def identity(self, thing: File) -> str | None:
         """SHA-256 of a regular file; None of a link, and where it cannot be read."""
@@ -81,13 +83,13 @@ def scan_tree(
     patterns: Patterns,
     without: Collection[Path] = (),
     searchers: Searchers = THREADS,
-    text: TextTable | None = None,
+    texts: TextPlaces = NO_TEXTS,
 ) -> TreeScan:
     """Scan all files under a folder (or one file), sorted by path, several at a time: decoders let go of Python's lock.
 
     Cut bounds of files in which nothing of the person stands are left out (`without_explained`).
 
-    without: folders below that are looked at in their own right. text: of a table of text, its columns.
+    without: folders below that are looked at in their own right. texts: by what rules text is read.
 
     Raises:
         ScanError: the folder is missing or cannot be listed.
@@ -95,7 +97,7 @@ def scan_tree(
     files = []
     found, empty = _walked(root)
     apart = [(name, path) for name, path in found if not any(path.is_relative_to(folder) for folder in without)]
-    for _, result in searchers.search(FileLook(root, text=text), apart, patterns):
+    for _, result in searchers.search(FileLook(root, texts=texts.near(root.resolve().as_posix())), apart, patterns):
         files.append(result)
     empty = [(name, path) for name, path in empty if not any(path.is_relative_to(folder) for folder in without)]
     files += _telling_folders(empty, patterns)

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Protocol
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.hive_text.layout import FileText, TextTable, searched_text_of, text_near, text_of
-from pii_tracer.model.locations import front_of, object_prefix, object_uri
+from pii_tracer.model.hive_text.layout import FileText, searched_text_of
+from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces
+from pii_tracer.model.locations import object_prefix, object_uri
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
 from pii_tracer.scan.folder_scan import scan_object, scan_tree, with_name
 from pii_tracer.scan.hits import FileScan, Hit, column_of, key_set_in, person_in
@@ -95,7 +96,8 @@ def verify_bytes(
         ScanError: the folder is missing or cannot be listed.
     """
     patterns = patterns.comparing(key_columns(copy.places, root))
-    scanned = scan_tree(root, patterns, searchers=searchers, text=searched_text_of(copy.facts))
+    texts = TextPlaces.of_table(root.resolve().as_posix(), searched_text_of(copy.facts))
+    scanned = scan_tree(root, patterns, searchers=searchers, texts=texts)
     others = with_columns_made(copy.other_keys, root)
     if copy.mask is None:
         verdict = judge(copy, str(root), scanned.files, others)
@@ -139,22 +141,25 @@ def judge_held(
 
 
 def verify_objects(
-    copy: Copy, patterns: Patterns, versions: Iterable[ObjectVersionBytes], searchers: Searchers = THREADS
+    copy: Copy,
+    patterns: Patterns,
+    versions: Iterable[ObjectVersionBytes],
+    searchers: Searchers = THREADS,
+    texts: TextPlaces = NO_TEXTS,
 ) -> ByteVerdict:
     """Search every version of every object of a copy. What cannot be read is unverified, never clean.
 
     What stands beside the bytes (user metadata, content headers, tags) is searched as well, of archived versions, too.
     A version that is archived but known by S3's own SHA-256 to be bytes this run wrote counts as searched: those bytes
-    were searched before they were written.
+    were searched before they were written. texts: by what rules text is read, where the plan does not say it.
 
     Raises:
         EstateError: reading a version was refused.
         ScanError: as `LedgerSearchers.search`.
     """
     patterns = patterns.comparing(key_columns(copy.match, kind=copy.format))
-    text = text_of(copy.facts)
-    front = front_of(copy.location) if text else ""
-    look = _ObjectLook(copy.location, text, front)
+    own = searched_text_of(copy.facts)
+    look = _ObjectLook(copy.location, TextPlaces.of_table(copy.location, own) if own else texts)
     files = [scan for _, scan in searchers.search(look, versions, patterns)]
     verdict = judge(copy, copy.location, tuple(files), frozenset(copy.other_keys))
     return verdict.model_copy(update={"compared": patterns.key_columns.labels})
@@ -164,12 +169,11 @@ def verify_objects(
 class _ObjectLook(KnownByStore):
     """How a version of an object of a copy is searched (`pii_tracer.scan.search_workers.Look`), one after the other.
 
-    location: of the copy. text: of text by columns, how it is read; front: what keys in its folder begin with.
+    location: of the copy. texts: by what rules text is read.
     """
 
     location: str
-    text: TextTable | None
-    front: str
+    texts: TextPlaces
     at_once: int = 1
     only_here: ClassVar = True
 
@@ -198,7 +202,7 @@ class _ObjectLook(KnownByStore):
         return thing.size, thing.identity or ""
 
     def place(self, thing: ObjectVersionBytes) -> str | None:
-        """The bucket and the key."""
+        """The bucket, the key, and how its text is read."""
         place = object_prefix(self.location)
         return place and place_in_store(object_uri(place.bucket, ""), thing.key, self._text(thing))
 
@@ -212,7 +216,8 @@ class _ObjectLook(KnownByStore):
         return None if answer is None else _with_beside(with_name(known, thing.key, patterns), thing, answer, patterns)
 
     def _text(self, version: ObjectVersionBytes) -> FileText | None:
-        return text_near(self.text, self.front, version.key)
+        place = object_prefix(self.location)
+        return place and self.texts.of(object_uri(place.bucket, version.key))
 
 
 def _named(version: ObjectVersionBytes, patterns: Patterns) -> str:

@@ -27,6 +27,7 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.model.datasets import KeySet
+from pii_tracer.model.hive_text.text_places import NO_TEXTS
 from pii_tracer.model.locations import S3Location
 from pii_tracer.scan.incremental_search import LedgerSearchers
 from pii_tracer.scan.scan_ledger import ScanLedger
@@ -122,7 +123,7 @@ def _measured(world: World, base: Path) -> None:
 
     def verified(file: Path | None) -> Any:
         place = S3Location(bucket=bucket, key="t")
-        return look_at(given, place, "t", patterns, searchers(file), alone=True)
+        return look_at(given, place, "t", patterns, NO_TEXTS, searchers(file), alone=True)
 
     planned(None)  # decoders are imported
     for name, file in (("without a ledger", None), ("with it", base / "ledger.sqlite")):

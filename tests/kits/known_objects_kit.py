@@ -19,6 +19,7 @@ from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.stores.base import Absent
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
 from pii_tracer.model.datasets import KeySet
+from pii_tracer.model.hive_text.text_places import NO_TEXTS
 from pii_tracer.model.locations import object_location
 from pii_tracer.scan.hits import Reading
 from pii_tracer.scan.incremental_search import LedgerSearchers
@@ -88,7 +89,7 @@ class Place:
         """What the verifier sees."""
         patterns = build_patterns([KeySet(name="email", origin="email", weak=False, values=(("s", HER),))])
         searchers = self._searchers(kept)
-        found = object_reading.look_at(self.estate, self.location, "out", patterns, searchers, alone=True)
+        found = object_reading.look_at(self.estate, self.location, "out", patterns, NO_TEXTS, searchers, alone=True)
         return found.model_dump_json(), searchers.reading
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from pii_tracer.model.datasets import Format, KeyPart, KeySet, Match, MatchTerm
 from pii_tracer.model.hive_text.layout import Serde, TextColumn, TextLayout, TextTable
+from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.key_columns import joined
 from pii_tracer.scan.folder_scan import FileLook, scan_bytes
 from pii_tracer.scan.key_boundaries import KeyColumns
@@ -90,6 +91,8 @@ def test_columns_of_text_are_part_of_where_a_file_is_known(tmp_path: Path) -> No
     layout = TextLayout(serde=Serde.DELIMITED, delimiter=",")
     named = (TextTable(columns=(TextColumn(name=name, type="string"),), layout=layout) for name in ("a", "b"))
     texts = [None, *named]
-    assert len({FileLook(tmp_path, text=text).place(thing) for text in texts}) == len(texts)
+    assert len(
+        {FileLook(tmp_path, texts=TextPlaces.of_table(str(tmp_path), text)).place(thing) for text in texts}
+    ) == len(texts)
     whole = [text and text.of(Path()) for text in texts]
     assert len({place_in_store("s3://b/", "f", text) for text in whole}) == len(whole)

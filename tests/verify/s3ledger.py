@@ -15,6 +15,7 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes, s3_clients
 from pii_tracer.model.datasets import Format, KeyPart, KeySet, Match, MatchTerm
+from pii_tracer.model.hive_text.text_places import NO_TEXTS
 from pii_tracer.model.key_columns import joined
 from pii_tracer.model.locations import S3Location
 from pii_tracer.scan.hits import Reading
@@ -94,7 +95,7 @@ class Place:
     def verify(self, *, kept: bool = True) -> tuple[str, Reading]:
         """What the verifier sees of it."""
         place, searchers = S3Location(bucket=self.bucket, key="t"), self.searchers(kept=kept)
-        seen = self.counted(lambda: look_at(self.estate, place, "t", patterns(), searchers, alone=True))
+        seen = self.counted(lambda: look_at(self.estate, place, "t", patterns(), NO_TEXTS, searchers, alone=True))
         return seen.model_dump_json(), searchers.reading
 
     def archive(self, *, kept: bool = True, match: Match | None = None) -> tuple[str, Reading]:

@@ -19,6 +19,7 @@ from pii_tracer.model.hive_text.layout import (
     TextLayout,
     TextTable,
 )
+from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.plan import HeldColumn, Mask
 from pii_tracer.scan.decode import dispatch
 from pii_tracer.scan.folder_scan import scan_tree
@@ -55,7 +56,7 @@ def text_table(layout: TextLayout) -> TextTable:
 def test_a_key_is_found_behind_its_escapes(layout: TextLayout, line: bytes, tmp_path: Path) -> None:
     """Hive reads the person in each of these lines."""
     (tmp_path / "000000_0.gz").write_bytes(gzip.compress(line))
-    (found,) = scan_tree(tmp_path, ESCAPED, text=text_table(layout)).files
+    (found,) = scan_tree(tmp_path, ESCAPED, texts=TextPlaces.of_table(str(tmp_path), text_table(layout))).files
     assert {(key_set, column) for key_set, _, column in places(found)} == {("no", "user_id")}
     assert not found.unread
 
@@ -66,7 +67,7 @@ def test_a_value_outside_of_the_columns_is_found(line: str, tmp_path: Path) -> N
     layout = LAYOUT.model_copy(update={"header_lines": 2})
     for text in (text_table(LAYOUT), text_table(layout)):
         (tmp_path / "000000_0").write_text(line)
-        (found,) = scan_tree(tmp_path, BOTH, text=text).files
+        (found,) = scan_tree(tmp_path, BOTH, texts=TextPlaces.of_table(str(tmp_path), text)).files
         assert "phone" in {key_set for key_set, _, _ in places(found)}
     assert {column for key_set, _, column in places(found) if key_set == "phone"} == {None}
 
@@ -76,7 +77,7 @@ def test_a_value_outside_of_the_columns_is_found(line: str, tmp_path: Path) -> N
 def test_a_text_that_begins_as_another_format_is_read(start: str, packed: bool, tmp_path: Path) -> None:
     content = f"{start}\x01\n{USER}\x01\n".encode()
     (tmp_path / ("000000_0.gz" if packed else "000000_0")).write_bytes(gzip.compress(content) if packed else content)
-    (found,) = scan_tree(tmp_path, BOTH, text=text_table(LAYOUT)).files
+    (found,) = scan_tree(tmp_path, BOTH, texts=TextPlaces.of_table(str(tmp_path), text_table(LAYOUT))).files
     assert not found.unread
     assert {(key_set, column) for key_set, _, column in places(found)} == {("user_id", "user_id")}
 
@@ -135,13 +136,13 @@ def test_a_value_in_a_line_that_is_no_row_has_a_place_of_its_own(tmp_path: Path)
     layout = QUOTED.model_copy(update={"header_lines": 1, "footer_lines": 1})
     for content in (f"{USER};\n{USER};\nend\n", f'x"a";"{USER}\n{USER};\nend\n', f"h\n{USER};\n{USER}"):
         (tmp_path / "a.csv").write_text(content)
-        (found,) = scan_tree(tmp_path, BOTH, text=text_table(layout)).files
+        (found,) = scan_tree(tmp_path, BOTH, texts=TextPlaces.of_table(str(tmp_path), text_table(layout))).files
         assert {hit.where for hit in found.hits} == {"data", SKIPPED_LINE}
     (tmp_path / "a.csv").write_text(f"h\n{USER};\nend\n")
-    (found,) = scan_tree(tmp_path, BOTH, text=text_table(layout)).files
+    (found,) = scan_tree(tmp_path, BOTH, texts=TextPlaces.of_table(str(tmp_path), text_table(layout))).files
     assert {hit.where for hit in found.hits} == {"data"}
     (tmp_path / "a.csv").write_text(f"h\n1;a;b;c;d;{USER}\nend\n")
-    (found,) = scan_tree(tmp_path, BOTH, text=text_table(layout)).files
+    (found,) = scan_tree(tmp_path, BOTH, texts=TextPlaces.of_table(str(tmp_path), text_table(layout))).files
     assert {hit.where for hit in found.hits} == {BEYOND_COLUMNS}
 
 
@@ -153,7 +154,7 @@ def test_a_number_is_found_in_a_file_of_other_signs(key: str, tmp_path: Path) ->
     person = build_patterns([KeySet(name="no", origin="no", weak=True, values=(("subj_1", key),))])
     for line in (f"{key};foo", f"0{key},foo", f"{key}\tfoo", f"+{key}\x01foo"):
         (tmp_path / "1").write_text(f"{line}\n1;bar\n")
-        (found,) = scan_tree(tmp_path, person, text=table).files
+        (found,) = scan_tree(tmp_path, person, texts=TextPlaces.of_table(str(tmp_path), table)).files
         assert found.hits, line
 
 

@@ -29,6 +29,7 @@ from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
 if TYPE_CHECKING:
     from pii_tracer.app.verification import Verification
     from pii_tracer.lake.inventory import Inventory, InventoryGap, RemotePlace
+    from pii_tracer.model.hive_text.text_places import TextPlaces
 
 
 def look_beside(looks: Verification, only: Collection[str] | None = None) -> tuple[ByteVerdict, ...]:
@@ -62,13 +63,13 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
             continue
         patterns = looks.patterns_at(dataset)
         root = looks.patterns.mask(str(place))
-        found = scan_tree(place, patterns, searchers=looks.searchers, text=paths.searched_text(place)).files
+        found = scan_tree(place, patterns, searchers=looks.searchers, texts=inventory.texts).files
         verdicts.append(look_past(name, root, found, waived=waived.get(dataset, NOTHING_WAIVED)).at(dataset))
     for shown, file in lone_files(inventory, looks.patterns):
         name = f"{NO_COPY}{shown}"
         if only is None or name in only:
-            text = paths.searched_text(file.parent)
-            found = scan_tree(file, looks.patterns, (), looks.searchers, text).files if file.exists() else ()
+            texts = inventory.texts
+            found = scan_tree(file, looks.patterns, (), looks.searchers, texts).files if file.exists() else ()
             stays = waived.get(shown, NOTHING_WAIVED)
             verdicts.append(look_past(name, looks.patterns.mask(str(file.parent)), found, waived=stays).at(shown))
     asked = [*(item.dataset for item in plan.examined), *declared_since(looks.estate, known)]
@@ -76,7 +77,7 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
         *(topic.at(dataset) for dataset in asked if (topic := _topic_of(looks, dataset))),
         *(_lakefs_of(looks, dataset).at(dataset) for dataset in asked if in_lakefs(dataset.namespace)),
         *_in_places(looks, inventory),
-        *_in_s3(looks, new),
+        *_in_s3(looks, new, inventory.texts),
         *_stored(looks),
         *unseen(plan, inventory, looks.patterns),
         *partitions_since(plan, inventory, paths, looks.patterns),
@@ -129,7 +130,7 @@ def _stored(looks: Verification) -> Iterator[ByteVerdict]:
             yield ByteVerdict(copy_id=place.id, root=place.location, files=(), unverified=(error.what,))
 
 
-def _in_s3(looks: Verification, new: Sequence[RemotePlace]) -> Iterator[ByteVerdict]:
+def _in_s3(looks: Verification, new: Sequence[RemotePlace], texts: TextPlaces) -> Iterator[ByteVerdict]:
     """What was examined in S3, and places there that have come since."""
     examined = [(s3_place(i.dataset), no_copy_name(i)) for i in looks.plan.examined]
     places = [(place, name) for place, name in examined if place is not None]
@@ -138,7 +139,7 @@ def _in_s3(looks: Verification, new: Sequence[RemotePlace]) -> Iterator[ByteVerd
     if places:
         from pii_tracer.app.s3_tables_now import elsewhere
 
-        yield from elsewhere(looks.estate, looks.plan, places, looks.patterns, looks.marks, looks.searchers)
+        yield from elsewhere(looks.estate, looks.plan, places, looks.patterns, looks.marks, texts, looks.searchers)
 
 
 def _topic_of(looks: Verification, dataset: DatasetId) -> ByteVerdict | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +16,8 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE, TextTable, searched_text_of, text_near
+from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE
+from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers
@@ -53,36 +54,37 @@ def scan_estate(
     """Decode every file of every table and folder, and the files outside of them, and look for the persons."""
     evidence, numbers = {}, numbers or OtherNumbers()
     places = sorted(state.location for state in inventory.tables)
-    texts = {Path(state.location): searched_text_of(state.properties) for state in inventory.tables if not state.remote}
     for state in inventory.tables:
         if state.remote:
             continue  # every version of every object there is searched (`pii_tracer.app.planning.s3_place_search`)
         say(f"looking for the persons in {state.table or state.location}")
         inside = [Path(place) for place in below(state.location, places)]
         unread = Evidence(0, 0, 0, unread=("its files cannot be searched",))
-        look = partial(_search, state, inside, numbers.at(patterns, state.location), searchers)
+        look = partial(_search, state, inside, numbers.at(patterns, state.location), searchers, inventory.texts)
         evidence[state.location] = readings.table(state, look, unread)
     for gap in inventory.gaps:
         if gap.kind == GapKind.UNKNOWN_FILE:
             unread = Evidence(0, 0, 0, unread=("it cannot be searched",))
-            lone = partial(_search_lone, Path(gap.evidence), patterns, texts)
+            lone = partial(_search_lone, Path(gap.evidence), patterns, inventory.texts)
             evidence[gap.evidence] = readings.of(gap.dataset, gap.evidence, lone, unread)
     return evidence
 
 
-def _search(state: TableState, inside: Sequence[Path], patterns: Patterns, searchers: Searchers) -> Evidence:
-    below_here = scan_tree(
-        Path(state.location), patterns, without=inside, searchers=searchers, text=searched_text_of(state.properties)
-    ).files
+def _search(
+    state: TableState, inside: Sequence[Path], patterns: Patterns, searchers: Searchers, texts: TextPlaces
+) -> Evidence:
+    root = Path(state.location)
+    below_here = scan_tree(root, patterns, without=inside, searchers=searchers, texts=texts).files
     # files that the table reads from other folders hold its rows as well
-    return evidence_of((*below_here, *_outside(state, patterns)))
+    return evidence_of((*below_here, *(_scanned(Path(place), patterns, texts) for place in state.outside)))
 
 
-def _search_lone(path: Path, patterns: Patterns, texts: Mapping[Path, TextTable | None]) -> Evidence:
-    """texts: by the folder of each table, how its text is read; a file below a table of text may have been its own."""
-    around = next((folder for folder in path.parents if folder in texts), path.parent)
-    text = text_near(texts.get(around), "", path.relative_to(around).as_posix())
-    return evidence_of([scan_file(path.parent, path.name, path, patterns, text=text)])
+def _search_lone(path: Path, patterns: Patterns, texts: TextPlaces) -> Evidence:
+    return evidence_of([_scanned(path, patterns, texts)])
+
+
+def _scanned(path: Path, patterns: Patterns, texts: TextPlaces) -> FileScan:
+    return scan_file(path.parent, path.name, path, patterns, text=texts.of_path(path))
 
 
 def evidence_of(files: Sequence[FileScan]) -> Evidence:
@@ -141,8 +143,3 @@ def hashes_of(files: Iterable[FileScan]) -> FileHashes:
         holding=frozenset(file.sha256 for file in known if file.strong),
         unread=frozenset(file.sha256 for file in known if file.unread),
     )
-
-
-def _outside(state: TableState, patterns: Patterns) -> list[FileScan]:
-    places = [Path(place) for place in state.outside]
-    return [scan_file(place.parent, place.name, place, patterns) for place in places]

@@ -17,10 +17,10 @@ from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.inventory import Inventory, ObjectVersion, RemotePlace
 from pii_tracer.lake.read_result import in_order
 from pii_tracer.lake.stores.s3.table_places import gap_of
-from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.layout import FileText, TextTable, text_near, text_of
+from pii_tracer.model.hive_text.layout import FileText
+from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.locations import S3Location, location_of, object_uri
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.false_bound_hits import without_explained
@@ -155,21 +155,18 @@ def search_places(
     for place in listed:
         state = states.get(str(place.location))
         mine = whole.at((numbers or OtherNumbers()).at(patterns, str(place.location)), state)
-        text = text_of(state.properties) if state else None
-        look = _VersionLook(place.location, clients(place.region), known, text)
+        look = _VersionLook(place.location, clients(place.region), known, inventory.texts)
         seen = _seen(place, look, mine, searchers, say)
         if _is_table(place):
             tables[str(place.location)] = _evidence(seen, place, mine)
         else:
             undeclared = undeclared_tables(place, names, estate.catalogs.keys(), patterns.mask)
             told = _told(seen, place.location, short)
-            if place.tables and place.format is Format.CSV:  # its text was searched without the table's own signs
-                told = replace(told, unread=(*told.unread, _OWN_SIGNS), unread_versions=max(1, told.unread_versions))
+            if untold := inventory.texts.untold(str(place.location)):
+                untold = tuple(map(patterns.mask, untold))
+                told = replace(told, unread=(*told.unread, *untold), unread_versions=max(1, told.unread_versions))
             places[str(place.location)] = replace(told, undeclared=undeclared)
     return Searched(tables, places)
-
-
-_OWN_SIGNS = "a table of CSV that no step erases: cells with signs of its own were not taken apart"
 
 
 def _is_table(place: RemotePlace) -> bool:
@@ -247,14 +244,14 @@ def _seen(place: RemotePlace, look: _VersionLook, patterns: Patterns, searchers:
 class _VersionLook(KnownByStore):
     """How a version in a place is searched (`pii_tracer.scan.search_workers.Look`).
 
-    known: all places of the inventory. text: of text by columns, how it is read. beyond: what metadata names outside of
+    known: all places of the inventory. texts: by what rules text is read. beyond: what metadata names outside of
     every place; from such files it is read each time.
     """
 
     location: S3Location
     client: S3Client
     known: Sequence[S3Location]
-    text: TextTable | None = None
+    texts: TextPlaces
     beyond: set[str] = field(default_factory=set)
     at_once: int = 4
     only_here: ClassVar = True
@@ -316,7 +313,7 @@ class _VersionLook(KnownByStore):
         return patterns.mask(version.key.removeprefix(self.location.prefix))
 
     def _text(self, version: ObjectVersion) -> FileText | None:
-        return text_near(self.text, self.location.prefix, version.key)
+        return self.texts.of(object_uri(self.location.bucket, version.key))
 
     def _name_beyond(self, key: str, data: memoryview) -> str | None:
         """Note the files that metadata names and that lie in no place of the inventory; why these cannot be told."""

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from pii_tracer.common.unnamed_file import in_unnamed_file
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.catalogs.registered_tables import Registry
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.discovery import places_now
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath, pieces
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
+from pii_tracer.lake.stores.hdfs.registered_places import with_registered
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import kept_texts_of, text_of
@@ -79,13 +81,20 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
 
 
 def look_at(
-    estate: Estate, location: HdfsLocation, name: str, patterns: Patterns, *, alone: bool = False
+    estate: Estate,
+    location: HdfsLocation,
+    name: str,
+    patterns: Patterns,
+    registry: Registry,
+    *,
+    alone: bool = False,
 ) -> ByteVerdict:
-    """Everything in a place that is no copy, with all places in it (see `look_past`)."""
+    """Everything in a place that is no copy, with all places in it (see `look_past`). registry: what catalogs say."""
     root = patterns.mask(str(location))
     try:
         places, gaps = places_now(estate, location)
-        found = look_past(name, root, _scans(estate, location, places, patterns), alone=alone)
+        scans = _scans(estate, location, with_registered(places, registry), patterns)
+        found = look_past(name, root, scans, alone=alone)
     except EstateError as error:
         return ByteVerdict(copy_id=name, root=root, files=(), unverified=(f"{root}: not searched: {error.what}",))
     unlisted = (f"{patterns.mask(gap.evidence)}: {gap.reason}" for gap in gaps)

@@ -10,7 +10,7 @@ from pii_tracer.common.unnamed_file import in_unnamed_file
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.base import StoreError
-from pii_tracer.lake.stores.object_places.discovery import place_now, places_now
+from pii_tracer.lake.stores.object_places.discovery import place_now, places_now, with_texts
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
@@ -18,6 +18,7 @@ from pii_tracer.lake.stores.object_places.version_file import VersionFile
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import text_of
+from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.locations import ObjectLocation, object_location
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
@@ -145,14 +146,15 @@ def look_at(
     location: ObjectLocation,
     name: str,
     patterns: Patterns,
+    texts: TextPlaces,
     searchers: Searchers = THREADS,
     *,
     alone: bool = False,
 ) -> ByteVerdict:
-    """Everything in a place that is no copy (see `look_past`)."""
+    """Everything in a place that is no copy (see `look_past`). texts: by what rules text is read."""
     root = patterns.mask(str(location))
     try:
-        places = places_now(estate, location)
+        places = [with_texts(place, texts) for place in places_now(estate, location)]
         store = versioned_store(estate, location)
         files = (file for place in places for file in _read(store, place, patterns, searchers, location.prefix))
         found = look_past(name, root, without_explained(location, [file.scan for file in files]), alone=alone)

@@ -22,6 +22,7 @@ from pii_tracer.model.datasets import DatasetId, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import TextTable
+from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.locations import (
     UNTOLD,
     HdfsLocation,
@@ -109,6 +110,22 @@ class Registry:
     opaque_stored: Mapping[ObjectLocation, str] = field(default_factory=dict)
     views: tuple[CatalogView, ...] = ()
     partitioned: tuple[PartitionedTable, ...] = ()
+
+    def texts(self, others: Iterable[str] = ()) -> TextPlaces:
+        """By what rules text is read, in every store. others: folders of tables that no catalog lists."""
+        here = {place.as_posix(): table.text for place, table in self.tables.items()}
+        stored = (table for kind in (self.remote, self.hdfs, self.stored) for table in kind if table.title)
+        named = {str(table.location).rstrip("/"): table.text for table in stored}
+        tables = {**{place.rstrip("/"): None for place in others}, **here, **named}
+        opaque = {place.as_posix(): title for place, title in self.opaque.items()}
+        in_stores = (self.opaque_s3, self.opaque_hdfs, self.opaque_stored)
+        opaque |= {str(place).rstrip("/"): title for kind in in_stores for place, title in kind.items()}
+        unknown = {place: _UNTOLD.format(title) for place, title in opaque.items()}
+        unknown |= {str(one.location).rstrip("/"): one.misread for one in self.remote if one.misread}
+        return TextPlaces(tables=tables if any(tables.values()) else {}, unknown=unknown)
+
+
+_UNTOLD = "it is unknown how the files of the catalog's table {} are read, so values in them may look otherwise"
 
 
 class _Table(Protocol[_At]):

@@ -145,6 +145,16 @@ def test_two_readings_of_one_folder_are_none(monkeypatch: pytest.MonkeyPatch, tm
     asked = TablesAsked((), found.remote, {}, (), None, dict)  # type: ignore[arg-type]
     assert {table.location.key for table in asked.by_place if not table.misread} == {"alike"}
     assert all(table.misread for table in asked.by_place if table.location.key == "half")
+    texts = found.texts()
+    for store in ("hdfs://nn", "s3://b", "gs://b"):
+        for folder in ("two-ways", "half", "unknown"):
+            assert texts.untold(f"{store}/{folder}")
+            assert texts.untold(f"{store}/{folder}/below")
+        assert len(texts.untold(store)) == 3, "what lies in a place counts"
+        assert not texts.untold(f"{store}/alike")
+        read = texts.of(f"{store}/alike/a.csv")
+        assert read is not None
+        assert (read.layout, read.guessed) == (layout("|"), False)
 
 
 def test_text_is_read_by_its_table_where_hdfs_keeps_it() -> None:

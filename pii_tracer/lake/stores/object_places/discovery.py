@@ -23,6 +23,7 @@ from pii_tracer.lake.stores.object_places.versions import StoredVersion, Version
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.locations import ObjectLocation, is_object_place, object_location
 
 
@@ -43,10 +44,10 @@ def declared_places(
 
 
 def discover_object_places(
-    estate: Estate, registry: Registry
+    estate: Estate, registry: Registry, texts: TextPlaces
 ) -> tuple[tuple[ObjectPlace, ...], tuple[InventoryGap, ...]]:
     """Every declared place with its versions, each table in it as a place of its own, and a gap for each; and a gap for
-    what could not be listed. registry: what the estate's catalogs name there.
+    what could not be listed. registry: what the estate's catalogs name there. texts: by what rules text is read.
     """
     places, gaps, registered = list[ObjectPlace](), list[InventoryGap](), registry.stored
     for location, declared in declared_places(estate, registered, registry.opaque_stored):
@@ -55,6 +56,7 @@ def discover_object_places(
         except EstateError as error:
             gaps.append(unread_gap(location, error))
     places = [_with_names(place, [one for one in registered if one.location == place.location]) for place in places]
+    places = [with_texts(place, texts) for place in places]
     opaque = _merged_text(places, registered) | _opaque([place.location for place in places], registry)
     places = [place.model_copy(update={"opaque": opaque.get(place.location)}) for place in places]
     missing = (
@@ -74,6 +76,11 @@ def _with_names(place: ObjectPlace, tables: Sequence[StoredTable]) -> ObjectPlac
         "named": named(tables),
     }
     return place.model_copy(update=told)
+
+
+def with_texts(place: ObjectPlace, texts: TextPlaces) -> ObjectPlace:
+    """A place with the rules by which text is read in it."""
+    return place.model_copy(update={"texts": texts.near(str(place.location))})
 
 
 def _opaque(places: Sequence[ObjectLocation], registry: Registry) -> dict[ObjectLocation, str]:

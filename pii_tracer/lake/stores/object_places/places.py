@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
+from pydantic import Field
+
 from pii_tracer.lake.stores.catalog_facts_of_table import NamedTable
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.hive_text.layout import FileText, TextTable, text_at, text_near, text_properties
+from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces
 from pii_tracer.model.locations import ObjectLocation
 
 
@@ -16,8 +19,9 @@ class ObjectPlace(Frozen):
     """versions: sorted by key and id. table: it is the folder of a table; format: the table's, None where the metadata
     of several lies in it. table_name, registered: the name and the format that a catalog gives it; named: what else
     catalogs tell of it. opaque: a catalog's title of a table whose files here are not plain rows. text: of a folder of
-    text by columns, how it is read. untreated: why no step erases the table. read_by: tables elsewhere whose files may
-    lie in it. agreed: who agreed that versions of deleted objects may go, and why, as the estate file says.
+    text by columns, how it is read. texts: by what rules all text in it is searched. untreated: why no step erases the
+    table. read_by: tables elsewhere whose files may lie in it. agreed: who agreed that versions of deleted objects may
+    go, and why, as the estate file says.
     """
 
     location: ObjectLocation
@@ -28,6 +32,7 @@ class ObjectPlace(Frozen):
     registered: Format | None = None
     opaque: str | None = None
     text: TextTable | None = None
+    texts: TextPlaces = Field(default=NO_TEXTS, exclude=True)
     named: NamedTable = NamedTable()
     format: Format | None = None
     untreated: str | None = None
@@ -63,8 +68,9 @@ class ObjectPlace(Frozen):
         return text_at(self.text, self.location.prefix, key)
 
     def searched_as(self, key: str) -> FileText | None:
-        """The columns of text by which an object is searched, by its key."""
-        return text_near(self.text, self.location.prefix, key)
+        """The columns of text by which an object is searched, by its key. What a plan says of a copy counts first."""
+        own = text_near(self.text, self.location.prefix, key)
+        return self.texts.of(f"{self.location.store}/{key}") or own
 
     def fingerprint(self) -> str:
         """`sha256:…` over what can be read in it, and how. What was soft-deleted lapses by itself and is no change."""

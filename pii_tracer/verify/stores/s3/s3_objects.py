@@ -25,6 +25,8 @@ from pii_tracer.lake.stores.s3.object_versions import (
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.hive_text.layout import FileText
+from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.locations import S3Location, object_uri
 from pii_tracer.model.plan import Copy, Mask
 from pii_tracer.scan.false_bound_hits import without_explained
@@ -52,19 +54,28 @@ _REFUSALS = (ClientError, BotoCoreError)
 class S3Folder:
     """A folder in a bucket, reached by a client for its region (None: the estate's own).
 
-    without: prefixes of keys in it that are others', and looked at in their own right.
+    texts: by what rules text is read. without: prefixes of keys in it that are others', and looked at in their own
+    right.
     """
 
     clients: ClientFactory
     region: str | None
     place: S3Location
+    texts: TextPlaces
     without: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, clients: ClientFactory, region: str | None, place: S3Location, without: Collection[str]) -> S3Folder:
+    def of(
+        cls,
+        clients: ClientFactory,
+        region: str | None,
+        place: S3Location,
+        texts: TextPlaces,
+        without: Collection[str],
+    ) -> S3Folder:
         """The folder without some prefixes of keys. One that is no part of it leaves nothing out."""
         inside = (p for p in without if p != place.prefix and p.startswith(place.prefix))
-        return cls(clients, region, place, tuple(sorted(inside)))
+        return cls(clients, region, place, texts.near(str(place)), tuple(sorted(inside)))
 
     @property
     def client(self) -> S3Client:
@@ -88,6 +99,10 @@ class S3Folder:
     def relative(self, key: str) -> str:
         """A key as told from the folder."""
         return key.removeprefix(self.place.prefix)
+
+    def text(self, version: ObjectVersion) -> FileText | None:
+        """How its text is read."""
+        return self.texts.of(object_uri(self.place.bucket, version.key))
 
     def named(self, version: ObjectVersion, patterns: Patterns) -> str:
         """A version in verdicts, listings and proofs: where it lies in the folder, values of the persons masked."""
@@ -239,7 +254,7 @@ class VersionLook(KnownByStore):
         kept = None
         try:
             data, answer = fetch(self.folder.client, self.folder.place.bucket, thing)
-            scan = scan_object(thing.key, data, patterns)
+            scan = scan_object(thing.key, data, patterns, self.folder.text(thing))
             kept = scan if is_that(thing, answer, len(data)) else None
         except EstateError as error:  # its name and what stands beside it can tell of the person all the same
             scan = FileScan(path="", size=thing.size, sha256="", decoded_as="", unread=(error.what,))
@@ -250,8 +265,8 @@ class VersionLook(KnownByStore):
         return thing.size, thing.etag or ""
 
     def place(self, thing: ObjectVersion) -> str | None:
-        """The bucket and the key."""
-        return place_in_store(object_uri(self.folder.place.bucket, ""), thing.key)
+        """The bucket, the key, and how its text is read."""
+        return place_in_store(object_uri(self.folder.place.bucket, ""), thing.key, self.folder.text(thing))
 
     def identity(self, thing: ObjectVersion) -> str | None:
         """As S3 lists it."""
