@@ -52,7 +52,7 @@ class JsonLog:
         if self._beat is not None:
             self._beat.set()
         level = "warning" if state == FAILED else "info"
-        ends = {"step": step.name, "state": state, "detail": why, "seconds": round(at - step.begun, 3)}
+        ends: Facts = {"step": step.name, "state": state, "detail": why, "seconds": round(at - step.begun, 3)}
         self._write(level, "step_end", at, _over(ends, {**_ids(step), **facts}))
 
     def warn(self, message: str) -> None:
