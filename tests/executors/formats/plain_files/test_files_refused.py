@@ -18,6 +18,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Progress
+from pii_tracer.run.place_names import shown_path
 from tests.executors.formats.plain_files.test_files import here, parquet, steps_for
 from tests.executors.formats.plain_files.test_files_formats import (
     ROWS,
@@ -118,7 +119,7 @@ def test_a_file_that_became_corrupt_leaves_the_others_alone_until_it_is_mended(h
     for act in ("run", "verify"):
         with pytest.raises(RunError) as caught:
             getattr(build(steps.ctx)["files"], act)(step, steps.copy)
-        assert str(caught.value.where).endswith(f"/{bad.name}")
+        assert str(caught.value.where).endswith(f"/{shown_path(bad.name)}")
         assert caught.value.todo
     assert contents(folder) == before
     bad.write_bytes(whole)
