@@ -20,12 +20,15 @@ PACKAGE := .venv-package
 MUTANTS := .venv-mutants
 MUTANTS_STAMP := $(MUTANTS)/.installed
 CLASSES := $(VENV)/spark-classes.jsa
+AXE_VERSION := 4.14.1
+AXE_SHA256 := 29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c
+AXE := $(VENV)/axe-core/axe.min.js
 SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 # what needs Hudi, or Delta's REORG on executors (docs/stack.md)
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps bench-again bench-erase bench-estimate bench-lineage bench-month bench-objects bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-storm bench-surgery bench-sweep bench-time-left package stores record clean
+.PHONY: help setup check demo test test-slow test-nightly test-spark4 test-connect test-airflow test-fast mutants lint format types imports audit docs image image-steps accessibility bench-again bench-erase bench-estimate bench-lineage bench-month bench-objects bench-persons bench-plan bench-proof bench-query-log bench-readiness bench-requests bench-review bench-shapes bench-shred bench-storage bench-storm bench-surgery bench-sweep bench-time-left package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -160,6 +163,11 @@ $(DOCS_STAMP): constraints-docs.txt
 	test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
 	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -r constraints-docs.txt
 	touch $@
+
+accessibility: setup ## what axe-core finds on every page of the demo, in Chromium; needs npm
+	test -f $(AXE) || (mkdir -p $(dir $(AXE)) && npm pack --silent --pack-destination $(dir $(AXE)) axe-core@$(AXE_VERSION) && tar xzf $(dir $(AXE))axe-core-$(AXE_VERSION).tgz -C $(dir $(AXE)) --strip-components 1 package/axe.min.js)
+	echo "$(AXE_SHA256)  $(AXE)" | sha256sum --check --quiet
+	$(BIN)/python -m tests.accessibility.check_pages --axe $(AXE)
 
 image: ## the container's image, with Docker
 	docker build --tag pii-tracer:$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' pii_tracer/__init__.py) .
