@@ -5,20 +5,18 @@ A view has a query in one or more dialects, and keeps its former versions (https
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pii_tracer.lake.catalogs.base import CatalogView, sql_name
 from pii_tracer.model.datasets import Column
-
-if TYPE_CHECKING:
-    from pyiceberg.view import View
 
 _DIALECTS = ("spark", "databricks", "trino", "presto", "athena", "hive", "snowflake", "duckdb", "bigquery")
 """Those of engines that have such views, as the parser of SQL calls them. The first one that a view has is read."""
 
 
-def view_of(catalog: str, parts: tuple[str, ...], view: View) -> CatalogView | None:
-    """A view with its query. None where its name cannot be written, or no query is in a dialect that is known here."""
+def view_of(catalog: str, parts: tuple[str, ...], view: Any) -> CatalogView | None:
+    """A view with its query. view: as the client has it. None where its name cannot be written, or no query is in a
+    dialect that is known here."""
     metadata, name = view.metadata, sql_name(catalog, *parts)
     current = next((one for one in metadata.versions if one.version_id == metadata.current_version_id), None)
     if current is None or name is None:
@@ -33,7 +31,7 @@ def view_of(catalog: str, parts: tuple[str, ...], view: View) -> CatalogView | N
     return CatalogView(catalog, name, queries[dialect], dialect, written_in, columns)
 
 
-def document_of(view: View) -> dict[str, Any]:
+def document_of(view: Any) -> dict[str, Any]:
     """What the catalog keeps of a view, its former versions too, as catalogs' texts are searched."""
     metadata = view.metadata
     return {
