@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from hudi import HudiTableBuilder
 
 from tests.hdfs.shop import MAIL, OTHERS, PERSON, USER
+from tests.sparkstatements import values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -127,11 +128,7 @@ def in_and_out(table: str, place: str, everybody: Sequence[tuple[str, str]], per
         f"CREATE DATABASE IF NOT EXISTS {table.partition('.')[0]}",
         f"CREATE TABLE {table} (uid STRING, mail STRING) USING hudi LOCATION '{place}'"
         " TBLPROPERTIES (type = 'cow', primaryKey = 'uid')",
-        f"INSERT INTO {table} VALUES {_values(everybody)}",
+        f"INSERT INTO {table} VALUES {values(everybody)}",
         f"DELETE FROM {table} WHERE uid = '{person[0]}'",
-        f"INSERT INTO {table} VALUES {_values([person])}",
+        f"INSERT INTO {table} VALUES {values([person])}",
     ]
-
-
-def _values(people: Sequence[tuple[str, str]]) -> str:
-    return ", ".join(f"('{uid}', '{mail}')" for uid, mail in people)

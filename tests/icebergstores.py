@@ -13,8 +13,10 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
+from pyiceberg.view.metadata import SQLViewRepresentation, ViewRepresentation, ViewVersion
 
 Rows = Sequence[tuple[str, str]]
+_SCHEMA = pa.schema([("uid", pa.string()), ("mail", pa.string())])
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,28 @@ def rest_in(uri: str, warehouse: str, files: Files) -> RestCatalog:
     return RestCatalog("ice", uri=uri, **{"py-io-impl": f"{__name__}.StoreIO"})
 
 
-def iceberg(catalog: Catalog, name: str, *versions: Rows, **properties: Any) -> str:
+def as_table(rows: Rows | pa.Table) -> pa.Table:
+    """People as rows with a number and an address."""
+    if isinstance(rows, pa.Table):
+        return rows
+    return pa.table({"uid": [u for u, _ in rows], "mail": [m for _, m in rows]}, schema=_SCHEMA)
+
+
+def iceberg(catalog: Catalog, name: str, *versions: Rows | pa.Table, **properties: Any) -> str:
     """A table of which each version after the first adds rows; where it lies."""
-    schema = pa.schema([("uid", pa.string()), ("mail", pa.string())])
+    schema = next((rows.schema for rows in versions if isinstance(rows, pa.Table)), _SCHEMA)
     catalog.create_namespace_if_not_exists(name.partition(".")[0])
     if not catalog.table_exists(name):  # else the attempt leaves metadata of a table that never was
         catalog.create_table(name, schema, properties=properties)
     table = catalog.load_table(name)
     for rows in versions:
-        table.append(pa.table({"uid": [u for u, _ in rows], "mail": [m for _, m in rows]}, schema=schema))
+        table.append(as_table(rows))
     return table.location()
+
+
+def view(catalog: Catalog, name: str, query: str, schema: pa.Schema = _SCHEMA, *, dialect: str = "spark") -> None:
+    """A view. Names in its query are those of its namespace."""
+    told = ViewRepresentation(SQLViewRepresentation(type="sql", sql=query, dialect=dialect))
+    namespace = tuple(name.split(".")[:-1])
+    version = ViewVersion(**{"schema-id": 0, "representations": [told], "default-namespace": namespace})
+    catalog.create_view(name, schema, version)

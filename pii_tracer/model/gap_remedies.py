@@ -9,7 +9,8 @@ from pii_tracer.model.gap_kinds import GapKind
 
 REMEDIES: Mapping[str, str] = {
     GapKind.MISSING_ROOT: "Correct `roots`, or mount the place; then plan again.",
-    GapKind.OUTSIDE_ROOTS: "Add its folder to `roots`. If the place belongs to somebody else, waive the gap.",
+    GapKind.OUTSIDE_ROOTS: "Add its folder to `roots`, or to the places of `object_stores`. If the place belongs to "
+    "somebody else, waive the gap.",
     GapKind.UNREADABLE: (
         "Give the rights to read it; repair, remove or rename it; or declare the encoding "
         "(docs/estate-file.md#csv-that-is-not-utf-8) of a CSV folder."

@@ -39,25 +39,28 @@ class Lake(Shop, tables.Lake):
         made.dfs = dfs
         return made
 
-    def write(self, **more: Any) -> None:
+    def spark(self) -> dict[str, Any]:
+        """`spark` of the estate file."""
         assert self.dfs is not None
-        spark = small_spark()
-        conf = {**spark.get("conf", {}), **_PLAIN_HTTP, "spark.hadoop.fs.azure.abfs.endpoint": self.dfs.address}
-        super().write(**{"spark": {**spark, "conf": conf}, **more})
+        return small_spark(_PLAIN_HTTP | {"spark.hadoop.fs.azure.abfs.endpoint": self.dfs.address})
+
+    def write(self, **more: Any) -> None:
+        super().write(**{"spark": self.spark(), **more})
         waiver = {"who": "Ann", "why": "looked at", "until": "2099-01-01T00:00:00Z"}
         with (self.base / "waivers.yaml").open("a") as waivers:
             waivers.write(yaml.safe_dump(dict.fromkeys(self.waived, waiver)) if self.waived else "")
 
     def holding(self, *texts: str) -> list[str]:
         """Every state of every path that has one of some texts in its bytes, in deleted directories too."""
-        return sorted(name for name, state in self._states() if any(t.encode() in state.data for t in texts))
+        return sorted(name for name, state in self.states() if any(t.encode() in state.data for t in texts))
 
     def rows(self, folder: str) -> list[tuple[str, str]]:
         """What a reader of the table sees."""
         table = DeltaTable(f"{STORE}/{folder}", storage_options=self.store.reader_options()).to_pyarrow_table()
         return sorted((row["uid"], row["mail"]) for row in table.to_pylist())
 
-    def _states(self) -> Iterator[tuple[str, State]]:
+    def states(self) -> Iterator[tuple[str, State]]:
+        """Everything that the container keeps, with what lies in deleted directories."""
         assert self.service is not None
         for name, blob in self.service.account.container(CONTAINER).blobs.items():
             for state in (*([blob.current] if blob.current else []), *blob.past):

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.config.estate_file import load_estate
+from pii_tracer.config.estate_file import Estate, load_estate
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.model.gap_kinds import GapKind
 from tests.app.estate_draft.corrections import corrected
 from tests.azure.blob_service import BlobService
 from tests.azure.shared_key import ACCOUNT, KEY
@@ -40,6 +43,37 @@ def test_a_named_container(shop: Shop, azure: BlobService, place: str) -> None:
     assert KEY not in text
     code, plan = planned(shop, text)
     assert (code, told(plan)) == (0, told(by_hand))
+
+
+def test_volumes_and_external_locations_are_cut_into_their_folders(
+    shop: Shop, azure: BlobService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A location is the whole container, as usual. What comes to lie beside the places is told."""
+    monkeypatch.setenv("PII_TRACER_CATALOG_UNITY_TOKEN", TOKEN)
+    shop.put("old/bills/2019.csv", csv(PERSON))
+    shop.put("old/calls/2019.csv", csv(PERSON))
+    shop.write()
+    with serving() as server:
+        server.location("lake", STORE)
+        server.volume("main.shop.old", f"{STORE}/old")
+        server.volume("main.shop.empty", f"{STORE}/empty")
+        draft_of(shop, "--discover", server.uri, "--endpoint", azure.uri)
+        drafted = load_estate(shop.base / "drafted" / "pii-tracer.yaml")
+        [entry] = drafted.object_stores
+        places = ["exports/bills", "exports/calls", "old/bills", "old/calls", "empty"]
+        assert [place.prefix for place in entry.places] == places
+        assert outside(drafted, shop.base) == []
+        shop.put("old/letters/2019.csv", csv(PERSON))
+        told = outside(drafted, shop.base)
+        shop.put("old/letters/2020.csv", csv(PERSON))
+        more = outside(drafted, shop.base)
+    assert [gap.evidence for gap in told] == [STORE, f"{STORE}/old"]
+    assert "1 object of the volume main.shop.old is in no place of `object_stores`" in told[1].reason
+    assert [one.listed for one in told] != [one.listed for one in more], "a waiver is of what was there"
+
+
+def outside(estate: Estate, base: Path) -> list[InventoryGap]:
+    return [gap for gap in discover(estate, base).gaps if gap.kind is GapKind.OUTSIDE_ROOTS]
 
 
 def test_a_container_that_unity_catalog_leads_to(

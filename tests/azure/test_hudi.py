@@ -28,7 +28,7 @@ class HudiLake(Lake):
 
     def left(self) -> list[str]:
         """Every state of every path that has the person in its bytes, and not only somebody of a like key."""
-        return sorted(name for name, state in self._states() if hold(state.data))
+        return sorted(name for name, state in self.states() if hold(state.data))
 
     def seen(self, folder: str, here: Path) -> list[tuple[str, str]]:
         """What a reader of a table sees."""

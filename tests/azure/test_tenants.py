@@ -45,6 +45,6 @@ def test_she_leaves_every_snapshot_of_an_iceberg_table_and_her_namesake_stays(
     erased(shop, 1, lambda: (), (), catalogs=catalogs_of(shop), object_stores=shop.stored("wh"))
     rows = catalog_of(shop).load_table("db.seen").scan().to_arrow().to_pylist()
     assert sorted((tuple(row[name] for name in COLUMNS) for row in rows), key=repr) == sorted(OTHERS, key=repr)
-    files = [state.data for name, state in shop._states() if name.endswith(".parquet")]
+    files = [state.data for name, state in shop.states() if name.endswith(".parquet")]
     left = {tuple(row[n] for n in COLUMNS) for data in files for row in pq.read_table(io.BytesIO(data)).to_pylist()}
     assert left == set(OTHERS), "no version of a data file has her"

@@ -12,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from tests.commands_apart import run_apart
 from tests.gcs.shop import BUCKET, Shop
+from tests.icebergstores import as_table
 
 People = Sequence[tuple[str, str]]
 
@@ -19,7 +20,7 @@ People = Sequence[tuple[str, str]]
 def delta(
     shop: Shop,
     folder: str,
-    *versions: People,
+    *versions: People | pa.Table,
     known: bool = True,
     put: bool = True,
     again: bool = False,
@@ -32,8 +33,7 @@ def delta(
     here = shop.base / "made" / folder
     before = set(here.rglob("*")) if again else set[Path]()
     for people in versions:
-        rows = pa.table({"uid": [uid for uid, _ in people], "mail": [mail for _, mail in people]})
-        write_deltalake(here, rows, mode="append", **options)
+        write_deltalake(here, as_table(people), mode="append", **options)
     if known and folder not in shop.exports:
         shop.exports.append(folder)
     if put:

@@ -24,6 +24,7 @@ from tests.gluesupport import glue_at, glue_door
 from tests.hdfs.drafted import draft_of, planned, told
 from tests.hdfs.shop import HELD, MAIL, OTHERS, PERSON, REFILLS, USER, csv, parquet
 from tests.hivetextsupport import LAZY
+from tests.hudistores import made_by_hand
 from tests.storeservers import REGION, Store, signed
 from tests.storeservers import strict_store as store
 
@@ -41,6 +42,8 @@ def test_each_folder_of_a_named_place_is_a_dataset(
 ) -> None:
     shop = Lake.of(gcs, tmp_path)
     delta(shop, "lake/found", [OTHERS[0], PERSON], OTHERS[1:])
+    for path, data in made_by_hand(PERSON, OTHERS[0]).items():
+        shop.export("lake/trips", path, data)
     shop.export("lake/exports/calls", "day=1/a.csv", csv(PERSON, OTHERS[0]))
     shop.export("lake/exports/bills", "b.parquet", parquet(PERSON, OTHERS[1]))
     shop.put("lake/old/gone.csv", csv(OTHERS[0]))
@@ -51,6 +54,7 @@ def test_each_folder_of_a_named_place_is_a_dataset(
         {"name": name, "format": kind, "location": f"gs://{BUCKET}/lake/{folder}"}
         for name, kind, folder in (
             ("lake.found", "delta", "found"),
+            ("lake.trips", "hudi", "trips"),
             ("exports.bills", "parquet", "exports/bills"),
             ("exports.calls", "csv", "exports/calls"),
         )
@@ -73,7 +77,7 @@ def test_each_folder_of_a_named_place_is_a_dataset(
     assert not [value for value in (USER, MAIL) if value in text + said.out + said.err]
 
 
-PLACES = ("exports/bills", "exports/calls", "found", "old")
+PLACES = ("exports/bills", "exports/calls", "found", "old", "trips")
 
 
 def test_a_bucket_that_a_catalog_leads_to_is_declared(
@@ -106,7 +110,7 @@ def test_an_empty_bucket_that_a_catalog_leads_to_stops_nothing(gcs: Gcs) -> None
     gcs.bucket(BUCKET)
     place = ObjectLocation(store=f"gs://{BUCKET}", key="crm/users")
     given = Places(reach=Reach(endpoint=gcs.endpoint))
-    places, [note] = with_object_stores("shop", given, [place], lambda _: None)
+    places, [note] = with_object_stores("shop", given, [place], [], lambda _: None)
     assert places.object_stores[place.store]["places"] == [{"prefix": "crm/users"}]
     assert "no object lies there" in note
 

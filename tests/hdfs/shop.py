@@ -212,5 +212,12 @@ class Shop:
         )
         return code, json.loads(result.read_text()) if result.exists() else {}
 
+    def is_halfway(self) -> bool:
+        """Whether half of the plan's steps are verified, or wait."""
+        journals = [file.read_text() for file in self.base.glob("state/runs/*/journal.jsonl")]
+        steps = len(json.loads(self.plan_file.read_text())["steps"])
+        kinds = ('"step_verified"', '"step_waiting"')
+        return 2 * sum(text.count(kind) for text in journals for kind in kinds) >= steps
+
     def verify(self) -> int:
         return self.cli("verify", str(self.plan_file))

@@ -15,6 +15,7 @@ from tests.hdfs.drafted import draft_of, planned, told
 from tests.hdfs.shop import HELD, MAIL, OTHERS, PERSON, REFILLS, USER, Shop, csv, parquet
 from tests.hdfs.tables import delta
 from tests.hdfssupport import Hdfs
+from tests.hudistores import made_by_hand
 
 
 @pytest.fixture
@@ -31,6 +32,8 @@ def test_tables_and_folders_are_found_and_snapshots_wait_for_a_word(
     shop.export("exports/calls", "day=1/a.csv", csv(PERSON, OTHERS[0]))
     shop.export("exports/bills", "b.parquet", parquet(PERSON, OTHERS[1]))
     shop.put("exports/bills/_temporary/0/b.parquet", parquet(PERSON))
+    for path, data in made_by_hand(PERSON, OTHERS[0]).items():
+        shop.put(f"crm/trips/{path}", data)
     shop.hdfs.ask(f"{shop.root}/exports", "ALLOWSNAPSHOT")
     shop.hdfs.ask(f"{shop.root}/exports", "CREATESNAPSHOT", snapshotname="s1")
     shop.write()
@@ -39,16 +42,21 @@ def test_tables_and_folders_are_found_and_snapshots_wait_for_a_word(
     assert estate.roots == (f"{shop.hdfs.uri}{shop.root}",)
     assert {(t.name, t.format.value) for t in estate.catalogs["spark_catalog"].tables} == {
         ("crm.customers", "delta"),
+        ("crm.trips", "hudi"),
         ("exports.calls", "csv"),
         ("exports.bills", "parquet"),
     }
     [subject] = estate.subjects
-    assert (subject.source, subject.key, subject.tables) == ("crm.customers", "uid", ())
+    assert (subject.source, subject.key, [table.table for table in subject.tables]) == (
+        "crm.customers",
+        "uid",
+        ["crm.trips"],
+    )
     assert "# - {table: exports.bills, key: uid}   # 100% of its keys are in the source: lineage has to lead" in text
     for path in ("exports/.snapshot/s1", "exports/bills/_temporary"):
         assert f"#   - {{path: {shop.root}/{path}, owner: NAME, reason: WHY}}" in text
     said = capsys.readouterr()
-    assert "found 3 tables and folders with data" in said.out
+    assert "found 4 tables and folders with data" in said.out
     assert not [value for value in (USER, MAIL) if value in text + said.out + said.err]
 
 

@@ -20,7 +20,6 @@ from pyiceberg.table import StaticTable
 from pii_tracer.model.errors import ExitCode
 from tests import hudistores
 from tests.commands_apart import run_apart
-from tests.gcs.estate import in_spark
 from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_orc, lines, parquet
 from tests.hdfs.shop import csv as as_csv
 from tests.hdfs.tables import deleted, delta, files_of, rows
@@ -30,6 +29,7 @@ from tests.hivetextsupport import LAZY
 from tests.icebergstores import Files, catalog_in, iceberg
 from tests.leaks import Person, leaks
 from tests.sparksession import HAS_HUDI, small_spark
+from tests.sparkstatements import in_spark
 
 People = list[tuple[str, str]]
 
@@ -57,12 +57,6 @@ class Lake(Shop):
         where = ["--estate", str(self.base / "pii-tracer.yaml"), "--state", str(self.base / "state")]
         more = {"HADOOP_USER_NAME": SUPERUSER}
         return run_apart([*words, *where], self.base / "apart.log", until=self.until, more=more)
-
-    def is_halfway(self) -> bool:
-        """Whether half of the plan's steps are verified."""
-        journals = [file.read_text() for file in self.base.glob("state/runs/*/journal.jsonl")]
-        steps = len(json.loads(self.plan_file.read_text())["steps"])
-        return 2 * sum(text.count('"step_verified"') for text in journals) >= steps
 
 
 class Estate:

@@ -10,7 +10,12 @@ from pii_tracer.app.estate_draft.archived_folders import guessed_archives
 from pii_tracer.app.estate_draft.given_places import Places, with_roots
 from pii_tracer.app.estate_draft.lineage_of_draft import DraftLineage, read_lineage
 from pii_tracer.app.estate_draft.places_in_stores import refuse_unseen, unseen, with_object_stores
-from pii_tracer.app.estate_draft.places_of_catalogs import in_object_stores, roots_of_catalogs, written
+from pii_tracer.app.estate_draft.places_of_catalogs import (
+    folders_in_stores,
+    in_object_stores,
+    roots_of_catalogs,
+    written,
+)
 from pii_tracer.app.estate_draft.store_sections import refuse_unknown
 from pii_tracer.app.estate_draft.table_samples import sampled_tables
 from pii_tracer.app.estate_draft.unfinished_estate import Declared, Say, look, unfinished_estate
@@ -75,10 +80,11 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
     given = places.roots
     found = look(unfinished_estate(name, places), base, say)
     placed, registered = roots_of_catalogs(found, places, base), in_object_stores(found)
-    if placed or registered or places.in_stores:
+    folders = folders_in_stores(found)
+    if placed or registered or folders or places.in_stores:
         places = with_roots(places, placed)
         notes = unseen(name, places, placed)
-        places, further = with_object_stores(name, places, registered, say)
+        places, further = with_object_stores(name, places, registered, folders, say)
         notes += further
         found = look(unfinished_estate(name, places), base, say)
     else:

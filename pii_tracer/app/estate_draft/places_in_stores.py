@@ -79,11 +79,12 @@ def _todo(places: Places, name_node: str, error: StoreError) -> str:
 
 
 def with_object_stores(
-    name: str, places: Places, registered: Sequence[ObjectLocation], say: Say
+    name: str, places: Places, registered: Sequence[ObjectLocation], folders: Sequence[ObjectLocation], say: Say
 ) -> tuple[Places, list[str]]:
     """The places with those in object stores, cut so that each folder of files is a dataset; and what to look at.
 
-    registered: where catalogs name tables in them. A store in which nobody named a place is one whole.
+    registered: where catalogs name tables in them; folders: where catalogs name folders that are no tables. A store in
+    which nobody named a place is listed as one whole.
 
     Raises:
         UsageError: nothing lies in a place that was named.
@@ -91,34 +92,41 @@ def with_object_stores(
     """
     named: dict[str, list[ObjectLocation]] = defaultdict(list)
     of_catalogs: dict[str, list[ObjectLocation]] = defaultdict(list)
+    around: dict[str, list[ObjectLocation]] = defaultdict(list)
     for place in map(object_location, places.in_stores):
         named[place.store].append(place)
     declared, notes = _that_can_be_declared(name, places, registered)
     for place in declared:
         of_catalogs[place.store].append(place)
+    declared, further = _that_can_be_declared(name, places, folders)
+    notes += further
+    for place in declared:
+        around[place.store].append(place)
     sections = {}
-    for store in sorted(named.keys() | of_catalogs.keys()):
+    for store in sorted(named.keys() | of_catalogs.keys() | around.keys()):
         prefixes = list[str]()
         tables = {place.key for place in of_catalogs[store]}
-        for place in _outermost([*named[store]] or [ObjectLocation(store=store, key="")]):
+        whole = ObjectLocation(store=store, key="")
+        for place in _outermost([*named[store], *around[store]] if named[store] else [whole]):
             alone = replace(places, object_stores={store: object_store(store, [place.key], places.reach)})
             try:
                 estate = unfinished_estate(name, alone)
                 say(f"listing {place}")
                 cut = _cut(estate, place, tables)
             except (EstateError, UsageError) as error:
-                if named[store]:
+                if place in named[store]:
                     raise
-                cut = Cut([one.key for one in _outermost(of_catalogs[store])])
+                beneath = [one for one in (*of_catalogs[store], *around[store]) if place.holds(one)]
+                cut = Cut([one.key for one in _outermost(beneath)])
                 notes.append(
                     f"{place} cannot be listed ({error.what}): only the catalogs' tables in it are places of"
                     f" `object_stores`. To look for dropped tables, too: {error.todo}"
                 )
             prefixes += cut.places
             if cut.whole:
-                around = ", ".join(str(ObjectLocation(store=store, key=key)) for key in cut.whole)
+                uncut = ", ".join(str(ObjectLocation(store=store, key=key)) for key in cut.whole)
                 notes.append(
-                    f"names of folders in {around} look like mails, phones or numbers of persons: each is one place,"
+                    f"names of folders in {uncut} look like mails, phones or numbers of persons: each is one place,"
                     " and no place or table below it is named"
                 )
             if cut.left:
@@ -129,7 +137,9 @@ def with_object_stores(
                 )
         # what catalogs name beyond the places that were named
         held = set(prefixes)
+        filled = {above for key in held for above in _way_up(key)}
         beyond = [one for one in of_catalogs[store] if held.isdisjoint(_way_up(one.key))]
+        beyond += [one for one in around[store] if held.isdisjoint(_way_up(one.key)) and one.key not in filled]
         prefixes += [one.key for one in _outermost(beyond)]
         sections[store] = object_store(store, prefixes, places.reach)
     return replace(places, object_stores=sections), notes

@@ -14,8 +14,10 @@ from pii_tracer.model.locations import (
     HdfsLocation,
     ObjectLocation,
     in_place,
+    is_object_place,
     is_s3,
     location_in_place,
+    object_location,
     object_uri,
     s3_location,
 )
@@ -35,6 +37,12 @@ def roots_of_catalogs(found: Inventory, places: Places, base: Path) -> list[str]
 def in_object_stores(found: Inventory) -> list[ObjectLocation]:
     """Places in object stores in which catalogs name tables; those of Iceberg by their folders."""
     return sorted({place for place in _undeclared(found) if isinstance(place, ObjectLocation)}, key=str)
+
+
+def folders_in_stores(found: Inventory) -> list[ObjectLocation]:
+    """Places in object stores that catalogs name and that are no tables: volumes and external locations."""
+    beyond = (gap.evidence for gap in found.gaps if gap.kind is GapKind.OUTSIDE_ROOTS and is_object_place(gap.evidence))
+    return sorted({object_location(place) for place in beyond}, key=str)
 
 
 def written(place: Path, base: Path) -> str:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from pii_tracer.app.estate_draft.places_of_catalogs import written
 from pii_tracer.lake.formats.registry import known_format, metadata_folders
-from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.lake.stores.hdfs.places import HdfsKind
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
+from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.versions import VersionState
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.locations import is_s3, object_uri
@@ -19,7 +20,7 @@ from planners.draft.undeclared_tables import tables_below
 
 def unnamed_tables(found: Inventory, base: Path) -> dict[str, Format]:
     """Their formats, by place."""
-    return {**_read(found, base), **_in_s3(found), **dict(_bare_in_stores(found))}
+    return {**_read(found, base), **_in_s3(found), **dict(_in_stores(found))}
 
 
 def without_persons(unnamed: Mapping[str, Format], roots: Iterable[str]) -> dict[str, Format]:
@@ -39,7 +40,7 @@ def _read(found: Inventory, base: Path) -> dict[str, Format]:
     return {
         table.location if table.remote else written(Path(table.location), base): table.format
         for table in found.tables
-        if table.table is None and not is_s3(table.location) and _can_be_declared(table)
+        if table.table is None and not is_s3(table.location) and _can_be_declared(table.format)
     }
 
 
@@ -58,8 +59,9 @@ def _in_s3(found: Inventory) -> dict[str, Format]:
     return unnamed
 
 
-def _bare_in_stores(found: Inventory) -> Iterator[tuple[str, Format]]:
-    """Folders in HDFS and object stores whose files are of one format, by the files' names."""
+def _in_stores(found: Inventory) -> Iterator[tuple[str, Format]]:
+    """In HDFS and object stores: folders whose files are of one format, by the files' names; and tables that nobody
+    reads before they have a name."""
     for place in found.hdfs:
         if place.kind is HdfsKind.FOLDER and not (place.table or place.opaque or place.partitions_of):
             paths = [file.path.lstrip("/") for file in place.files]
@@ -70,6 +72,11 @@ def _bare_in_stores(found: Inventory) -> Iterator[tuple[str, Format]]:
             live = [version.key for version in stored.of_state(VersionState.LIVE)]
             if kind := _format_of_files(live, stored.location.key):
                 yield str(stored.location), kind
+    there: tuple[HdfsPlace | ObjectPlace, ...] = (*found.hdfs, *found.object_places)
+    for table in there:
+        nameless = table.is_table and not (table.sql_name or table.opaque)
+        if nameless and table.format is not None and _can_be_declared(table.format):
+            yield str(table.location), table.format
 
 
 def _format_of_files(paths: Iterable[str], folder: str) -> Format | None:
@@ -77,6 +84,6 @@ def _format_of_files(paths: Iterable[str], folder: str) -> Format | None:
     return kind if kind in PLAIN else None
 
 
-def _can_be_declared(table: TableState) -> bool:
-    adapter = known_format(table.format)
-    return table.format in PLAIN or (adapter is not None and not adapter.registered_by_metadata)
+def _can_be_declared(kind: Format) -> bool:
+    adapter = known_format(kind)
+    return kind in PLAIN or (adapter is not None and not adapter.registered_by_metadata)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import FilePlace
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import gap
+from pii_tracer.lake.stores.object_places.protocol import versioned_store
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import (
     UNTOLD,
+    ObjectLocation,
     S3Location,
     is_object_place,
     is_s3,
@@ -23,17 +26,17 @@ from pii_tracer.model.locations import (
 
 
 def located(estate: Estate, named: FilePlace, inside: Callable[[Path], bool]) -> S3Location | InventoryGap | None:
-    """A place in S3 that is to be looked into, a gap, or None where the estate's own roots and stores have the place.
+    """A place in S3 that is to be looked into, a gap, or None where the estate's own roots have the place. Of those in
+    object stores, `beyond_places` tells.
 
     inside: whether a path lies in the estate; nothing outside of it is opened.
     """
+    if is_object_place(named.place):
+        return None
     try:
-        if is_object_place(named.place):
-            return _in_store(estate, named)
         place = location_of(named.place)
     except EstateError as error:
-        shown = named.place if error.where != UNTOLD else UNTOLD
-        return gap(None, GapKind.REMOTE_TABLE, f"{named.title} was not looked into: {error.what}", shown)
+        return _unplaced(named, error)
     if isinstance(place, S3Location):
         if named.whole or any(s3_location(root).holds(place) for root in estate.roots if is_s3(root)):
             return place if named.whole else None
@@ -46,12 +49,56 @@ def located(estate: Estate, named: FilePlace, inside: Callable[[Path], bool]) ->
     return None
 
 
-def _in_store(estate: Estate, named: FilePlace) -> InventoryGap | None:
-    place = object_location(named.place)
-    if any(location.holds(place) for store in estate.object_stores for location, _ in store.located()):
-        return None
-    reason = f"{named.title} lies in an object store and was not looked into: name the place under `object_stores`"
-    return gap(place.dataset, GapKind.REMOTE_TABLE, reason, str(place))
+def beyond_places(
+    estate: Estate, folders: Iterable[FilePlace], tables: Iterable[ObjectLocation]
+) -> Iterator[InventoryGap]:
+    """A gap for each folder in an object store of which something lies in no place of the estate and in no table.
+
+    tables: those that catalogs name in stores of the estate.
+    """
+    held = {*tables, *(location for store in estate.object_stores for location, _ in store.located())}
+    for named in folders:
+        if not is_object_place(named.place):
+            continue
+        try:
+            place = object_location(named.place)
+            if not any(at.holds(place) for at in held):
+                yield from _left(estate, named, place, [at.key for at in held if place.holds(at)])
+        except EstateError as error:
+            yield _unplaced(named, error)
+
+
+def _left(estate: Estate, named: FilePlace, place: ObjectLocation, held: Sequence[str]) -> Iterator[InventoryGap]:
+    """held: keys of the estate's places in the folder.
+
+    Raises:
+        EstateError: it cannot be listed.
+    """
+    if not held:
+        reason = f"{named.title} lies in an object store and was not looked into: name the place under `object_stores`"
+        yield gap(place.dataset, GapKind.OUTSIDE_ROOTS, reason, str(place))
+        return
+    inside, around = set(held), {above for key in held for above in _folders_around(key)}
+    keys = {version.key.rstrip("/") for version in versioned_store(estate, place).all_versions(place.prefix)}
+    left = sorted(key for key in keys - around if inside.isdisjoint((key, *_folders_around(key))))
+    if left:
+        reason = (
+            f"{counted(len(left), 'object')} of {named.title} {'is' if len(left) == 1 else 'are'} in no place of"
+            " `object_stores`, and nobody looked into them: name their folders there"
+        )
+        yield gap(place.dataset, GapKind.OUTSIDE_ROOTS, reason, str(place), listed=left)
+
+
+def _folders_around(key: str) -> Iterator[str]:
+    """Those that a key lies in, the innermost first."""
+    while "/" in key:
+        key = key.rpartition("/")[0]
+        yield key
+
+
+def _unplaced(named: FilePlace, error: EstateError) -> InventoryGap:
+    shown = named.place if error.where != UNTOLD else UNTOLD
+    return gap(None, GapKind.REMOTE_TABLE, f"{named.title} was not looked into: {error.what}", shown)
 
 
 def _outside(named: FilePlace) -> InventoryGap:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, Head
-from pii_tracer.lake.catalogs.named_places import located
+from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, FilePlace, Head
+from pii_tracer.lake.catalogs.named_places import beyond_places, located
 from pii_tracer.lake.catalogs.partitions_elsewhere import PartitionsElsewhere
 from pii_tracer.lake.catalogs.registry import list_catalogs
 from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable, StoredTable, apart, in_hdfs, in_object_stores, in_store
@@ -161,11 +161,13 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
     opaque_stored: dict[ObjectLocation, str] = {}
     opaque_s3: dict[S3Location, str] = {}
     views: list[CatalogView] = []
+    folders: list[FilePlace] = []
     elsewhere, complete = PartitionsElsewhere(), True
     for listing in list_catalogs(estate, base):
         complete = complete and not listing.unread
         gaps += [*listing.gaps, *_former(listing.former, inside)]
         views += listing.views
+        folders += listing.places
         for found_at in (located(estate, one, inside) for one in listing.places):
             if isinstance(found_at, S3Location):
                 remote.append(RemoteTable(None, None, None, found_at))
@@ -216,6 +218,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             _add(found, gaps, _of_heads(location, kind, [head for _, head in group], listing.committed))
     for location in [place for place, table in found.items() if table.misread]:
         opaque[location] = ", ".join(found.pop(location).names)
+    gaps += beyond_places(estate, folders, [table.location for table in stored])
     misread_hdfs, misread_stored = _misread(hdfs, opaque_hdfs), _misread(stored, opaque_stored)
     misread = _misread(remote, opaque_s3)
     own, left = elsewhere.settled(estate, complete=complete)

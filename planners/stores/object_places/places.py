@@ -89,8 +89,8 @@ def _stuck(place: ObjectPlace, seen: StoredEvidence) -> Untreated | None:
         return Untreated(f"no step writes its objects again: {seen.stuck}")
     if of_deleted(seen) and not place.agreed:
         return Untreated(
-            f"deleted objects have {counted(len(of_deleted(seen)), 'old version')} with the person, and with rows of"
-            " other people that are nowhere else: once their owner agrees, say so under"
+            f"deleted objects have {counted(len(of_deleted(seen)), 'old version')} with the person. Other people's rows"
+            " in them would be lost, too, and may be nowhere else: once their owner agrees, say so under"
             " `object_stores[].places[].deletable`"
         )
     return None

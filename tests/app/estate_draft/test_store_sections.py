@@ -76,7 +76,7 @@ def test_an_address_of_no_known_name_node_is_refused(name: str, said: str) -> No
 )
 def test_a_place_of_a_catalog_that_no_estate_file_can_have_stops_nothing(place: ObjectLocation) -> None:
     said = list[str]()
-    places, [note] = with_object_stores("shop", Places(), [place, place], said.append)
+    places, [note] = with_object_stores("shop", Places(), [place, place], [], said.append)
     assert (places.object_stores, said) == ({}, [])
     assert note.startswith("2 places of the catalogs' tables cannot be declared")
     assert "S3CRET" not in note

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from hudi import HudiTableBuilder
+from pyarrow import csv as csv_files
 from pyarrow import orc
 
 from pii_tracer.cli.main import run
@@ -107,21 +108,44 @@ def versions(shop: Shop, into: Path, *more: str) -> dict[tuple[str, str], bool]:
     return found
 
 
+def in_bytes(kind: str, data: bytes) -> pa.Table:
+    """The rows of a file. kind: its format, in small letters."""
+    if kind == "csv":
+        return csv_files.read_csv(io.BytesIO(data))
+    if kind == "json":
+        return pa.Table.from_pylist([json.loads(line) for line in data.splitlines()])
+    return pq.read_table(io.BytesIO(data)) if kind == "parquet" else orc.read_table(io.BytesIO(data))
+
+
+def as_bytes(kind: str, rows: pa.Table) -> bytes:
+    """A file with rows; CSV with a header."""
+    sink = io.BytesIO()
+    if kind == "json":
+        return b"".join(json.dumps(row).encode() + b"\n" for row in rows.to_pylist())
+    if kind == "csv":
+        csv_files.write_csv(rows, sink)
+    elif kind == "parquet":
+        pq.write_table(rows, sink)
+    else:
+        orc.write_table(rows, sink)
+    return sink.getvalue()
+
+
 def as_rows(table: pa.Table) -> Rows:
     """Everybody's number and address."""
     return sorted((int(row["uid"]), str(row["mail"])) for row in table.select(["uid", "mail"]).to_pylist())
 
 
 def parquet_rows(data: bytes) -> Rows:
-    return as_rows(pq.read_table(io.BytesIO(data)))
+    return as_rows(in_bytes("parquet", data))
 
 
 def orc_rows(data: bytes) -> Rows:
-    return as_rows(orc.read_table(io.BytesIO(data)))
+    return as_rows(in_bytes("orc", data))
 
 
 def json_rows(data: bytes) -> Rows:
-    return sorted((int(row["uid"]), str(row["mail"])) for row in map(json.loads, data.splitlines()))
+    return as_rows(in_bytes("json", data))
 
 
 def cells(sign: str) -> Read:

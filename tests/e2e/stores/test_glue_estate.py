@@ -25,6 +25,7 @@ from tests.e2e.stores.lakes import (
     HER,
     Erasure,
     Rows,
+    as_bytes,
     as_rows,
     cells,
     delta_rows,
@@ -37,12 +38,12 @@ from tests.e2e.stores.lakes import (
     without_her,
 )
 from tests.e2e.stores.test_glue import catalog
-from tests.gcs.estate import in_spark
 from tests.gluesupport import glue_partition, glue_table
 from tests.hivetextsupport import LAZY, OPEN_CSV
 from tests.hudistores import in_and_out, made_by_hand
 from tests.leaks import leaks
 from tests.sparksession import HAS_HUDI, small_spark
+from tests.sparkstatements import in_spark
 from tests.storeservers import Store, signed
 from tests.storeservers import strict_store as store
 
@@ -72,10 +73,6 @@ PERSONS = pa.table({"uid": pa.array([PERSON], pa.int64()), "mail": [MAIL]})
 
 def text(rows: pa.Table, sign: str) -> bytes:
     return "".join(f"{row['uid']}{sign}{row['mail']}\n" for row in rows.to_pylist()).encode()
-
-
-def lines(rows: pa.Table) -> bytes:
-    return b"".join(json.dumps(row).encode() + b"\n" for row in rows.to_pylist())
 
 
 def pairs(rows: pa.Table) -> list[tuple[str, str]]:
@@ -136,8 +133,8 @@ class Estate:
         shop.put("lake/bills/000000_0", as_orc(STAYING))  # the naive way: she is in the former version
         shop.put("lake/bills/000000_1", as_orc(PEOPLE))
         glue_table(client, "bills", f"{at}/bills", "orc", COLUMNS)
-        shop.put("lake/lines/0.json", lines(ALL))
-        shop.put("lake/lines/1.json", lines(PERSONS))
+        shop.put("lake/lines/0.json", as_bytes("json", ALL))
+        shop.put("lake/lines/1.json", as_bytes("json", PERSONS))
         shop.store.client().delete_object(Bucket=shop.bucket, Key="lake/lines/1.json")
         glue_table(client, "lines", f"{at}/lines", "json", COLUMNS)
         shop.put("lake/members/0", text(ALL, "|"))

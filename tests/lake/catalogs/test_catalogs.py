@@ -36,6 +36,7 @@ from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
+from tests.icebergstores import view
 from tests.kits.catalog_kit import CatalogKit, Filled
 from tests.restsupport import RestServer, serving
 from tests.servers import Json, answering
@@ -242,6 +243,33 @@ def test_a_namespace_that_is_refused_is_a_gap(rest: RestServer) -> None:
     # what lies on disk is seen all the same, without its name
     (unnamed,) = [s for s in found.tables if s.location.endswith("/secret/people")]
     assert unnamed.table is None
+
+
+def test_views_of_a_rest_catalog_are_lineage_and_their_former_versions_are_searched(rest: RestServer) -> None:
+    """A view of a dialect that nobody reads is a gap, and so is one that is refused."""
+    client = RestCatalog("lake", uri=rest.uri)
+    table(client, "shop.people")
+    catalog = Catalog(type=CatalogType.ICEBERG_REST, uri=rest.uri)
+    view(client, "shop.named", "SELECT uid, name FROM people", ROWS.schema)
+    view(client, "shop.strange", "people | project uid", ROWS.schema, dialect="kusto")
+    listing = tables.list_rest("lake", catalog)
+    [found] = listing.views
+    assert (found.name, found.query, found.dialect) == ("lake.shop.named", "SELECT uid, name FROM people", "spark")
+    assert (found.written_in, [column.name for column in found.columns]) == (("lake", "shop"), ["uid", "name"])
+    assert [(one.kind, one.evidence) for one in listing.gaps] == [("catalog_unreadable", "catalog lake.shop.strange")]
+    assert "CREATE VIEW" in listing.gaps[0].reason
+    client.create_namespace("noted", {"comment": "asked by asha"})
+    texts = {text.parts: text.document for text in tables.texts_of("lake", catalog)}
+    assert texts["noted",]["comment"] == "asked by asha"
+    assert texts["shop", "strange"]["query"] == ["people | project uid"]
+    assert ("shop", "people") not in texts, "its metadata file is searched"
+    with refusing(rest, "/namespaces/shop/views", 403, "ForbiddenException") as uri:
+        half = Catalog(type=CatalogType.ICEBERG_REST, uri=uri)
+        listing, unread = tables.list_rest("lake", half), [one for one in tables.texts_of("lake", half) if one.unread]
+    assert [(one.kind, one.evidence) for one in listing.gaps] == [("catalog_unreadable", "catalog lake.shop")]
+    assert "lake.shop.people" in {entry.name for entry in listing.entries}
+    assert [one.parts for one in unread] == [("shop",)]
+    client.drop_view("shop.strange")  # other tests have the server, too
 
 
 @pytest.fixture

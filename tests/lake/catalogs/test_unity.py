@@ -227,6 +227,7 @@ def test_a_volume_below_the_roots_is_met_as_a_folder(unity: Unity, tmp_path: Pat
 def test_a_volume_elsewhere_is_looked_into_or_a_gap(unity: Unity, tmp_path: Path) -> None:
     unity.volume("main.sales.away", (tmp_path / "away").as_uri())
     unity.volume("main.sales.blob", "abfss://c@account.dfs.core.windows.net/v")
+    unity.volume("main.sales.far", "abfss://drop@account.dfs.core.windows.net/v")
     unity.volume("main.sales.gone", (tmp_path / "warehouse" / "gone").as_uri())
     unity.volume("main.sales.bucket", "s3://bucket/volume")
     unity.volume("main.sales.mount", "wasbs-or-so://x/y")
@@ -235,6 +236,7 @@ def test_a_volume_elsewhere_is_looked_into_or_a_gap(unity: Unity, tmp_path: Path
     assert sorted(kinds(found)) == [
         ("catalog_unreadable", "catalog uc.main.sales.untold"),
         ("missing_table", str(tmp_path / "warehouse" / "gone")),
+        ("outside_roots", "abfss://drop@account.dfs.core.windows.net/v"),
         ("outside_roots", (tmp_path / "away").as_uri()),
         ("remote_table", "abfss://c@account.dfs.core.windows.net/v"),
         ("remote_table", "s3://bucket/volume"),
@@ -250,7 +252,7 @@ def test_a_volume_in_a_declared_store_is_that_places(unity: Unity, tmp_path: Pat
         {"store": "gs://club", "anonymous": True, "endpoint": NOBODY, "places": [{"prefix": "drop"}]}
     ]
     kinds_now = [kind for kind, _ in kinds(discover(Estate.model_validate(made), tmp_path))]
-    assert "remote_table" not in kinds_now
+    assert not {"remote_table", "outside_roots"} & set(kinds_now)
 
 
 def test_external_locations_beyond_the_roots_are_gaps(unity: Unity, tmp_path: Path) -> None:

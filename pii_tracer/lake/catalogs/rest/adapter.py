@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from pii_tracer.config.catalogs import Catalog
-from pii_tracer.lake.catalogs.base import Capability, Listing, TableCatalog
+from pii_tracer.lake.catalogs.base import Capability, CatalogText, Listing, TableCatalog
 from pii_tracer.lake.catalogs.default_table_format import TABLES
 
 
@@ -16,12 +17,16 @@ class RestCatalogs(TableCatalog):
         "its server refuses a change that gives an existing snapshot another list of files. Dropping a table and"
         " registering it again are two acts"
     )
-    capabilities = frozenset({Capability.TABLES, Capability.VIEWS})
+    capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TEXTS})
     needed = frozenset({"uri"})
     optional = frozenset({"warehouse"})
     uri = r"https?://[^@\s?#]+"
     drafted_name = "rest"
     default_format = TABLES
+    text_remedy = (
+        "the catalog's interface to remove properties of a namespace, such as ALTER NAMESPACE … UNSET PROPERTIES; DROP"
+        " VIEW and CREATE VIEW, since a changed view keeps its former versions"
+    )
     swept = True
 
     def drafted(self, place: str) -> dict[str, str] | None:
@@ -32,3 +37,8 @@ class RestCatalogs(TableCatalog):
         from pii_tracer.lake.catalogs.rest.tables import list_rest
 
         return list_rest(name, catalog)
+
+    def texts(self, name: str, catalog: Catalog, base: Path) -> Iterator[CatalogText]:
+        from pii_tracer.lake.catalogs.rest.tables import texts_of
+
+        return texts_of(name, catalog)

@@ -1,4 +1,4 @@
-"""Tables of an Iceberg REST catalog, through PyIceberg.
+"""Tables and views of an Iceberg REST catalog, and what it keeps of them, through PyIceberg.
 
 https://iceberg.apache.org/rest-catalog-spec/. A token or a credential (`id:secret`) comes from the environment: the
 variables `PII_TRACER_CATALOG_<NAME>_TOKEN` and `…_CREDENTIAL`.
@@ -6,17 +6,22 @@ variables `PII_TRACER_CATALOG_<NAME>_TOKEN` and `…_CREDENTIAL`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.base import (
     CatalogEntry,
+    CatalogText,
+    CatalogView,
     Listing,
     catalog_gap,
     secret,
     sql_name,
 )
 from pii_tracer.lake.catalogs.default_table_format import TABLES
+from pii_tracer.lake.catalogs.hive.texts import PROPERTIES, VIEW
+from pii_tracer.lake.catalogs.rest.views import document_of, view_of
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.gap_kinds import GapKind
 
@@ -36,19 +41,30 @@ def credentials(name: str) -> dict[str, str]:
 
 
 def list_rest(name: str, catalog: Catalog) -> Listing:
-    """Every table of every namespace, nested ones too. A namespace or table that is refused is a gap of its own."""
-    settings = {"uri": str(catalog.uri), **({"warehouse": catalog.warehouse} if catalog.warehouse else {})}
+    """Every table and view of every namespace, nested ones too. One that is refused is a gap of its own."""
     try:
-        client = _client(name, {**settings, **credentials(name)})
+        client = _client(name, catalog)
     except Exception as error:  # the client lets errors of many families through
         reason = f"the catalog does not answer ({type(error).__name__}): its tables are unknown"
         return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason),))
-    walk = _Walk(name, client)
+    walk = _Lists(name, client)
     walk.namespaces(())
-    return Listing(tuple(walk.entries), tuple(walk.gaps))
+    return Listing(tuple(walk.entries), tuple(walk.gaps), views=tuple(walk.views))
 
 
-def _client(name: str, settings: dict[str, str]) -> RestCatalog:
+def texts_of(name: str, catalog: Catalog) -> Iterator[CatalogText]:
+    """Properties of every namespace, and all versions of every view. Those of tables are in their metadata files."""
+    try:
+        client = _client(name, catalog)
+    except Exception as error:
+        yield CatalogText((), PROPERTIES, unread=type(error).__name__)
+        return
+    walk = _Texts(name, client)
+    walk.namespaces(())
+    yield from walk.texts
+
+
+def _client(name: str, catalog: Catalog) -> RestCatalog:
     """PyIceberg's client, which by itself would wait for ever for a server that has fallen silent."""
     from pyiceberg.catalog.rest import RestCatalog
     from requests import PreparedRequest, Response, Session
@@ -65,16 +81,17 @@ def _client(name: str, settings: dict[str, str]) -> RestCatalog:
                 session.mount(scheme, Impatient())
             return session
 
-    return Client(name, **settings)
+    warehouse = {"warehouse": catalog.warehouse} if catalog.warehouse else {}
+    return Client(name, uri=str(catalog.uri), **warehouse, **credentials(name))
 
 
 class _Walk:
+    """Through all namespaces. What is refused is told by `_gap`."""
+
     def __init__(self, name: str, client: RestCatalog) -> None:
         self._name = name
         self._client = client
         self._seen: set[tuple[str, ...]] = set()
-        self.entries: list[CatalogEntry] = []
-        self.gaps: list[InventoryGap] = []
 
     def namespaces(self, parent: tuple[str, ...]) -> None:
         try:
@@ -86,27 +103,86 @@ class _Walk:
             if child in self._seen or child == parent:
                 continue
             self._seen.add(child)
-            self._tables(child)
+            self._namespace(child)
             if len(child) < _DEEPEST:
                 self.namespaces(child)
             else:
                 self._gap(f"namespaces below the {_DEEPEST}th level are not read", child)
 
-    def _tables(self, namespace: tuple[str, ...]) -> None:
+    def _namespace(self, namespace: tuple[str, ...]) -> None:
+        raise NotImplementedError
+
+    def _gap(self, reason: str, parts: tuple[str, ...]) -> None:
+        raise NotImplementedError
+
+    def _each(
+        self,
+        what: str,
+        namespace: tuple[str, ...],
+        listed: Callable[[tuple[str, ...]], Any],
+        load: Callable[[tuple[str, ...]], Any],
+    ) -> Iterator[tuple[tuple[str, ...], Any]]:
+        """The tables or views of a namespace. what: what they are called."""
         try:
-            tables = sorted(tuple(table) for table in self._client.list_tables(namespace))
+            found = sorted(tuple(one) for one in listed(namespace))
         except Exception as error:
-            self._gap(f"the tables of the namespace cannot be listed ({type(error).__name__})", namespace)
+            self._gap(f"the {what}s of the namespace cannot be listed ({type(error).__name__})", namespace)
             return
-        for parts in tables:
+        for parts in found:
             try:
-                table = self._client.load_table(parts)
+                made = load(parts)
             except Exception as error:
-                self._gap(f"the table cannot be loaded ({type(error).__name__}): nothing is known of it", parts)
+                self._gap(f"the {what} cannot be loaded ({type(error).__name__}): nothing is known of it", parts)
                 continue
+            yield parts, made
+
+    def _views(self, namespace: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+        return self._each("view", namespace, self._client.list_views, lambda parts: self._client.load_view(parts))
+
+
+class _Lists(_Walk):
+    """What the catalog has."""
+
+    def __init__(self, name: str, client: RestCatalog) -> None:
+        super().__init__(name, client)
+        self.entries: list[CatalogEntry] = []
+        self.views: list[CatalogView] = []
+        self.gaps: list[InventoryGap] = []
+
+    def _namespace(self, namespace: tuple[str, ...]) -> None:
+        for parts, table in self._each("table", namespace, self._client.list_tables, self._client.load_table):
             name = sql_name(self._name, *parts)
-            entry = CatalogEntry(name, parts, TABLES, table.location(), table.metadata_location)
-            self.entries.append(entry)
+            self.entries.append(CatalogEntry(name, parts, TABLES, table.location(), table.metadata_location))
+        for parts, made in self._views(namespace):
+            view = view_of(self._name, parts, made)
+            if view is not None:
+                self.views.append(view)
+                continue
+            reason = (
+                "no query of the view can be read, so the tables that its readers read are unknown. Put its CREATE VIEW"
+                " statement into a file under `lineage.sql`, and waive this"
+            )
+            self._gap(reason, parts)
 
     def _gap(self, reason: str, parts: tuple[str, ...]) -> None:
         self.gaps.append(catalog_gap(self._name, GapKind.CATALOG_UNREADABLE, reason, *parts))
+
+
+class _Texts(_Walk):
+    """What the catalog keeps beside tables."""
+
+    def __init__(self, name: str, client: RestCatalog) -> None:
+        super().__init__(name, client)
+        self.texts: list[CatalogText] = []
+
+    def _namespace(self, namespace: tuple[str, ...]) -> None:
+        try:
+            told = self._client.load_namespace_properties(namespace)
+        except Exception as error:
+            self._gap(type(error).__name__, namespace)
+        else:
+            self.texts.append(CatalogText(namespace, PROPERTIES, dict(told)))
+        self.texts += (CatalogText(parts, VIEW, document_of(made)) for parts, made in self._views(namespace))
+
+    def _gap(self, reason: str, parts: tuple[str, ...]) -> None:
+        self.texts.append(CatalogText(parts, PROPERTIES, unread=reason))
