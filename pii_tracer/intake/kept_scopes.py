@@ -74,6 +74,11 @@ def hold_of(dataset: str) -> str:
     return "own-" + sha256(dataset.encode()).hexdigest()[:16].translate(_LETTERS)
 
 
+WHOLLY_ERASED_SINCE = (
+    "EXISTS (SELECT 1 FROM requests l WHERE l.person = r.person AND l.state = 'erased' AND l.kept = ''"
+    " AND (l.id = r.id OR l.begun > r.begun))"
+)
+"""SQL: whether the person of a request `r` was erased completely by it, or since then."""
 _NARROWINGS = (
     "SELECT n.request, n.dataset, n.keeps, n.asked, n.at, n.who, n.reason,"
     " EXISTS (SELECT 1 FROM receipts e WHERE e.request = n.request AND e.ground = 'request' AND e.received > n.asked),"

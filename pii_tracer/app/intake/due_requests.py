@@ -240,8 +240,8 @@ class _Choice:
         return request.state, frozenset(held), waits_still, self.is_erased_from_source(request)
 
     def is_erased_from_source(self, request: Stored) -> bool:
-        """Whether a run erased the person, except for what she asked to keep: the source knows her key no more."""
-        return request.id in self._rest or request.repeats in self._rest
+        """Whether a run erased the person, except for what is kept: the source may know her key no more."""
+        return request.id in self._rest
 
     def _waiting(self) -> Iterator[Stored]:
         states = (
