@@ -79,9 +79,11 @@ WHOLLY_ERASED_SINCE = (
     " AND (l.id = r.id OR l.begun > r.begun))"
 )
 """SQL: whether the person of a request `r` was erased completely by it, or since then."""
+FOR_EVERYTHING = "e.ground = 'request' AND NOT EXISTS (SELECT 1 FROM work_items w WHERE w.id = e.id)"
+"""SQL: whether a receipt `e` asks for everything. When a work item of DROP was registered, nobody knows."""
 _NARROWINGS = (
     "SELECT n.request, n.dataset, n.keeps, n.asked, n.at, n.who, n.reason,"
-    " EXISTS (SELECT 1 FROM receipts e WHERE e.request = n.request AND e.ground = 'request' AND e.received > n.asked),"
+    f" EXISTS (SELECT 1 FROM receipts e WHERE e.request = n.request AND {FOR_EVERYTHING} AND e.received > n.asked),"
     " EXISTS (SELECT 1 FROM narrowings t WHERE t.request = n.request AND t.dataset = n.dataset AND t.keeps = 0"
     " AND t.seq > n.seq) FROM narrowings n"
 )
@@ -122,7 +124,7 @@ def keep_on(connection: Connection, person: str, request: str) -> None:
         " AND NOT EXISTS (SELECT 1 FROM narrowings t WHERE t.request = n.request AND t.dataset = n.dataset"
         " AND t.keeps = 0 AND t.seq > n.seq)"
         " AND NOT EXISTS (SELECT 1 FROM receipts e JOIN requests o ON o.id = e.request WHERE o.person = r.person"
-        f" AND o.state NOT IN ({_ENDED}) AND e.ground = 'request' AND e.received > n.asked) ORDER BY n.asked, n.dataset"
+        f" AND o.state NOT IN ({_ENDED}) AND {FOR_EVERYTHING} AND e.received > n.asked) ORDER BY n.asked, n.dataset"
     )
     for dataset, *rest in connection.execute(query, (person, request)).fetchall():
         write_narrowing(connection, (request, dataset, 1, *rest))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.intake.kept_scopes import MOST_KEPT, Wish, narrowings_of, write_narrowing
+from pii_tracer.intake.kept_scopes import FOR_EVERYTHING, MOST_KEPT, Wish, narrowings_of, write_narrowing
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.request_store import RequestStore, one
 from pii_tracer.intake.requests import RequestState, Stored
@@ -85,7 +85,10 @@ def _refuse_bound(found: Stored) -> None:
 
 
 def _refuse_unasked(connection: Connection, found: Stored, asked: datetime) -> None:
-    query = "SELECT min(received), max(CASE WHEN ground = 'request' THEN received END) FROM receipts WHERE request = ?"
+    query = (
+        f"SELECT min(e.received), max(CASE WHEN {FOR_EVERYTHING} THEN e.received END) FROM receipts e"  # noqa: S608
+        " WHERE e.request = ?"
+    )
     first, last = connection.execute(query, (found.id,)).fetchone()
     if iso(asked) < first:
         raise UsageError(
