@@ -82,7 +82,7 @@ WHOLLY_ERASED_SINCE = (
 FOR_EVERYTHING = "e.ground = 'request' AND NOT EXISTS (SELECT 1 FROM work_items w WHERE w.id = e.id)"
 """SQL: whether a receipt `e` asks for everything. When a work item of DROP was registered, nobody knows."""
 _NARROWINGS = (
-    "SELECT n.request, n.dataset, n.keeps, n.asked, n.at, n.who, n.reason,"
+    "SELECT n.request, n.dataset, n.keeps, n.asked, n.at, n.who, n.reason,"  # noqa: S608 (own words)
     f" EXISTS (SELECT 1 FROM receipts e WHERE e.request = n.request AND {FOR_EVERYTHING} AND e.received > n.asked),"
     " EXISTS (SELECT 1 FROM narrowings t WHERE t.request = n.request AND t.dataset = n.dataset AND t.keeps = 0"
     " AND t.seq > n.seq) FROM narrowings n"
@@ -111,6 +111,19 @@ def unlike_a_plan(connection: Connection, plan: str, keeps: frozenset[str]) -> l
     return [name for name in names if holds_of(now.get(name, ())) != keeps]
 
 
+def keeping(connection: Connection, person: str) -> str | None:
+    """The request by which a person (keyed reference) keeps something: it is open, or it was answered so and nothing
+    has erased the rest since then. None where there is none."""
+    query = (
+        f"SELECT r.id, r.state IN ({_OPEN}) FROM requests r WHERE r.person = ? AND (r.state IN ({_OPEN})"  # noqa: S608
+        f" OR (r.state = 'erased' AND r.kept != '' AND NOT {WHOLLY_ERASED_SINCE})) ORDER BY r.received, r.id"
+    )
+    for name, is_open in connection.execute(query, (person,)).fetchall():
+        if not is_open or any(one.in_force for one in narrowings_of(connection, name)):
+            return str(name)
+    return None
+
+
 def keep_on(connection: Connection, person: str, request: str) -> None:
     """What a person asked to keep counts for a further request of hers, too, unless she asked for everything later.
     What came of requests that were withdrawn or refused counts in neither way.
@@ -121,8 +134,8 @@ def keep_on(connection: Connection, person: str, request: str) -> None:
         "SELECT DISTINCT n.dataset, n.asked, n.at, n.who, n.reason"  # noqa: S608 (own words)
         " FROM narrowings n JOIN requests r ON r.id = n.request WHERE r.person = ? AND r.id != ?"
         f" AND n.keeps = 1 AND r.state NOT IN ({_ENDED})"
-        " AND NOT EXISTS (SELECT 1 FROM narrowings t WHERE t.request = n.request AND t.dataset = n.dataset"
-        " AND t.keeps = 0 AND t.seq > n.seq)"
+        " AND NOT EXISTS (SELECT 1 FROM narrowings t JOIN requests q ON q.id = t.request WHERE q.person = r.person"
+        f" AND q.state NOT IN ({_ENDED}) AND t.dataset = n.dataset AND t.keeps = 0 AND t.seq > n.seq)"
         " AND NOT EXISTS (SELECT 1 FROM receipts e JOIN requests o ON o.id = e.request WHERE o.person = r.person"
         f" AND o.state NOT IN ({_ENDED}) AND {FOR_EVERYTHING} AND e.received > n.asked) ORDER BY n.asked, n.dataset"
     )

@@ -16,6 +16,7 @@ from pii_tracer.intake.kept_scopes import (
     WHOLLY_ERASED_SINCE,
     Narrowing,
     all_in_force,
+    keeping,
     narrowings_of,
     unlike_a_plan,
 )
@@ -147,6 +148,11 @@ class RequestStore:
         """By open request, what a plan has to keep, as its person asked."""
         with self.connected() as connection:
             return all_in_force(connection)
+
+    def keeping(self, person: str) -> str | None:
+        """The request by which a person (keyed reference) keeps something still, or None."""
+        with self.connected() as connection:
+            return keeping(connection, person)
 
     def erased_but_for_kept(self) -> frozenset[str]:
         """Requests whose persons a run erased, except for what they asked to keep, or what a hold keeps; or may have,

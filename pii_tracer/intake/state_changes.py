@@ -290,8 +290,9 @@ def _late(connection: Connection, request: Stored) -> list[_Late]:
     # a plan that keeps something does not answer who asked for everything after that
     kept = {n.hold: n.asked for n in narrowings_of(connection, request.id) if n.keeps and n.hold in request.kept}
     query = (
-        "SELECT e.id, e.file, e.line, e.law, e.received, e.verified, e.ground, e.noticed FROM receipts e"
-        f" WHERE e.request = ? AND (e.received > ? OR ({FOR_EVERYTHING} AND e.received > ?))"  # noqa: S608 (own words)
+        "SELECT e.id, e.file, e.line, e.law, e.received, e.verified, e.ground, e.noticed"  # noqa: S608 (own words)
+        " FROM receipts e"
+        f" WHERE e.request = ? AND (e.received > ? OR ({FOR_EVERYTHING} AND e.received > ?))"
         " AND NOT EXISTS (SELECT 1 FROM work_items w WHERE w.id = e.id AND w.outcome = 'removed')"
         " ORDER BY e.received, e.file, e.line"
     )

@@ -13,15 +13,18 @@ from deltalake import write_deltalake
 
 from pii_tracer.app.intake.due_requests import plan_due
 from pii_tracer.app.intake.planned_requests import begin_requests
+from pii_tracer.app.planning.erasure_plan import plan as plan_by_file
 from pii_tracer.app.proof.deletion_log_access import open_log, prune_log
 from pii_tracer.app.settings import Settings
 from pii_tracer.intake.kept_scopes import hold_of
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Strategy
+from pii_tracer.model.errors import UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.deletions.entries import Entry, EntryState
-from tests.intake.places import NOW, opened
+from tests.cli.small import request
+from tests.intake.places import NOW, opened, took
 from tests.intake.test_narrowings import again, narrowed, shop, strategies
 from tests.intake.test_states import HOLD, PERSONS, asked, made, ran, states
 from tests.proof.deletion_log.grouped import groups
@@ -132,3 +135,48 @@ def test_the_log_is_pruned_when_what_was_kept_is_erased(settings: Settings) -> N
     logged(settings, rest, hours=2)
     assert prune_log(settings, NOW + YEARS) is not None
     assert open_log(settings).count() == 0
+
+
+def test_a_request_file_erases_nothing_that_its_person_keeps(settings: Settings) -> None:
+    (settings.base / "own.yaml").write_text(request("user", str(PERSONS[0])).replace("R-1", "OWN"))
+    asked(settings, *PERSONS[:2], days=[2, 1])
+    narrowed(settings, "R-2", asked=NOW - timedelta(hours=1))
+    plan_by_file(settings, [settings.base / "own.yaml"])  # it is another person's data
+    narrowed(settings, asked=NOW - timedelta(hours=1))
+    with pytest.raises(UsageError, match="the person of the request OWN keeps data by the request R-1"):
+        plan_by_file(settings, [settings.base / "own.yaml"])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan)
+    logged(settings, plan)
+    with pytest.raises(UsageError, match="keeps data by the request R-1"):
+        plan_by_file(settings, [settings.base / "own.yaml"])
+    again(settings, NOW)
+    _, rest = made(settings, as_of=NOW + timedelta(hours=1))
+    begin_requests(settings, rest, NOW + timedelta(hours=1))
+    ran(settings, rest)
+    plan_by_file(settings, [settings.base / "own.yaml"])
+
+
+def test_a_name_that_was_taken_back_does_not_come_back(settings: Settings) -> None:
+    asked(settings, PERSONS[0], days=[2])
+    narrowed(settings, asked=NOW - timedelta(hours=5))
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW - timedelta(hours=4))
+    ran(settings, plan)
+    logged(settings, plan, hours=-4)
+    untold(settings, "I-1", 3)
+    narrowed(settings, "I-1", take_back=["app.orders"], asked=NOW - timedelta(hours=2))
+    _, rest = made(settings, as_of=NOW + timedelta(hours=1))
+    begin_requests(settings, rest, NOW - timedelta(hours=1))
+    ran(settings, rest)
+    untold(settings, "I-2", 0)
+    assert opened(settings).kept() == {}
+    narrowed(settings, "I-2")
+    assert list(opened(settings).kept()) == ["I-2"], "she may keep them again"
+
+
+def untold(settings: Settings, name: str, hours: float) -> None:
+    """She is to be erased since she was not seen for long, so many hours ago."""
+    moment = (NOW - timedelta(hours=hours)).isoformat()
+    took(settings, f"id,key,received,ground\n{name},{PERSONS[0]},{moment},inactivity\n", f"{name}.csv")
