@@ -121,8 +121,8 @@ def elsewhere(
         inside = list(_inside(place, others))
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, str(place)))
         stays = waived.get(place.dataset, NOTHING_WAIVED)
-        seen = look_at(estate, place, name, mine, searchers, inside, waived=stays).at(place.dataset)
-        yield seen.model_copy(update={"root": patterns.mask(seen.root)})
+        seen = look_at(estate, place, name, mine, searchers, inside, named=not plan.copies, waived=stays)
+        yield seen.at(place.dataset).model_copy(update={"root": patterns.mask(seen.root)})
 
 
 def _inside(place: S3Location, others: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -143,6 +143,7 @@ def look_at(
     without: Collection[str] = (),
     *,
     alone: bool = False,
+    named: bool = False,
     waived: WaivedFiles = NOTHING_WAIVED,
 ) -> ByteVerdict:
     """Everything in a place in S3 that is no copy (see `look_past_s3`). without: prefixes of keys that are left out."""
@@ -155,9 +156,8 @@ def look_at(
             region = region_of(clients(None), place.bucket)
     except ScanError as error:
         return ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(error.what,))
-    return look_past_s3(
-        name, patterns, S3Folder.of(clients, region, place, without), searchers, alone=alone, waived=waived
-    )
+    folder = S3Folder.of(clients, region, place, without)
+    return look_past_s3(name, patterns, folder, searchers, alone=alone, named=named, waived=waived)
 
 
 def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.backups import Backup
@@ -45,6 +45,12 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
             evidence=", ".join(places[:_NAMED]) + more or found.subject.source,
         ),
     ]
+
+
+def worked_on(surveys: Iterable[Survey]) -> frozenset[str]:
+    """Requests on whose persons an earlier run worked. Of all others nobody can tell whether the key is right, if
+    nothing is found by it."""
+    return frozenset(earlier.request for found in surveys for earlier in found.keys.earlier)
 
 
 def left_open_gap(request: str) -> str:

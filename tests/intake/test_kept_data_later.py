@@ -9,24 +9,27 @@ from shutil import rmtree
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from pii_tracer.app.intake.due_requests import plan_due
 from pii_tracer.app.intake.planned_requests import begin_requests
 from pii_tracer.app.planning.erasure_plan import plan as plan_by_file
 from pii_tracer.app.proof.deletion_log_access import open_log, prune_log
 from pii_tracer.app.settings import Settings
+from pii_tracer.cli.main import run
 from pii_tracer.intake.kept_scopes import hold_of
+from pii_tracer.intake.requests import RequestState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Strategy
-from pii_tracer.model.errors import UsageError
+from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.deletions.entries import Entry, EntryState
+from pii_tracer.verify.verdicts import ByteVerdict, RunVerdict, with_since
 from tests.cli.small import request
 from tests.intake.places import NOW, opened, took
 from tests.intake.test_narrowings import again, narrowed, shop, strategies
-from tests.intake.test_states import HOLD, PERSONS, asked, made, ran, states
+from tests.intake.test_states import HOLD, PERSONS, asked, called, made, ran, states
 from tests.proof.deletion_log.grouped import groups
 
 MAILS = [f"ada{n}.lovelace@example.org" for n in range(len(PERSONS))]
@@ -180,3 +183,58 @@ def untold(settings: Settings, name: str, hours: float) -> None:
     """She is to be erased since she was not seen for long, so many hours ago."""
     moment = (NOW - timedelta(hours=hours)).isoformat()
     took(settings, f"id,key,received,ground\n{name},{PERSONS[0]},{moment},inactivity\n", f"{name}.csv")
+
+
+def test_who_asks_for_everything_when_nothing_is_left_is_answered_by_a_proved_search(
+    tmp_path: Path, database: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = shop(tmp_path, database)
+    asked(settings, PERSONS[0], days=[3])
+    narrowed(settings, asked=NOW - timedelta(hours=1))
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan)
+    for name in ("users", "orders"):  # of the orders the shop's own retention took care
+        without(settings, name)
+    again(settings, NOW)
+    found, empty = made(settings)
+    assert (found.requests, found.marked, empty.copies, empty.complete) == (("R-9",), True, (), True)
+    assert found.written is not None
+    path, approver = str(found.written.path), ("--approver", "asha", "--role", "dpo", "--reason", "r", "--unsigned")
+    assert called(settings, "check", path) == ExitCode.DONE
+    assert called(settings, "approve", path, *approver) == ExitCode.DONE
+    assert called(settings, "apply", path) == ExitCode.DONE
+    assert "not verified" not in capsys.readouterr().out
+    answered = opened(settings).find("R-9")
+    assert (answered.state, answered.kept, answered.proof is not None) == (RequestState.ERASED, (), True)
+    folder = settings.state / "runs" / empty.plan_id
+    key = str(settings.state / "keys" / "attest.pem.pub")
+    assert run(["attest", "verify", str(folder / "attestation.json"), "--key", key]) == ExitCode.DONE
+    state = ("--state", str(settings.state))
+    assert run(["attest", "certificate", empty.plan_id, *state]) == ExitCode.DONE
+    page = (folder / "certificate.html").read_text()
+    assert ("nothing was left to erase" in page, "Where it was erased" in page) == (True, False)
+    assert called(settings, "attest", "answer", empty.plan_id, "--request", "R-9") == ExitCode.DONE
+    assert "nothing more of your data was found" in next(folder.rglob("answer-*.html")).read_text()
+    scope = next(folder.rglob("scope.jsonl")).read_text()
+    assert ("(no copy) app.orders/" in scope, "(no copy) app.users/" in scope) == (True, True)
+
+
+def test_where_nothing_is_left_every_place_has_to_be_read() -> None:
+    unread = [ByteVerdict(copy_id="(no copy) app.users", root="r", files=(), unverified=("a.parquet: damaged",))]
+    assert with_since(RunVerdict(copies=()), unread, no_copies=True).unverified
+    assert not with_since(RunVerdict(copies=()), unread).unverified
+
+
+def test_of_a_key_that_nobody_knows_no_plan_attests_anything(settings: Settings) -> None:
+    took(settings, f"id,key,received\nR-1,4417700199,{NOW.isoformat()}\n")
+    found, plan = made(settings, source_erased=True)
+    assert (found.marked, plan.applyable, plan.copies) == (False, False, ())
+
+
+def without(settings: Settings, name: str) -> None:
+    """Nothing of the first person is in a table any more, nor in a file of it."""
+    place = settings.base / "w" / name
+    rows = DeltaTable(str(place)).to_pyarrow_table().slice(1)
+    rmtree(place)
+    write_deltalake(place, rows)
