@@ -23,8 +23,13 @@ MOST_KEPT = 20
 """Datasets that one person can keep."""
 
 
+def alike(name: str) -> str:
+    """The same for all names of one table, which is named without regard to case, or of one place."""
+    return name.rstrip("/") if "/" in name else name.lower()
+
+
 def _sorted(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted(set(names)))
+    return tuple(sorted({alike(name): name for name in sorted(names, reverse=True)}.values()))
 
 
 _Name = Annotated[
@@ -71,7 +76,7 @@ class Narrowing:
 
 def hold_of(dataset: str) -> str:
     """The id of the hold by which a dataset is kept."""
-    return "own-" + sha256(dataset.encode()).hexdigest()[:16].translate(_LETTERS)
+    return "own-" + sha256(alike(dataset).encode()).hexdigest()[:16].translate(_LETTERS)
 
 
 WHOLLY_ERASED_SINCE = (
@@ -161,19 +166,19 @@ def own_holds(narrowings: Mapping[str, Sequence[Narrowing]], day: datetime) -> t
 
     Who wrote it down, and why, stays in the store: these texts can name the person, and a plan is seen by everybody.
     """
-    alike: dict[str, list[Narrowing]] = {}
+    same: dict[str, list[Narrowing]] = {}
     for mine in narrowings.values():
         for one in mine:
-            alike.setdefault(one.dataset, []).append(one)
-    return tuple(_hold(dataset, alike[dataset], day) for dataset in sorted(alike))
+            same.setdefault(one.hold, []).append(one)
+    return tuple(sorted((_hold(name, same[name], day) for name in same), key=lambda hold: hold.datasets))
 
 
-def _hold(dataset: str, narrowings: Sequence[Narrowing], day: datetime) -> Hold:
+def _hold(name: str, narrowings: Sequence[Narrowing], day: datetime) -> Hold:
     told: dict[str, Any] = {"from": min(day, *(one.asked for one in narrowings)), "until": "indefinite"}
     return Hold(
-        id=hold_of(dataset),
+        id=name,
         kind=HoldKind.OWN_REQUEST,
-        datasets=(dataset,),
+        datasets=tuple(sorted({one.dataset for one in narrowings})),
         requests=tuple(sorted({one.request for one in narrowings})),
         basis="the person's own request",
         citation="as the request store has it",

@@ -21,7 +21,7 @@ from pii_tracer.intake.kept_scopes import (
     unlike_a_plan,
 )
 from pii_tracer.intake.request_databases.base import Connection, Database
-from pii_tracer.intake.requests import Change, LongerTime, Receipt, RequestState, Stored
+from pii_tracer.intake.requests import OPEN, Change, LongerTime, Receipt, RequestState, Stored
 from pii_tracer.intake.schema import NewerSchema, migrate
 from pii_tracer.model.canonical_json import iso, parse_time
 from pii_tracer.model.errors import RequestError, UsageError
@@ -148,6 +148,13 @@ class RequestStore:
         """By open request, what a plan has to keep, as its person asked."""
         with self.connected() as connection:
             return all_in_force(connection)
+
+    def open_of(self, person: str) -> Stored | None:
+        """The open request of a person (keyed reference); None where there is none."""
+        marks = ", ".join("?" for _ in OPEN)
+        with self.connected() as connection:
+            row = connection.execute(f"{_STORED} WHERE person = ? AND state IN ({marks})", (person, *OPEN)).fetchone()
+        return None if row is None else _stored(row)
 
     def keeping(self, person: str) -> str | None:
         """The request by which a person (keyed reference) keeps something still, or None."""

@@ -185,4 +185,4 @@ def render_certificate(made: Certificate) -> str:
 
 def _gone(subjects: Sequence[Mapping[str, Any]], plan: str) -> list[str]:
     """What was erased; where nothing was left to erase, the attestation is about the plan alone."""
-    return [str(s["name"]) for s in subjects if f"sha256:{s['digest'].get('sha256')}" != plan]
+    return [str(s["name"]) for s in subjects if f"sha256:{s.get('digest', {}).get('sha256')}" != plan]
