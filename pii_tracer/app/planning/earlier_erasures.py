@@ -43,7 +43,7 @@ def erased_earlier(
     references = [person.reference for person in wanted]
     logged = DeletionLog(log, settings.estate().estate).newest_of(references) if log.exists() else {}
     known_in = {origin: {reference for reference, _ in pairs} for origin, pairs in keys.base.items()} if logged else {}
-    found = []
+    found: list[Earlier] = []
     for person in wanted:
         mine, before = logged.get(person.reference, ()), len(found)
         for name, told in subject.by_table if mine else ():
