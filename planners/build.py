@@ -38,7 +38,7 @@ from planners.copies.backups import with_backups
 from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references
 from planners.copies.partition_values import known_partitions
-from planners.copies.persons_known_by_key_only import known_by_key_only
+from planners.copies.persons_known_by_key_only import known_by_key_only, worked_on
 from planners.copies.rebuild_candidates import unproved
 from planners.gaps.accepted_gaps import accepted
 from planners.gaps.keys_of_several_columns import not_compared, searched_in_rows
@@ -202,10 +202,10 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
         subjects_digest=inputs.digests.subjects,
         estate_digest=inputs.digests.estate,
         complete=not open_gaps,
-        # where everything is held there is nothing to run, and so nothing to attest
+        # where everything is held there is nothing to run; that nothing is left of the erased is verified and attested
         applyable=all(g.kind == GapKind.LEFT_OUT for g in open_gaps)
         and Strategy.BLOCKED not in strategies
-        and bool(strategies - {Strategy.EXEMPT}),
+        and (bool(strategies - {Strategy.EXEMPT}) if copies else worked_on(inputs.surveys) >= {r.id for r in requests}),
         gaps=gaps,
         copies=copies,
         examined=found.examined,

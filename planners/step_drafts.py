@@ -142,11 +142,16 @@ def is_named(name: str, copy: Copy) -> bool:
 
 def in_inventory(name: str, inventory: Inventory) -> bool:
     """Whether people who write `name` mean a table, an archive, a topic or a repository that is there."""
+    return bool(places_in_inventory(name, inventory))
+
+
+def places_in_inventory(name: str, inventory: Inventory) -> frozenset[str]:
+    """Where the tables, archives, topics and repositories are that people who write `name` mean."""
     places = [(s.table, s.location, s.dataset) for s in inventory.tables]
     places += [(None, o.location, o.dataset) for o in inventory.objects]
     places += [(None, t.location, t.dataset) for t in inventory.topics]
     places += [(None, r.location, r.dataset) for r in inventory.lakefs]
-    return any(names_place(name, table, location, dataset.name) for table, location, dataset in places)
+    return frozenset(place for table, place, dataset in places if names_place(name, table, place, dataset.name))
 
 
 def clone_origins(item: CopyDraft, states: Mapping[str, TableState]) -> Iterable[str]:

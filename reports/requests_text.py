@@ -84,6 +84,8 @@ class MatchedLists(Protocol):
     def refused(self) -> int: ...
     @property
     def skipped(self) -> Sequence[str]: ...
+    @property
+    def kept(self) -> Mapping[str, Sequence[str]]: ...
 
 
 class AnsweredItems(Protocol):
@@ -102,13 +104,18 @@ class AnsweredItems(Protocol):
 
 
 def matched_lines(done: MatchedLists) -> Iterator[str]:
-    """What matching came to."""
+    """What matching came to, and what persons keep nevertheless."""
     yield (
         f"{visible(done.file)}: {done.matched} matched, {done.not_found} not found, {done.shared} of several persons,"
         f" {done.removed} taken back, {done.known} there already, {done.refused} not taken"
     )
     if done.skipped:
         yield f"left out, and not answered: {', '.join(visible(name) for name in done.skipped)}"
+    for request, datasets in done.kept.items():
+        yield visible(
+            f"{request} keeps {', '.join(datasets)}, and DROP does not end that: if its person registered there later,"
+            f" `pii-tracer requests narrow {request} --take-back` each"
+        )
 
 
 def answered_line(done: AnsweredItems) -> str:

@@ -125,10 +125,15 @@ def elsewhere(
         inside = list(_inside(place, others))
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, str(place)))
         stays = waived.get(place.dataset, NOTHING_WAIVED)
+<<<<<<< HEAD
         seen = look_at(estate, place, name, mine, texts, searchers, inside, waived=stays).at(place.dataset)
         untold = () if place.dataset in told else tuple(map(patterns.mask, texts.untold(str(place))))
         more = {"root": patterns.mask(seen.root), "unverified": (*seen.unverified, *untold)}
         yield seen.model_copy(update=more)
+=======
+        seen = look_at(estate, place, name, mine, searchers, inside, named=not plan.copies, waived=stays)
+        yield seen.at(place.dataset).model_copy(update={"root": patterns.mask(seen.root)})
+>>>>>>> w/mendnarrow2
 
 
 def _inside(place: S3Location, others: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -150,6 +155,7 @@ def look_at(
     without: Collection[str] = (),
     *,
     alone: bool = False,
+    named: bool = False,
     waived: WaivedFiles = NOTHING_WAIVED,
 ) -> ByteVerdict:
     """Everything in a place in S3 that is no copy (see `look_past_s3`). texts: by what rules text is read. without:
@@ -163,8 +169,13 @@ def look_at(
             region = region_of(clients(None), place.bucket)
     except ScanError as error:
         return ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(error.what,))
+<<<<<<< HEAD
     folder = S3Folder.of(clients, region, place, texts, without)
     return look_past_s3(name, patterns, folder, searchers, alone=alone, waived=waived)
+=======
+    folder = S3Folder.of(clients, region, place, without)
+    return look_past_s3(name, patterns, folder, searchers, alone=alone, named=named, waived=waived)
+>>>>>>> w/mendnarrow2
 
 
 def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:

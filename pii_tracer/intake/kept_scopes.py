@@ -23,8 +23,13 @@ MOST_KEPT = 20
 """Datasets that one person can keep."""
 
 
+def alike(name: str) -> str:
+    """The same for all names of one table, which is named without regard to case, or of one place."""
+    return name.rstrip("/") if "/" in name else name.lower()
+
+
 def _sorted(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted(set(names)))
+    return tuple(sorted({alike(name): name for name in sorted(names, reverse=True)}.values()))
 
 
 _Name = Annotated[
@@ -71,12 +76,19 @@ class Narrowing:
 
 def hold_of(dataset: str) -> str:
     """The id of the hold by which a dataset is kept."""
-    return "own-" + sha256(dataset.encode()).hexdigest()[:16].translate(_LETTERS)
+    return "own-" + sha256(alike(dataset).encode()).hexdigest()[:16].translate(_LETTERS)
 
 
+WHOLLY_ERASED_SINCE = (
+    "EXISTS (SELECT 1 FROM requests l WHERE l.person = r.person AND l.state = 'erased' AND l.kept = ''"
+    " AND (l.id = r.id OR l.begun > r.begun))"
+)
+"""SQL: whether the person of a request `r` was erased completely by it, or since then."""
+FOR_EVERYTHING = "e.ground = 'request' AND NOT EXISTS (SELECT 1 FROM work_items w WHERE w.id = e.id)"
+"""SQL: whether a receipt `e` asks for everything. When a work item of DROP was registered, nobody knows."""
 _NARROWINGS = (
-    "SELECT n.request, n.dataset, n.keeps, n.asked, n.at, n.who, n.reason,"
-    " EXISTS (SELECT 1 FROM receipts e WHERE e.request = n.request AND e.ground = 'request' AND e.received > n.asked),"
+    "SELECT n.request, n.dataset, n.keeps, n.asked, n.at, n.who, n.reason,"  # noqa: S608 (own words)
+    f" EXISTS (SELECT 1 FROM receipts e WHERE e.request = n.request AND {FOR_EVERYTHING} AND e.received > n.asked),"
     " EXISTS (SELECT 1 FROM narrowings t WHERE t.request = n.request AND t.dataset = n.dataset AND t.keeps = 0"
     " AND t.seq > n.seq) FROM narrowings n"
 )
@@ -104,6 +116,19 @@ def unlike_a_plan(connection: Connection, plan: str, keeps: frozenset[str]) -> l
     return [name for name in names if holds_of(now.get(name, ())) != keeps]
 
 
+def keeping(connection: Connection, person: str) -> str | None:
+    """The request by which a person (keyed reference) keeps something: it is open, or it was answered so and nothing
+    has erased the rest since then. None where there is none."""
+    query = (
+        f"SELECT r.id, r.state IN ({_OPEN}) FROM requests r WHERE r.person = ? AND (r.state IN ({_OPEN})"  # noqa: S608
+        f" OR (r.state = 'erased' AND r.kept != '' AND NOT {WHOLLY_ERASED_SINCE})) ORDER BY r.received, r.id"
+    )
+    for name, is_open in connection.execute(query, (person,)).fetchall():
+        if not is_open or any(one.in_force for one in narrowings_of(connection, name)):
+            return str(name)
+    return None
+
+
 def keep_on(connection: Connection, person: str, request: str) -> None:
     """What a person asked to keep counts for a further request of hers, too, unless she asked for everything later.
     What came of requests that were withdrawn or refused counts in neither way.
@@ -114,10 +139,10 @@ def keep_on(connection: Connection, person: str, request: str) -> None:
         "SELECT DISTINCT n.dataset, n.asked, n.at, n.who, n.reason"  # noqa: S608 (own words)
         " FROM narrowings n JOIN requests r ON r.id = n.request WHERE r.person = ? AND r.id != ?"
         f" AND n.keeps = 1 AND r.state NOT IN ({_ENDED})"
-        " AND NOT EXISTS (SELECT 1 FROM narrowings t WHERE t.request = n.request AND t.dataset = n.dataset"
-        " AND t.keeps = 0 AND t.seq > n.seq)"
+        " AND NOT EXISTS (SELECT 1 FROM narrowings t JOIN requests q ON q.id = t.request WHERE q.person = r.person"
+        f" AND q.state NOT IN ({_ENDED}) AND t.dataset = n.dataset AND t.keeps = 0 AND t.seq > n.seq)"
         " AND NOT EXISTS (SELECT 1 FROM receipts e JOIN requests o ON o.id = e.request WHERE o.person = r.person"
-        f" AND o.state NOT IN ({_ENDED}) AND e.ground = 'request' AND e.received > n.asked) ORDER BY n.asked, n.dataset"
+        f" AND o.state NOT IN ({_ENDED}) AND {FOR_EVERYTHING} AND e.received > n.asked) ORDER BY n.asked, n.dataset"
     )
     for dataset, *rest in connection.execute(query, (person, request)).fetchall():
         write_narrowing(connection, (request, dataset, 1, *rest))
@@ -141,19 +166,19 @@ def own_holds(narrowings: Mapping[str, Sequence[Narrowing]], day: datetime) -> t
 
     Who wrote it down, and why, stays in the store: these texts can name the person, and a plan is seen by everybody.
     """
-    alike: dict[str, list[Narrowing]] = {}
+    same: dict[str, list[Narrowing]] = {}
     for mine in narrowings.values():
         for one in mine:
-            alike.setdefault(one.dataset, []).append(one)
-    return tuple(_hold(dataset, alike[dataset], day) for dataset in sorted(alike))
+            same.setdefault(one.hold, []).append(one)
+    return tuple(sorted((_hold(name, same[name], day) for name in same), key=lambda hold: hold.datasets))
 
 
-def _hold(dataset: str, narrowings: Sequence[Narrowing], day: datetime) -> Hold:
+def _hold(name: str, narrowings: Sequence[Narrowing], day: datetime) -> Hold:
     told: dict[str, Any] = {"from": min(day, *(one.asked for one in narrowings)), "until": "indefinite"}
     return Hold(
-        id=hold_of(dataset),
+        id=name,
         kind=HoldKind.OWN_REQUEST,
-        datasets=(dataset,),
+        datasets=tuple(sorted({one.dataset for one in narrowings})),
         requests=tuple(sorted({one.request for one in narrowings})),
         basis="the person's own request",
         citation="as the request store has it",

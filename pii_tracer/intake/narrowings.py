@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.intake.kept_scopes import MOST_KEPT, Wish, narrowings_of, write_narrowing
+from pii_tracer.intake.kept_scopes import FOR_EVERYTHING, MOST_KEPT, Wish, alike, narrowings_of, write_narrowing
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.request_store import RequestStore, one
 from pii_tracer.intake.requests import RequestState, Stored
@@ -24,7 +24,7 @@ def narrow(store: RequestStore, name: str, wish: Wish, asked: datetime, said: Sa
             later than that, she never kept what is taken back, it is too much, or a text holds the person's key.
     """
     refuse_telling(store, name, said)
-    if not (wish.keep or wish.take_back) or {*wish.keep} & {*wish.take_back}:
+    if not (wish.keep or wish.take_back) or {*map(alike, wish.keep)} & {*map(alike, wish.take_back)}:
         raise UsageError(
             "nothing is named, or one dataset is to be kept and taken back",
             where="--keep, --take-back",
@@ -33,10 +33,10 @@ def narrow(store: RequestStore, name: str, wish: Wish, asked: datetime, said: Sa
     with store.writing() as connection:
         found = open_one(connection, name)
         known = narrowings_of(connection, found.id)
-        kept = {one.dataset: one.asked for one in known if one.in_force}
-        gone = [dataset for dataset in wish.take_back if dataset in kept]
-        new = [dataset for dataset in wish.keep if dataset not in kept]
-        later = [dataset for dataset in wish.keep if dataset in kept and asked > kept[dataset]]
+        kept = {alike(one.dataset): one for one in known if one.in_force}
+        gone = [kept[name].dataset for name in map(alike, wish.take_back) if name in kept]
+        new = [name for name in wish.keep if alike(name) not in kept]
+        later = [kept[name].dataset for name in map(alike, wish.keep) if name in kept and asked > kept[name].asked]
         _refuse_unknown(found, wish.take_back, [one.dataset for one in known])
         if new:
             _refuse_late(found)
@@ -57,7 +57,7 @@ def narrow(store: RequestStore, name: str, wish: Wish, asked: datetime, said: Sa
 
 
 def _refuse_unknown(found: Stored, names: Sequence[str], known: Sequence[str]) -> None:
-    if not {*names} <= {*known}:
+    if not {*map(alike, names)} <= {*map(alike, known)}:
         raise UsageError(
             f"the request {found.id} never kept what is taken back",
             where="--take-back",
@@ -85,7 +85,10 @@ def _refuse_bound(found: Stored) -> None:
 
 
 def _refuse_unasked(connection: Connection, found: Stored, asked: datetime) -> None:
-    query = "SELECT min(received), max(CASE WHEN ground = 'request' THEN received END) FROM receipts WHERE request = ?"
+    query = (
+        f"SELECT min(e.received), max(CASE WHEN {FOR_EVERYTHING} THEN e.received END) FROM receipts e"  # noqa: S608
+        " WHERE e.request = ?"
+    )
     first, last = connection.execute(query, (found.id,)).fetchone()
     if iso(asked) < first:
         raise UsageError(

@@ -6,15 +6,22 @@ the key, which goes when the request ends. Everything is written in transactions
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any
 
 from pii_tracer.config.laws import Ground
-from pii_tracer.intake.kept_scopes import Narrowing, all_in_force, narrowings_of, unlike_a_plan
+from pii_tracer.intake.kept_scopes import (
+    WHOLLY_ERASED_SINCE,
+    Narrowing,
+    all_in_force,
+    keeping,
+    narrowings_of,
+    unlike_a_plan,
+)
 from pii_tracer.intake.request_databases.base import Connection, Database
-from pii_tracer.intake.requests import Change, LongerTime, Receipt, RequestState, Stored
+from pii_tracer.intake.requests import OPEN, Change, LongerTime, Receipt, RequestState, Stored
 from pii_tracer.intake.schema import NewerSchema, migrate
 from pii_tracer.model.canonical_json import iso, parse_time
 from pii_tracer.model.errors import RequestError, UsageError
@@ -142,14 +149,34 @@ class RequestStore:
         with self.connected() as connection:
             return all_in_force(connection)
 
+    def open_of(self, person: str) -> Stored | None:
+        """The open request of a person (keyed reference); None where there is none."""
+        marks = ", ".join("?" for _ in OPEN)
+        with self.connected() as connection:
+            row = connection.execute(f"{_STORED} WHERE person = ? AND state IN ({marks})", (person, *OPEN)).fetchone()
+        return None if row is None else _stored(row)
+
+    def keeping(self, person: str) -> str | None:
+        """The request by which a person (keyed reference) keeps something still, or None."""
+        with self.connected() as connection:
+            return keeping(connection, person)
+
     def erased_but_for_kept(self) -> frozenset[str]:
-        """Requests whose persons a run erased, except for what they asked to keep; or may have, where it failed."""
+        """Requests whose persons a run erased, except for what they asked to keep, or what a hold keeps; or may have,
+        where it failed. Those that repeat such a one, too."""
         query = (
-            "SELECT id FROM requests WHERE (state = 'erased' AND kept != '') OR (state != 'erased'"
-            " AND first_begun IS NOT NULL AND id IN (SELECT request FROM narrowings))"
+            "WITH rest AS (SELECT id FROM requests WHERE (state = 'erased' AND kept != '') OR (state != 'erased'"
+            " AND first_begun IS NOT NULL AND (holds != '' OR id IN (SELECT request FROM narrowings))))"
+            " SELECT id FROM rest UNION SELECT id FROM requests WHERE repeats IN (SELECT id FROM rest)"
         )
         with self.connected() as connection:
             return frozenset(str(name) for (name,) in connection.execute(query))
+
+    def followed_by_a_whole_erasure(self, requests: Iterable[str]) -> frozenset[str]:
+        """Of these requests those whose persons were erased completely since then, or by them."""
+        query = f"SELECT 1 FROM requests r WHERE r.id = ? AND {WHOLLY_ERASED_SINCE}"  # noqa: S608 (own words)
+        with self.connected() as connection:
+            return frozenset(name for name in requests if connection.execute(query, (name,)).fetchone())
 
     def unlike(self, plan: str, keeps: frozenset[str]) -> list[str]:
         """Requests of a plan, no run of which has begun, whose persons ask to keep other data now. keeps: ids of the

@@ -56,7 +56,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "ALTER TABLE requests ADD COLUMN kept {text} NOT NULL DEFAULT ''",
         "ALTER TABLE requests ADD COLUMN first_begun {text}",
-        "UPDATE requests SET first_begun = begun",
+        # a run may have begun of a plan that was given up before another one was made
+        """UPDATE requests SET first_begun = coalesce(begun, (SELECT min(c.at) FROM changes c
+            WHERE c.request = requests.id AND c.state = 'carried_over'
+            AND EXISTS (SELECT 1 FROM changes b WHERE b.request = c.request AND b.state = 'planned' AND b.seq < c.seq)
+            AND EXISTS (SELECT 1 FROM changes n WHERE n.request = c.request AND n.state = 'planned'
+                        AND n.seq > c.seq)))""",
         """CREATE TABLE narrowings (
             seq {counter}, request {text} NOT NULL REFERENCES requests (id), dataset {text} NOT NULL,
             keeps INTEGER NOT NULL, asked {text} NOT NULL, at {text} NOT NULL, who {text} NOT NULL,

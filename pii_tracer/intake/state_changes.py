@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from pii_tracer.config.laws import Ground
-from pii_tracer.intake.kept_scopes import holds_of, keep_on, narrowings_of, unlike_a_plan
+from pii_tracer.intake.kept_scopes import FOR_EVERYTHING, holds_of, keep_on, narrowings_of, unlike_a_plan
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.request_intake import Due, request_name
 from pii_tracer.intake.request_store import RequestStore, of_plan, one, request_of
@@ -290,8 +290,11 @@ def _late(connection: Connection, request: Stored) -> list[_Late]:
     # a plan that keeps something does not answer who asked for everything after that
     kept = {n.hold: n.asked for n in narrowings_of(connection, request.id) if n.keeps and n.hold in request.kept}
     query = (
-        "SELECT id, file, line, law, received, verified, ground, noticed FROM receipts WHERE request = ?"
-        " AND (received > ? OR (ground = 'request' AND received > ?)) ORDER BY received, file, line"
+        "SELECT e.id, e.file, e.line, e.law, e.received, e.verified, e.ground, e.noticed"  # noqa: S608 (own words)
+        " FROM receipts e"
+        f" WHERE e.request = ? AND (e.received > ? OR ({FOR_EVERYTHING} AND e.received > ?))"
+        " AND NOT EXISTS (SELECT 1 FROM work_items w WHERE w.id = e.id AND w.outcome = 'removed')"
+        " ORDER BY e.received, e.file, e.line"
     )
     begun = iso(request.begun)
     rows = connection.execute(query, (request.id, begun, min([begun, *map(iso, kept.values())])))

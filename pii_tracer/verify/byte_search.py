@@ -240,14 +240,20 @@ def _with_beside(
 
 
 def look_past(
-    name: str, root: str, scanned: Iterable[FileScan], *, alone: bool = False, waived: WaivedFiles = NOTHING_WAIVED
+    name: str,
+    root: str,
+    scanned: Iterable[FileScan],
+    *,
+    alone: bool = False,
+    named: bool = False,
+    waived: WaivedFiles = NOTHING_WAIVED,
 ) -> ByteVerdict:
     """The verdict on what is no copy: only values that cannot be mistaken count, since no lineage leads here. What
     could not be read is unverified here as everywhere.
 
     alone: there is no plan that knows lineage. Short numbers count, too, since whoever asks looks at their columns, and
-    the files that were searched are named. waived: files that a named person leaves as they were at planning, or that
-    could not be read then either; other bytes count.
+    the files that were searched are named. named: they are, since the plan has no copy that could be the scope. waived:
+    files that a named person leaves as they were at planning, or that could not be read then either; other bytes count.
     """
     scans = tuple(scanned)
     residue = tuple(
@@ -273,7 +279,7 @@ def look_past(
                 as_waived.append((why, mark))
     files = tuple(
         ScannedFile(path=scan.path, size=scan.size, sha256=scan.sha256, decoded_as=scan.decoded_as)
-        for scan in (scans if alone else ())
+        for scan in (scans if alone or named else ())
         if scan.sha256
     )
     other = no_keys(name, scans)

@@ -354,11 +354,12 @@ def with_unseen(verdict: RunVerdict, wanted: Iterable[Copy]) -> RunVerdict:
     return RunVerdict(copies=(*verdict.copies, *unseen))
 
 
-def with_since(verdict: RunVerdict, elsewhere: Iterable[ByteVerdict]) -> RunVerdict:
+def with_since(verdict: RunVerdict, elsewhere: Iterable[ByteVerdict], *, no_copies: bool = False) -> RunVerdict:
     """The verdict of a run with what came after planning and could not be looked at: nobody can call it complete.
 
-    What of it was found is told apart, as all that is no copy.
+    What of it was found is told apart, as all that is no copy. no_copies: the plan has none, so that all that cannot be
+    looked at counts.
     """
-    late = (v for v in elsewhere if v.since and v.unverified)
+    late = (v for v in elsewhere if (v.since or no_copies) and v.unverified)
     told = (ByteVerdict(copy_id=v.copy_id, root=v.root, files=(), unverified=v.unverified) for v in late)
     return RunVerdict(copies=(*verdict.copies, *(CopyVerdict(copy_id=v.copy_id, bytes=v) for v in told)))

@@ -64,13 +64,14 @@ class Earlier:
     """What an earlier run took of a person out of a table that knew them.
 
     origins: source columns of which nobody knows the values of then. clean: the datasets (as text) in which that very
-    run left nothing of the person.
+    run left nothing of the person. logged: False where the deletion log has nothing of that run.
     """
 
     request: str
     table: str
     origins: frozenset[str]
     clean: frozenset[str]
+    logged: bool = True
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.backups import Backup
@@ -47,6 +47,12 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
     ]
 
 
+def worked_on(surveys: Iterable[Survey]) -> frozenset[str]:
+    """Requests on whose persons an earlier run worked. Of all others nobody can tell whether the key is right, if
+    nothing is found by it."""
+    return frozenset(earlier.request for found in surveys for earlier in found.keys.earlier)
+
+
 def left_open_gap(request: str) -> str:
     """The id of the gap about a request that an earlier run left open, where values of then are not looked for."""
     return f"gap-key_only-open-{slug(request)}"
@@ -78,7 +84,8 @@ def _by_lost_values(keys: Keys, dataset: DatasetId, carriage: Carriage) -> bool:
 def _way_out(keys: Keys) -> str:
     if keys.unseen:
         return "Make the source readable, then plan again"
-    return "Waive this only if the earlier run verified each of these (its deletion log shows it)"
+    shows = "its deletion log" if _is_logged(keys) else "its attestation"
+    return f"Waive this only if the earlier run verified each of these ({shows} shows it)"
 
 
 def _why(found: Survey) -> str:
@@ -91,9 +98,13 @@ def _why(found: Survey) -> str:
     requests = ", ".join(sorted({e.request for e in found.keys.earlier if e.origins}))
     tables = ", ".join(sorted({e.table for e in found.keys.earlier if e.origins}))
     return (
-        f"an earlier run erased what {tables} knew of the person of {requests} (the deletion log shows it), so"
-        " values of then are not looked for"
+        f"an earlier run erased what {tables} knew of the person of {requests} (the deletion log"
+        f" {'shows it' if _is_logged(found.keys) else 'has none of it any more'}), so values of then are not looked for"
     )
+
+
+def _is_logged(keys: Keys) -> bool:
+    return all(earlier.logged for earlier in keys.earlier if earlier.origins)
 
 
 def _recased(source: str, requests: Sequence[str]) -> str:

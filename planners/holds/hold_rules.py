@@ -36,7 +36,7 @@ from planners.holds.hold_conflicts import backups_of_held, dangers, locked
 from planners.holds.partitions_elsewhere import partitions_of
 from planners.keys.key_table_lineage import has_key
 from planners.locate.subject_survey import World
-from planners.step_drafts import NO_ROWS, CopyDraft, clone_origins, in_inventory, is_named, slug
+from planners.step_drafts import NO_ROWS, CopyDraft, clone_origins, is_named, places_in_inventory, slug
 from planners.unique_ids import distinct_gaps
 
 # doubts about deleting rows that nobody deletes any more
@@ -136,10 +136,10 @@ def _endangered(items: Mapping[str, CopyDraft], held: Held, world: World) -> dic
 def _place(hold: Hold, found: Recognised, world: World, held: Held, asked: set[str]) -> None:
     for name in hold.datasets:
         partitions = tuple(partitions_of(name, found.items, world.inventory))
-        items = [*_unique([i for i in found.items if is_named(name, i.copy)], name, hold), *partitions]
+        items = [*_unique([i for i in found.items if is_named(name, i.copy)], name, hold, world), *partitions]
         held.empty.update(i.copy.id for i in found.origins if is_named(name, i.copy))
         if not items:
-            if not in_inventory(name, world.inventory):
+            if not places_in_inventory(name, world.inventory):
                 held.gaps.append(_unmatched(hold, name, _nothing(hold, name, found)))
             continue
         others = sorted(asked - set(hold.requests)) if hold.requests else []
@@ -172,7 +172,8 @@ def _is_part(name: str, copy: Copy) -> bool:
 
 def _hold_item(hold: Hold, name: str, item: CopyDraft, held: Held) -> None:
     if not hold.columns and not hold.categories:
-        held.exempt.setdefault(item.copy.id, []).append(hold)
+        kept = held.exempt.setdefault(item.copy.id, [])
+        kept += [hold] if hold not in kept else []
         return
     columns, missing = named_columns(hold, item)
     if missing:  # what was meant is not known, so that nothing may go
@@ -182,9 +183,13 @@ def _hold_item(hold: Hold, name: str, item: CopyDraft, held: Held) -> None:
     held.parts.setdefault(item.copy.id, []).append((hold, columns))
 
 
-def _unique(items: list[CopyDraft], name: str, hold: Hold) -> list[CopyDraft]:
-    """The copies of one dataset: a table with its branches, an archive with its old versions."""
+def _unique(items: list[CopyDraft], name: str, hold: Hold, world: World) -> list[CopyDraft]:
+    """The copies of one dataset: a table with its branches, an archive with its old versions. What a person means by a
+    name does not depend on where data of hers is."""
     places = sorted({i.copy.location for i in items})
+    if hold.kind is HoldKind.OWN_REQUEST:
+        there = {place.rstrip("/") for place in places_in_inventory(name, world.inventory)}
+        places = sorted(there) if len(there) > 1 else places
     if len(places) > 1 and hold.kind is HoldKind.OWN_REQUEST:
         raise PersonsApart(
             f"{name}, which a person asked to keep, could mean {' or '.join(places)}",

@@ -84,6 +84,8 @@ def sentence(answer: RequestAnswer) -> str:
     """The answer in one sentence."""
     gone = len(answer.of(Standing.ERASED, Standing.UNREADABLE, Standing.PARTLY))
     stays = len(answer.items) - gone - len(answer.of(Standing.ANSWERED))
+    if answer.outcome is Outcome.ERASED and not answer.items:
+        return f"On {answer.at:%Y-%m-%d}, nothing more of your data was found. A certificate shows it."
     if answer.outcome is Outcome.ERASED:
         return f"On {answer.at:%Y-%m-%d}, your data is erased in {counted(gone, 'place')}. A certificate shows it."
     if answer.outcome is Outcome.ERASED_IN_PART:

@@ -128,7 +128,7 @@ def certificate(statement: Mapping[str, Any], checked: Checked) -> Certificate:
             persons=checked.persons,
             plan_id=said["plan"]["id"],
             plan_digest=said["plan"]["digest"],
-            gone=tuple(_names(statement["subject"])),
+            gone=tuple(_gone(statement["subject"], said["plan"]["digest"])),
             qualified=qualified,
             steps=len(said["steps"]),
             approvals=len(said["approvals"]),
@@ -183,5 +183,6 @@ def render_certificate(made: Certificate) -> str:
     return render_html("certificate.html.j2", made=made)
 
 
-def _names(subjects: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [str(subject["name"]) for subject in subjects]
+def _gone(subjects: Sequence[Mapping[str, Any]], plan: str) -> list[str]:
+    """What was erased; where nothing was left to erase, the attestation is about the plan alone."""
+    return [str(s["name"]) for s in subjects if f"sha256:{s.get('digest', {}).get('sha256')}" != plan]

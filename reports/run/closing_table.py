@@ -62,6 +62,8 @@ def run_headline(run: RunView) -> tuple[str, str]:
         return HEADLINES[run.state], "warn"
     if run.erased + run.exempt + run.confirmed < len(run.counted):
         return HEADLINES[RunState.PARTIAL], "warn"
+    if not run.copies:
+        return "Nothing of the person was left, and that is verified", "good"
     if run.bytes_checked is None or run.bytes_checked.unread:
         return "Done, but not verified: not every byte could be read", "warn"
     if run.exempt:

@@ -136,7 +136,7 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict], sti
         journal=ran.folder.journal.read_bytes(),
         approvals=[Path(p).read_bytes() for p in ran.info.approvals],
         confirmations=[p.read_bytes() for p in sorted(ran.folder.confirmations.glob("*.json"))],
-        scope=[file for copy in verdict.copies for file in scope_of(copy)],
+        scope=_scope(ran.loaded.plan, verdict, elsewhere),
         scanned_at=now(),
         clean=frozenset((*verdict.erased, *verdict.erased_of_others)),
         erased=erased_by(ran, verdict),
@@ -174,10 +174,20 @@ def who_answers(elsewhere: Sequence[ByteVerdict], plan: ErasurePlan) -> list[Res
     return found
 
 
+def _scope(plan: ErasurePlan, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> list[ScopeFile]:
+    """The files of the copies. Where an earlier run left no copy, what was searched is all the rest."""
+    if not plan.copies:
+        return [file for seen in elsewhere for file in _files_of(seen)]
+    return [file for copy in verdict.copies for file in scope_of(copy)]
+
+
 def scope_of(copy: CopyVerdict) -> list[ScopeFile]:
     """The files of a copy that were searched."""
-    files = copy.bytes.files if copy.bytes else ()
-    return [ScopeFile(path=f"{copy.copy_id}/{file.path}", sha256=file.sha256) for file in files]
+    return _files_of(copy.bytes) if copy.bytes else []
+
+
+def _files_of(seen: ByteVerdict) -> list[ScopeFile]:
+    return [ScopeFile(path=f"{seen.copy_id}/{file.path}", sha256=file.sha256) for file in seen.files]
 
 
 def _stamp(authority: TimestampAuthority | None, base: Path) -> Callable[[bytes], bytes] | None:

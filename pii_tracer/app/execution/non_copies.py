@@ -63,15 +63,22 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
             continue
         patterns = looks.patterns_at(dataset)
         root = looks.patterns.mask(str(place))
+<<<<<<< HEAD
         found = scan_tree(place, patterns, searchers=looks.searchers, texts=inventory.texts).files
         verdicts.append(look_past(name, root, found, waived=waived.get(dataset, NOTHING_WAIVED)).at(dataset))
+=======
+        found = scan_tree(place, patterns, searchers=looks.searchers, text=paths.searched_text(place)).files
+        stays = waived.get(dataset, NOTHING_WAIVED)
+        verdicts.append(look_past(name, root, found, named=not plan.copies, waived=stays).at(dataset))
+>>>>>>> w/mendnarrow2
     for shown, file in lone_files(inventory, looks.patterns):
         name = f"{NO_COPY}{shown}"
         if only is None or name in only:
             texts = inventory.texts
             found = scan_tree(file, looks.patterns, (), looks.searchers, texts).files if file.exists() else ()
             stays = waived.get(shown, NOTHING_WAIVED)
-            verdicts.append(look_past(name, looks.patterns.mask(str(file.parent)), found, waived=stays).at(shown))
+            root = looks.patterns.mask(str(file.parent))
+            verdicts.append(look_past(name, root, found, named=not plan.copies, waived=stays).at(shown))
     asked = [*(item.dataset for item in plan.examined), *declared_since(looks.estate, known)]
     found_beyond = [
         *(topic.at(dataset) for dataset in asked if (topic := _topic_of(looks, dataset))),
@@ -153,4 +160,5 @@ def _topic_of(looks: Verification, dataset: DatasetId) -> ByteVerdict | None:
 def _lakefs_of(looks: Verification, dataset: DatasetId) -> ByteVerdict:
     from pii_tracer.app.lakefs_objects import look_elsewhere
 
-    return look_elsewhere(looks.estate, looks.base, dataset, looks.patterns, looks.patterns_at(dataset))
+    given = (looks.estate, looks.base, dataset, looks.patterns, looks.patterns_at(dataset))
+    return look_elsewhere(*given, named=not looks.plan.copies)

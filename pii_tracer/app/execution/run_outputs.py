@@ -46,7 +46,7 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
     if done:
         show.step("searching for the persons outside the copies, and in what was added since the plan")
     elsewhere = ran.verification.elsewhere() if done else ()
-    verdict = with_since(verdict, elsewhere)
+    verdict = with_since(verdict, elsewhere, no_copies=not ran.loaded.plan.copies)
     left = ResidueOfPersons(ran.verification).left(verdict, elsewhere) if done else NOBODY
     still = _still_open(ran.loaded.plan, left)
     show.step("writing the deletion log")

@@ -21,6 +21,7 @@ from pii_tracer.intake.drop.answers import (
     answers,
     decide,
     outcome_of,
+    put_back,
     record,
     undecided,
     withdrawn_with,
@@ -48,7 +49,8 @@ Tell = Callable[[str, int, str], None]
 
 @dataclass(frozen=True)
 class Matched:
-    """What became of an archive. skipped: lists that were left out, by name."""
+    """What became of an archive. skipped: lists that were left out, by name. kept: by request that somebody was matched
+    to, the datasets that its person asked to keep. A row of DROP ends none of that: a person decides it."""
 
     file: str
     matched: int
@@ -59,6 +61,7 @@ class Matched:
     refused: int
     skipped: tuple[str, ...]
     refusals: tuple[Refusal, ...]
+    kept: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class _Count:
     )
     refusals: list[Refusal] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
+    matched: set[str] = field(default_factory=set)
 
 
 def add_drop(
@@ -133,7 +137,9 @@ def add_drop(
                 for item in batch:
                     _take(connection, taker, item, count, tell)
     _withdraw(store, count.withdrawn, now)
-    return Matched(str(file), **count.found, skipped=tuple(sorted({*skip})), refusals=tuple(count.refusals))
+    kept = {name: tuple(n.dataset for n in mine) for name, mine in store.kept().items() if name in count.matched}
+    left_out, refusals = tuple(sorted({*skip})), tuple(count.refusals)
+    return Matched(str(file), **count.found, skipped=left_out, refusals=refusals, kept=kept)
 
 
 def write_answers(settings: Settings, out: Path) -> Answered:
@@ -278,18 +284,21 @@ def _take(connection: Connection, taker: _Taker, item: WorkItem, count: _Count, 
         mine = taker.index[item.list]
         key = mine.get(item.digest)
         outcome = Outcome.NOT_FOUND if item.digest not in mine else Outcome.MATCHED if key else Outcome.SHARED
+        record(connection, item.id, item.list, outcome)  # first: who takes it in asks whether it is of DROP
         if key:
             incoming = Incoming(item.line, item.id, taker.subject, key, LAW, taker.received, "drop")
+            intake = taker.of(item)
             try:
-                taker.of(item).take(connection, incoming)
+                intake.take(connection, incoming)
             except NotTaken as why:
+                put_back(connection, item.id, item.list, before)
                 _refuse(item, str(why), count, tell)
                 return
+            count.matched.add(intake.request_of(connection, incoming))
         if outcome is Outcome.SHARED:
             tell(
                 item.file, item.line, f"several persons of the source have this identifier: `requests decide {item.id}`"
             )
-        record(connection, item.id, item.list, outcome)
     count.found[outcome.value] += 1
 
 

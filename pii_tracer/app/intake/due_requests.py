@@ -26,7 +26,6 @@ from planners.schedule.batches import Batch, BatchRule, Waiting, forecast
 _CARRIED = "`plan --carried-over` plans it, and nothing else does"
 _UNKNOWN = "no version of the source contains the person's key"
 _ALL_KEPT = "all that is there is kept by the hold {}"
-_NOTHING = "an earlier run erased the person, and nothing more of the person is found"
 MOST_PERSONS = 1_000
 """Persons of one plan, where the policy does not say how many (`max_persons`)."""
 
@@ -138,7 +137,7 @@ def plan_due(
                 return done
             if made.complete and (kept or gone) and all(copy.strategy is Strategy.EXEMPT for copy in made.copies):
                 held = tuple(hold.id for hold in made.holds if hold.copies)
-                reasons = dict.fromkeys(names, _ALL_KEPT.format(", ".join(held)) if held else _NOTHING)
+                reasons = dict.fromkeys(names, _ALL_KEPT.format(", ".join(held)))
             elif not carried_over or len(reasons) < len(names):
                 carry_each_over(store, reasons, moment(None))
                 return done
@@ -240,8 +239,8 @@ class _Choice:
         return request.state, frozenset(held), waits_still, self.is_erased_from_source(request)
 
     def is_erased_from_source(self, request: Stored) -> bool:
-        """Whether a run erased the person, except for what she asked to keep: the source knows her key no more."""
-        return request.id in self._rest or request.repeats in self._rest
+        """Whether a run erased the person, except for what is kept: the source may know her key no more."""
+        return request.id in self._rest
 
     def _waiting(self) -> Iterator[Stored]:
         states = (

@@ -31,15 +31,28 @@ _NOT_ATTESTED = "the run is done, and its attestation is not about this request"
 
 
 def refuse_stored(settings: Settings, requests: Sequence[Request]) -> None:
-    """Raise `UsageError` where a request file has the id of a request in the store: its plan would go unseen there."""
-    store = existing_store(settings)
-    known = store.known(tuple(request.id for request in requests)) if store else []
-    if known:
+    """Raise `UsageError` where a request file has the id of a request in the store, whose plan would go unseen there;
+    or the person of one that keeps something, which the plan would erase."""
+    store = existing_store(settings) if requests else None
+    if store is None:
+        return
+    if known := store.known(tuple(request.id for request in requests)):
         raise UsageError(
             f"the request {known[0]} is in the request store",
-            where=store.where if store else None,
+            where=store.where,
             todo="plan it by `pii-tracer plan --requests`",
         )
+    subjects = {subject.name: subject for subject in settings.estate().subjects if not subject.several_columns}
+    for request in requests:
+        if mine := subjects.get(request.subject.type):
+            person = store.key.requester(mine.name, request.subject.of(mine, request.id))
+            if (keeps := store.keeping(person)) is not None:
+                raise UsageError(
+                    f"the person of the request {request.id} keeps data by the request {keeps} of the request store",
+                    where=store.where,
+                    todo="plan by `pii-tracer plan --requests`; if the person asks for everything now, first"
+                    " `pii-tracer requests add` that",
+                )
 
 
 def refuse_withdrawn(settings: Settings, plan: ErasurePlan) -> None:

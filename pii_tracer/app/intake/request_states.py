@@ -146,6 +146,21 @@ def narrow_request(
     return narrow(store, name, wish, at, said)
 
 
+def others_of_key(settings: Settings, name: str) -> tuple[Stored, ...]:
+    """Open requests of the same key as another kind of person: what the one keeps, these do not.
+
+    Raises:
+        UsageError: there is no such request, or it has ended.
+        RequestError: the store cannot be used.
+    """
+    store = _store(settings)
+    request = store.find(name)
+    kinds = [subject.name for subject in settings.estate().subjects if subject.name != request.kind]
+    key = store.key_of(request.id)
+    found = (store.open_of(store.key.requester(kind, key)) for kind in kinds)
+    return tuple(one for one in found if one is not None)
+
+
 def _refuse_telling_names(store: RequestStore, name: str, names: tuple[str, ...]) -> None:
     """Raise `UsageError` where a name of what is kept holds the person's key, in whatever writing: plans show names."""
     from pii_tracer.app.planning.value_masking import told_in

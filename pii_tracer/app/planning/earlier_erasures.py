@@ -6,22 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from pii_tracer.app.intake.request_store import existing_store
+from pii_tracer.app.settings import Settings
 from pii_tracer.config.subjects import Subject
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.deletions.entries import Deed, EntryState
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from planners.copies.match_key_resolution import Earlier, Keys, Wanted
 
 _DONE = (EntryState.ERASED, EntryState.PARTIAL)
 
 
 def erased_earlier(
-    state: Path,
-    estate: str,
+    settings: Settings,
     subject: Subject,
     wanted: Sequence[Wanted],
     keys: Keys,
@@ -30,19 +29,23 @@ def erased_earlier(
 ) -> tuple[Earlier, ...]:
     """For each person and each table that knows them, what the last run that worked there took away.
 
-    state: the state folder. aliases: datasets by the names of the estate file. Of a run that did not end nobody can
-    tell how far it came: what the table still knows of the person counts as known. known_by: by person (reference) and
-    plan, the source columns of which the values of then are known from its sealed manifest.
+    aliases: datasets by the names of the estate file. Of a run that did not end nobody can tell how far it came: what
+    the table still knows of the person counts as known. known_by: by person (reference) and plan, the source columns of
+    which the values of then are known from its sealed manifest.
+
+    Whom a run erased but for what is kept, as the request store has it, and of whom the log has nothing any more, may
+    have had any value in any of the tables.
     """
     from planners.copies.match_key_resolution import Earlier
 
-    if not (state / FILE).exists():
-        return ()
-    logged = DeletionLog(state / FILE, estate).newest_of([person.reference for person in wanted])
+    store, log = existing_store(settings), settings.state / FILE
+    rest = store.erased_but_for_kept() if store else frozenset()
+    references = [person.reference for person in wanted]
+    logged = DeletionLog(log, settings.estate().estate).newest_of(references) if log.exists() else {}
     known_in = {origin: {reference for reference, _ in pairs} for origin, pairs in keys.base.items()} if logged else {}
-    found = []
+    found: list[Earlier] = []
     for person in wanted:
-        mine = logged.get(person.reference, ())
+        mine, before = logged.get(person.reference, ()), len(found)
         for name, told in subject.by_table if mine else ():
             here = [deed for deed in mine if name in aliases and deed.step_id and deed.dataset == str(aliases[name])]
             if not here:
@@ -53,6 +56,11 @@ def erased_earlier(
             origins -= known_by.get((person.reference, here[-1].plan_id), frozenset())
             clean = frozenset(_clean(deed for deed in mine if deed.plan_id == here[-1].plan_id))
             found.append(Earlier(person.request, name, origins, clean))
+        if person.request in rest and len(found) == before:
+            again = {origin for (who, _), known in known_by.items() if who == person.reference for origin in known}
+            for name, told in subject.by_table:
+                origins = frozenset(told.origins.values()) - again
+                found.append(Earlier(person.request, name, origins, frozenset(), logged=False))
     return tuple(found)
 
 

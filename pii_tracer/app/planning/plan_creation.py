@@ -387,7 +387,7 @@ def _survey(
     keys = keys_of(subject, wanted, paths, inventory, readings, say, source_erased=source_erased)
     before = left_open(settings.state, key, {person.reference for person in wanted})
     keys = with_values_of_then(keys, wanted, before)
-    earlier = erased_earlier(settings.state, estate.estate, subject, wanted, keys, paths.aliases, known_by(before))
+    earlier = erased_earlier(settings, subject, wanted, keys, paths.aliases, known_by(before))
     keys = replace(keys, earlier=earlier)
     graph, tags = harvested.graph, column_tags(harvested.notes.tags)
     further = further_tables(subject, paths, inventory)

@@ -76,11 +76,13 @@ def _action(name: str) -> Action:
 
 def prune_log(settings: Settings, now: datetime) -> Pruning | None:
     """Remove the rows that are older than the estate file says, and than the law of their request asks for; None where
-    none is old enough.
+    none is old enough. Those of a person of whom something is kept stay: only they know what the source has lost.
 
     Raises:
         UsageError: there is no log, or the estate file does not say how long it is kept.
+        RequestError: the request store cannot be used.
     """
+    from pii_tracer.app.intake.request_store import existing_store
     from pii_tracer.proof.deletions.deletion_log_table import fill_table
 
     estate = settings.estate()
@@ -92,7 +94,9 @@ def prune_log(settings: Settings, now: datetime) -> Pruning | None:
         )
     deletions = open_log(settings)
     before = now - timedelta(days=estate.deletion_log.keep_days)
-    done = deletions.prune(before, now, _kept_by_law(settings, deletions, before, now))
+    held, store = deletions.still_held(), existing_store(settings)
+    held -= store.followed_by_a_whole_erasure(held) if held and store else frozenset()
+    done = deletions.prune(before, now, held | _kept_by_law(settings, deletions, before, now))
     fill_table(deletions, estate.estate, estate.deletion_log.kind)
     return done
 

@@ -111,7 +111,8 @@ def elsewhere(
     for place, shown, name in beside_copies(plan, inventory.hdfs, patterns.mask):
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, place.location.dataset))
         stays = waived.get(place.location.dataset, NOTHING_WAIVED)
-        found = look_past(name, shown, _scans(estate, place.location, [place], mine), waived=stays)
+        scans = _scans(estate, place.location, [place], mine)
+        found = look_past(name, shown, scans, named=not plan.copies, waived=stays)
         yield found.at(place.location.dataset)
 
 

@@ -179,7 +179,7 @@ def elsewhere(
         files = _read(versioned_store(estate, place.location), place, mine, searchers)
         stays = waived.get(place.location.dataset, NOTHING_WAIVED)
         scans = without_explained(place.location, [file.scan for file in files])
-        found = look_past(name, shown, scans, waived=stays)
+        found = look_past(name, shown, scans, named=not plan.copies, waived=stays)
         kept = tuple(_soft_deleted(place, patterns))
         told = found.model_copy(update={"unverified": (*found.unverified, *kept)})
         yield told.at(place.location.dataset)

@@ -279,7 +279,7 @@ def narrow(
     """
     from pydantic import ValidationError
 
-    from pii_tracer.app.intake.request_states import narrow_request, show_request
+    from pii_tracer.app.intake.request_states import narrow_request, others_of_key, show_request
     from pii_tracer.intake.kept_scopes import MOST_KEPT, Wish
     from reports.requests_text import narrowed_line
 
@@ -294,6 +294,12 @@ def narrow(
     settings, at = Settings(estate_file, state), moment(asked) if asked else None
     done = narrow_request(settings, request, wish, by=by, reason=reason, asked=at)
     click.echo(narrowed_line(done, show_request(settings, done.id).narrowings))
+    for other in others_of_key(settings, done.id):
+        click.echo(
+            f"{other.id} has the same key as `{other.kind}`, and keeps nothing by this: narrow it, too, if it is the"
+            " same person",
+            err=True,
+        )
     return int(ExitCode.DONE)
 
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import IntEnum
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.intake.kept_scopes import WHOLLY_ERASED_SINCE
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.model.canonical_json import iso
@@ -47,6 +48,14 @@ def record(connection: Connection, name: str, kind: str, outcome: Outcome) -> No
         " ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome",
         (name, kind, outcome),
     )
+
+
+def put_back(connection: Connection, name: str, kind: str, before: Outcome | None) -> None:
+    """As it was before a work item was recorded, in the caller's transaction."""
+    if before is None:
+        connection.execute("DELETE FROM work_items WHERE id = ?", (name,))
+    else:
+        record(connection, name, kind, before)
 
 
 def outcome_of(connection: Connection, name: str) -> Outcome | None:
@@ -99,7 +108,8 @@ def undecided(connection: Connection) -> Iterator[str]:
 def answers(connection: Connection) -> Iterator[tuple[str, Status | None]]:
     """Each work item that was not removed, with its status; None while it is open."""
     query = (
-        f"SELECT w.id, w.outcome, r.state, r.holds, r.kept, {_DECISION} FROM work_items w"  # noqa: S608 (own words)
+        f"SELECT w.id, w.outcome, r.state, r.holds, r.kept != '' AND NOT {WHOLLY_ERASED_SINCE}, {_DECISION}"  # noqa: S608
+        " FROM work_items w"
         " LEFT JOIN receipts e ON e.id = w.id"
         " LEFT JOIN requests r ON r.id = e.request WHERE w.outcome != 'removed' ORDER BY w.id"
     )

@@ -31,7 +31,7 @@ from pii_tracer.proof.deletions.entries import (
     deed_of,
     entry_of,
 )
-from pii_tracer.proof.deletions.log_pruning import first_to_stay, remove
+from pii_tracer.proof.deletions.log_pruning import first_to_stay, remove, still_held
 from pii_tracer.proof.deletions.log_reading import Reading
 from pii_tracer.proof.deletions.log_schema import Adding, Tables, quoted
 from pii_tracer.proof.evidence_leaves import lines_digest
@@ -205,6 +205,11 @@ class DeletionLog:
         with self._connected() as connection:
             rows = connection.execute(query, (iso(until),)).fetchall()
         return ((request, plan, parse_time(at)) for request, plan, at in rows)
+
+    def still_held(self) -> frozenset[str]:
+        """Requests of persons of whom a run left something that a hold kept, and that no later plan erased."""
+        with self._connected() as connection:
+            return frozenset(still_held(connection, self._tables))
 
     @property
     def prunings(self) -> tuple[Pruning, ...]:

@@ -29,6 +29,7 @@ class EntryState(StrEnum):
 
 
 OPEN = (EntryState.DEFERRED, EntryState.BLOCKED)
+HELD = (EntryState.EXEMPT, EntryState.PARTIAL)
 
 
 class Answered(Frozen):

@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from pii_tracer.proof.deletions.entries import OPEN
+from pii_tracer.proof.deletions.entries import HELD, OPEN, EntryState
 from pii_tracer.proof.deletions.log_schema import Adding, Tables
 
 
@@ -33,6 +33,7 @@ def first_to_stay(connection: sqlite3.Connection, tables: Tables, before: str, k
 class _Stands(NamedTuple):
     """What a deed decides about its row's stay."""
 
+    plan: str
     step: tuple[str, str]
     state: str
     run_at: str
@@ -45,13 +46,13 @@ class _Lists(dict[int, tuple[_Stands, ...]]):
         super().__init__()
         self._connection = connection
         self._query = (
-            f"SELECT d.copy_id, d.step_id, d.state, d.run_at FROM {tables.lists} AS l "  # noqa: S608 (quoted names)
+            f"SELECT d.plan_id, d.copy_id, d.step_id, d.state, d.run_at FROM {tables.lists} AS l "  # noqa: S608 (quoted names)
             f"JOIN {tables.deeds} AS d ON d.deed = l.deed WHERE l.list = ? ORDER BY l.place"
         )
 
     def __missing__(self, number: int) -> tuple[_Stands, ...]:
         rows = self._connection.execute(self._query, (number,))
-        self[number] = tuple(_Stands((copy, step), state, at) for copy, step, state, at in rows)
+        self[number] = tuple(_Stands(plan, (copy, step), state, at) for plan, copy, step, state, at in rows)
         return self[number]
 
 
@@ -69,6 +70,34 @@ def _still_open(connection: sqlite3.Connection, tables: Tables, lists: _Lists) -
             known[theirs] = any(state in OPEN for state in last.values())
         if known[theirs]:
             yield request
+
+
+def still_held(connection: sqlite3.Connection, tables: Tables) -> Iterator[str]:
+    """Requests of persons of whom a run left something that a hold kept, and that no later plan erased."""
+    lists = _Lists(connection, tables)
+    query = (
+        f"SELECT p.subject, p.request_id, a.list FROM {tables.answers} AS a "  # noqa: S608 (quoted names)
+        f"JOIN {tables.persons} AS p ON p.person = a.person ORDER BY p.subject, a.seq"
+    )
+    known: dict[tuple[int, ...], bool] = {}
+    for _, rows in groupby(connection.execute(query), itemgetter(0)):
+        requests, theirs = zip(*((request, number) for _, request, number in rows), strict=True)
+        if theirs not in known:
+            known[theirs] = _holds([one for number in theirs for one in lists[number]])
+        if known[theirs]:
+            yield from {*requests}
+
+
+def _holds(deeds: Iterable[_Stands]) -> bool:
+    """Whether something is held of a person. A plan that masks a copy erases and keeps there."""
+    held: dict[str, str] = {}
+    for one in deeds:
+        copy = one.step[0]
+        if one.state in HELD:
+            held[copy] = one.plan
+        elif one.state == EntryState.ERASED and held.get(copy, one.plan) != one.plan:
+            del held[copy]
+    return bool(held)
 
 
 def remove(connection: sqlite3.Connection, tables: Tables, last: int) -> None:

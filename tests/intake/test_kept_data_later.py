@@ -1,0 +1,240 @@
+"""Data that somebody kept, or that a hold kept, and that is to be erased later: what was known of them is known still."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from shutil import rmtree
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from pii_tracer.app.intake.due_requests import plan_due
+from pii_tracer.app.intake.planned_requests import begin_requests
+from pii_tracer.app.planning.erasure_plan import plan as plan_by_file
+from pii_tracer.app.proof.deletion_log_access import open_log, prune_log
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.main import run
+from pii_tracer.intake.kept_scopes import hold_of
+from pii_tracer.intake.requests import RequestState
+from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Strategy
+from pii_tracer.model.errors import ExitCode, UsageError
+from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
+from pii_tracer.proof.deletions.entries import Entry, EntryState
+from pii_tracer.verify.verdicts import ByteVerdict, RunVerdict, with_since
+from tests.cli.small import request
+from tests.intake.places import NOW, opened, took
+from tests.intake.test_narrowings import again, narrowed, shop, strategies
+from tests.intake.test_states import HOLD, PERSONS, asked, called, made, ran, states
+from tests.proof.deletion_log.grouped import groups
+
+MAILS = [f"ada{n}.lovelace@example.org" for n in range(len(PERSONS))]
+YEARS = timedelta(days=2600)
+
+
+@pytest.fixture
+def settings(tmp_path: Path, database: str | None) -> Settings:
+    """Users with mail addresses, their orders, and who gets news, with the address alone."""
+    made = shop(tmp_path, database)
+    users(made, MAILS)
+    write_deltalake(tmp_path / "w" / "news", pa.table({"email": MAILS, "topic": ["x"] * len(MAILS)}))
+    estate, orders = made.estate_file.read_text(), "      - {name: app.orders, format: delta, location: w/orders}\n"
+    estate = estate.replace(orders, orders + orders.replace("orders", "news"))
+    key = "    key: user_id\n"
+    estate = estate.replace(key, key + "    identifiers: [{column: email, category: email}]\n")
+    made.estate_file.write_text(estate + "deletion_log: {keep_days: 365}\n")
+    with (tmp_path / "jobs.sql").open("a") as file:
+        file.write("INSERT INTO app.news SELECT email, city FROM app.users;\n")
+    return made
+
+
+def users(settings: Settings, mails: Sequence[str]) -> None:
+    place = settings.base / "w" / "users"
+    rmtree(place, ignore_errors=True)
+    write_deltalake(place, pa.table({"user_id": PERSONS, "email": mails, "city": ["Pune"] * len(mails)}))
+
+
+def logged(settings: Settings, plan: ErasurePlan, hours: float = 0) -> None:
+    """What the run of a plan writes into the deletion log: what is held is exempt, all else is erased."""
+    entries = []
+    for copy in plan.copies:
+        held = copy.strategy is Strategy.EXEMPT
+        entries.append(
+            Entry(
+                request_id=plan.requests[0].id,
+                subject=plan.requests[0].subject,
+                plan_id=plan.plan_id,
+                step_id="" if held else f"{copy.id}/99-verify",
+                copy_id=copy.id,
+                dataset=str(copy.dataset),
+                format=copy.format,
+                action=None if held else Action.VERIFY_COPY,
+                state=EntryState.EXEMPT if held else EntryState.ERASED,
+                run_at=NOW + timedelta(hours=hours),
+                tool_version="1",
+                evidence="e",
+            )
+        )
+    DeletionLog(settings.state / FILE, settings.estate().estate).append(groups(entries))
+
+
+def erased_but_for_news(settings: Settings) -> ErasurePlan:
+    """She keeps the news and is erased from all else; then she registers again, with another address."""
+    asked(settings, PERSONS[0], days=[2])
+    narrowed(settings, "R-1", "app.news", asked=NOW - timedelta(hours=1))
+    _, plan = made(settings)
+    assert strategies(plan)["app.news"] is Strategy.EXEMPT
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan)
+    assert opened(settings).find("R-1").kept == (hold_of("app.news"),)
+    users(settings, ["countess@example.net", *MAILS[1:]])
+    return plan
+
+
+@pytest.mark.parametrize("log", ["kept", "gone"])
+def test_who_comes_back_with_another_address_is_not_called_erased(settings: Settings, log: str) -> None:
+    plan = erased_but_for_news(settings)
+    if log == "kept":
+        logged(settings, plan)
+        assert prune_log(settings, NOW + YEARS) is None, "only the log knows what the source has lost"
+    again(settings, NOW)
+    found = plan_due(settings)
+    assert (found.marked, "key_only" in found.apart["R-9"]) == (False, True)
+    assert found.written is not None
+    [gap] = found.written.plan.gaps
+    assert ("app.news" in gap.evidence or "news" in gap.evidence, "R-9" in gap.reason) == (True, True)
+    assert ("the deletion log has none of it any more" in gap.reason) is (log == "gone")
+
+
+def test_what_a_hold_kept_is_not_called_erased_when_it_ends(settings: Settings) -> None:
+    base = settings.estate_file.read_text()
+    settings.estate_file.write_text(base + HOLD.replace("NAMED", "R-1").replace("app.users", "app.news"))
+    asked(settings, PERSONS[0], days=[2])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan)
+    assert states(settings) == {"R-1": "carried_over"}
+    settings.estate_file.write_text(base)
+    users(settings, ["countess@example.net", *MAILS[1:]])
+    found = plan_due(settings)
+    assert (found.requests, found.marked, "key_only" in found.apart["R-1"]) == (("R-1",), False, True)
+
+
+def test_the_log_is_pruned_when_what_was_kept_is_erased(settings: Settings) -> None:
+    asked(settings, PERSONS[0], days=[2])
+    narrowed(settings, asked=NOW - timedelta(hours=1))
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan)
+    logged(settings, plan)
+    assert prune_log(settings, NOW + YEARS) is None
+    again(settings, NOW)
+    _, rest = made(settings, as_of=NOW + timedelta(hours=1))
+    assert strategies(rest)["app.orders"] is Strategy.DELETE_BY_KEY
+    logged(settings, rest, hours=2)
+    assert prune_log(settings, NOW + YEARS) is not None
+    assert open_log(settings).count() == 0
+
+
+def test_a_request_file_erases_nothing_that_its_person_keeps(settings: Settings) -> None:
+    (settings.base / "own.yaml").write_text(request("user", str(PERSONS[0])).replace("R-1", "OWN"))
+    asked(settings, *PERSONS[:2], days=[2, 1])
+    narrowed(settings, "R-2", asked=NOW - timedelta(hours=1))
+    plan_by_file(settings, [settings.base / "own.yaml"])  # it is another person's data
+    narrowed(settings, asked=NOW - timedelta(hours=1))
+    with pytest.raises(UsageError, match="the person of the request OWN keeps data by the request R-1"):
+        plan_by_file(settings, [settings.base / "own.yaml"])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan)
+    logged(settings, plan)
+    with pytest.raises(UsageError, match="keeps data by the request R-1"):
+        plan_by_file(settings, [settings.base / "own.yaml"])
+    again(settings, NOW)
+    _, rest = made(settings, as_of=NOW + timedelta(hours=1))
+    begin_requests(settings, rest, NOW + timedelta(hours=1))
+    ran(settings, rest)
+    plan_by_file(settings, [settings.base / "own.yaml"])
+
+
+def test_a_name_that_was_taken_back_does_not_come_back(settings: Settings) -> None:
+    asked(settings, PERSONS[0], days=[2])
+    narrowed(settings, asked=NOW - timedelta(hours=5))
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW - timedelta(hours=4))
+    ran(settings, plan)
+    logged(settings, plan, hours=-4)
+    untold(settings, "I-1", 3)
+    narrowed(settings, "I-1", take_back=["app.orders"], asked=NOW - timedelta(hours=2))
+    _, rest = made(settings, as_of=NOW + timedelta(hours=1))
+    begin_requests(settings, rest, NOW - timedelta(hours=1))
+    ran(settings, rest)
+    untold(settings, "I-2", 0)
+    assert opened(settings).kept() == {}
+    narrowed(settings, "I-2")
+    assert list(opened(settings).kept()) == ["I-2"], "she may keep them again"
+
+
+def untold(settings: Settings, name: str, hours: float) -> None:
+    """She is to be erased since she was not seen for long, so many hours ago."""
+    moment = (NOW - timedelta(hours=hours)).isoformat()
+    took(settings, f"id,key,received,ground\n{name},{PERSONS[0]},{moment},inactivity\n", f"{name}.csv")
+
+
+def test_who_asks_for_everything_when_nothing_is_left_is_answered_by_a_proved_search(
+    tmp_path: Path, database: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = shop(tmp_path, database)
+    asked(settings, PERSONS[0], days=[3])
+    narrowed(settings, asked=NOW - timedelta(hours=1))
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan)
+    for name in ("users", "orders"):  # of the orders the shop's own retention took care
+        without(settings, name)
+    again(settings, NOW)
+    found, empty = made(settings)
+    assert (found.requests, found.marked, empty.copies, empty.complete) == (("R-9",), True, (), True)
+    assert found.written is not None
+    path, approver = str(found.written.path), ("--approver", "asha", "--role", "dpo", "--reason", "r", "--unsigned")
+    assert called(settings, "check", path) == ExitCode.DONE
+    assert called(settings, "approve", path, *approver) == ExitCode.DONE
+    assert called(settings, "apply", path) == ExitCode.DONE
+    assert "not verified" not in capsys.readouterr().out
+    answered = opened(settings).find("R-9")
+    assert (answered.state, answered.kept, answered.proof is not None) == (RequestState.ERASED, (), True)
+    folder = settings.state / "runs" / empty.plan_id
+    key = str(settings.state / "keys" / "attest.pem.pub")
+    assert run(["attest", "verify", str(folder / "attestation.json"), "--key", key]) == ExitCode.DONE
+    state = ("--state", str(settings.state))
+    assert run(["attest", "certificate", empty.plan_id, *state]) == ExitCode.DONE
+    page = (folder / "certificate.html").read_text()
+    assert ("nothing was left to erase" in page, "Where it was erased" in page) == (True, False)
+    assert called(settings, "attest", "answer", empty.plan_id, "--request", "R-9") == ExitCode.DONE
+    assert "nothing more of your data was found" in next(folder.rglob("answer-*.html")).read_text()
+    scope = next(folder.rglob("scope.jsonl")).read_text()
+    assert ("(no copy) app.orders/" in scope, "(no copy) app.users/" in scope) == (True, True)
+
+
+def test_where_nothing_is_left_every_place_has_to_be_read() -> None:
+    unread = [ByteVerdict(copy_id="(no copy) app.users", root="r", files=(), unverified=("a.parquet: damaged",))]
+    assert with_since(RunVerdict(copies=()), unread, no_copies=True).unverified
+    assert not with_since(RunVerdict(copies=()), unread).unverified
+
+
+def test_of_a_key_that_nobody_knows_no_plan_attests_anything(settings: Settings) -> None:
+    took(settings, f"id,key,received\nR-1,4417700199,{NOW.isoformat()}\n")
+    found, plan = made(settings, source_erased=True)
+    assert (found.marked, plan.applyable, plan.copies) == (False, False, ())
+
+
+def without(settings: Settings, name: str) -> None:
+    """Nothing of the first person is in a table any more, nor in a file of it."""
+    place = settings.base / "w" / name
+    rows = DeltaTable(str(place)).to_pyarrow_table().slice(1)
+    rmtree(place)
+    write_deltalake(place, rows)
