@@ -125,15 +125,11 @@ def elsewhere(
         inside = list(_inside(place, others))
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, str(place)))
         stays = waived.get(place.dataset, NOTHING_WAIVED)
-<<<<<<< HEAD
-        seen = look_at(estate, place, name, mine, texts, searchers, inside, waived=stays).at(place.dataset)
+        named = not plan.copies
+        seen = look_at(estate, place, name, mine, texts, searchers, inside, named=named, waived=stays).at(place.dataset)
         untold = () if place.dataset in told else tuple(map(patterns.mask, texts.untold(str(place))))
         more = {"root": patterns.mask(seen.root), "unverified": (*seen.unverified, *untold)}
         yield seen.model_copy(update=more)
-=======
-        seen = look_at(estate, place, name, mine, searchers, inside, named=not plan.copies, waived=stays)
-        yield seen.at(place.dataset).model_copy(update={"root": patterns.mask(seen.root)})
->>>>>>> w/mendnarrow2
 
 
 def _inside(place: S3Location, others: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -169,13 +165,8 @@ def look_at(
             region = region_of(clients(None), place.bucket)
     except ScanError as error:
         return ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(error.what,))
-<<<<<<< HEAD
     folder = S3Folder.of(clients, region, place, texts, without)
-    return look_past_s3(name, patterns, folder, searchers, alone=alone, waived=waived)
-=======
-    folder = S3Folder.of(clients, region, place, without)
     return look_past_s3(name, patterns, folder, searchers, alone=alone, named=named, waived=waived)
->>>>>>> w/mendnarrow2
 
 
 def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:

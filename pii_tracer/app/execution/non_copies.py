@@ -63,14 +63,9 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
             continue
         patterns = looks.patterns_at(dataset)
         root = looks.patterns.mask(str(place))
-<<<<<<< HEAD
         found = scan_tree(place, patterns, searchers=looks.searchers, texts=inventory.texts).files
-        verdicts.append(look_past(name, root, found, waived=waived.get(dataset, NOTHING_WAIVED)).at(dataset))
-=======
-        found = scan_tree(place, patterns, searchers=looks.searchers, text=paths.searched_text(place)).files
         stays = waived.get(dataset, NOTHING_WAIVED)
         verdicts.append(look_past(name, root, found, named=not plan.copies, waived=stays).at(dataset))
->>>>>>> w/mendnarrow2
     for shown, file in lone_files(inventory, looks.patterns):
         name = f"{NO_COPY}{shown}"
         if only is None or name in only:
