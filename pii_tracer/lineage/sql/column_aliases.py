@@ -52,7 +52,7 @@ def projected(item: exp.Expression, alts: tuple[Alt, ...], dialect: str) -> Fiel
     if not plain and _is_read(item) and dialect == "hive":
         return Field(f"_c{item.index or 0}", alts, unnamed=True)
     if not plain and _is_read(item) and dialect in _OF_POSTGRES:
-        return Field(_figured(item) or "?column?", alts, unnamed=True)
+        return Field(_figured(item, dialect) or "?column?", alts, unnamed=True)
     if item.output_name:
         return Field(item.output_name, alts)
     counts = isinstance(item, exp.Count) and isinstance(item.this, exp.Star)
@@ -102,21 +102,21 @@ def _columns(item: Field) -> set[tuple[str, str]]:
     return {(dep.table, dep.column) for dep in item.deps()}
 
 
-def _figured(item: exp.Expression) -> str:
+def _figured(item: exp.Expression, dialect: str) -> str:
     """PostgreSQL's name of an expression; empty where it has none of its own."""
     while isinstance(item, exp.Paren | exp.Collate | exp.Window | exp.Filter | exp.WithinGroup | exp.IgnoreNulls):
         item = item.this
     if isinstance(item, exp.Column | exp.Dot | exp.Bracket):
-        return item.output_name or _figured(item.this)
+        return item.output_name or _figured(item.this, dialect)
     if isinstance(item, exp.Cast):
-        return _figured(item.this) or item.to.sql("postgres").lower().split("(")[0]
+        return _figured(item.this, dialect) or item.to.sql(dialect).lower().split("(")[0]
     if isinstance(item, exp.Case):
         default = item.args.get("default")
-        return _figured(default) or "case" if isinstance(default, exp.Expression) else "case"
+        return _figured(default, dialect) or "case" if isinstance(default, exp.Expression) else "case"
     if isinstance(item, exp.Subquery):
         first = item.this.selects[0] if item.this.selects else None
-        return "" if first is None else first.alias or _figured(first)
+        return "" if first is None else first.alias or _figured(first, dialect)
     if isinstance(item, exp.Binary | exp.Unary | exp.Literal | exp.Between | exp.In):
         return ""
-    written = re.match(r"(?:\w+\.)*(\w+)\s*[(\[]", item.sql("postgres"))
+    written = re.match(r"(?:\w+\.)*(\w+)\s*[(\[]", item.sql(dialect))
     return written[1].lower() if written is not None else ""
