@@ -147,8 +147,8 @@ def shared_values(
         forms: dict[tuple[str, tuple[Access, ...], str], set[str]] = defaultdict(set)
         for trace in columns[name].traces if name in columns else ():
             for among, form in _forms(trace.expression, kinds.get(trace.origin.lower(), "")):
-                is_key = trace.origin in keys
-                forms["" if is_key else trace.origin, trace.access, among].add(f"{trace.origin if is_key else ''} {form}")
+                among_what, of = ("", trace.origin) if trace.origin in keys else (trace.origin, "")
+                forms[among_what, trace.access, among].add(f"{of} {form}")
         found |= {name for told in forms.values() if len(told) > 1}
     return found
 

@@ -164,7 +164,7 @@ class Ledger:
         return {target for _, target, subtype in self._members if subtype is Subtype.GROUP_BY}
 
     def column(self, column: ColumnId) -> ColumnId:
-        """The column that events mean by a name: `who` by `who.mail` or `who[0]`, where the schema has only the first."""
+        """The column that events mean by a name: `who` by `who.mail` or `who[0]`, if the schema has only the first."""
         within = _WITHIN_COLUMN.search(column.column) is not None
         names = {c.name.lower() for c in self.columns.get(column.dataset, ())} if within else set()
         name = column.column

@@ -106,7 +106,8 @@ def _choose(query: Query, move: Move, draft: Draft) -> None:
     source, target = query.lookup(_table(query, move.source)), str(draft.output)
     only, without = {n.lower() for n in move.only}, {n.lower() for n in move.without}
     if (only or without) and draft.unknown:
-        query.findings.doubt(f"`COLUMNS` of {', '.join(draft.unknown)}, whose schema is not given: all are taken to come")
+        tables = ", ".join(draft.unknown)
+        query.findings.doubt(f"`COLUMNS` of {tables}, whose schema is not given: all are taken to come")
     draft.fields = [f for f in draft.fields if f.name.lower() not in without and (not only or f.name.lower() in only)]
     known = [c.lower() for c, _ in query.names.columns(target)]
     if not move.versions or (known and "__start_at" not in known):

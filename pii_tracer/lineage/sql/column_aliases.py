@@ -13,7 +13,7 @@ from pii_tracer.lineage.sql.scopes import Scope, shown
 _OF_POSTGRES = frozenset({"postgres", "redshift", "materialize", "risingwave"})
 _CALLED_LIKE_A_COLUMN = frozenset({*_OF_POSTGRES, "teradata"})
 """Dialects in which `mail (…)` may be the column `mail`: with a type, a format or a title behind it (Teradata), or of
-the row in the parentheses (https://www.postgresql.org/docs/current/sql-expressions.html#FIELD-SELECTION)."""
+the row in the parentheses (https://www.postgresql.org/docs/current/rowtypes.html#ROWTYPES-USAGE)."""
 _NAMED_LATER = frozenset({"clickhouse", "sqlite", ""})
 """Dialects, Flink among the unnamed ones, that give another name to the second of two columns that are called the same."""
 

@@ -143,8 +143,8 @@ def _element(type_: str) -> str:
 
 _VALUES_FIRST = frozenset({"bigquery"})
 """Dialects in which `*` has what UNPIVOT makes with the values before the names
-(https://cloud.google.com/bigquery/docs/reference/standard-sql/query-syntax#unpivot_operator). Elsewhere names come first, as in
-https://spark.apache.org/docs/latest/sql-ref-syntax-qry-select-unpivot.html."""
+(https://cloud.google.com/bigquery/docs/reference/standard-sql/query-syntax#unpivot_operator). Elsewhere names come
+first, as in https://spark.apache.org/docs/latest/sql-ref-syntax-qry-select-unpivot.html."""
 _ORDER_NOT_TOLD = frozenset({"tsql", "fabric", "teradata"})
 """Dialects whose documentation does not say in which order they are."""
 

@@ -104,8 +104,12 @@ _FORMS = (
         ("b", "a"),
     ),
 )
-_COLUMNS = re.compile(r"\bCOLUMNS\s*(?P<all>\*\s*EXCEPT\s*)?\(?(?P<names>[\w`\s,]+?)(?:\)|\bSTORED\b|\bTRACK\b|$)", re.IGNORECASE)
-_SEQUENCE = re.compile(r"\bSEQUENCE\s+BY\s+(?P<by>.+?)\s*(?:\b(?:COLUMNS|STORED|TRACK)\b|;|$)", re.IGNORECASE | re.DOTALL)
+_COLUMNS = re.compile(
+    r"\bCOLUMNS\s*(?P<all>\*\s*EXCEPT\s*)?\(?(?P<names>[\w`\s,]+?)(?:\)|\bSTORED\b|\bTRACK\b|$)", re.IGNORECASE
+)
+_SEQUENCE = re.compile(
+    r"\bSEQUENCE\s+BY\s+(?P<by>.+?)\s*(?:\b(?:COLUMNS|STORED|TRACK)\b|;|$)", re.IGNORECASE | re.DOTALL
+)
 _KEEPS_VERSIONS = re.compile(r"\bSTORED\s+AS\s+SCD\s+TYPE\s+2\b", re.IGNORECASE)
 _NOTHING_NEW = re.compile(
     rf"^\s*(?:RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO|UNDROP|REFRESH\s+MATERIALIZED\s+VIEW)\b",
