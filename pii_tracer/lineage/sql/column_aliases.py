@@ -15,7 +15,7 @@ _CALLED_LIKE_A_COLUMN = frozenset({*_OF_POSTGRES, "teradata"})
 """Dialects in which `mail (…)` may be the column `mail`: with a type, a format or a title behind it (Teradata), or of
 the row in the parentheses (https://www.postgresql.org/docs/current/rowtypes.html#ROWTYPES-USAGE)."""
 _NAMED_LATER = frozenset({"clickhouse", "sqlite", ""})
-"""Dialects, Flink among the unnamed ones, that give another name to the second of two columns that are called the same."""
+"""Dialects, Flink among those without a name, that call the second of two columns with one name otherwise."""
 
 
 def aliases_of_columns(node: exp.Select, scope: Scope) -> Iterator[str]:
