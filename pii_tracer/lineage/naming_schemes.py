@@ -109,6 +109,8 @@ _SCHEMES = {
     "wasb": Scheme("abfs", _exact),
     "wasbs": Scheme("abfs", _exact),
 }
+_WHOLE = 2
+"""Dots in a table's name with its catalog and its schema."""
 _CALLED = frozenset(scheme.called for scheme in _SCHEMES.values())
 
 
@@ -127,7 +129,7 @@ def rough_key(namespace: str, name: str) -> Key:
     """A key that all names share which could be one dataset. Names that share it need not be: see `may_be_one`."""
     scheme, host = _split(namespace)
     if scheme.called == "bigquery":
-        return scheme.called, _SHARD.sub("", name)
+        return scheme.called, _SHARD.sub("", name).rpartition(".")[2]
     if glue := _in_glue(namespace, name):
         return glue
     if scheme.called in _FILES:
@@ -154,12 +156,15 @@ def may_be_one(one: Key, other: Key) -> bool:
 
 
 def _in_two_schemes(scheme: Scheme, another: Scheme, one: Key, other: Key) -> bool:
-    """HDFS and a view of it; and a host's tables by the name of a system that has no rule here."""
+    """HDFS and a view of it; and a host's tables, or those of a catalog that has no host, by the name of a system that
+    has no rule here.
+    """
     if {scheme.called, another.called} == {"hdfs", "viewfs"}:
         return True
-    same_host = without_port(one[0]).lower() == without_port(other[0]).lower() != ""
+    here, there = without_port(one[0]).lower(), without_port(other[0]).lower()
     both_known = {scheme.called, another.called} <= _CALLED
-    return not both_known and same_host and _lowered(one[1]) == _lowered(other[1])
+    no_host = not (here and there) and one[1].count(".") >= _WHOLE
+    return not both_known and (here == there != "" or no_host) and _lowered(one[1]) == _lowered(other[1])
 
 
 def may_mean(namespace: str, written: str, name: str) -> bool:
@@ -210,7 +215,7 @@ def _in_glue(namespace: str, name: str) -> Key | None:
 
 
 def _lowered(name: str) -> str:
-    return ".".join(_plain(part).lower() for part in _TOKEN.findall(name))
+    return ".".join(_plain(part).lower() for part in _TOKEN.findall(name.strip()))
 
 
 def _spelled(scheme: Scheme, part: str) -> str:
@@ -223,8 +228,10 @@ def _spelled(scheme: Scheme, part: str) -> str:
 
 def _names(scheme: Scheme, one: str, other: str, one_host: bool) -> bool:
     if scheme.called == "bigquery":
-        return _covers(one, other) or _covers(other, one)
-    parts, others = _TOKEN.findall(one), _TOKEN.findall(other)
+        least = 1 + min(one.count("."), other.count("."))  # one leaves its project out
+        one, other = (".".join(name.split(".")[-least:]) for name in (one, other))
+        return one == other or _covers(one, other) or _covers(other, one)
+    parts, others = _TOKEN.findall(one.strip()), _TOKEN.findall(other.strip())
     if len(parts) != len(others) and one_host and scheme.called in _SCHEMES:  # one leaves its database out
         least = min(len(parts), len(others))
         parts, others = parts[-least:], others[-least:]

@@ -180,7 +180,7 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     named = {t for a in found for t in a.terms}
     named |= {t for p in changes for t in _all_terms(walk.subject, p.columns) if t[0] in {name for name, _ in named}}
     terms = tuple(sorted(named, key=lambda term: (term[0], _order(term[1]))))
-    mixed |= shared_values(columns, {name for name, _ in terms}, walk.graph.columns(walk.source))
+    mixed |= shared_values(columns, {name for name, _ in terms}, walk.graph.columns(walk.source), walk.subject)
     mixed |= {way[0] for term in terms for way in ways_of(term) if strays.rivals.at(dataset, *way)}
     reason = f"{_REASONS[carries].format(key=walk.subject.key)}: {', '.join(map(said, terms[:3]))}"
     if dataset in walk.told and dataset != walk.source:

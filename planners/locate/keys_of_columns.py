@@ -132,18 +132,23 @@ def each_of(expression: str, number: int) -> list[str]:
     return [INPUT] * number if expression == INPUT else expression.split(_APART)
 
 
-def shared_values(columns: Mapping[str, ColumnCarriage], names: Collection[str], source: Iterable[Column]) -> set[str]:
+def shared_values(
+    columns: Mapping[str, ColumnCarriage], names: Collection[str], source: Iterable[Column], subject: Subject
+) -> set[str]:
     """Columns that hold an identifier in several forms, of which one person's may equal another's in another form.
 
-    After `id UNION id + 1`, 11 is person 11 and person 10. source: the columns of the subject's table, with types.
+    After `id UNION id + 1`, 11 is person 11 and person 10; in `coalesce(order_id, user_id)` it is an order and a
+    person. source: the columns of the subject's table, with types.
     """
+    keys = {subject.key, *subject.row_keys}
     kinds = {column.name.lower(): column.type.lower() for column in source}
     found: set[str] = set()
     for name in names:
         forms: dict[tuple[str, tuple[Access, ...], str], set[str]] = defaultdict(set)
         for trace in columns[name].traces if name in columns else ():
             for among, form in _forms(trace.expression, kinds.get(trace.origin.lower(), "")):
-                forms[trace.origin, trace.access, among].add(form)
+                among_what, of = ("", trace.origin) if trace.origin in keys else (trace.origin, "")
+                forms[among_what, trace.access, among].add(f"{of} {form}")
         found |= {name for told in forms.values() if len(told) > 1}
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ from pii_tracer.lineage.sql.text.names_inside_tables import parts_of
 from pii_tracer.lineage.sql.text.table_names import Loose
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
+
+_WITHIN_COLUMN = re.compile(r"\.|\[")
+"""Where the name of a part of a column goes on: a field of a struct, an element of an array or a map."""
 
 _EdgeKey = tuple[ColumnId, ColumnId, Subtype, bool, "str | None"]
 _JobKey = tuple[str, "str | None", "str | None", tuple[DatasetId, ...], DatasetId, tuple[tuple[str, str], ...]]
@@ -160,13 +164,15 @@ class Ledger:
         return {target for _, target, subtype in self._members if subtype is Subtype.GROUP_BY}
 
     def column(self, column: ColumnId) -> ColumnId:
-        """The column that events mean by a name: `who` by `who.mail`, where the schema has only the first."""
-        names = {c.name.lower() for c in self.columns.get(column.dataset, ())} if "." in column.column else set()
+        """The column that events mean by a name: `who` by `who.mail` or `who[0]`, if the schema has only the first."""
+        within = _WITHIN_COLUMN.search(column.column) is not None
+        names = {c.name.lower() for c in self.columns.get(column.dataset, ())} if within else set()
         name = column.column
         while names and name.lower() not in names:
-            name, dot, _ = name.rpartition(".")
-            if not dot:
+            ends = [found.start() for found in _WITHIN_COLUMN.finditer(name)]
+            if not ends:
                 return column
+            name = name[: ends[-1]]
         return column if name == column.column else ColumnId(dataset=column.dataset, column=name)
 
     def edges(self) -> Iterator[Edge]:

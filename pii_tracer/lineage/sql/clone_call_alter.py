@@ -98,9 +98,33 @@ def cloned(query: Query, clone: Clone) -> Draft:
     return draft
 
 
+def _choose(query: Query, move: Move, draft: Draft) -> None:
+    """The columns that APPLY CHANGES lists; and the two that it adds to a target with versions, which hold the values
+    that say in which order changes were made
+    (https://docs.databricks.com/aws/en/ldp/developer/ldp-sql-ref-apply-changes-into).
+    """
+    source, target = query.lookup(_table(query, move.source)), str(draft.output)
+    only, without = {n.lower() for n in move.only}, {n.lower() for n in move.without}
+    if (only or without) and draft.unknown:
+        tables = ", ".join(draft.unknown)
+        query.findings.doubt(f"`COLUMNS` of {tables}, whose schema is not given: all are taken to come")
+    draft.fields = [f for f in draft.fields if f.name.lower() not in without and (not only or f.name.lower() in only)]
+    known = [c.lower() for c, _ in query.names.columns(target)]
+    if not move.versions or (known and "__start_at" not in known):
+        return
+    by = source.get(move.versions.strip("`"))
+    if by is None or not move.versions.strip("`").isidentifier():
+        query.findings.doubt(f"what the columns __START_AT and __END_AT of {target} hold is not followed")
+    else:
+        draft.fields = [f for f in draft.fields if not f.name.startswith("__")]
+        draft.fields += [by.named("__START_AT"), by.named("__END_AT")]
+
+
 def moved(query: Query, move: Move) -> Draft:
     """A whole table's columns come to another table or folder."""
     draft = whole(query, move.effect, _table(query, move.source), _table(query, move.target))
+    if move.effect is Effect.CHANGE:
+        _choose(query, move, draft)
     if move.effect is Effect.RENAME and draft.output is not None:
         old = _table(query, move.source)
         query.names.learn(draft.output, query.names.columns(old))

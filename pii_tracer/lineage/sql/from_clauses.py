@@ -154,7 +154,7 @@ class FromItems(ABC):
             self.note(conditions, Subtype.JOIN, scope, ctes)
             using = [c.name for c in join.args.get("using") or ()]
             if str(join.args.get("method") or "").upper() == "NATURAL":
-                using = [f.name for f in source.relation.fields if any(s.relation.known(f.name) for s in before)]
+                using = Scope(self.findings, before, first=scope.first).shared_with(source.relation)
                 if source.relation.open or any(s.relation.open for s in before):
                     self.findings.doubt("NATURAL JOIN of tables whose schemas are not given")
             self._using(using, source, before, str(join.side or "").upper())
@@ -194,8 +194,8 @@ class FromItems(ABC):
     @staticmethod
     def _merge(name: str, left: Source, right: Source, before: list[Source]) -> None:
         """Without a table's name in front the column is of both sides; with one it is that table's own."""
-        a, b = left.relation.get(name), right.relation.get(name)
-        if a is None or b is None or left.relation.open:
+        a, b = left.merged.get(name.lower()) or left.relation.get(name), right.relation.get(name)
+        if a is None or b is None:
             return
         left.merged[name.lower()] = Field(a.name, limited((*a.alts, *b.alts)))
 
@@ -208,7 +208,7 @@ class FromItems(ABC):
         if isinstance(alias, exp.TableAlias):
             self._called(source, alias, renames=_is_whole(node))
         for pivot in node.args.get("pivots") or ():
-            source.relation = pivoted(pivot, source.relation, scope)
+            source.relation = pivoted(pivot, source.relation, scope, self.dialect)
             if isinstance(pivot.args.get("alias"), exp.TableAlias):
                 self._called(source, pivot.args["alias"], renames=True)
         return source

@@ -9,7 +9,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.lineage.sql.column_aliases import aliases_of_columns
+from pii_tracer.lineage.sql.column_aliases import aliases_of_columns, called_like_columns, projected
 from pii_tracer.lineage.sql.expressions import evaluate, is_star
 from pii_tracer.lineage.sql.from_clauses import Ctes, FromItems
 from pii_tracer.lineage.sql.relations import (
@@ -37,7 +37,7 @@ from pii_tracer.lineage.sql.scopes import (
     whole_row,
 )
 from pii_tracer.lineage.sql.star_expansion import by_pattern, meant, star
-from pii_tracer.lineage.sql.table_functions import columns_made
+from pii_tracer.lineage.sql.table_functions import columns_made, row_of
 
 MAX_ROUNDS = 20
 """Rounds after which the dependencies of a recursive query are given up as not settled."""
@@ -235,7 +235,7 @@ class Query(FromItems):
 
     def _values(self, node: exp.Values, ctes: Ctes, outer: Scope | None) -> Relation:
         scope = Scope(self.findings, outer=outer)
-        rows = [r.expressions if isinstance(r, exp.Tuple) else [r] for r in node.expressions]
+        rows = [row_of(r, self.dialect) for r in node.expressions]
         width = max((len(r) for r in rows), default=0)
         fields = []
         for number in range(width):
@@ -253,6 +253,8 @@ class Query(FromItems):
         if self.dialect == "clickhouse":
             for reason in aliases_of_columns(node, scope):
                 self.findings.doubt(reason)
+        for reason in called_like_columns(node, scope, self.dialect):
+            self.findings.doubt(reason)
         if str(node.args.get("kind") or "").upper() == "VALUE":
             result = _members(result)
         for where in filter(None, (node.args.get("prewhere"), node.args.get("where"))):
@@ -336,12 +338,7 @@ class Query(FromItems):
             return [transformed(f) for f in common_members(evaluate(inner.this, resolve)).values()]
         if isinstance(item, exp.Column) and len(item.parts) == 1:
             return [replace(resolve(item), name=item.name, loose=False)] if alts else [Field(item.name, alts)]
-        return [Field(item.output_name or self._unnamed(item), alts)]
-
-    def _unnamed(self, item: exp.Expression) -> str:
-        if isinstance(item, exp.Count) and isinstance(item.this, exp.Star):
-            return "count(1)"
-        return item.sql(dialect=self.dialect, normalize_functions="lower")
+        return [projected(item, alts, self.dialect)]
 
     def _transform(self, item: exp.QueryTransform, scope: Scope, ctes: Ctes) -> list[Field]:
         """A script: every input reaches every output."""

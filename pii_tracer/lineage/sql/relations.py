@@ -86,15 +86,17 @@ class Field:
     """A column of a relation. type: its DDL type, where known (for the fields of structs).
 
     loose: `*` put it where it stands, and nobody knows in which order its table has its columns.
+    unnamed: the query does not name it, and the engine does.
     """
 
     name: str
     alts: tuple[Alt, ...]
     type: str = ""
     loose: bool = field(default=False, compare=False)
+    unnamed: bool = field(default=False, compare=False)
 
     def named(self, name: str) -> Field:
-        return replace(self, name=name)
+        return replace(self, name=name, unnamed=False)
 
     def deps(self) -> Iterator[Dep]:
         for alt in self.alts:

@@ -121,6 +121,11 @@ class Scope:
         ahead = [n for n in places if n is not None]
         return [*(fields[n] for n in ahead), *(f for n, f in enumerate(fields) if n not in ahead)]
 
+    def shared_with(self, relation: Relation) -> list[str]:
+        """Columns that another relation has as well, in the order in which `*` has them here."""
+        fields = [f for s in self.sources for f in s.relation.fields if f.name.lower() not in s.unseen]
+        return [f.name for f in self.arranged(fields) if relation.known(f.name)]
+
     def column(self, node: exp.Column, *, aliases_first: bool = False) -> Field:
         """What a column reference means; unknown ones are noted and stand for nothing."""
         self.findings.followed.add(id(node))

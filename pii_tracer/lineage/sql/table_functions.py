@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -32,6 +33,20 @@ _DEFAULT_NAMES: Mapping[str, tuple[str, ...]] = {
     "json_each_text": ("key", "value"), "jsonb_each_text": ("key", "value"),
 }  # fmt: skip
 """Columns of what functions make, where no alias names them."""
+
+
+_ROWS_HAVE_A_WORD = frozenset({"trino", "presto", "athena", "mysql", "singlestore"})
+"""Dialects that write a row of VALUES as `ROW(a, b)`, too (https://trino.io/docs/current/sql/values.html,
+https://dev.mysql.com/doc/refman/8.4/en/values.html); elsewhere this is one column."""
+
+
+def row_of(item: exp.Expression, dialect: str) -> list[exp.Expression]:
+    """The columns of one row of VALUES."""
+    columns = list(item.expressions) if isinstance(item, exp.Tuple) else [item]
+    inner = columns[0].unnest() if len(columns) == 1 and dialect in _ROWS_HAVE_A_WORD else None
+    if isinstance(inner, exp.Struct) or (isinstance(inner, exp.Anonymous) and inner.name.upper() == "ROW"):
+        return list(inner.expressions)
+    return columns
 
 
 def generated(node: exp.Expression, scope: Scope, field: Callable[[exp.Expression], Field]) -> Relation:
@@ -126,7 +141,15 @@ def _element(type_: str) -> str:
     return text[6:-1] if text.lower().startswith("array<") and text.endswith(">") else ""
 
 
-def pivoted(pivot: exp.Pivot, relation: Relation, scope: Scope) -> Relation:
+_VALUES_FIRST = frozenset({"bigquery"})
+"""Dialects in which `*` has what UNPIVOT makes with the values before the names
+(https://cloud.google.com/bigquery/docs/reference/standard-sql/query-syntax#unpivot_operator). Elsewhere names come
+first, as in https://spark.apache.org/docs/latest/sql-ref-syntax-qry-select-unpivot.html."""
+_ORDER_NOT_TOLD = frozenset({"tsql", "fabric", "teradata"})
+"""Dialects whose documentation does not say in which order they are."""
+
+
+def pivoted(pivot: exp.Pivot, relation: Relation, scope: Scope, dialect: str) -> Relation:
     """Rows to columns, or columns to rows."""
     inner = Scope(scope.findings, [Source((), relation)], scope.outer)
 
@@ -137,7 +160,7 @@ def pivoted(pivot: exp.Pivot, relation: Relation, scope: Scope) -> Relation:
         return inner.column(node) if isinstance(node, exp.Column) else Field("", ())
 
     if pivot.args.get("unpivot"):
-        return _unpivoted(pivot, relation, inner, resolve)
+        return _unpivoted(pivot, relation, inner, resolve, dialect)
     if relation.open:
         scope.findings.doubt("PIVOT of a table whose schema is not given: the columns it groups by are not known")
     aggregates = [(e, Field("", evaluate(e, resolve))) for e in pivot.expressions]
@@ -165,17 +188,20 @@ def pivoted(pivot: exp.Pivot, relation: Relation, scope: Scope) -> Relation:
 
 
 def _unpivoted(
-    pivot: exp.Pivot, relation: Relation, scope: Scope, resolve: Callable[[exp.Expression], Field]
+    pivot: exp.Pivot, relation: Relation, scope: Scope, resolve: Callable[[exp.Expression], Field], dialect: str
 ) -> Relation:
     columns = [c for f in pivot.args.get("fields") or () for e in f.expressions for c in e.find_all(exp.Column)]
     used = {c.name.lower() for c in columns}
     values = [i.name for e in pivot.expressions for i in (e.expressions if isinstance(e, exp.Tuple) else [e.unnest()])]
     names = [f.this.name for f in pivot.args.get("fields") or ()]
     result = [f for f in relation.fields if f.name.lower() not in used]
-    result += [Field(n, (Alt(None, ()),)) for n in names]
+    named = [constant(n) for n in names]
+    held = []
     for number, value in enumerate(values):
         picked = columns[number :: len(values)]
-        result.append(Field(value, limited(a for c in picked for a in resolve(c).alts)))
+        held.append(Field(value, limited(a for c in picked for a in resolve(c).alts)))
+    made = [*held, *named] if dialect in _VALUES_FIRST else [*named, *held]
+    result += [replace(f, loose=dialect in _ORDER_NOT_TOLD) for f in made]
     if relation.open:
         scope.findings.doubt("UNPIVOT of a table whose schema is not given: the columns it keeps are not known")
     return Relation(result, relation.rest)

@@ -96,6 +96,8 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
         if len(columns) > len(relation.fields):
             made = {c.lower() for c, _ in query.names.computed(target)}
             columns = [c for c in columns if c.lower() not in made]
+        if query.dialect in _FILLS_LEADING and not relation.open and relation.fields:
+            columns = columns[: len(relation.fields)]
     elif not columns and dynamic and not relation.open:
         names = [f.name for f in relation.fields]
         columns = [*names[: len(names) - len(dynamic)], *dynamic]
@@ -163,12 +165,15 @@ def _conflict(query: Query, node: exp.Insert, table: exp.Expression, target: str
         new = Scope(query.findings)  # MySQL: the tables that the new rows come from may be named
         query.from_clause(node.expression, new, ctes)
         scope.outer = new
+    for call in list(clause.find_all(exp.Anonymous)) if clause.args.get("duplicate") else ():
+        if call.name.upper() == "VALUES" and len(call.expressions) == 1:  # what the new row has in that column
+            call.replace(exp.column(call.expressions[0].name, table="excluded"))
     where = clause.args.get("where")
     if where is not None:
         query.findings.note(
             query.field(where.this if isinstance(where, exp.Where) else where, scope, ctes), Subtype.FILTER
         )
-    return [f.named(n) for n, f in assignments(query, clause.expressions, scope, ctes)]
+    return [f.named(n) for n, f in one_by_one_set(query, clause.expressions, scope, ctes)]
 
 
 def _new_row(node: exp.Insert) -> str:
@@ -176,6 +181,9 @@ def _new_row(node: exp.Insert) -> str:
     return node.expression.alias.lower() if isinstance(node.expression, exp.Values) else ""
 
 
+_FILLS_LEADING = frozenset({"postgres", "redshift", "materialize", "risingwave"})
+"""Dialects in which INSERT without a list of columns fills the first ones
+(https://www.postgresql.org/docs/current/sql-insert.html)."""
 _NAMES_PARTITIONS = frozenset({"oracle", "mysql", "singlestore", "starrocks", "doris"})
 """Dialects in which PARTITION (p) names a partition, and no column
 (https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/INSERT.html,
@@ -225,6 +233,28 @@ def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, cte
                 part = exp.PropertyEQ(this=exp.to_identifier(name), expression=right)
                 right = exp.Struct(expressions=[part])
             pairs.append((column, query.field(right, scope, ctes)))
+    return pairs
+
+
+_ONE_BY_ONE = frozenset({"mysql", "singlestore", "doris", "starrocks"})
+
+
+def one_by_one_set(query: Query, items: Sequence[exp.Expression], scope: Scope, ctes: Ctes) -> list[tuple[str, Field]]:
+    """Assignments; MySQL's see what those before them made (https://dev.mysql.com/doc/refman/8.4/en/update.html)."""
+    if query.dialect not in _ONE_BY_ONE:
+        return assignments(query, items, scope, ctes)
+    pairs: list[tuple[str, Field]] = []
+    own = scope.sources[0]
+    for item in items:
+        made = assignments(query, [item], scope, ctes)
+        for name, new in made:
+            fields = [new.named(f.name) if f.name.lower() == name.lower() else f for f in own.relation.fields]
+            if all(f.name.lower() != name.lower() for f in fields):
+                fields.append(new.named(name))
+            old = own.relation
+            rest, base = ((old,), None) if old.open else (old.rest, old.base)
+            own.relation = Relation(fields, rest, base, old.indirect, made=old.made)
+        pairs += made
     return pairs
 
 

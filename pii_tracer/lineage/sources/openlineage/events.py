@@ -258,13 +258,13 @@ class _Reader:
         if not change:
             return
         before = a_map(facet.get("previousIdentifier"), "previousIdentifier", wrong)
-        previous: Id | None = None
-        if before:
-            name = a_text(before.get("name"), "previousIdentifier.name", wrong)
-            previous = (a_text(before.get("namespace"), "previousIdentifier.namespace", wrong), name) if name else None
+        name = a_text(before.get("name"), "previousIdentifier.name", wrong)
+        place = a_text(before.get("namespace"), "previousIdentifier.namespace", wrong) or dataset.id[0]
+        previous: Id | None = (place, name) if name else None
         if change == "RENAME" and previous is None:
             wrong("it was renamed, and the event does not say from what")
-        key = dataset.id, change, previous if previous != dataset.id else None
+        previous = previous if previous != dataset.id else None
+        key = dataset.id, "RENAME" if previous is not None else change, previous
         self.changes[key] = max(self.changes.get(key, 0), at)
 
     def _describe(self, dataset: Dataset, name: str, at: int) -> None:

@@ -30,6 +30,8 @@ _ABOUT_THE_JOB = frozenset(
      "partition", "part", "file", "filename", "flag", "kind", "type", "status", "rn", "rank", "seq", "row"}
 )  # fmt: skip
 """Words of names of columns in which a job writes what it knows itself."""
+_HOLD_OTHERS = frozenset({"struct", "row", "record", "array", "map", "json", "jsonb", "variant", "object", "super"})
+"""Types whose values have values of other types in them."""
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _OF_TYPE = {name: family for family, names in _FAMILIES.items() for name in names}
 
@@ -75,15 +77,15 @@ class LeftOutColumns:
                 yield LeftOut(source, renamed, renamed=True)
 
     def _may_be_of(self, source: DatasetId, column: Column, output: DatasetId) -> bool:
-        """Whether an input has values of the column's type that go into no column of the output."""
+        """Whether an input has values of the column's type that go into no column of the output. Of an input whose
+        columns nobody tells, all are taken to be so.
+        """
         family = _family(column.type)
         if family == "constant" or (family == "number" and output in self._grouped):
             return False
         if not _ABOUT_THE_JOB.isdisjoint(word.lower() for word in _WORD.findall(column.name)):
             return False
-        idle = (
-            c
-            for c in self._columns(source)
-            if ColumnId(dataset=source, column=c.name.lower()) not in self._taken[output]
-        )
-        return any(not family or _family(c.type) in ("", family) for c in idle)
+        given = list(self._columns(source))
+        idle = (c for c in given if ColumnId(dataset=source, column=c.name.lower()) not in self._taken[output])
+        fits = any(not family or _family(c.type) in ("", family) or _family(c.type) in _HOLD_OTHERS for c in idle)
+        return fits or not given

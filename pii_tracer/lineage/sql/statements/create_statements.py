@@ -10,7 +10,9 @@ from sqlglot import exp
 from pii_tracer.lineage.sql.accounting.external_reads import PLACES, reads_elsewhere
 from pii_tracer.lineage.sql.accounting.harmless_statements import defines_only
 from pii_tracer.lineage.sql.clone_call_alter import whole
+from pii_tracer.lineage.sql.column_aliases import by_given_names, called_the_same, told_apart
 from pii_tracer.lineage.sql.queries import Query
+from pii_tracer.lineage.sql.relations import Field, Relation
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
 from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fields_of
 from pii_tracer.lineage.sql.text.global_temp_views import global_view
@@ -54,7 +56,7 @@ def created(query: Query, node: exp.Create) -> Draft:
             query.names.learn(target, [(f.name, f.type) for f in relation.fields])
             return Draft(Effect.SCHEMA, target, location=location, makes=True)
         effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
-        draft = drafted(query, effect, target, relation, list(relation.fields))
+        draft = drafted(query, effect, target, relation, _kept(query, target, relation))
         draft.location, draft.makes = location, True
         draft.optional = bool(node.args.get("exists"))
         draft.fresh = not (draft.optional or node.args.get("replace"))
@@ -103,6 +105,14 @@ def learn_variables(names: Names, node: exp.Declare) -> None:
 
 _NO_COLUMN = frozenset({"INDEX", "CONSTRAINT", "CHECK", "UNIQUE", "PRIMARY", "FOREIGN"})
 """Words that begin something else than a column, which the parser takes for its name."""
+
+
+def _kept(query: Query, target: str, relation: Relation) -> list[Field]:
+    """The columns of a query as the table or view that it makes calls them."""
+    for reason in called_the_same(relation.fields, query.dialect):
+        query.findings.doubt(reason)
+    given = [] if relation.open else [name for name, _ in query.names.columns(target)]
+    return by_given_names(told_apart(relation.fields, query.dialect), given)
 
 
 def _is_empty(item: exp.Expression) -> bool:

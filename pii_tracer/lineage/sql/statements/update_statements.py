@@ -15,9 +15,7 @@ from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
 from pii_tracer.lineage.sql.statements.computed_columns import with_computed
 from pii_tracer.lineage.sql.text.multi_target_writes import derived_target, listed
 from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL
-from pii_tracer.lineage.sql.writes import assignments, called
-
-_ONE_BY_ONE = frozenset({"mysql", "singlestore", "doris", "starrocks"})
+from pii_tracer.lineage.sql.writes import assignments, called, one_by_one_set
 
 
 def updated(query: Query, node: exp.Update) -> Draft:
@@ -44,10 +42,8 @@ def updated(query: Query, node: exp.Update) -> Draft:
     for source in scope.sources[alias_of is None and derived is None :]:
         if own not in source.names:
             of_other_rows(source, target)
-    if query.dialect in _ONE_BY_ONE and alias_of is None and through is None:
-        pairs = _in_order(query, node.expressions, scope, ctes)
-    else:
-        pairs = assignments(query, node.expressions, scope, ctes)
+    one_by_one = alias_of is None and through is None
+    pairs = (one_by_one_set if one_by_one else assignments)(query, node.expressions, scope, ctes)
     if through is not None:
         target, pairs = _behind(query, meant, through, pairs)
     joined = isinstance(table, exp.Table) and bool(table.args.get("joins"))
@@ -64,23 +60,6 @@ def updated(query: Query, node: exp.Update) -> Draft:
     if order is not None:
         query.note(order.expressions, Subtype.SORT, scope, ctes)
     return Draft(Effect.CHANGE, target, with_computed(query, target, by_name(pairs)))
-
-
-def _in_order(query: Query, items: list[exp.Expression], scope: Scope, ctes: Ctes) -> list[tuple[str, Field]]:
-    """MySQL's assignments see what those before them made (https://dev.mysql.com/doc/refman/8.4/en/update.html)."""
-    pairs: list[tuple[str, Field]] = []
-    own = scope.sources[0]
-    for item in items:
-        made = assignments(query, [item], scope, ctes)
-        for name, new in made:
-            fields = [new.named(f.name) if f.name.lower() == name.lower() else f for f in own.relation.fields]
-            if all(f.name.lower() != name.lower() for f in fields):
-                fields.append(new.named(name))
-            old = own.relation
-            rest, base = ((old,), None) if old.open else (old.rest, old.base)
-            own.relation = Relation(fields, rest, base, old.indirect, made=old.made)
-        pairs += made
-    return pairs
 
 
 def _through(table: exp.Expression, ctes: Ctes) -> Relation | None:

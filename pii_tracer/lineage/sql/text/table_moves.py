@@ -6,7 +6,7 @@ Each form is one row of `_FORMS`: how it is written, and which of its two names 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from pii_tracer.lake.formats.registry import table_formats
@@ -19,11 +19,18 @@ _PARTITION = r"(?:(?:SUB)?PARTITION\s*(?:\([^)]*\)|\w+)\s*)?"
 
 @dataclass(frozen=True)
 class Move:
-    """All columns of `source` come to `target`. Names are as written; a path is without its quotes."""
+    """All columns of `source` come to `target`. Names are as written; a path is without its quotes.
+
+    only, without: the columns of the source that come, or that do not, where the statement lists them. versions: what
+    says since when a row of the target holds, where it keeps versions; empty if it keeps none.
+    """
 
     effect: Effect
     source: str
     target: str
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    versions: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,13 @@ _FORMS = (
         ("b", "a"),
     ),
 )
+_COLUMNS = re.compile(
+    r"\bCOLUMNS\s*(?P<all>\*\s*EXCEPT\s*)?\(?(?P<names>[\w`\s,]+?)(?:\)|\bSTORED\b|\bTRACK\b|$)", re.IGNORECASE
+)
+_SEQUENCE = re.compile(
+    r"\bSEQUENCE\s+BY\s+(?P<by>.+?)\s*(?:\b(?:COLUMNS|STORED|TRACK)\b|;|$)", re.IGNORECASE | re.DOTALL
+)
+_KEEPS_VERSIONS = re.compile(r"\bSTORED\s+AS\s+SCD\s+TYPE\s+2\b", re.IGNORECASE)
 _NOTHING_NEW = re.compile(
     rf"^\s*(?:RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO|UNDROP|REFRESH\s+MATERIALIZED\s+VIEW)\b",
     re.IGNORECASE,
@@ -115,13 +129,25 @@ def _conversions() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((name, re.compile(form.format(name), re.IGNORECASE)) for name in names)
 
 
+def _listed(move: Move, rest: str) -> Move:
+    """What APPLY CHANGES says of the columns behind the names of its tables."""
+    if move.effect is not Effect.CHANGE:
+        return move
+    listed, sequence = _COLUMNS.search(rest), _SEQUENCE.search(rest)
+    names = tuple(n.strip().strip("`") for n in listed["names"].split(",")) if listed is not None else ()
+    versions = sequence["by"] if sequence is not None and _KEEPS_VERSIONS.search(rest) else ""
+    if listed is not None and listed["all"]:
+        return replace(move, without=names, versions=versions)
+    return replace(move, only=names, versions=versions)
+
+
 def moves_of(text: str, dialect: str) -> tuple[Move, ...] | None:
     """The moves of a statement of these forms; empty when it brings no other table's data; None for any other."""
     for form in _FORMS:
         found = form.pattern.match(text) if form.dialects is None or dialect in form.dialects else None
         if found:
             names = {k: v for k, v in found.groupdict().items() if v is not None}
-            return tuple(Move(form.effect, names[a], names[b]) for a, b in form.ways)
+            return tuple(_listed(Move(form.effect, names[a], names[b]), text[found.end() :]) for a, b in form.ways)
     for name, conversion in _conversions():
         if found := conversion.match(text):
             source = found["source"]
