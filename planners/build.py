@@ -45,6 +45,7 @@ from planners.gaps.keys_of_several_columns import not_compared, searched_in_rows
 from planners.gaps.left_behind import beyond_engine
 from planners.gaps.owner_tasks import with_tasks
 from planners.gaps.persons_of_gaps import seen_persons
+from planners.gaps.recomputed_copies import recomputed
 from planners.gaps.remaining_values import remaining_values
 from planners.gaps.running_writers import running_writers, writers_stopped
 from planners.gaps.table_descriptions import table_texts
@@ -164,7 +165,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
             ]
         ).values()
     )
-    items, tasks = with_tasks(written, gaps)
+    items, tasks = with_tasks(written if inputs.only else recomputed(written, gaps, world.graph), gaps)
     stopped = writers_stopped(inputs.estate, inputs.retention)
     drafts = order(items, _used_key_sets(items), stopped, _suppressed(inputs, items, plan_id), tasks)
     begins = max((as_of, *(r.not_before for r in requests if r.not_before)))

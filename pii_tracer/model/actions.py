@@ -62,6 +62,8 @@ class Action(OpenVocabulary):
     # what only a person can do
     BACKUP_CONFIRM: ClassVar[Action] = word("backup_confirm")
     OWNER_TASK: ClassVar[Action] = word("owner_task")
+    # before a copy is computed again by its owner (executor `verify`)
+    NOTE_FILES: ClassVar[Action] = word("note_files")
     # after the work of a copy
     VERIFY_COPY: ClassVar[Action] = word("verify_copy")
 
@@ -115,6 +117,7 @@ READS_ONLY = frozenset(
         Action.KMS_AWAIT_DELETION,
         Action.BACKUP_CONFIRM,
         Action.OWNER_TASK,
+        Action.NOTE_FILES,
     }
 )
 """Actions that erase nothing themselves: they prepare, wait, look, or take a person's word."""

@@ -147,6 +147,21 @@ def _tasks(plan: ErasurePlan) -> str | None:
     return "a task is for a gap that is not there" if asked else None
 
 
+def _recomputed(plan: ErasurePlan) -> str | None:
+    """Files that nobody noted before the owner's task, or looked at before it, would be called computed again."""
+    steps, tasks = _by_copy(plan), {s.id: s for s in plan.steps if s.action is Action.OWNER_TASK}
+    for number, copy in enumerate(plan.copies):
+        mine = steps.get(copy.id, {}).values()
+        notes = {step.id for step in mine if step.action is Action.NOTE_FILES}
+        if (copy.strategy is Strategy.RECOMPUTED) is not bool(notes):
+            return f"copies.{number} is computed again and its files are not noted, or the other way round"
+        after = {name for name, task in tasks.items() if notes.issubset(task.depends_on)}
+        looks = (step for step in mine if step.action is Action.VERIFY_COPY)
+        if notes and any(after.isdisjoint(look.depends_on) for look in looks):
+            return f"copies.{number} is verified before its owner computed it again"
+    return None
+
+
 def _waivers(plan: ErasurePlan) -> str | None:
     """A waiver of something else than the gap shows."""
     for number, gap in enumerate(plan.gaps):
@@ -220,6 +235,7 @@ _RULES: tuple[Callable[[ErasurePlan], str | None], ...] = (
     _holds,
     _claims,
     _tasks,
+    _recomputed,
     _waivers,
     _counts,
     _dates,

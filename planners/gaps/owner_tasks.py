@@ -9,6 +9,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import Gap
 from pii_tracer.model.waivers import OwnerTask
+from planners.gaps.recomputed_copies import is_recomputed_by, looked_at_after
 from planners.step_drafts import CopyDraft, Draft, is_named
 
 
@@ -28,8 +29,11 @@ def with_tasks(items: Sequence[CopyDraft], gaps: Iterable[Gap]) -> tuple[tuple[C
     for number, (task, about) in enumerate(asked.items(), 1):
         step = _step(number, task, about, items)
         first = {_named(name, items, about[0]).drafts[0].id for name in task.before}
+        again = {item.copy.id for item in items if is_recomputed_by(item, step.parameters["gaps"])}
+        noted = (item.drafts[0].id for item in items if item.copy.id in again)
+        steps.append(replace(step, after=tuple(sorted({*step.after, *noted}))))
         items = [_waiting(item, first, step.id) for item in items]
-        steps.append(step)
+        items = [looked_at_after(item, step.id) if item.copy.id in again else item for item in items]
     return tuple(items), tuple(steps)
 
 

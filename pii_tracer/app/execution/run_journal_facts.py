@@ -10,9 +10,11 @@ from pii_tracer.app.progress import Shows
 from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.app.verification import Verification
-from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.model.actions import Action
+from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.review.sealed_person_values import KeyRing
-from pii_tracer.run.journal import Journal, Record
+from pii_tracer.run.journal import Journal, Kind, Record
+from pii_tracer.verify.computed_again import Noted, noted_in
 
 if TYPE_CHECKING:
     from executors.context import ExecutionContext
@@ -37,6 +39,7 @@ def verification_of(
         now=now,
         written=lambda: written(journal.records),
         told=lambda step: facts_of(journal.records, step),
+        noted=lambda copy: noted_of(journal.records, plan, copy),
         warn=show.warn,
         ledger=ledger_of(settings, estate, show.warn),
     )
@@ -46,6 +49,17 @@ def facts_of(records: Sequence[Record], step: str) -> list[dict[str, Any]]:
     """The facts of every answer that a step gave, from the journal."""
     found = (r.facts.get("facts") for r in records if r.facts.get("step") == step)
     return [dict(facts) for facts in found if isinstance(facts, dict)]
+
+
+def noted_of(records: Sequence[Record], plan: ErasurePlan, copy: Copy) -> Noted | None:
+    """Which files of a copy were there when its sources were erased, as the journal has it; None where it has not."""
+    for step in plan.steps:
+        if step.copy_ == copy.id and step.action is Action.NOTE_FILES:
+            at = [r.seq for r in records if r.kind is Kind.STEP_RESULT and r.facts.get("step") == step.id]
+            later = [r for r in records if r.kind is Kind.STEP_VERIFIED and at and r.seq > at[-1]]
+            again = any(r.facts.get("step") in step.depends_on for r in later)
+            return noted_in(facts_of(records, step.id), erased_since=again)
+    return None
 
 
 def written(records: Sequence[Record]) -> dict[tuple[str, str], str]:

@@ -177,6 +177,8 @@ def _copy_note(copy: Copy, state: CopyState, files_before: int) -> str:
         return copy.reason
     if copy.strategy is Strategy.DESTROY_KEY:
         return "ciphertext stays, its key is destroyed" if state is CopyState.ERASED else ""
+    if copy.strategy is Strategy.RECOMPUTED and state is CopyState.CONFIRMED:
+        return "computed again by its owner; counts were not compared"
     if copy.strategy is Strategy.REBUILD:
         return "rebuilt" if state is CopyState.ERASED else ""
     in_bucket = copy.kind in (CopyKind.ARCHIVE, CopyKind.REPLICA, CopyKind.OBJECT_VERSION)
@@ -214,6 +216,8 @@ def _state(copy: Copy, verdict: CopyVerdict | None, walked: Walked, steps: tuple
     if copy.kind is CopyKind.BACKUP and states == {StepState.DONE}:
         return CopyState.CONFIRMED
     if verdict is not None and verdict.erased and states == {StepState.DONE}:
+        if copy.strategy is Strategy.RECOMPUTED:
+            return CopyState.CONFIRMED
         return CopyState.MASKED if copy.strategy is Strategy.MASK_COLUMNS else CopyState.ERASED
     if states == {StepState.NOT_STARTED}:
         return CopyState.NOT_STARTED
