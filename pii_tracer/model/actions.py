@@ -81,6 +81,9 @@ ASKED_AGAIN = frozenset(
 )
 """Actions whose wait can end before its date, by what a person does: a resumed run looks at once."""
 
+SOURCES, COMPUTES = "sources", "computes"
+"""Parameters of NOTE_FILES and OWNER_TASK: copies that a copy is computed from, and copies that the owner computes
+again."""
 CONFIRMED = frozenset({Action.BACKUP_CONFIRM, Action.OWNER_TASK})
 """Actions of people, who confirm them by a signature."""
 

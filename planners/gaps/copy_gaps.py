@@ -19,7 +19,6 @@ from planners.copies.executor_support import astray, no_rebuild, unsupported
 from planners.copies.scan_evidence import Evidence
 from planners.formats.registry import planner_of
 from planners.gaps.declared_keys import rows_of_others, silent_key
-from planners.gaps.recomputed_copies import offer_of
 from planners.gaps.unerasable_s3_tables import has_no_bytes, remote_gap
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
@@ -63,7 +62,7 @@ def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft
                 id=f"gap-no_way-{name}",
                 dataset=state.dataset,
                 kind=GapKind.CANNOT_BE_PROVED,
-                reason=_no_way(state, item) + offer_of(item),
+                reason=_no_way(state, item),
                 evidence=carriage.reason,
             )
         )
