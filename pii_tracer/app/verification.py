@@ -155,9 +155,16 @@ class Verification:
         """Marks of the files of a copy that are there now, for the journal.
 
         Raises:
-            ScanError, EstateError: they cannot be listed.
+            ScanError, EstateError: they cannot be listed, or none is there: put back later, they would pass for new.
         """
-        return note_of(written_files(self.estate, copy, self._patterns(copy), self.marks))
+        files = written_files(self.estate, copy, self._patterns(copy), self.marks)
+        if not files:
+            raise ScanError(
+                "no file with rows is there to note",
+                where=copy.location,
+                todo="put the table back where it was; if it was dropped, make a new plan",
+            )
+        return note_of(files, self.now())
 
     def _again(self, copy: Copy) -> CopyVerdict:
         """A copy that its owner computes again; one that is gone holds no counts."""

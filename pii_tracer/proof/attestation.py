@@ -258,6 +258,7 @@ def _predicate(
         "not_proved": [
             *LIMITS,
             *keys_by_rows_alone(plan),
+            *on_owners_word(plan),
             *unlisted(plan, proven.not_asked),
             *([] if proven.authority else [NO_AUTHORITY]),
         ],
@@ -332,13 +333,22 @@ def exceptions_of(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved
 def recomputed_words(facts: Mapping[str, Any]) -> str:
     """What was verified of a copy that its owner computed again. facts: of its verification."""
     seen = facts.get(AGAIN) or {}
-    before, after, same = (int(seen.get(name, 0)) for name in ("before", "after", "same_bytes"))
-    now = counted(after, "file is", "files are") if after else "no file is"
-    bytes_ = f", {same} of them with the same bytes as a file of before" if same else ""
+    before, after = (int(seen.get(name, 0)) for name in ("before", "after"))
+    now = f"{counted(after, 'file is', 'files are')} there, all from after its job began" if after else "no file is there"
     return (
-        "computed again by its owner, not erased. When its sources had been erased,"
-        f" {counted(before, 'file was', 'files were')} there, and none of these is left. Now {now} there{bytes_}. The"
+        "computed again by its owner, not erased, and no proof by bytes. When its sources had been erased,"
+        f" {counted(before, 'file was', 'files were')} there, and none of these is left. Now {now}. The"
         " counts themselves were not compared"
+    )
+
+
+def on_owners_word(plan: ErasurePlan) -> tuple[str, ...]:
+    """What nobody but the owners knows of the copies that they computed again."""
+    return tuple(
+        f"{copy.id}: that the recorded job ran, from the erased sources alone, when its owner says that it began; and"
+        " that no run of it from before that wrote later. This is the owner's word"
+        for copy in plan.copies
+        if copy.strategy is Strategy.RECOMPUTED
     )
 
 

@@ -11,7 +11,7 @@ from pii_tracer.model.datasets import CopyKind, DatasetId, Frozen, Strategy
 from pii_tracer.model.plan import Copy, ErasurePlan, Examined
 from pii_tracer.scan.hits import Reading
 
-STILL_THERE = "a file of before its sources were erased, which was not computed again"
+STILL_THERE = "a file that is not shown to be from after its sources were erased: not computed again"
 """`Residue.where` of a file that its owner was to compute again."""
 
 
@@ -89,12 +89,11 @@ def no_copy_name(examined: Examined) -> str:
 
 class ComputedAgain(Frozen):
     """Files of a copy that its owner computed again. before: those that were there when its sources were erased; after:
-    those that are there now; same_bytes: how many of these have the bytes of one that was there before.
+    those that were written after the owner's job began.
     """
 
     before: int
     after: int
-    same_bytes: int
 
 
 class ByteVerdict(Frozen):

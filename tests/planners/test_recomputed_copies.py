@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_VACUUM
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.model.datasets import Carries, Format, Strategy
+from pii_tracer.model.actions import COMPUTES, SOURCES
+from pii_tracer.model.datasets import Carries, CopyKind, Format, Strategy
 from pii_tracer.model.errors import PlanError
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan, Gap
 from pii_tracer.model.waivers import OwnerTask
 from pii_tracer.review.plan_consistency import contradiction
@@ -129,13 +133,79 @@ def test_a_task_says_further_copies_before_and_after() -> None:
     assert {"c-prod.calls/99-verify", f"{COUNTS}/01-note-files"} <= set(task.depends_on)
 
 
-def test_a_plan_that_was_edited_is_refused() -> None:
+NOTE, LOOK, TASK_STEP = f"{COUNTS}/01-note-files", f"{COUNTS}/99-verify", "tasks/01-owner-task"
+
+
+def stepped(plan: ErasurePlan, step_id: str, **changes: Any) -> ErasurePlan:
+    steps = tuple(s.model_copy(update=changes) if s.id == step_id else s for s in plan.steps)
+    return plan.model_copy(update={"steps": steps})
+
+
+def waiting(plan: ErasurePlan, step_id: str, *without: str) -> ErasurePlan:
+    """The plan, where a step waits no more for some others."""
+    (step,) = [step for step in plan.steps if step.id == step_id]
+    assert set(without) <= set(step.depends_on)
+    return stepped(plan, step_id, depends_on=tuple(d for d in step.depends_on if d not in without))
+
+
+def told(plan: ErasurePlan, step_id: str, name: str, value: Any) -> ErasurePlan:
+    """The plan, where a step has another parameter."""
+    (step,) = [step for step in plan.steps if step.id == step_id]
+    return stepped(plan, step_id, parameters={**step.parameters, name: value})
+
+
+def copied(plan: ErasurePlan, copy_id: str = COUNTS, **changes: Any) -> ErasurePlan:
+    copies = tuple(c.model_copy(update=changes) if c.id == copy_id else c for c in plan.copies)
+    return plan.model_copy(update={"copies": copies})
+
+
+def with_more(plan: ErasurePlan) -> ErasurePlan:
+    """The plan, where the copy has one step more before its verification."""
+    (note,) = [step for step in plan.steps if step.id == NOTE]
+    more = note.model_copy(update={"id": f"{COUNTS}/02", "action": DELTA_VACUUM, "executor": "delta"})
+    (look,) = [step for step in plan.steps if step.id == LOOK]
+    waits = stepped(plan, LOOK, depends_on=(*look.depends_on, more.id))
+    return waits.model_copy(update={"steps": (*waits.steps, more)})
+
+
+def gapped(plan: ErasurePlan, **changes: Any) -> ErasurePlan:
+    gaps = tuple(g.model_copy(update=changes) if g.id == "gap-no_way-prod.counts" else g for g in plan.gaps)
+    return plan.model_copy(update={"gaps": gaps})
+
+
+EVENTS, USERS = "c-prod.events/99-verify", "c-prod.users/99-verify"
+EDITS: dict[str, tuple[Callable[[ErasurePlan], ErasurePlan], str]] = {
+    "no base table": (lambda p: copied(p, kind=CopyKind.SOURCE), "no bare table of aggregates"),
+    "a key": (lambda p: copied(p, carries=Carries.KEY), "no bare table of aggregates"),
+    "delta": (lambda p: copied(p, format=DELTA), "no bare table of aggregates"),
+    "columns": (lambda p: copied(p, columns=copy(p, "events").columns), "has columns of the persons"),
+    "match": (lambda p: copied(p, match=copy(p, "events").match), "has columns of the persons"),
+    "one step more": (with_more, "other steps than"),
+    "another executor": (lambda p: stepped(p, NOTE, executor="people"), "other steps than"),
+    "look before the task": (lambda p: waiting(p, LOOK, TASK_STEP), "before its owner computed it again"),
+    "look before the note": (lambda p: waiting(p, LOOK, NOTE), "verified before its last step"),
+    "task before the note": (lambda p: waiting(p, TASK_STEP, NOTE), "before its owner computed it again"),
+    "note before a source": (lambda p: waiting(p, NOTE, EVENTS), "noted before what it is computed from"),
+    "note before all": (lambda p: waiting(p, NOTE, EVENTS, USERS), "noted before what it is computed from"),
+    "no sources": (lambda p: told(waiting(p, NOTE, EVENTS, USERS), NOTE, SOURCES, []), "what is not erased"),
+    "sources of no kind": (lambda p: told(p, NOTE, SOURCES, 7), "what is not erased"),
+    "itself": (lambda p: told(p, NOTE, SOURCES, [COUNTS]), "what is not erased"),
+    "a kept source": (lambda p: copied(p, "c-prod.events", strategy=Strategy.DESTROY_KEY), "what is not erased"),
+    "another gap": (lambda p: gapped(p, dataset=copy(p, "events").dataset), "before its owner computed it again"),
+    "another kind of gap": (lambda p: gapped(p, kind=GapKind.LINEAGE), "before its owner computed it again"),
+    "a task for another": (lambda p: told(p, TASK_STEP, COMPUTES, ["c-prod.sums"]), "other copies again"),
+    "a task for no copy": (lambda p: told(p, TASK_STEP, COMPUTES, []), "other copies again"),
+    "not computed again": (lambda p: copied(p, strategy=Strategy.REBUILD), "its files are noted"),
+    "a source instead": (lambda p: copied(p, "c-prod.events", strategy=Strategy.RECOMPUTED), "no bare table"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_plan_that_was_edited_is_refused(edit: str) -> None:
+    changed, why = EDITS[edit]
     plan = waived(lake())
-    steps = tuple(
-        step.model_copy(update={"depends_on": tuple(d for d in step.depends_on if not d.startswith("tasks/"))})
-        for step in plan.steps
-    )
-    assert "before its owner computed it again" in str(contradiction(plan.model_copy(update={"steps": steps})))
+    assert contradiction(plan) is None
+    assert why in str(contradiction(changed(plan)))
 
 
 def chained(*acts: str) -> ErasurePlan:

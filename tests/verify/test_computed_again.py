@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,11 @@ from pii_tracer.app.execution.run_journal_facts import noted_of
 from pii_tracer.app.stored_places.written_files import written_files
 from pii_tracer.app.verification import Verification
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.model.actions import Action
+from pii_tracer.model.actions import COMPUTES, Action
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import Carries, CopyKind, DatasetId, Format, KeySet, Strategy
-from pii_tracer.model.plan import Copy
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.proof.attestation import recomputed_words
 from pii_tracer.run.journal import Kind, Record
@@ -31,7 +34,9 @@ __all__ = ["signed"]
 
 MAIL = "asha.rao@mail.example"
 KEYS = (KeySet(name="user.mail", origin="mail", weak=False, values=(("subj_1", MAIL),)),)
-NOTHING = Noted(frozenset(), frozenset())
+AT = datetime.now(timezone.utc) - timedelta(hours=1)
+BEGAN = AT + timedelta(minutes=1)
+NOTHING = Noted(frozenset(), frozenset(), AT, BEGAN)
 
 
 def counts(location: str, kind: Format = Format.CSV) -> Copy:
@@ -65,33 +70,40 @@ def estate(**more: Any) -> Estate:
     )
 
 
-def looked(copy: Copy, noted: Noted | None, told: Estate | None = None) -> ByteVerdict:
-    """What the verification says of a copy now."""
-    look = Verification(
+def verification(copy: Copy, noted: Noted | None, told: Estate | None = None) -> Verification:
+    return Verification(
         plan=plan(copies=[copy]),
         estate=told or estate(),
         base=Path("/"),
         keys=KEYS,
         marks=MARKS,
         spark=lambda: pytest.fail("no rows are read"),
-        now=lambda: NOW,
+        now=lambda: AT,
         noted=lambda _: noted,
     )
-    seen = look.look(copy).bytes
+
+
+def noting(copy: Copy) -> dict[str, Any]:
+    return verification(copy, None).note_files(copy)
+
+
+def looked(copy: Copy, noted: Noted | None, told: Estate | None = None) -> ByteVerdict:
+    """What the verification says of a copy now."""
+    seen = verification(copy, noted, told).look(copy).bytes
     assert seen is not None
     return seen
 
 
 def noted(copy: Copy, told: Estate | None = None) -> Noted:
-    """What a run notes now."""
-    found = noted_in([note_of(written_files(told or estate(), copy, build_patterns(KEYS), MARKS))], erased_since=False)
+    """What a run notes of the files that are there now, an hour ago; the job began a minute later."""
+    facts = note_of(written_files(told or estate(), copy, build_patterns(KEYS), MARKS), AT)
+    found = noted_in([facts], began=BEGAN, erased_since=False)
     assert found is not None
     return found
 
 
-def later(path: Path) -> None:
-    """What was written is from another moment, whatever the file system's clock shows."""
-    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1_000_000_000))
+def written_at(path: Path, at: datetime) -> None:
+    os.utime(path, (at.timestamp(), at.timestamp()))
 
 
 def old(verdict: ByteVerdict) -> list[str]:
@@ -118,18 +130,76 @@ def test_files_of_before_are_left(folder: Path) -> None:
     assert old(looked(copy, before)) == ["3.csv"], "a file that was moved was not written again"
 
 
-def test_written_again_with_the_same_bytes_is_told(folder: Path) -> None:
+def test_all_files_written_again_are_told(folder: Path) -> None:
     copy = counts(str(folder))
     before = noted(copy)
     (folder / "1.csv").write_text("people\n2\n")
-    (folder / "2.csv").write_text("people\n5\n")
-    later(folder / "2.csv")
+    (folder / "2.csv").write_text("people\n4\n")
     seen = looked(copy, before)
     assert (seen.residue, seen.unverified) == ((), ())
-    assert seen.again == ComputedAgain(before=2, after=2, same_bytes=1)
-    assert "Now 2 files are there, 1 of them with the same bytes as a file of before" in recomputed_words(
+    assert seen.again == ComputedAgain(before=2, after=2)
+    assert "2 files were there, and none of these is left. Now 2 files are there" in recomputed_words(
         {"computed_again": seen.again.model_dump()}
     )
+
+
+def test_a_file_with_the_bytes_of_one_of_before_is_left(folder: Path) -> None:
+    """It was restored or copied back, or it was computed again and is the same: nobody can tell."""
+    copy = counts(str(folder))
+    before = noted(copy)
+    (folder / "1.csv").write_text("people\n2\n")
+    (folder / "2.csv").unlink()
+    (folder / "back.csv").write_text("people\n5\n")
+    assert old(looked(copy, before)) == ["back.csv"]
+
+
+@pytest.mark.parametrize(
+    ("at", "left"),
+    [
+        (AT - timedelta(days=9), True),
+        (AT, True),
+        (BEGAN - timedelta(seconds=2), True),
+        (BEGAN + timedelta(seconds=1), False),
+    ],
+    ids=["before the note", "at the note", "before the job began", "after it"],
+)
+def test_a_new_file_that_is_not_from_after_the_job_began_is_left(folder: Path, at: datetime, left: bool) -> None:
+    """It was away while files were noted, or a job in flight wrote it from what it had read before the erasure."""
+    copy = counts(str(folder))
+    before = noted(copy)
+    for path in folder.iterdir():
+        path.unlink()
+    (folder / "0.csv").write_text("people\n9\n")
+    written_at(folder / "0.csv", at)
+    assert old(looked(copy, before)) == (["0.csv"] if left else [])
+
+
+def test_a_time_that_no_calendar_has_is_an_old_one(folder: Path) -> None:
+    copy = counts(str(folder))
+    before = noted(copy)
+    (folder / "1.csv").write_text("people\n8\n")
+    os.utime(folder / "1.csv", (10.0**12, 10.0**12))
+    assert old(looked(copy, before)) == ["1.csv", "2.csv"]
+
+
+def test_a_table_that_is_away_is_not_noted(folder: Path) -> None:
+    """Put back after the note, its files would pass for new ones."""
+    copy, away = counts(str(folder)), folder.parent / "away"
+    folder.rename(away)
+    with pytest.raises(ScanError, match="no file with rows is there"):
+        noting(copy)
+    away.rename(folder)
+    assert noting(copy)["files"] == 2
+    for name in ("1.csv", "2.csv"):
+        (folder / name).unlink()
+    with pytest.raises(ScanError, match="no file with rows is there"):
+        noting(copy)
+
+
+def test_nobody_said_when_the_job_began(folder: Path) -> None:
+    copy = counts(str(folder))
+    (why,) = looked(copy, replace(noted(copy), began=None)).unverified
+    assert "when the job began" in why
 
 
 def test_the_person_in_a_new_file_is_found(folder: Path) -> None:
@@ -149,7 +219,7 @@ def test_a_folder_that_is_gone_or_empty_is_clean(folder: Path) -> None:
     for path in folder.iterdir():
         path.unlink()
     seen = looked(copy, before)
-    assert (seen.clean, seen.again) == (True, ComputedAgain(before=2, after=0, same_bytes=0))
+    assert (seen.clean, seen.again) == (True, ComputedAgain(before=2, after=0))
     folder.rmdir()
     assert looked(copy, before).clean
     assert "no file is there" in recomputed_words({"computed_again": seen.again.model_dump()})
@@ -173,28 +243,56 @@ def test_without_a_run_nobody_knows(folder: Path) -> None:
 
 
 def test_a_source_that_was_erased_again_makes_the_note_void(folder: Path) -> None:
-    (why,) = looked(counts(str(folder)), Noted(frozenset(), frozenset(), erased_since=True)).unverified
+    (why,) = looked(counts(str(folder)), replace(NOTHING, erased_since=True)).unverified
     assert "a source was erased again" in why
 
 
-def test_the_journal_tells_what_was_noted_last_and_whether_a_source_was_erased_since(folder: Path) -> None:
+@pytest.fixture
+def run(folder: Path) -> tuple[Copy, ErasurePlan, list[Record]]:
+    """The journal of a run: a source is erased, files are noted twice, and the owner says when the job began."""
     copy = counts(str(folder))
-    source, note = step("c-src/99-verify"), step("c-counts/01-note-files", copy.id, action=Action.NOTE_FILES)
-    made = plan(copies=[copy], steps=[source, note.model_copy(update={"depends_on": (source.id,)})])
-    facts = note_of(written_files(estate(), copy, build_patterns(KEYS), MARKS))
-
-    def record(seq: int, kind: Kind, name: str, **more: Any) -> Record:
-        return Record(seq=seq, time=iso(NOW), kind=kind, facts={"step": name, **more}, prev="", hash=str(seq))
-
-    records = [
-        record(0, Kind.STEP_VERIFIED, source.id),
-        record(1, Kind.STEP_RESULT, note.id, facts={"files": 0, "there": [], "bytes": []}),
-        record(2, Kind.STEP_RESULT, note.id, facts=facts),
-        record(3, Kind.STEP_VERIFIED, note.id, facts={}),
+    erasing = step("c-src/01", "c-src")
+    source = step("c-src/99-verify", "c-src", [erasing.id], action=Action.VERIFY_COPY)
+    note = step("c-counts/01-note-files", copy.id, [source.id], action=Action.NOTE_FILES)
+    task = step("tasks/01", None, [note.id], action=Action.OWNER_TASK, parameters={COMPUTES: [copy.id]})
+    other = step("tasks/02", None, action=Action.OWNER_TASK)
+    facts = note_of(written_files(estate(), copy, build_patterns(KEYS), MARKS), AT)
+    told: list[tuple[Kind, Step, dict[str, Any]]] = [
+        (Kind.STEP_RESULT, erasing, {}),
+        (Kind.STEP_VERIFIED, source, {}),
+        (Kind.STEP_RESULT, note, {**facts, "there": [], "bytes": []}),
+        (Kind.STEP_RESULT, note, facts),
+        (Kind.STEP_VERIFIED, note, {}),
+        (Kind.STEP_RESULT, task, {"waits_for": "sales"}),
+        (Kind.STEP_RESULT, task, {"began": iso(BEGAN)}),
+        (Kind.STEP_RESULT, other, {"began": iso(BEGAN + timedelta(days=1))}),
     ]
-    assert noted_of(records[:1], made, copy) is None
+    records = [record(n, kind, s, facts) for n, (kind, s, facts) in enumerate(told)]
+    return copy, plan(copies=[copy], steps=[erasing, source, note, task, other]), records
+
+
+def record(seq: int, kind: Kind, of: Step, facts: dict[str, Any]) -> Record:
+    return Record(seq=seq, time=NOW, kind=kind, facts={"step": of.id, "facts": facts}, prev="", hash=str(seq))
+
+
+def test_the_journal_tells_what_was_noted_last(run: tuple[Copy, ErasurePlan, list[Record]]) -> None:
+    copy, made, records = run
+    assert noted_of(records[:2], made, copy) is None
+    early = noted_of(records[:6], made, copy)
+    assert early is not None
+    assert early.began is None
     assert noted_of(records, made, copy) == noted(copy)
-    again = noted_of([*records, record(4, Kind.STEP_VERIFIED, source.id)], made, copy)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step_id"), [(Kind.STEP_VERIFIED, "c-src/99-verify"), (Kind.STEP_INTENT, "c-src/01")], ids=["seen", "done"]
+)
+def test_a_source_that_is_erased_again_makes_the_note_void(
+    run: tuple[Copy, ErasurePlan, list[Record]], kind: Kind, step_id: str
+) -> None:
+    copy, made, records = run
+    of = next(one for one in made.steps if one.id == step_id)
+    again = noted_of([*records, record(99, kind, of, {})], made, copy)
     assert again is not None
     assert again.erased_since
 
@@ -235,7 +333,7 @@ def test_in_s3_each_version_is_a_file(store: Store, keeps: bool, monkeypatch: py
         client.delete_object(Bucket=bucket, Key="counts/1.csv", VersionId=first)
     seen = looked(copy, before, told)
     assert (old(seen), seen.unverified) == ([], ())
-    assert seen.again == ComputedAgain(before=1, after=1, same_bytes=0)
+    assert seen.again == ComputedAgain(before=1, after=1)
     for page in client.get_paginator("list_object_versions").paginate(Bucket=bucket):
         for item in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
             client.delete_object(Bucket=bucket, Key=item["Key"], VersionId=item["VersionId"])

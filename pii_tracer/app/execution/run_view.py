@@ -16,7 +16,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan
-from pii_tracer.proof.attestation import LIMITS
+from pii_tracer.proof.attestation import LIMITS, on_owners_word
 from pii_tracer.proof.deletions.deletion_log import DeletionLog
 from pii_tracer.proof.open_requests import OpenRequest
 from pii_tracer.proof.store_blind_spots import unlisted
@@ -96,7 +96,7 @@ def run_view(
         bytes_checked=_bytes(verdict, {c.id: copy_name(c) for c in plan.copies}),
         bystanders=_bystanders(ran, verdict),
         proofs=_proofs(ran, log, attestation),
-        limits=(*LIMITS, *unlisted(plan, verdict.not_asked)),
+        limits=(*LIMITS, *on_owners_word(plan), *unlisted(plan, verdict.not_asked)),
         open_requests=tuple(sorted({item.request for item in still})) if attestation else (),
         waiting_until=ran.state.waiting_until,
         left_out=tuple(str(g.dataset) for g in plan.gaps if g.kind == GapKind.LEFT_OUT),

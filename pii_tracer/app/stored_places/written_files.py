@@ -4,6 +4,7 @@ Empty files hold no counts, and are left out."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
@@ -14,6 +15,7 @@ from pii_tracer.lake.stores.object_places.versions import VersionState
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.locations import hdfs_location, in_place, is_hdfs, object_location
 from pii_tracer.model.plan import Copy
+from pii_tracer.model.timestamps import instant
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.folder_scan import file_digest, walk_files
 from pii_tracer.scan.value_forms import Patterns
@@ -37,6 +39,7 @@ def written_files(estate: Estate, copy: Copy, patterns: Patterns, keyed: MarkKey
             WrittenFile(
                 name,
                 mark(keyed, version.key, version.version_id, version.etag, version.modified),
+                instant(version.modified),
                 mark(keyed, version.etag),
             )
             for name, version in s3_tables_now.written(estate, copy, place, patterns)
@@ -77,7 +80,7 @@ def _in_folder(root: Path, patterns: Patterns, keyed: MarkKey) -> Iterator[Writt
             continue
         try:
             digest, size = file_digest(path)
-            written = path.stat().st_mtime_ns
+            told = path.stat()
         except OSError as error:
             raise ScanError(
                 f"a file cannot be read: {error.strerror or type(error).__name__}",
@@ -85,7 +88,16 @@ def _in_folder(root: Path, patterns: Patterns, keyed: MarkKey) -> Iterator[Writt
                 todo="give the permission to read it, and stop the jobs that write there",
             ) from None
         if size:  # a file that was moved is the file that it was
-            yield WrittenFile(patterns.mask(name), mark(keyed, digest, written), mark(keyed, digest))
+            write = mark(keyed, digest, told.st_mtime_ns)
+            yield WrittenFile(patterns.mask(name), write, _moment(told.st_mtime), mark(keyed, digest))
+
+
+def _moment(seconds: float) -> datetime:
+    """A time that a file shows. One that no calendar has was set by somebody, and counts as old."""
+    try:
+        return datetime.fromtimestamp(seconds, timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        return datetime.min.replace(tzinfo=timezone.utc)
 
 
 def _in_hdfs(estate: Estate, copy: Copy, patterns: Patterns, keyed: MarkKey) -> Iterator[WrittenFile]:
@@ -99,7 +111,8 @@ def _in_hdfs(estate: Estate, copy: Copy, patterns: Patterns, keyed: MarkKey) -> 
     for file in (file for place in places for file in place.files):
         if file.size:  # snapshots show the same ids
             name = file.path.removeprefix(location.prefix)
-            yield WrittenFile(patterns.mask(name), mark(keyed, file.file_id, file.modified, file.size))
+            write = mark(keyed, file.file_id, file.modified, file.size)
+            yield WrittenFile(patterns.mask(name), write, _moment(file.modified / 1000))
 
 
 def _in_object_store(estate: Estate, copy: Copy, patterns: Patterns, keyed: MarkKey) -> Iterator[WrittenFile]:
@@ -109,4 +122,4 @@ def _in_object_store(estate: Estate, copy: Copy, patterns: Patterns, keyed: Mark
             name = version.key if version.state is VersionState.LIVE else f"{version.key}?version={version.version_id}"
             content = mark(keyed, version.checksum) if version.checksum else ""
             write = mark(keyed, version.key, version.version_id, version.checksum, version.size)
-            yield WrittenFile(patterns.mask(name), write, content)
+            yield WrittenFile(patterns.mask(name), write, instant(version.modified), content)
