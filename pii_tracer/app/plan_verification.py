@@ -9,6 +9,7 @@ from typing import Any
 
 from pii_tracer.app.execution.run_folder import choose_run, folder_of
 from pii_tracer.app.execution.run_journal_facts import noted_of
+from pii_tracer.app.execution.verify_step import numbers_of
 from pii_tracer.app.progress import SILENT, Shows, with_facts
 from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings, moment
@@ -17,6 +18,7 @@ from pii_tracer.common.work_facts import counts_in
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.model.plan import HELD, ErasurePlan
+from pii_tracer.proof.attestation import recomputed_words
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
 from pii_tracer.run.journal import Kind, Record, read_journal
 from pii_tracer.scan.hits import Reading
@@ -47,18 +49,29 @@ class PlanVerification:
             return ExitCode.PARTIAL
         return ExitCode.DONE if self.plan.complete else ExitCode.INCOMPLETE
 
+    @property
+    def _computed_again(self) -> dict[str, str]:
+        """Of each copy in which nobody was found and that its owner computed again: what was proved."""
+        clean = set(self.verdict.erased)
+        mine = {c.id for c in self.plan.copies if c.strategy is Strategy.RECOMPUTED and c.id in clean}
+        looks = (copy for copy in self.verdict.copies if copy.copy_id in mine)
+        return {copy.copy_id: recomputed_words(numbers_of(copy)) for copy in looks}
+
     def as_json(self) -> dict[str, Any]:
         """The final object (docs/commands.md)."""
         plan, verdict = self.plan, self.verdict
         residue = verdict.residue
         counted = [c for c in plan.copies if c.origin is None]
-        erased = set(verdict.erased) - {c.id for c in plan.copies if c.strategy in HELD}
+        again = self._computed_again
+        erased = set(verdict.erased) - {c.id for c in plan.copies if c.strategy in HELD} - again.keys()
         return {
             "plan_id": plan.plan_id,
             "state": "complete" if plan.complete and not residue and not verdict.unverified else "partial",
             "copies_total": len(counted),
             "copies_erased": sum(c.id in erased for c in counted),
+            "copies_confirmed": len(again),
             "copies_exempt": plan.totals.exempt,
+            "computed_again": [{"copy": name, "proved": words} for name, words in again.items()],
             "residue": [r.as_json() for r in residue],
             "open_requests": list(self.open_requests),
             "unverified": list(verdict.unverified),

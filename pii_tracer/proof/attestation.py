@@ -334,7 +334,9 @@ def recomputed_words(facts: Mapping[str, Any]) -> str:
     """What was verified of a copy that its owner computed again. facts: of its verification."""
     seen = facts.get(AGAIN) or {}
     before, after = (int(seen.get(name, 0)) for name in ("before", "after"))
-    now = f"{counted(after, 'file is', 'files are')} there, all from after its job began" if after else "no file is there"
+    now = (
+        f"{counted(after, 'file is', 'files are')} there, all from after its job began" if after else "no file is there"
+    )
     return (
         "computed again by its owner, not erased, and no proof by bytes. When its sources had been erased,"
         f" {counted(before, 'file was', 'files were')} there, and none of these is left. Now {now}. The"

@@ -1,5 +1,5 @@
-"""What shows that a copy was computed again: every file in it was written after the owner's job began, which began after
-the copy's sources were erased, and has other bytes than each file that was there before.
+"""What shows that a copy was computed again: each of its files was written after the owner's job began, which began after
+the sources were erased, and has other bytes than any file that was there before.
 
 Counts are not compared: nobody knows what they should be. Nor does anybody see what the job read: that it began then,
 and that no earlier run of it wrote later, is its owner's word.
@@ -89,5 +89,7 @@ def _unknown(noted: Noted | None) -> str:
     if noted is None:
         return "whether it was computed again is not known: no run has noted which files were there"
     if noted.erased_since:
-        return "a source was erased again after the files were noted: make a new plan, and let the owner compute it again"
+        return (
+            "a source was erased again after the files were noted: make a new plan, then let the owner do it again"
+        )
     return "its owner has not said when the job began: `pii-tracer confirm` its task with `--began`"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.app.execution.run_journal_facts import noted_of
+from pii_tracer.app.plan_verification import PlanVerification
 from pii_tracer.app.stored_places.written_files import written_files
 from pii_tracer.app.verification import Verification
 from pii_tracer.config.estate_file import Estate
@@ -21,11 +22,13 @@ from pii_tracer.model.datasets import Carries, CopyKind, DatasetId, Format, KeyS
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.model.waivers import MarkKey
-from pii_tracer.proof.attestation import recomputed_words
+from pii_tracer.proof.attestation import on_owners_word, recomputed_words
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.computed_again import Noted, note_of, noted_in
-from pii_tracer.verify.verdicts import STILL_THERE, ByteVerdict, ComputedAgain
+from pii_tracer.verify.verdicts import STILL_THERE, ByteVerdict, ComputedAgain, CopyVerdict, RunVerdict
+from tests.planners.test_recomputed_copies import COUNTS as RECOMPUTED
+from tests.planners.test_recomputed_copies import lake, waived
 from tests.review.plans import NOW, plan, step
 from tests.storeservers import ACCESS, REGION, SECRET, Store, signed, versioned
 from tests.waivers import MARKS
@@ -295,6 +298,23 @@ def test_a_source_that_is_erased_again_makes_the_note_void(
     again = noted_of([*records, record(99, kind, of, {})], made, copy)
     assert again is not None
     assert again.erased_since
+
+
+def test_what_its_owner_computed_again_is_not_called_erased() -> None:
+    made = waived(lake())
+    looks = [ByteVerdict(copy_id=one.id, root=one.location, files=()) for one in made.copies]
+    again = ComputedAgain(before=2, after=1)
+    looks = [one.model_copy(update={"again": again} if one.copy_id == RECOMPUTED else {}) for one in looks]
+    verdict = RunVerdict(copies=tuple(CopyVerdict(copy_id=one.copy_id, bytes=one) for one in looks))
+    told = PlanVerification(made, verdict).as_json()
+    assert (told["copies_total"], told["copies_erased"], told["copies_confirmed"]) == (4, 3, 1)
+    (one,) = told["computed_again"]
+    assert one["copy"] == RECOMPUTED
+    assert one["proved"].startswith("computed again by its owner, not erased, and no proof by bytes")
+    (word,) = on_owners_word(made)
+    assert word.startswith(RECOMPUTED)
+    assert "owner's word" in word
+    assert on_owners_word(lake().plan()) == ()
 
 
 # -- in S3 -------------------------------------------------------------------------------------------------------------

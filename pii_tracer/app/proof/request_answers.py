@@ -179,7 +179,9 @@ class _Stands:
             attestation=digest_of(held.envelope) if held else None,
             journal=self.records[-1].hash if self.records else None,
             searched=parse_time(claims["scope"]["at"]) if claims else None,
-            not_proved=tuple(claims["not_proved"]) if claims else (*LIMITS, *on_owners_word(self.loaded.plan), _ELSEWHERE),
+            not_proved=tuple(claims["not_proved"])
+            if claims
+            else (*LIMITS, *on_owners_word(self.loaded.plan), _ELSEWHERE),
         )
 
     def _items(self, proved: Proved, subject: str, doubt: str | None, *, attested: bool) -> tuple[AnswerItem, ...]:

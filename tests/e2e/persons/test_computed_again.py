@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import csv
 import json
+import time
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +98,8 @@ def test_what_its_owner_computes_again_is_waited_for_and_looked_at(
     evidence = base / "log.txt"
     evidence.write_text("done")
 
-    def confirm(gap: str) -> None:
-        told = ["--evidence", str(evidence), "--by", "Dr. Sen", "--said", "it ran"]
+    def confirm(gap: str, began: datetime) -> None:
+        told = ["--evidence", str(evidence), "--by", "Dr. Sen", "--said", "it ran", "--began", began.isoformat()]
         assert run(["confirm", gap, "--state", str(base / "state"), *told, *key]) == 0
 
     def resumed(expected: int) -> dict[str, Any]:
@@ -109,17 +111,22 @@ def test_what_its_owner_computes_again_is_waited_for_and_looked_at(
         assert all("not computed again" in item["where"] for item in told["residue"])
         return {item["file"] for item in told["residue"]}
 
+    planned_at = datetime.now(timezone.utc)
     counts(shop, 3)  # between the plan and the erasure: it still counts the person
     applied = ["--trusted", str(base / "approvers.yaml"), "--result", str(result)]
     assert run(words(shop, "apply", str(file), *applied)) == ExitCode.WAITING
     assert left(json.loads(result.read_text())) == set()
-    confirm("gap-no_way-shop.counts")
+    confirm("gap-no_way-shop.counts", planned_at)
+    assert resumed(ExitCode.WAITING)["residue"] == [], "the job began before the erasure"
+    confirm("gap-no_way-shop.counts", datetime.now(timezone.utc))
     assert left(resumed(ExitCode.RESIDUE)) == {"part-0.csv"}, "the word was given, and the job did not run"
     counts(shop, 2)
     assert left(resumed(ExitCode.WAITING)) == set(), "what is computed from it comes behind it"
     old = [v["VersionId"] for v in versions(shop)]
+    time.sleep(1.1)  # S3 tells times to the second: what was written in that of the note is not shown to be new
+    began = datetime.now(timezone.utc)
     totals(shop, 2)
-    confirm("gap-no_way-shop.totals")
+    confirm("gap-no_way-shop.totals", began)
     (name,) = left(resumed(ExitCode.RESIDUE))
     assert name == f"part-0.parquet?versionId={old[0]}", "the former version is still there"
     assert run(words(shop, "verify", str(file))) == ExitCode.RESIDUE
@@ -128,11 +135,14 @@ def test_what_its_owner_computes_again_is_waited_for_and_looked_at(
     assert (done["state"], done["residue"], done["copies_erased"], done["copies_confirmed"]) == ("complete", [], 1, 2)
     assert run(words(shop, "verify", str(file))) == ExitCode.DONE
     envelope = json.loads(Path(done["attestation"]).read_text())
-    exceptions = json.loads(base64.b64decode(envelope["payload"]))["predicate"]["exceptions"]
+    predicate = json.loads(base64.b64decode(envelope["payload"]))["predicate"]
+    exceptions = predicate["exceptions"]
     said = {e["what"]: e for e in exceptions if e["what"].startswith("c-")}
     assert set(said) == {"c-shop.counts", "c-shop.totals"}
     assert all(e["why"].startswith("computed again by its owner, not erased") for e in said.values())
     assert all("counts themselves were not compared" in e["why"] for e in said.values())
+    words_of_owners = [one for one in predicate["not_proved"] if "owner's word" in one]
+    assert [one.partition(":")[0] for one in words_of_owners] == ["c-shop.counts", "c-shop.totals"]
     assert {e["what"] for e in exceptions} >= {"gap-no_way-shop.counts", "gap-no_way-shop.totals"}
     public_key = str(base / "state" / "keys" / "attest.pem.pub")
     assert run(["attest", "verify", done["attestation"], "--key", public_key]) == 0
