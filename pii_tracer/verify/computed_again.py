@@ -1,5 +1,5 @@
-"""What shows that a copy was computed again: each of its files was written after the owner's job began, which began after
-the sources were erased, and has other bytes than any file that was there before.
+"""What shows that a copy was computed again: each of its files was written after the owner's job began, which began
+after the sources were erased, and has other bytes than any file that was there before.
 
 Counts are not compared: nobody knows what they should be. Nor does anybody see what the job read: that it began then,
 and that no earlier run of it wrote later, is its owner's word.
