@@ -36,7 +36,6 @@ def sources(dataset: DatasetId, graph: LineageGraph) -> frozenset[DatasetId]:
 def _inputs(dataset: DatasetId, graph: LineageGraph) -> set[DatasetId]:
     """What it is directly made from, itself included where a job or a column says so."""
     return {
-        *graph.sources_of(dataset),
         *(read for job in graph.jobs_into(dataset) for read in job.inputs),
         *(edge.source.dataset for edge in graph.edges_into(dataset)),
         *(member.source.dataset for member in graph.memberships_into(dataset)),

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.lake.inventory import Inventory, InventoryGap
 from pii_tracer.lineage.dataset_names import VIEW
-from pii_tracer.lineage.graph.edges import JobRef, LineageGap, Subtype
+from pii_tracer.lineage.graph.edges import Edge, EdgeType, JobRef, LineageGap, Membership, Subtype
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.datasets import DatasetId, Strategy
+from pii_tracer.model.datasets import Carries, ColumnId, CopyKind, DatasetId, Format, Strategy
 from pii_tracer.model.gap_kinds import GapKind, LineageGapKind
-from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.model.plan import STAYS, ErasurePlan, Examined
 from planners.copies.scan_evidence import Evidence
-from planners.gaps.recomputed_sources import against
+from planners.gaps.recomputed_sources import against, cleared, free_of_persons
+from planners.locate.subject_survey import World
+from planners.step_drafts import CopyDraft, verification
 from tests.planners.smalllake import Lake, copy, dataset, hold
 from tests.planners.test_recomputed_copies import NOBODY, gap_of, lake, waived
 
@@ -42,7 +46,7 @@ def test_a_job_that_reads_its_own_table() -> None:
 
 
 def test_a_job_that_reads_what_is_made_of_its_table() -> None:
-    made = reading("sums", states={n: {"format": "csv", "columns": ()} for n in ("counts", "sums")})
+    made = reading("sums", states=BOTH)
     assert "it is computed from itself" in refused(waived(made))
 
 
@@ -98,10 +102,14 @@ def test_an_input_that_stays_blocked() -> None:
     assert "prod.mid" in refused(plan)
 
 
-@pytest.mark.parametrize("about", ["events", None])
-def test_lineage_that_is_not_complete(about: str | None) -> None:
+@pytest.mark.parametrize(("about", "same_as"), [("events", None), (None, None), ("elsewhere", "events")])
+def test_lineage_that_is_not_complete(about: str | None, same_as: str | None) -> None:
     gap = LineageGap(
-        dataset=dataset(about) if about else None, kind=LineageGapKind.SQL_PARTIAL, reason="unclear", evidence="j:1"
+        dataset=dataset(about) if about else None,
+        same_as=dataset(same_as) if same_as else None,
+        kind=LineageGapKind.SQL_PARTIAL,
+        reason="unclear",
+        evidence="j:1",
     )
     assert "lineage is not complete" in refused(waived(lake(dark=(gap,))))
 
@@ -128,53 +136,110 @@ def test_a_waiver_is_for_the_job_and_the_sources_that_its_author_saw(changed: La
     ), "what is made of it is another matter"
 
 
+BOTH = {n: {"format": Format.CSV, "columns": ()} for n in ("counts", "sums")}
+
+
+def test_what_is_made_of_a_table_that_cannot_be_computed_again() -> None:
+    own = InventoryGap(dataset=dataset("counts"), kind=GapKind.EXTERNAL_FILES, reason="files elsewhere", evidence="e")
+    for made in (reading("counts", states=BOTH), lake(states=BOTH, gaps=(own,))):
+        plan = waived(made, of="gap-no_way-prod.sums")
+        (gap,) = [gap for gap in plan.gaps if gap.id == "gap-no_way-prod.sums"]
+        assert "it is computed from prod.counts" in gap.reason
+        assert copy(plan, "sums").strategy is Strategy.BLOCKED
+
+
+@pytest.mark.parametrize(
+    ("strategy", "drafted", "free"),
+    [
+        (Strategy.DELETE_BY_KEY, True, True),
+        (Strategy.DELETE_BY_KEY, False, False),
+        *((strategy, True, False) for strategy in sorted({*STAYS, Strategy.BLOCKED})),
+    ],
+)
+def test_only_what_is_erased_and_verified_is_free_of_the_persons(strategy: Strategy, drafted: bool, free: bool) -> None:
+    item = CopyDraft(copy(lake().plan(), "events").model_copy(update={"strategy": strategy}))
+    item = replace(item, drafts=(verification(item, ()),) if drafted else ())
+    history = item.copy.model_copy(update={"kind": CopyKind.TABLE_HISTORY, "strategy": Strategy.EXEMPT})
+    old = item.copy.model_copy(update={"kind": CopyKind.OBJECT_VERSION, "strategy": Strategy.EXEMPT})
+    assert free_of_persons([item, CopyDraft(old)], [], ()) == ({dataset("events")} if free else set())
+    assert free_of_persons([item, CopyDraft(history)], [], ()) == set(), "a job can read a branch"
+
+
+@pytest.mark.parametrize(
+    ("carries", "looked", "seen", "free"),
+    [
+        (Carries.NONE, False, NOBODY, True),
+        (Carries.KEY, True, NOBODY, True),
+        (Carries.KEY, False, NOBODY, False),
+        (Carries.NONE, False, None, False),
+        (Carries.NONE, False, replace(NOBODY, unread=("1.csv: torn",)), False),
+        (Carries.NONE, False, replace(NOBODY, strong=frozenset({"user.uid"})), False),
+        (Carries.NONE, False, replace(NOBODY, weak=frozenset({"text"})), False),
+        (Carries.NONE, False, replace(NOBODY, keyless=frozenset({"uid"})), False),
+    ],
+)
+def test_only_what_was_searched_as_a_whole_is_cleared(
+    carries: Carries, looked: bool, seen: Evidence | None, free: bool
+) -> None:
+    plan, state = lake().plan(), lake()._state("events")
+    world = World(LineageGraph(collect([], [], [], [], {}, {})), Inventory(tables=(state,)), {}, lambda _: False)
+    world = replace(world, evidence={state.location: seen} if seen else {})
+    told = Examined(dataset=state.dataset, table=state.table, carries=carries, reason="")
+    origins = [CopyDraft(copy(plan, "events"))] if looked else []
+    assert cleared([told], origins, world) == ({state.dataset} if free else set())
+
+
 # -- small graphs against a slow model ---------------------------------------------------------------------------------
 
-NODES = 6
-EDGES = st.sets(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=12)
-KINDS = st.lists(st.sampled_from(["free", "free", "view", "asked", "unknown"]), min_size=NODES, max_size=NODES)
+NODES = 5
+PAIRS = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1))
+LINKS = st.dictionaries(PAIRS, st.sampled_from(["job", "column", "rows"]), max_size=7)
+KINDS = st.lists(st.sampled_from(["free", "view", "asked", "unknown"]), min_size=NODES, max_size=NODES)
 DARK = st.sets(st.integers(0, NODES - 1), max_size=1)
 
 
-def slow(node: int, edges: set[tuple[int, int]], kinds: list[str], dark: set[int]) -> bool:
+def slow(node: int, links: Collection[tuple[int, int]], kinds: list[str], dark: set[int]) -> bool:
     """Whether a table may be computed again: by every pair of datasets, as often as there are datasets."""
-    above = {source for source, target in edges if target == node}
+    above = {source for source, target in links if target == node}
     for _ in range(NODES):
-        above |= {source for source, target in edges if target in above}
+        above |= {source for source, target in links if target in above}
     if not above or node in above or dark & {node, *above}:
         return False
     for other in above:
-        fed = any(target == other for _, target in edges)
+        fed = any(target == other for _, target in links)
         fine = {
             "free": True,
             "unknown": False,
             "view": fed,
-            "asked": kinds[other] == "asked" and other != node and slow(other, edges, kinds, dark),
+            "asked": kinds[other] == "asked" and slow(other, links, kinds, dark),
         }
         if not fine[kinds[other]]:
             return False
     return True
 
 
-@given(EDGES, KINDS, DARK)
+@given(LINKS, KINDS, DARK)
+@example({(0, 1): "job"}, ["free", "asked", "free", "free", "free"], set())
+@example({(0, 1): "job", (1, 1): "column"}, ["free", "asked", "free", "free", "free"], set())
+@example({(0, 1): "job", (1, 1): "rows"}, ["free", "asked", "free", "free", "free"], set())
+@example({(0, 1): "job"}, ["view", "asked", "free", "free", "free"], set())
+@example({(0, 1): "job", (2, 0): "rows"}, ["view", "asked", "free", "free", "free"], set())
+@example({(0, 1): "job", (1, 1): "job", (1, 2): "job"}, ["free", "asked", "asked", "free", "free"], set())
 def test_random_lineage_is_judged_as_by_the_slow_model(
-    edges: set[tuple[int, int]], kinds: list[str], dark: set[int]
+    links: dict[tuple[int, int], str], kinds: list[str], dark: set[int]
 ) -> None:
     ids = [DatasetId(namespace=VIEW if kind == "view" else "file", name=f"/{n}") for n, kind in enumerate(kinds)]
+    columns = [ColumnId(dataset=one, column="n") for one in ids]
+    told = {how: [pair for pair, said in links.items() if said == how] for how in ("job", "column", "rows")}
     graph = LineageGraph(
         collect(
             columns={},
-            edges=[],
-            memberships=[],
-            jobs=[
-                JobRef(
-                    job=f"j{target}",
-                    sql=None,
-                    inputs=tuple(ids[s] for s, t in sorted(edges) if t == target),
-                    output=ids[target],
-                )
-                for target in sorted({t for _, t in edges})
+            edges=[
+                Edge(source=columns[s], target=columns[t], type=EdgeType.DIRECT, subtype=Subtype.AGGREGATION)
+                for s, t in told["column"]
             ],
+            memberships=[Membership(source=columns[s], target=ids[t], subtype=Subtype.FILTER) for s, t in told["rows"]],
+            jobs=[JobRef(job=f"j{s}{t}", sql=None, inputs=(ids[s],), output=ids[t]) for s, t in told["job"]],
             gaps=[
                 LineageGap(dataset=ids[n], kind=LineageGapKind.SQL_PARTIAL, reason="unclear", evidence="j:1")
                 for n in dark
@@ -185,4 +250,4 @@ def test_random_lineage_is_judged_as_by_the_slow_model(
     asked = [n for n, kind in enumerate(kinds) if kind == "asked"]
     free = {ids[n] for n, kind in enumerate(kinds) if kind == "free"}
     wrong = against({ids[n] for n in asked}, free, graph, str)
-    assert {n for n in asked if ids[n] not in wrong} == {n for n in asked if slow(n, edges, kinds, dark)}
+    assert {n for n in asked if ids[n] not in wrong} == {n for n in asked if slow(n, links, kinds, dark)}

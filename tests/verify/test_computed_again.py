@@ -37,7 +37,7 @@ __all__ = ["signed"]
 
 MAIL = "asha.rao@mail.example"
 KEYS = (KeySet(name="user.mail", origin="mail", weak=False, values=(("subj_1", MAIL),)),)
-AT = datetime.now(timezone.utc) - timedelta(hours=1)
+AT = datetime.now(timezone.utc).replace(microsecond=500_000) - timedelta(hours=1)
 BEGAN = AT + timedelta(minutes=1)
 NOTHING = Noted(frozenset(), frozenset(), AT, BEGAN)
 
@@ -185,6 +185,18 @@ def test_a_time_that_no_calendar_has_is_an_old_one(folder: Path) -> None:
     assert old(looked(copy, before)) == ["1.csv", "2.csv"]
 
 
+def test_a_file_of_the_second_in_which_the_job_began_is_new_and_one_from_before_the_note_is_not(folder: Path) -> None:
+    """Stores tell times to the second."""
+    copy = counts(str(folder))
+    before = replace(noted(copy), began=AT + timedelta(milliseconds=200))
+    for path in folder.iterdir():
+        path.unlink()
+    for name, late in (("0.csv", -1), ("1.csv", 100)):
+        (folder / name).write_text(f"people\n{late}\n")
+        written_at(folder / name, AT + timedelta(milliseconds=late))
+    assert old(looked(copy, before)) == ["0.csv"]
+
+
 def test_a_table_that_is_away_is_not_noted(folder: Path) -> None:
     """Put back after the note, its files would pass for new ones."""
     copy, away = counts(str(folder)), folder.parent / "away"
@@ -285,6 +297,12 @@ def test_the_journal_tells_what_was_noted_last(run: tuple[Copy, ErasurePlan, lis
     assert early is not None
     assert early.began is None
     assert noted_of(records, made, copy) == noted(copy)
+    note, look = (next(s for s in made.steps if s.id == name) for name in ("c-counts/01-note-files", "c-src/99-verify"))
+    looked_back = [*records, record(98, Kind.STEP_RESULT, look, {})]
+    assert noted_of(looked_back, made, copy) == noted(copy), "a source was looked at again, and not erased again"
+    late = noted_of([*records, record(99, Kind.STEP_RESULT, note, dict(records[3].facts["facts"]))], made, copy)
+    assert late is not None
+    assert late.began is None, "that word was given about the note before"
 
 
 @pytest.mark.parametrize(
