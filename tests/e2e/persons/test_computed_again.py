@@ -1,4 +1,5 @@
-"""Tables of aggregates in bare files that their owner computes again: waited for, and looked at by the run."""
+"""Tables of aggregates in bare files, here and in S3 under Glue, that their owner computes again: waited for, and looked
+at by the run."""
 
 from __future__ import annotations
 
@@ -19,26 +20,28 @@ from pii_tracer.cli.main import run
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.app.planning.test_bare_lake_plan import parquet
+from tests.app.planning.test_glue import lake, store
 from tests.app.planning.test_remote import Shop
-from tests.storeservers import Store, signed, versioned
+from tests.gluesupport import glue_table
+from tests.storeservers import Store, signed
 from tests.waivers import write_waivers
 
-__all__ = ["signed"]
+__all__ = ["signed", "store"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
 
 JOBS = (
     "INSERT OVERWRITE shop.counts SELECT count(uid) AS people FROM shop.people;\n"
-    "INSERT OVERWRITE shop.totals SELECT sum(people) AS people FROM shop.counts;\n"
+    "INSERT OVERWRITE prod.totals SELECT sum(people) AS people FROM shop.counts;\n"
 )
 SIGNED = ("--role", "privacy officer", "--key")
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """versitygw where it has been built, else the stand-in."""
-    with versioned(tmp_path_factory.mktemp("store")) as running:
-        yield running
+@pytest.fixture
+def glue(store: Store, tmp_path: Path) -> Iterator[tuple[Shop, Any]]:
+    """The shop with Glue as its catalog, and Glue's client."""
+    with lake(store, tmp_path) as found:
+        yield found
 
 
 def words(shop: Shop, *more: str) -> list[str]:
@@ -59,13 +62,15 @@ def totals(shop: Shop, people: int) -> str:
 
 
 def test_what_its_owner_computes_again_is_waited_for_and_looked_at(
-    spark: Any, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: Any, glue: tuple[Shop, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shop = Shop(tmp_path, store, "again", jobs=JOBS)
+    shop, client = glue
+    base = shop.base
+    shop.jobs = JOBS
     shop.tables["shop.counts"], shop.formats["shop.counts"] = "w/counts", "csv"
-    shop.bare("shop.totals", "parquet")
+    glue_table(client, "totals", f"s3://{shop.bucket}/bare/totals", "parquet", {"people": "bigint"})
     shop.more = f"spark: {{profile: '{installed_profile().name}'}}\n"
-    base, file, result = shop.base, shop.base / "r.plan.json", shop.base / "result.json"
+    file, result = base / "r.plan.json", base / "result.json"
     counts(shop, 3)
     totals(shop, 3)
     shop.write()
@@ -82,7 +87,7 @@ def test_what_its_owner_computes_again_is_waited_for_and_looked_at(
         return made
 
     gaps = {gap["id"]: gap for gap in planned()["gaps"]}
-    assert set(gaps) == {"gap-no_way-shop.counts", "gap-no_way-shop.totals"}
+    assert set(gaps) == {"gap-no_way-shop.counts", "gap-no_way-prod.totals"}
     waivers = {}
     for gap, team in zip(gaps.values(), ("sales", "finance"), strict=True):
         path = write_waivers(base / "one.yaml", [gap], task={"owner": team, "act": f"run the job of {team} again"})
@@ -126,24 +131,28 @@ def test_what_its_owner_computes_again_is_waited_for_and_looked_at(
     time.sleep(1.1)  # S3 tells times to the second: what was written in that of the note is not shown to be new
     began = datetime.now(timezone.utc)
     totals(shop, 2)
-    confirm("gap-no_way-shop.totals", began)
+    confirm("gap-no_way-prod.totals", began)
     (name,) = left(resumed(ExitCode.RESIDUE))
     assert name == f"part-0.parquet?versionId={old[0]}", "the former version is still there"
     assert run(words(shop, "verify", str(file))) == ExitCode.RESIDUE
     shop.store.client().delete_object(Bucket=shop.bucket, Key="bare/totals/part-0.parquet", VersionId=old[0])
     done = resumed(ExitCode.DONE)
     assert (done["state"], done["residue"], done["copies_erased"], done["copies_confirmed"]) == ("complete", [], 1, 2)
+    capsys.readouterr()
     assert run(words(shop, "verify", str(file))) == ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert shown.count("computed again by its owner, not erased, and no proof by bytes") == 2
+    assert "1/3 copies without the person" in shown
     envelope = json.loads(Path(done["attestation"]).read_text())
     predicate = json.loads(base64.b64decode(envelope["payload"]))["predicate"]
     exceptions = predicate["exceptions"]
     said = {e["what"]: e for e in exceptions if e["what"].startswith("c-")}
-    assert set(said) == {"c-shop.counts", "c-shop.totals"}
+    assert set(said) == {"c-shop.counts", "c-prod.totals"}
     assert all(e["why"].startswith("computed again by its owner, not erased") for e in said.values())
     assert all("counts themselves were not compared" in e["why"] for e in said.values())
     words_of_owners = [one for one in predicate["not_proved"] if "owner's word" in one]
-    assert [one.partition(":")[0] for one in words_of_owners] == ["c-shop.counts", "c-shop.totals"]
-    assert {e["what"] for e in exceptions} >= {"gap-no_way-shop.counts", "gap-no_way-shop.totals"}
+    assert [one.partition(":")[0] for one in words_of_owners] == ["c-shop.counts", "c-prod.totals"]
+    assert {e["what"] for e in exceptions} >= {"gap-no_way-shop.counts", "gap-no_way-prod.totals"}
     public_key = str(base / "state" / "keys" / "attest.pem.pub")
     assert run(["attest", "verify", done["attestation"], "--key", public_key]) == 0
     where = ["--state", str(base / "state"), "--estate", str(base / "pii-tracer.yaml")]
@@ -152,11 +161,11 @@ def test_what_its_owner_computes_again_is_waited_for_and_looked_at(
     signed_answer = capsys.readouterr().out.split()[0]
     assert run(["attest", "verify-answer", signed_answer, "--key", public_key, "--format", "json"]) == 0
     standing = {item["what"]: item["standing"] for item in json.loads(capsys.readouterr().out)["items"]}
-    assert [standing[name] for name in ("shop.people", "shop.counts", "shop.totals")] == ["erased", *["answered"] * 2]
+    assert [standing[name] for name in ("shop.people", "shop.counts", "prod.totals")] == ["erased", *["answered"] * 2]
     assert run(["log", "export", str(base / "log.csv"), *where]) == 0
     rows = list(csv.DictReader((base / "log.csv").open()))
     assert {row["copy_id"] for row in rows if row["state"] == "erased"} == {"c-shop.people"}
-    assert [row["state"] for row in rows if row["step_id"] == "c-shop.totals/99-verify"] == ["blocked", "confirmed"]
+    assert [row["state"] for row in rows if row["step_id"] == "c-prod.totals/99-verify"] == ["blocked", "confirmed"]
 
 
 def versions(shop: Shop) -> list[dict[str, Any]]:
