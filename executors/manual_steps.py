@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from pii_tracer.model.actions import COMPUTES
+from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.errors import ReviewError, RunError
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.review.manual_step_confirmation import (
@@ -59,9 +61,10 @@ class PeopleExecutor:
             return Outcome(
                 facts,
                 waiting_until=max(due, self._now() + timedelta(days=1)),
-                waits_for=f"{owner}: {step.parameters['act']}, then `pii-tracer confirm {step.id}`",
+                waits_for=f"{owner}: {step.parameters['act']}, {self._how(step)}",
             )
         said = found.said
+        began = {"began": iso(said.began)} if said.began else {}
         return Outcome(
             {
                 "confirmed_by": said.by,
@@ -70,6 +73,7 @@ class PeopleExecutor:
                 "confirmed_at": said.confirmed_at.isoformat(),
                 "evidence_sha256": said.evidence_sha256,
                 "confirmation": found.digest,
+                **began,
             }
         )
 
@@ -79,20 +83,34 @@ class PeopleExecutor:
         if found is None:
             return Check(False, ("nobody has confirmed it",))
         if self._too_early(step, found):
-            return Check(False, ("it was confirmed before what it waits for was over: confirm again",))
+            what = "its job began" if step.parameters.get(COMPUTES) else "it was confirmed"
+            return Check(False, (f"{what} before what it waits for was over: confirm again",))
         return Check(True, facts={"confirmed_by": found.said.by, "looked_at": False})
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """Looking for the confirmation again harms nobody, and its facts belong into the journal."""
         return Progress.NOT_STARTED
 
+    def _how(self, step: Step) -> str:
+        over = self._over(step)
+        if not step.parameters.get(COMPUTES) or over is None:
+            return f"then `pii-tracer confirm {step.id}`"
+        return f"in a run that begins after {iso(over)}, then `pii-tracer confirm {step.id} --began TIME`"
+
+    def _over(self, step: Step) -> datetime | None:
+        """When the last of the steps before it was over."""
+        return max((at for at in map(self._verified_at, step.depends_on) if at is not None), default=None)
+
     def _too_early(self, step: Step, found: Confirmed) -> bool:
-        """Whether a backup made after the word was given may still hold the person."""
-        return any(at is not None and found.said.confirmed_at < at for at in map(self._verified_at, step.depends_on))
+        """Whether a backup made after the word was given may still hold the person, or a job that began before its
+        sources were erased may have read them."""
+        over, said = self._over(step), found.said
+        if step.parameters.get(COMPUTES) and (said.began is None or over is None or said.began < over):
+            return True
+        return over is not None and said.confirmed_at < over
 
     def _due(self, step: Step) -> datetime:
-        before = [at for at in (self._verified_at(b) for b in step.depends_on) if at is not None]
-        return max(before, default=step.earliest_start) + timedelta(days=int(step.parameters["due_days"]))
+        return (self._over(step) or step.earliest_start) + timedelta(days=int(step.parameters["due_days"]))
 
     def _found(self, step: Step) -> Confirmed | None:
         try:

@@ -45,6 +45,8 @@ from planners.gaps.keys_of_several_columns import not_compared, searched_in_rows
 from planners.gaps.left_behind import beyond_engine
 from planners.gaps.owner_tasks import with_tasks
 from planners.gaps.persons_of_gaps import seen_persons
+from planners.gaps.recomputed_copies import by_owners, recomputed
+from planners.gaps.recomputed_sources import cleared
 from planners.gaps.remaining_values import remaining_values
 from planners.gaps.running_writers import running_writers, writers_stopped
 from planners.gaps.table_descriptions import table_texts
@@ -152,19 +154,21 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     plan_id = _plan_id(inputs)
     written = write_steps(found.items, plan_id)
     persons = partial(seen_persons, surveys=inputs.surveys, world=inputs.world, references=inputs.references)
-    gaps = tuple(
-        accepted(g, inputs.world, persons(g), inputs.waivers or {}, as_of, inputs.marks)
-        for g in distinct_gaps(
-            [
-                *found.gaps,
-                *running_writers(inputs.estate, inputs.retention),
-                *unguarded(written, inputs.estate),
-                *beyond_engine(written, inputs.estate.spark.profile),
-                *echoes(written, inputs.world),
-            ]
-        ).values()
+    shown = distinct_gaps(
+        [
+            *found.gaps,
+            *running_writers(inputs.estate, inputs.retention),
+            *unguarded(written, inputs.estate),
+            *beyond_engine(written, inputs.estate.spark.profile),
+            *echoes(written, world),
+        ]
     )
-    items, tasks = with_tasks(written, gaps)
+    ways = by_owners(written, tuple(shown.values()), cleared(found.examined, found.origins, world), world)
+    gaps = tuple(
+        accepted(g, world, persons(g), inputs.waivers or {}, as_of, inputs.marks)
+        for g in map(ways.told, shown.values())
+    )
+    items, tasks = with_tasks(written if inputs.only else recomputed(written, gaps, ways, world.graph), gaps)
     stopped = writers_stopped(inputs.estate, inputs.retention)
     drafts = order(items, _used_key_sets(items), stopped, _suppressed(inputs, items, plan_id), tasks)
     begins = max((as_of, *(r.not_before for r in requests if r.not_before)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -87,7 +87,7 @@ class CopyDraft:
     has removed the person. lapsing: what of an archive it removes in time, where the rest stays longer. letting_go:
     what is done about a lakeFS repository. hdfs: a place in HDFS; reads: its files that steps write again or delete.
     stored: what is done about a place in an object store. no_rebuild: why no recorded statement may write the table
-    again.
+    again. recomputable: a table of aggregates that its owner may compute again, where a waiver has a task for it.
     """
 
     copy: Copy
@@ -108,6 +108,7 @@ class CopyDraft:
     upstream: str | None = None
     rebuild_sql: str | None = None
     no_rebuild: str = ""
+    recomputable: bool = False
     drafts: tuple[Draft, ...] = field(default=())
 
 
@@ -212,3 +213,19 @@ class StepWriter:
                 not_before=not_before,
             )
         )
+
+
+def verification(item: CopyDraft, drafts: Sequence[Draft]) -> Draft:
+    """The last step of a copy: the look at it that counts."""
+    return Draft(
+        id=f"{item.copy.id}/99-verify",
+        copy=item.copy.id,
+        action=Action.VERIFY_COPY,
+        executor="verify",
+        parameters={"table": item.copy.table, "location": item.copy.location},
+        hazards=("F3", "F4"),
+        irreversible=False,
+        verification="rows and bytes: every snapshot read, every file decoded by its format",
+        reason="no step's own word is believed",
+        after=(drafts[-1].id,) if drafts else (),
+    )

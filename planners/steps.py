@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.hive_text.layout import TEXT_TABLE
 from pii_tracer.model.plan import LAPSES, Precondition
 from planners.copies import backups
 from planners.formats.registry import planner_of
 from planners.keys.key_steps import key_steps, unreadable_steps
-from planners.step_drafts import CopyDraft, Draft
+from planners.step_drafts import CopyDraft, Draft, verification
 from planners.stores.glacier import vaults
 from planners.stores.hdfs import steps as hdfs_steps
 from planners.stores.lakefs import steps as lakefs_steps
@@ -37,7 +36,7 @@ def _with_steps(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -
         drafts = (replace(drafts[0], preconditions=preconditions(item)), *drafts[1:])
     if item.backup is not None:
         return replace(item, drafts=drafts)  # there is nothing to look at
-    return replace(item, drafts=(*_sized(item, drafts), _verification(item, drafts)))
+    return replace(item, drafts=(*_sized(item, drafts), verification(item, drafts)))
 
 
 def _own(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -> tuple[Draft, ...]:
@@ -102,21 +101,6 @@ def _objects(draft: Draft) -> int:
 
 def _object_bytes(draft: Draft) -> int:
     return sum(item.get("size") or 0 for item in _listed(draft) if isinstance(item, dict))
-
-
-def _verification(item: CopyDraft, drafts: Sequence[Draft]) -> Draft:
-    return Draft(
-        id=f"{item.copy.id}/99-verify",
-        copy=item.copy.id,
-        action=Action.VERIFY_COPY,
-        executor="verify",
-        parameters={"table": item.copy.table, "location": item.copy.location},
-        hazards=("F3", "F4"),
-        irreversible=False,
-        verification="rows and bytes: every snapshot read, every file decoded by its format",
-        reason="no step's own word is believed",
-        after=(drafts[-1].id,) if drafts else (),
-    )
 
 
 def _read_as_text(item: CopyDraft) -> tuple[Precondition, ...]:

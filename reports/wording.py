@@ -52,6 +52,7 @@ STRATEGIES = {
     Strategy.DELETE_THROUGH_BRIDGE: "delete through bridge",
     Strategy.DELETE_BY_IDENTIFIERS: "delete by identifiers",
     Strategy.REBUILD: "rebuild from source",
+    Strategy.RECOMPUTED: "computed again by its owner",
     Strategy.REWRITE_REF: "rewrite refs",
     Strategy.RESTORE_REWRITE_ARCHIVE: "restore and rewrite",
     Strategy.DELETE_VERSIONS: "delete versions",

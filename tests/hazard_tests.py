@@ -138,6 +138,10 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "tests/executors/formats/plain_files/test_hive_text.py::test_a_reader_that_does_not_know_the_escapes_leaves_the_row",
         "tests/hdfs/test_hive_text.py::test_the_person_leaves_text_that_a_metastore_describes",
     ),
+    "F9": (
+        "tests/verify/test_computed_again.py::test_in_s3_each_version_is_a_file",
+        "tests/e2e/persons/test_computed_again.py::test_what_its_owner_computes_again_is_waited_for_and_looked_at",
+    ),
     "S1": ("tests/executors/stores/s3/test_s3_executor.py::test_naive_delete_leaves_the_person_and_the_steps_do_not",),
     "S2": (
         "tests/executors/stores/s3/test_s3_executor.py::test_replica_keeps_old_versions_until_they_are_deleted_there",

@@ -1,4 +1,5 @@
-"""Looking for the persons of a plan again, in rows and in bytes. Believes no journal."""
+"""Looking for the persons of a plan again, in rows and in bytes. Believes no journal, but for which files were there
+when the sources of a copy were erased that its owner computes again."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.app.execution.run_folder import choose_run
+from pii_tracer.app.execution.run_folder import choose_run, folder_of
+from pii_tracer.app.execution.run_journal_facts import noted_of
+from pii_tracer.app.execution.verify_step import numbers_of
 from pii_tracer.app.progress import SILENT, Shows, with_facts
 from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings, moment
@@ -15,6 +18,9 @@ from pii_tracer.common.work_facts import counts_in
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.model.plan import HELD, ErasurePlan
+from pii_tracer.proof.attestation import recomputed_words
+from pii_tracer.review.plan_file import LoadedPlan, load_plan
+from pii_tracer.run.journal import Kind, Record, read_journal
 from pii_tracer.scan.hits import Reading
 from pii_tracer.verify.persons_left import NOBODY, PersonsLeft
 from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
@@ -43,18 +49,29 @@ class PlanVerification:
             return ExitCode.PARTIAL
         return ExitCode.DONE if self.plan.complete else ExitCode.INCOMPLETE
 
+    @property
+    def _computed_again(self) -> dict[str, str]:
+        """Of each copy in which nobody was found and that its owner computed again: what was proved."""
+        clean = set(self.verdict.erased)
+        mine = {c.id for c in self.plan.copies if c.strategy is Strategy.RECOMPUTED and c.id in clean}
+        looks = (copy for copy in self.verdict.copies if copy.copy_id in mine)
+        return {copy.copy_id: recomputed_words(numbers_of(copy)) for copy in looks}
+
     def as_json(self) -> dict[str, Any]:
         """The final object (docs/commands.md)."""
         plan, verdict = self.plan, self.verdict
         residue = verdict.residue
         counted = [c for c in plan.copies if c.origin is None]
-        erased = set(verdict.erased) - {c.id for c in plan.copies if c.strategy in HELD}
+        again = self._computed_again
+        erased = set(verdict.erased) - {c.id for c in plan.copies if c.strategy in HELD} - again.keys()
         return {
             "plan_id": plan.plan_id,
             "state": "complete" if plan.complete and not residue and not verdict.unverified else "partial",
             "copies_total": len(counted),
             "copies_erased": sum(c.id in erased for c in counted),
+            "copies_confirmed": len(again),
             "copies_exempt": plan.totals.exempt,
+            "computed_again": [{"copy": name, "proved": words} for name, words in again.items()],
             "residue": [r.as_json() for r in residue],
             "open_requests": list(self.open_requests),
             "unverified": list(verdict.unverified),
@@ -85,7 +102,6 @@ def verify(
     from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
     from pii_tracer.app.planning.plan_files import manifest_path
     from pii_tracer.app.verification import Verification
-    from pii_tracer.review.plan_file import load_plan
     from pii_tracer.review.sealed_person_values import KeyRing
     from reports.wording import copy_name
 
@@ -110,6 +126,7 @@ def verify(
     estate_key = settings.key()
     keyring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, estate_key)
     estate = settings.estate()
+    records = _records_of(settings, loaded)
     verification = Verification(
         plan=plan,
         estate=estate,
@@ -118,6 +135,7 @@ def verify(
         marks=estate_key.marks,
         spark=lambda: open_session(estate, settings.base, stores=stores_of(plan)),
         now=lambda: moment(None),
+        noted=lambda copy: noted_of(records, plan, copy),
         warn=show.warn,
         ledger=None if read_all else ledger_of(settings, estate, show.warn),
     )
@@ -138,3 +156,10 @@ def verify(
     left = whose.left(RunVerdict(copies=tuple(verdicts)), elsewhere)
     verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in elsewhere]
     return PlanVerification(plan, RunVerdict(copies=tuple(verdicts)), verification.whole_reading(), left)
+
+
+def _records_of(settings: Settings, loaded: LoadedPlan) -> tuple[Record, ...]:
+    """The journal of the plan's run; nothing where it has not begun."""
+    records, _ = read_journal(folder_of(settings.state, loaded.plan.plan_id).journal)
+    plans = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
+    return records if plans == {loaded.digest} else ()

@@ -78,6 +78,30 @@ def listing(estate: Estate, copy: Copy, place: S3Location, patterns: Patterns) -
     return Seen(files, f"sha256:{hashlib.sha256(data).hexdigest()}")
 
 
+def written(estate: Estate, copy: Copy, place: S3Location, patterns: Patterns) -> Iterator[tuple[str, ObjectVersion]]:
+    """Every version that has bytes, old ones included, with its name in verdicts.
+
+    Raises:
+        EstateError, ScanError: refused.
+    """
+    folder = _folder(estate, copy, place)
+    with _listed(place):
+        for version in folder.versions():
+            if version.size and not version.delete_marker:
+                yield folder.named(version, patterns), version
+
+
+def is_empty(estate: Estate, copy: Copy, place: S3Location) -> bool:
+    """Whether nothing at all lies there: no version, no marker, no unfinished upload.
+
+    Raises:
+        EstateError, ScanError: refused.
+    """
+    folder = _folder(estate, copy, place)
+    with _listed(place):
+        return not any(True for _ in folder.versions()) and not any(True for _ in folder.uploads())
+
+
 def hashed(
     estate: Estate, copy: Copy, place: S3Location, patterns: Patterns, *, old: bool, known: Iterable[str] = ()
 ) -> Iterator[FileBefore]:

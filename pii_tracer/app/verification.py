@@ -17,6 +17,7 @@ from pii_tracer.app import vault_verification
 from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.app.other_people_counts import OBJECTS, counted_by_spark, counting_of
 from pii_tracer.app.persons_apart.values_by_person import PartOfPatterns, each_person, without_persons
+from pii_tracer.app.stored_places.written_files import is_empty, written_files
 from pii_tracer.app.work_pace import PLACE, Pace
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -29,6 +30,7 @@ from pii_tracer.model.datasets import (
     CopyKind,
     DatasetId,
     KeySet,
+    Strategy,
 )
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.hive_text.text_places import TextPlaces
@@ -47,6 +49,7 @@ from pii_tracer.verify.byte_search import (
     with_uploads,
 )
 from pii_tracer.verify.cluster_byte_search import searchers_of
+from pii_tracer.verify.computed_again import Noted, compared, note_of
 from pii_tracer.verify.object_version_claims import counts_uploads, looks_at, named_versions
 from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
@@ -79,6 +82,7 @@ class Verification:
 
     marks: recognises the files that the plan's waivers are for.
     warn: is told where Spark's executors search no bytes though there is a cluster. ledger: what earlier scans found.
+    noted: which files of a copy were there when its sources were erased, of a copy that its owner computes again.
     whole: the patterns of all persons, where this looks for a part of them, or for each apart (by_person).
     """
 
@@ -91,6 +95,7 @@ class Verification:
     now: Callable[[], datetime]
     written: Callable[[], Written] = dict
     told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
+    noted: Callable[[Copy], Noted | None] = lambda copy: None
     baselines: dict[str, Baseline] = field(default_factory=dict)
     warn: Callable[[str], None] = lambda told: None
     ledger: ScanLedger | None = None
@@ -149,40 +154,65 @@ class Verification:
         reading = self._take_reading()
         return verdict.model_copy(update={"reading": reading}) if not reading.is_whole else verdict
 
+    def note_files(self, copy: Copy) -> dict[str, Any]:
+        """Marks of the files of a copy that are there now, for the journal.
+
+        Raises:
+            ScanError, EstateError: they cannot be listed, or none is there: put back later, they would pass for new.
+        """
+        files = written_files(self.estate, copy, self._patterns(copy), self.marks)
+        if not files:
+            raise ScanError(
+                "no file with rows is there to note",
+                where=copy.location,
+                todo="put the table back where it was; if it was dropped, make a new plan",
+            )
+        return note_of(files, self.now())
+
+    def _again(self, copy: Copy) -> CopyVerdict:
+        """A copy that its owner computes again; one that is gone holds no counts."""
+        files = written_files(self.estate, copy, self._patterns(copy), self.marks)
+        if is_empty(self.estate, copy):
+            seen = ByteVerdict(copy_id=copy.id, root=copy.location, files=())
+        else:
+            seen = self._bytes_and_rows(copy).bytes or ByteVerdict(copy_id=copy.id, root=copy.location, files=())
+        return CopyVerdict(copy_id=copy.id, bytes=compared(seen, self.noted(copy), files))
+
     def _looked(self, copy: Copy) -> CopyVerdict:
         try:
-            if vault_verification.in_vault(copy):
-                return CopyVerdict(copy_id=copy.id, bytes=vault_verification.look(self.plan, copy, self.told))
-            if copy.kind in OBJECTS:
-                return CopyVerdict(copy_id=copy.id, bytes=self.objects(copy))
-            if copy.kind is CopyKind.TOPIC:
-                seen = self._topic(copy)
-                before = self.baselines.get(copy.id)
-                bystanders = self._beside(copy, before, seen.baseline) if before and seen.baseline else None
-                return CopyVerdict(copy_id=copy.id, bytes=seen.bytes, rows=seen.rows, bystanders=bystanders)
-            if in_lakefs(copy.location):
-                shown = self._repository(copy)
-                before = self.baselines.get(copy.id)
-                others = compare(before, shown.baseline) if before else None
-                return CopyVerdict(copy_id=copy.id, bytes=shown.bytes, rows=shown.rows, bystanders=others)
-            if in_place(copy.location):
-                found = self._place_files(copy)
-                if copy.stored_table:
-                    return self._read(copy, found.bytes)
-                before = self.baselines.get(copy.id)
-                others = compare(before, found.baseline) if before and found.baseline else None
-                return CopyVerdict(copy_id=copy.id, bytes=found.bytes, rows=found.rows, bystanders=others)
-            if copy.kind is CopyKind.TABLE_HISTORY:
-                # only the branch or tag; its bytes lie in the table's folder and belong to the table's verdict
-                return CopyVerdict(copy_id=copy.id, rows=Verifier(self.spark(), self.keys).rows(copy))
-            if place := copy.s3_table:
-                return self._s3_table(copy, place)
-            return self._read(
-                copy, verify_bytes(copy, self._patterns(copy), Path(copy.location), searchers=self.searchers)
-            )
+            return self._again(copy) if copy.strategy is Strategy.RECOMPUTED else self._bytes_and_rows(copy)
         except (ScanError, EstateError) as error:
             unread = ByteVerdict(copy_id=copy.id, root=copy.location, files=(), unverified=(error.what,))
             return CopyVerdict(copy_id=copy.id, bytes=unread)
+
+    def _bytes_and_rows(self, copy: Copy) -> CopyVerdict:
+        if vault_verification.in_vault(copy):
+            return CopyVerdict(copy_id=copy.id, bytes=vault_verification.look(self.plan, copy, self.told))
+        if copy.kind in OBJECTS:
+            return CopyVerdict(copy_id=copy.id, bytes=self.objects(copy))
+        if copy.kind is CopyKind.TOPIC:
+            seen = self._topic(copy)
+            before = self.baselines.get(copy.id)
+            bystanders = self._beside(copy, before, seen.baseline) if before and seen.baseline else None
+            return CopyVerdict(copy_id=copy.id, bytes=seen.bytes, rows=seen.rows, bystanders=bystanders)
+        if in_lakefs(copy.location):
+            shown = self._repository(copy)
+            before = self.baselines.get(copy.id)
+            others = compare(before, shown.baseline) if before else None
+            return CopyVerdict(copy_id=copy.id, bytes=shown.bytes, rows=shown.rows, bystanders=others)
+        if in_place(copy.location):
+            found = self._place_files(copy)
+            if copy.stored_table:
+                return self._read(copy, found.bytes)
+            before = self.baselines.get(copy.id)
+            others = compare(before, found.baseline) if before and found.baseline else None
+            return CopyVerdict(copy_id=copy.id, bytes=found.bytes, rows=found.rows, bystanders=others)
+        if copy.kind is CopyKind.TABLE_HISTORY:
+            # only the branch or tag; its bytes lie in the table's folder and belong to the table's verdict
+            return CopyVerdict(copy_id=copy.id, rows=Verifier(self.spark(), self.keys).rows(copy))
+        if place := copy.s3_table:
+            return self._s3_table(copy, place)
+        return self._read(copy, verify_bytes(copy, self._patterns(copy), Path(copy.location), searchers=self.searchers))
 
     def _patterns(self, copy: Copy) -> Patterns:
         """What is looked for in a copy, and in what hangs from a table in the same place."""
@@ -306,14 +336,15 @@ class Verification:
     def changed(self, copy: Copy, verdict: CopyVerdict) -> bool:
         """Whether a copy's files or object versions are others than those that the verdict is about.
 
-        Of a topic or a repository only reading it again tells, so that it always counts as changed.
+        Of a topic, a repository, or a copy that its owner computes again, only reading it again tells: it always counts
+        as changed.
 
         Raises:
             ScanError, EstateError: they cannot be listed any more.
         """
         if verdict.bytes is None:
             return False  # a branch or tag: its bytes lie in the table's folder and belong to the table's verdict
-        if copy.kind is CopyKind.TOPIC or in_lakefs(copy.location):
+        if copy.kind is CopyKind.TOPIC or in_lakefs(copy.location) or copy.strategy is Strategy.RECOMPUTED:
             return True
         if vault_verification.in_vault(copy):
             return vault_verification.changed(self.plan, copy, verdict.bytes)

@@ -18,6 +18,7 @@ from pii_tracer.model.errors import ExitCode
 @click.option("--by", "name", required=True, help="who confirms, as in the trusted file")
 @click.option("--role", required=True, help="in which role, as in the trusted file")
 @click.option("--said", required=True, help="what was done")
+@click.option("--began", help="when the job began by which tables were computed again, with its time zone")
 @click.option("--key", "key_file", type=click.Path(path_type=Path), help="Ed25519 private key (PEM)")
 @click.option("--ssh-key", type=click.Path(path_type=Path), help="or an SSH key, e.g. ~/.ssh/id_ed25519")
 def confirm(
@@ -28,6 +29,7 @@ def confirm(
     name: str,
     role: str,
     said: str,
+    began: str | None,
     key_file: Path | None,
     ssh_key: Path | None,
 ) -> int:
@@ -36,7 +38,16 @@ def confirm(
     from pii_tracer.app.execution.step_confirmation import confirm_step
 
     path = confirm_step(
-        state, step, run=run, evidence=evidence, name=name, role=role, said=said, key=key_file, ssh_key=ssh_key
+        state,
+        step,
+        run=run,
+        evidence=evidence,
+        name=name,
+        role=role,
+        said=said,
+        began=began,
+        key=key_file,
+        ssh_key=ssh_key,
     )
     click.echo(str(path))
     return int(ExitCode.DONE)

@@ -85,6 +85,8 @@ def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: st
             click.echo(f"unverified: {line}")
         for line in result["not_asked"]:
             click.echo(f"not asked: {line}")
+        for one in result["computed_again"]:
+            click.echo(f"{one['copy']}: {one['proved']}")
         click.echo(
             f"{result['copies_erased']}/{counted(result['copies_total'], 'copy', 'copies')} without the person ·"
             f"{' ' + str(found.plan.totals.exempt) + ' kept by a hold ·' if found.plan.totals.exempt else ''}"

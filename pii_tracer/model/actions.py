@@ -62,6 +62,8 @@ class Action(OpenVocabulary):
     # what only a person can do
     BACKUP_CONFIRM: ClassVar[Action] = word("backup_confirm")
     OWNER_TASK: ClassVar[Action] = word("owner_task")
+    # before a copy is computed again by its owner (executor `verify`)
+    NOTE_FILES: ClassVar[Action] = word("note_files")
     # after the work of a copy
     VERIFY_COPY: ClassVar[Action] = word("verify_copy")
 
@@ -79,6 +81,9 @@ ASKED_AGAIN = frozenset(
 )
 """Actions whose wait can end before its date, by what a person does: a resumed run looks at once."""
 
+SOURCES, COMPUTES = "sources", "computes"
+"""Parameters of NOTE_FILES and OWNER_TASK: copies that a copy is computed from, and copies that the owner computes
+again."""
 CONFIRMED = frozenset({Action.BACKUP_CONFIRM, Action.OWNER_TASK})
 """Actions of people, who confirm them by a signature."""
 
@@ -115,6 +120,7 @@ READS_ONLY = frozenset(
         Action.KMS_AWAIT_DELETION,
         Action.BACKUP_CONFIRM,
         Action.OWNER_TASK,
+        Action.NOTE_FILES,
     }
 )
 """Actions that erase nothing themselves: they prepare, wait, look, or take a person's word."""

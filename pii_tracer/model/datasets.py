@@ -138,6 +138,7 @@ class Strategy(StrEnum):
     DELETE_THROUGH_BRIDGE = "delete_through_bridge"
     DELETE_BY_IDENTIFIERS = "delete_by_identifiers"
     REBUILD = "rebuild"
+    RECOMPUTED = "recomputed"
     REWRITE_REF = "rewrite_ref"
     RESTORE_REWRITE_ARCHIVE = "restore_rewrite_archive"
     DELETE_VERSIONS = "delete_versions"

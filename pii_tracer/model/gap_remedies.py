@@ -165,8 +165,8 @@ REMEDIES: Mapping[str, str] = {
     GapKind.NOT_FOUND: "Add the place to the estate file. If the place was dropped, waive the gap.",
     GapKind.CANNOT_BE_PROVED: (
         "Give what the reason asks for: a key column, lineage, or a statement that rebuilds the copy. If you waive "
-        "the gap, the copy stays blocked (docs/gaps.md#blocked-copies). If a partition's key is in the catalog alone, "
-        "delete its files and all old versions before you drop it "
+        "the gap, the copy stays blocked (docs/gaps.md#blocked-copies), unless the reason asks for a waiver with a "
+        "task. If a partition's key is in the catalog alone, delete its files and all old versions before you drop it "
         "(docs/catalogs.md#partitions-outside-their-tables-folder)."
     ),
     GapKind.REBUILD_UNPROVED: "Load the lineage of the table's inputs, or rebuild the table by hand.",

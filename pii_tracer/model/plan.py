@@ -33,9 +33,9 @@ from pii_tracer.model.planned_requests import Requests, packed
 from pii_tracer.model.waivers import OwnerTask, Waiver
 
 FORMAT_VERSION = 2
-STAYS = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS, Strategy.DESTROY_KEY, Strategy.CONFIRM})
-"""What is kept, wholly or in part, what stays as ciphertext, what nobody looked at: attestations name it as exceptions,
-not as erased."""
+STAYS = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS, Strategy.DESTROY_KEY, Strategy.CONFIRM, Strategy.RECOMPUTED})
+"""What is kept, wholly or in part, what stays as ciphertext, what nobody looked at, what its owner computed again:
+attestations name it as exceptions, not as erased."""
 HELD = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS})
 """What a hold keeps, wholly or in some columns."""
 _NO_TABLES = frozenset({CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA, CopyKind.BACKUP})

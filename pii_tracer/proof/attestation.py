@@ -22,7 +22,7 @@ from pii_tracer.model.actions import CONFIRMED, Action
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ProofError
-from pii_tracer.model.plan import HELD, ErasurePlan, digest_of
+from pii_tracer.model.plan import HELD, Copy, ErasurePlan, digest_of
 from pii_tracer.proof import merkle_tree
 from pii_tracer.proof.attestation_log import History
 from pii_tracer.proof.evidence_leaves import (
@@ -44,6 +44,8 @@ from pii_tracer.run.journal import Kind, Record, parse
 from pii_tracer.scan.hits import Reading
 from pii_tracer.verify.verdicts import to_be_seen
 
+AGAIN = "computed_again"
+"""Key of `pii_tracer.verify.verdicts.ComputedAgain` in the facts of a verification."""
 READING = "reading"
 """Key of `pii_tracer.scan.hits.Reading` in a step's facts and in the scope."""
 JOURNAL, LEAVES = "journal.jsonl", "leaves.jsonl"
@@ -256,6 +258,7 @@ def _predicate(
         "not_proved": [
             *LIMITS,
             *keys_by_rows_alone(plan),
+            *on_owners_word(plan),
             *unlisted(plan, proven.not_asked),
             *([] if proven.authority else [NO_AUTHORITY]),
         ],
@@ -294,6 +297,8 @@ def exceptions_of(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved
         if copy.strategy is Strategy.DESTROY_KEY:
             why = "the person's ciphertext is kept: the key that opened it was destroyed"
             found.append(Reserved(kind=ReservedKind.SEALED, what=copy.id, why=why))
+        if copy.strategy is Strategy.RECOMPUTED:
+            found += _recomputed(plan, copy, records)
         if copy.strategy not in HELD:
             continue
         by = [holds[i] for i in copy.exemption.holds if i in holds] if copy.exemption else []
@@ -323,6 +328,40 @@ def exceptions_of(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved
         why = f"cells that equal a key of the person are left out there, by a person's word of {day}: {item.told}"
         found.append(Reserved(kind=ReservedKind.CONFIRMED, what=item.name, why=why, who=item.owner))
     return found
+
+
+def recomputed_words(facts: Mapping[str, Any]) -> str:
+    """What was verified of a copy that its owner computed again. facts: of its verification."""
+    seen = facts.get(AGAIN) or {}
+    before, after = (int(seen.get(name, 0)) for name in ("before", "after"))
+    now = (
+        f"{counted(after, 'file is', 'files are')} there, all from after its job began" if after else "no file is there"
+    )
+    return (
+        "computed again by its owner, not erased, and no proof by bytes. When its sources had been erased,"
+        f" {counted(before, 'file was', 'files were')} there, and none of these is left. Now {now}. The"
+        " counts themselves were not compared"
+    )
+
+
+def on_owners_word(plan: ErasurePlan) -> tuple[str, ...]:
+    """What nobody but the owners knows of the copies that they computed again."""
+    return tuple(
+        f"{copy.id}: that the recorded job ran, from the erased sources alone, when its owner says that it began; and"
+        " that no run of it from before that wrote later. This is the owner's word"
+        for copy in plan.copies
+        if copy.strategy is Strategy.RECOMPUTED
+    )
+
+
+def _recomputed(plan: ErasurePlan, copy: Copy, records: Sequence[Record]) -> list[Reserved]:
+    """Nothing before it was verified."""
+    look = next((s.id for s in plan.steps if s.copy_ == copy.id and s.action is Action.VERIFY_COPY), None)
+    seen = [r.facts.get("facts", {}) for r in records if r.kind is Kind.STEP_VERIFIED and r.facts["step"] == look]
+    gap = next((gap for gap in plan.gaps if gap.task and gap.dataset == copy.dataset), None)
+    who = gap.waiver.who if gap and gap.waiver else None
+    kind = ReservedKind.CONFIRMED
+    return [Reserved(kind=kind, what=copy.id, why=recomputed_words(facts), who=who) for facts in seen[-1:]]
 
 
 def keys_by_rows_alone(plan: ErasurePlan) -> tuple[str, ...]:

@@ -23,7 +23,8 @@ PREDICATE_TYPE = "https://pii-tracer.dev/confirmation/v1"
 
 
 class Confirmation(Frozen):
-    """What a person signs beside the digest of the plan. evidence_sha256: hex."""
+    """What a person signs beside the digest of the plan. evidence_sha256: hex. began: of a task by which an owner
+    computes tables again, when the job began."""
 
     plan_id: str
     step: str
@@ -33,6 +34,7 @@ class Confirmation(Frozen):
     evidence_size: int
     evidence_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     confirmed_at: AwareDatetime
+    began: AwareDatetime | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ def read_confirmation(
         raise _no("the confirmation is for another step or other bytes of a plan")
     if said.confirmed_at > now:
         raise _no("the confirmation is dated in the future")
+    if said.began is not None and said.began > said.confirmed_at:
+        raise _no("the job of the confirmation began after the word about it")
     return Confirmed(said, digest_of(envelope))
 
 

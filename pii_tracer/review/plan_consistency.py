@@ -10,13 +10,15 @@ from collections.abc import Callable, Mapping
 
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with, known_actions
-from pii_tracer.model.actions import Action
-from pii_tracer.model.datasets import CopyKind, Strategy
+from pii_tracer.model.actions import COMPUTES, SOURCES, Action
+from pii_tracer.model.datasets import PLAIN, Carries, CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import (
     HELD,
+    STAYS,
     Copy,
     ErasurePlan,
+    Gap,
     Step,
 )
 
@@ -147,6 +149,62 @@ def _tasks(plan: ErasurePlan) -> str | None:
     return "a task is for a gap that is not there" if asked else None
 
 
+def _recomputed(plan: ErasurePlan) -> str | None:
+    """Computed again is a bare table of aggregates alone, between its erased sources and a look at it: where it is
+    anything else, rows of the persons would stay on their owner's word."""
+    steps, copies = _by_copy(plan), {copy.id: copy for copy in plan.copies}
+    looks = {s.copy_: s.id for s in plan.steps if s.action is Action.VERIFY_COPY}
+    asked = [step for step in plan.steps if step.action is Action.OWNER_TASK]
+    tasks = {gap: step for step in asked for gap in _named(step, "gaps")}
+    promised: dict[str, set[str]] = {}
+    for number, copy in enumerate(plan.copies):
+        mine = steps.get(copy.id, {}).values()
+        if copy.strategy is not Strategy.RECOMPUTED:
+            if any(step.action is Action.NOTE_FILES for step in mine):
+                return f"copies.{number} is not computed again, and its files are noted"
+            continue
+        if (copy.kind, copy.carries) != (CopyKind.DERIVED, Carries.AGGREGATE) or copy.format not in PLAIN:
+            return f"copies.{number} is computed again, and is no bare table of aggregates"
+        if copy.columns or copy.match is not None or copy.mentions:
+            return f"copies.{number} is computed again, and has columns of the persons"
+        acts = {step.action: step for step in mine if step.executor == "verify"}
+        if len(mine) != len(acts) or acts.keys() != {Action.NOTE_FILES, Action.VERIFY_COPY}:
+            return f"copies.{number} is computed again, and has other steps than to note its files and to verify it"
+        note, look = acts[Action.NOTE_FILES], acts[Action.VERIFY_COPY]
+        task = next((tasks.get(gap.id) for gap in plan.gaps if _is_promise(gap, copy)), None)
+        if task is None or note.id not in task.depends_on or task.id not in look.depends_on:
+            return f"copies.{number} is verified before its owner computed it again, or its files are noted after that"
+        promised.setdefault(task.id, set()).add(copy.id)
+        sources = [copies.get(name) for name in _named(note, SOURCES)]
+        if not sources or not all(one and _is_gone(one, copy) for one in sources):
+            return f"copies.{number} is computed again from what is not erased"
+        if not {looks.get(one.id) for one in sources if one} <= {*note.depends_on}:
+            return f"copies.{number} has its files noted before what it is computed from is erased"
+    for step in asked:
+        if {*_named(step, COMPUTES)} != promised.get(step.id, set()):
+            return "a task is to compute other copies again than those that wait for it"
+    return None
+
+
+def _named(step: Step, parameter: str) -> tuple[str, ...]:
+    """The ids that a parameter lists, whatever was written there."""
+    found = step.parameters.get(parameter, ())
+    return tuple(map(str, found)) if isinstance(found, list | tuple) else (str(found),)
+
+
+def _is_promise(gap: Gap, copy: Copy) -> bool:
+    """Whether by this gap's task its owner computes a copy again."""
+    mine = gap.dataset == copy.dataset and gap.kind == GapKind.CANNOT_BE_PROVED and gap.task is not None
+    return mine and gap.id == f"gap-no_way-{copy.id.removeprefix('c-')}"
+
+
+def _is_gone(source: Copy, copy: Copy) -> bool:
+    """Whether what a copy is computed from is without the persons by then."""
+    if source.strategy is Strategy.RECOMPUTED:
+        return source.id != copy.id
+    return source.strategy not in STAYS and source.strategy is not Strategy.BLOCKED
+
+
 def _waivers(plan: ErasurePlan) -> str | None:
     """A waiver of something else than the gap shows."""
     for number, gap in enumerate(plan.gaps):
@@ -220,6 +278,7 @@ _RULES: tuple[Callable[[ErasurePlan], str | None], ...] = (
     _holds,
     _claims,
     _tasks,
+    _recomputed,
     _waivers,
     _counts,
     _dates,

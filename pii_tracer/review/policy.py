@@ -103,7 +103,8 @@ def why_unapplyable(plan: ErasurePlan) -> str:
         return "nothing is to be erased"
     more = [f"{len(blocked) - _SHOWN} more"] if len(blocked) > _SHOWN else []
     names = ", ".join([*blocked[:_SHOWN], *more])
-    return f"{counted(len(blocked), 'copy is', 'copies are')} blocked, and no waiver frees a copy: {names}"
+    copies = counted(len(blocked), "copy is", "copies are")
+    return f"{copies} blocked, and no waiver frees a copy: {names} (one with a task does, where the gap says so)"
 
 
 def _applyable(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:

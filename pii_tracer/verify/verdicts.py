@@ -11,6 +11,9 @@ from pii_tracer.model.datasets import CopyKind, DatasetId, Frozen, Strategy
 from pii_tracer.model.plan import Copy, ErasurePlan, Examined
 from pii_tracer.scan.hits import Reading
 
+STILL_THERE = "a file that is not shown to be from after its sources were erased: not computed again"
+"""`Residue.where` of a file that its owner was to compute again."""
+
 
 class Residue(Frozen):
     """A place where the person still is (a stable interface). where: kind of place and column; form: how.
@@ -84,6 +87,15 @@ def no_copy_name(examined: Examined) -> str:
     return f"{NO_COPY}{examined.table or examined.dataset.name}"
 
 
+class ComputedAgain(Frozen):
+    """Files of a copy that its owner computed again. before: those that were there when its sources were erased; after:
+    those that were written after the owner's job began.
+    """
+
+    before: int
+    after: int
+
+
 class ByteVerdict(Frozen):
     """One copy's files, decoded and searched. `files` is the scope of every claim.
 
@@ -91,7 +103,8 @@ class ByteVerdict(Frozen):
     is somebody else's key. no_keys: what the owner's word makes nobody's key. not_asked: what the store refuses to
     tell, as it did at planning, and a named person waived: it does not keep the copy from being clean, and proofs
     name it. unread_as_waived: files that cannot be read, in the very bytes that a named person waived as unread.
-    marks_waived: of these files, in the same order, the marks by which gaps know them.
+    marks_waived: of these files, in the same order, the marks by which gaps know them. again: of a copy that its owner
+    computes again.
     place: of what is no copy, the dataset, or the path of a lone file as it may be shown. Neither it nor the marks are
     part of what is written.
     """
@@ -107,6 +120,7 @@ class ByteVerdict(Frozen):
     no_keys: tuple[NoKeys, ...] = ()
     not_asked: tuple[str, ...] = ()
     unread_as_waived: tuple[str, ...] = ()
+    again: ComputedAgain | None = None
     marks_waived: tuple[str, ...] = Field(default=(), exclude=True)
     place: DatasetId | str | None = Field(default=None, exclude=True)
 

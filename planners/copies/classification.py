@@ -56,6 +56,7 @@ from planners.gaps.copy_gaps import (
     shared_values,
 )
 from planners.gaps.keys_of_several_columns import unexplained_key
+from planners.gaps.recomputed_copies import with_offer
 from planners.gaps.tenant_keys import keys_of_several
 from planners.gaps.unexplained_rows import made_of_unseen, said, unseen
 from planners.gaps.unexplained_short_numbers import (
@@ -217,7 +218,7 @@ def _table(
         if any(found.derived[t.origin, t.expression].keys.values for _, t in carriage.found_in):
             return [_Clean(told, _origin(found, world, state, carriage, why, seen))]
         return [told.model_copy(update={"reason": f"{why}{carriage.reason}; the person has no value to be found by"})]
-    item = _copy(found, world, state, carriage, why, seen)
+    item = with_offer(_copy(found, world, state, carriage, why, seen), seen)
     if shared := files_of_others(world, state):
         return [_blocked(item), *shared]
     wrong += blanks(found, state, item, seen)
@@ -235,7 +236,7 @@ def _untouched(
 
 def _blocked(item: CopyDraft) -> CopyDraft:
     blocked = {"strategy": Strategy.BLOCKED, **NO_ROWS}
-    return replace(item, copy=item.copy.model_copy(update=blocked), rebuild_sql=None)
+    return replace(item, copy=item.copy.model_copy(update=blocked), rebuild_sql=None, recomputable=False)
 
 
 def _shared(found: Survey, trace: Trace) -> bool:

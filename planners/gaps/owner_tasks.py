@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pii_tracer.model.actions import Action
+from pii_tracer.model.actions import COMPUTES, Action
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import Gap
 from pii_tracer.model.waivers import OwnerTask
+from planners.gaps.recomputed_copies import is_recomputed_by, looked_at_after
 from planners.step_drafts import CopyDraft, Draft, is_named
 
 
@@ -28,8 +29,14 @@ def with_tasks(items: Sequence[CopyDraft], gaps: Iterable[Gap]) -> tuple[tuple[C
     for number, (task, about) in enumerate(asked.items(), 1):
         step = _step(number, task, about, items)
         first = {_named(name, items, about[0]).drafts[0].id for name in task.before}
-        items = [_waiting(item, first, step.id) for item in items]
+        again = [item.copy.id for item in items if is_recomputed_by(item, step.parameters["gaps"])]
+        if again:
+            noted = (item.drafts[0].id for item in items if item.copy.id in again)
+            told = {**step.parameters, COMPUTES: sorted(again)}
+            step = replace(step, parameters=told, after=tuple(sorted({*step.after, *noted})))
         steps.append(step)
+        items = [_waiting(item, first, step.id) for item in items]
+        items = [looked_at_after(item, step.id) if item.copy.id in again else item for item in items]
     return tuple(items), tuple(steps)
 
 

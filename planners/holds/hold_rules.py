@@ -356,7 +356,8 @@ def _applied(found: Recognised, held: Held) -> Recognised:
 
 
 def _block(item: CopyDraft) -> CopyDraft:
-    return replace(item, rebuild_sql=None, copy=item.copy.model_copy(update={"strategy": Strategy.BLOCKED, **NO_ROWS}))
+    blocked = item.copy.model_copy(update={"strategy": Strategy.BLOCKED, **NO_ROWS})
+    return replace(item, rebuild_sql=None, recomputable=False, copy=blocked)
 
 
 def _exempt(item: CopyDraft, held: Held) -> CopyDraft:

@@ -227,7 +227,9 @@ class _Case:
         if readable:
             item = own or self._draft(entry, state, key, None)
             copy = item.copy.model_copy(update={"strategy": Strategy.BLOCKED, **NO_ROWS})
-            return [replace(item, rebuild_sql=None, copy=copy)], [self._gap(GapKind.KEY_READABLE, state, readable)]
+            return [replace(item, rebuild_sql=None, recomputable=False, copy=copy)], [
+                self._gap(GapKind.KEY_READABLE, state, readable)
+            ]
         item = self._draft(entry, state, key, own)
         stored = [self._archived(i, item) for i in archives(self.world, [item])]
         gaps = [

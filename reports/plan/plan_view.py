@@ -282,6 +282,7 @@ class PlanView:
         names = {row.copy.id: row.name for row in self.rows}
         whose = {step.id: names.get(step.copy_ or "") for step in self.plan.steps}
         tasks = {step.id for step in self.plan.steps if step.action is Action.OWNER_TASK}
+        notes = {step.id: step.depends_on for step in self.plan.steps if step.action is Action.NOTE_FILES}
         behind: dict[str, dict[str, None]] = {}
         for step in self.plan.steps:
             for before in tasks.intersection(step.depends_on):
@@ -293,7 +294,7 @@ class PlanView:
                 str(step.parameters["owner"]),
                 str(step.parameters["act"]),
                 step.earliest_finish,
-                tuple(dict.fromkeys(name for s in step.depends_on if (name := whose.get(s)))),
+                tuple(dict.fromkeys(n for s in step.depends_on for b in notes.get(s, (s,)) if (n := whose.get(b)))),
                 tuple(behind.get(step.id, ())),
             )
             for step in self.plan.steps

@@ -297,7 +297,7 @@ class RunView(Frozen):
 
     @property
     def confirmed(self) -> int:
-        """Counting copies that somebody confirmed, and nobody could look at."""
+        """Counting copies that somebody confirmed: nobody could look at them, or their owner computed them again."""
         return sum(copy.state is CopyState.CONFIRMED for copy in self.counted)
 
     @property

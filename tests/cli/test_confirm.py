@@ -20,6 +20,7 @@ from pii_tracer.review.plan_file import load_plan
 from pii_tracer.review.sealed_person_values import load_estate_key
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.planners.smalllake import Lake
+from tests.planners.test_recomputed_copies import lake, waived
 
 DUMP = {"name": "nightly", "of": ["prod.a"], "owner": "dba", "location": "vault/nightly", "due_days": 7}
 STEP = "c-backup-nightly/01-backup-confirm"
@@ -147,3 +148,22 @@ def test_a_name_of_a_step_and_of_a_recipient_confirms_neither(
     assert STEP in capsys.readouterr().err
     assert not list((base / "state").rglob("confirmations/*"))
     assert confirm(base, STEP) == 0
+
+
+def test_when_a_job_began_is_said_of_a_task_that_computes_tables_again_and_of_nothing_else(
+    base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert confirm(base, began="2026-11-21T10:00:00Z") == 2
+    assert "leave out `--began`" in capsys.readouterr().err
+    plan = waived(lake())
+    (base / "p.plan.json").write_bytes(plan.to_bytes())
+    _started(base, str(base / "trusted.yaml"))
+    assert confirm(base, "gap-no_way-prod.counts") == 2
+    assert "`--began TIME`" in capsys.readouterr().err
+    for wrong in ("yesterday", "2026-11-22T09:00:00", "1764000000"):
+        assert confirm(base, "gap-no_way-prod.counts", began=wrong) == 2
+        assert wrong not in capsys.readouterr().err
+    assert confirm(base, "gap-no_way-prod.counts", began="2026-11-21T10:00:00+05:30") == 0
+    (word,) = folder_of(base / "state", plan.plan_id).confirmations.iterdir()
+    predicate = json.loads(base64.b64decode(json.loads(word.read_text())["payload"]))["predicate"]
+    assert predicate["began"] == "2026-11-21T10:00:00+05:30"

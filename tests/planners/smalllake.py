@@ -18,6 +18,7 @@ from pii_tracer.lineage.graph.edges import (
     Edge,
     EdgeType,
     JobRef,
+    LineageGap,
     Subtype,
 )
 from pii_tracer.lineage.graph.facts import collect, with_edges
@@ -68,12 +69,15 @@ class Lake:
     """A source `users` and tables written from it; each is the source's key, or an aggregate.
 
     loose: tables that no lineage leads to. seen: evidence by location, where it is another than the person's key.
+    reads: what the job of a table reads beside its input. dark: where lineage is not complete.
     """
 
     copies: dict[str, Subtype] = field(default_factory=lambda: {"a": Subtype.IDENTITY, "b": Subtype.IDENTITY})
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
     inputs: dict[str, str] = field(default_factory=dict)
     sql: dict[str, str] = field(default_factory=dict)
+    reads: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    dark: tuple[LineageGap, ...] = ()
     objects: tuple[ObjectSet, ...] = ()
     topics: tuple[TopicState, ...] = ()
     vaults: tuple[VaultState, ...] = ()
@@ -190,7 +194,7 @@ class Lake:
                 JobRef(
                     job=f"job_{name}",
                     sql=self.sql.get(name, f"INSERT INTO {name} SELECT 1"),
-                    inputs=(dataset(source),),
+                    inputs=tuple(map(dataset, (source, *self.reads.get(name, ())))),
                     output=dataset(name),
                     at=None,
                     where="j:1",
@@ -198,7 +202,9 @@ class Lake:
             )
         columns = {dataset("users"): tuple(Column(name=c, type="bigint") for c in ("uid", "amount"))}
         aliases = {name: dataset(name) for name in ("users", *self.copies)}
-        return LineageGraph(collect(columns=columns, edges=edges, memberships=[], jobs=jobs, gaps=[], aliases=aliases))
+        return LineageGraph(
+            collect(columns=columns, edges=edges, memberships=[], jobs=jobs, gaps=self.dark, aliases=aliases)
+        )
 
     def _state(self, name: str) -> TableState:
         column = "uid" if self.copies.get(name, Subtype.IDENTITY) is Subtype.IDENTITY else "amount"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from executors.manual_steps import PeopleExecutor
-from pii_tracer.model.actions import Action
+from pii_tracer.model.actions import COMPUTES, Action
 from pii_tracer.model.errors import NotApproved, ReviewError, RunError
 from pii_tracer.model.plan import Estimate, Step
 from pii_tracer.review import dsse
@@ -122,6 +122,33 @@ def test_the_executor_waits_until_it_is_due_takes_the_word_and_never_a_bad_one(
     assert done.waiting_until is None
     assert (done.facts["confirmed_by"], done.facts["evidence_sha256"]) == ("Meera Iyer", "cd" * 32)
     assert people.verify(step(), None).ok
+
+
+@pytest.mark.parametrize(
+    ("began", "holds"),
+    [(None, False), (NOW - timedelta(minutes=2), False), (NOW - timedelta(minutes=1), True)],
+    ids=["unsaid", "before the note", "after it"],
+)
+def test_a_job_that_computes_a_table_again_began_after_its_files_were_noted(
+    signer: tuple[dsse.PrivateKey, Approver], tmp_path: Path, began: datetime | None, holds: bool
+) -> None:
+    key, who = signer
+    noted = NOW - timedelta(minutes=1)
+    people = PeopleExecutor(tmp_path, DIGEST, [who], lambda: NOW, lambda _: noted)
+    task = step()
+    task = task.model_copy(update={"parameters": {**task.parameters, COMPUTES: ["c-counts"]}})
+    confirmation_file(tmp_path, STEP).write_bytes(confirm(DIGEST, word(began=began), key))
+    done = people.run(task, None)
+    assert (done.waiting_until is None, people.verify(task, None).ok) == (holds, holds)
+    assert holds or ("begins after 2026-11-21T09:59:00" in done.waits_for and "--began TIME" in done.waits_for)
+    assert done.facts.get("began") == ("2026-11-21T09:59:00.000000Z" if holds else None)
+
+
+def test_a_job_does_not_begin_after_the_word_about_it(signer: tuple[dsse.PrivateKey, Approver]) -> None:
+    key, who = signer
+    envelope = confirm(DIGEST, word(began=NOW + timedelta(seconds=1)), key)
+    with pytest.raises(NotApproved, match="began after the word"):
+        read_confirmation(envelope, DIGEST, STEP, [who], NOW + timedelta(days=1))
 
 
 def test_a_word_from_before_the_erasure_does_not_count(

@@ -29,6 +29,7 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.app.verification import Verification
 from pii_tracer.common.atomic_files import real_path, sweep_temporaries, write_atomic
 from pii_tracer.config.estate_file import file_digest
+from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Drift, NotApproved, PlanIncomplete, Refused, Waiting
 from pii_tracer.model.plan import ErasurePlan, Step
@@ -353,7 +354,7 @@ def _executors(
 
 
 def _undone(step: Step, plan: ErasurePlan, verifier: VerifyExecutor, looks_back: Callable[[Step], None]) -> str | None:
-    if step.executor != verifier.name or not step.copy_:
+    if step.action is not Action.VERIFY_COPY or not step.copy_:
         return None
     looks_back(step)
     return verifier.undone(step, plan.copy_by_id(step.copy_))

@@ -16,7 +16,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan
-from pii_tracer.proof.attestation import LIMITS
+from pii_tracer.proof.attestation import LIMITS, on_owners_word
 from pii_tracer.proof.deletions.deletion_log import DeletionLog
 from pii_tracer.proof.open_requests import OpenRequest
 from pii_tracer.proof.store_blind_spots import unlisted
@@ -96,7 +96,7 @@ def run_view(
         bytes_checked=_bytes(verdict, {c.id: copy_name(c) for c in plan.copies}),
         bystanders=_bystanders(ran, verdict),
         proofs=_proofs(ran, log, attestation),
-        limits=(*LIMITS, *unlisted(plan, verdict.not_asked)),
+        limits=(*LIMITS, *on_owners_word(plan), *unlisted(plan, verdict.not_asked)),
         open_requests=tuple(sorted({item.request for item in still})) if attestation else (),
         waiting_until=ran.state.waiting_until,
         left_out=tuple(str(g.dataset) for g in plan.gaps if g.kind == GapKind.LEFT_OUT),
@@ -177,6 +177,8 @@ def _copy_note(copy: Copy, state: CopyState, files_before: int) -> str:
         return copy.reason
     if copy.strategy is Strategy.DESTROY_KEY:
         return "ciphertext stays, its key is destroyed" if state is CopyState.ERASED else ""
+    if copy.strategy is Strategy.RECOMPUTED and state is CopyState.CONFIRMED:
+        return "computed again by its owner; counts were not compared"
     if copy.strategy is Strategy.REBUILD:
         return "rebuilt" if state is CopyState.ERASED else ""
     in_bucket = copy.kind in (CopyKind.ARCHIVE, CopyKind.REPLICA, CopyKind.OBJECT_VERSION)
@@ -214,6 +216,8 @@ def _state(copy: Copy, verdict: CopyVerdict | None, walked: Walked, steps: tuple
     if copy.kind is CopyKind.BACKUP and states == {StepState.DONE}:
         return CopyState.CONFIRMED
     if verdict is not None and verdict.erased and states == {StepState.DONE}:
+        if copy.strategy is Strategy.RECOMPUTED:
+            return CopyState.CONFIRMED
         return CopyState.MASKED if copy.strategy is Strategy.MASK_COLUMNS else CopyState.ERASED
     if states == {StepState.NOT_STARTED}:
         return CopyState.NOT_STARTED

@@ -8,13 +8,17 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter, ValidationError
+
 from pii_tracer.model.errors import UsageError
+from pii_tracer.model.timestamps import Moment
 
 if TYPE_CHECKING:
     from pii_tracer.app.execution.run_folder import RunFolder
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """Of a recipient, as the estate file has it."""
+_TIME = "2026-11-21T10:00:00+05:30"
 
 
 def confirm_step(
@@ -26,13 +30,15 @@ def confirm_step(
     name: str,
     role: str,
     said: str,
+    began: str | None = None,
     key: Path | None = None,
     ssh_key: Path | None = None,
 ) -> Path:
     """Sign that a step (a backup by its name, a task by its gap) was done, or that a recipient (by its name) confirmed,
     and return the word's path.
 
-    evidence: is only hashed. run: a plan id; without one, the newest run that is not complete.
+    evidence: is only hashed. run: a plan id; without one, the newest run that is not complete. began: when the job
+    began, of a task by which an owner computes tables again.
 
     Raises:
         UsageError: no such run or step, or the evidence cannot be read or is empty.
@@ -43,7 +49,7 @@ def confirm_step(
     from pii_tracer.app.planning.value_masking import refuse_telling_word
     from pii_tracer.app.review.plan_approval import patterns_at_hand
     from pii_tracer.common.atomic_files import write_atomic
-    from pii_tracer.model.actions import CONFIRMED
+    from pii_tracer.model.actions import COMPUTES, CONFIRMED
     from pii_tracer.review import manual_step_confirmation
     from pii_tracer.review.plan_file import load_plan
     from pii_tracer.review.trusted_keys import load_trusted
@@ -66,6 +72,15 @@ def confirm_step(
             f"no step of this plan waits for a person's word under the name {step}, nor was such a recipient informed",
             where=loaded.plan.plan_id,
             todo=f"name one of: {', '.join(s.id for s in asked) or 'there is none'}; or `pii-tracer inform` first",
+        )
+    computes = any(s.id == chosen and s.parameters.get(COMPUTES) for s in asked)
+    if computes is not (began is not None):
+        raise UsageError(
+            "by this task tables are computed again, and the word does not say when the job began"
+            if computes
+            else "only a task by which tables are computed again says when its job began",
+            where=chosen,
+            todo=f"name the time with its zone, {_TIME}: `--began TIME`" if computes else "leave out `--began`",
         )
     if info.trusted is None:
         raise UsageError("the run knows nobody whose signature counts", todo="resume it with `--trusted FILE`")
@@ -91,6 +106,7 @@ def confirm_step(
         evidence_size=len(shown),
         evidence_sha256=hashlib.sha256(shown).hexdigest(),
         confirmed_at=now,
+        began=_time(began) if began is not None else None,
     )
     envelope = manual_step_confirmation.confirm(loaded.digest, word, signing_key(key, ssh_key))
     # refused here and not in the run, where nobody stands by
@@ -98,6 +114,15 @@ def confirm_step(
     path = manual_step_confirmation.confirmation_file(folder.confirmations, chosen)
     write_atomic(path, envelope)
     return path
+
+
+def _time(told: str) -> datetime:
+    try:
+        return TypeAdapter(Moment).validate_python(told)
+    except ValidationError:
+        raise UsageError(
+            "when the job began is no time with a zone", where="--began", todo=f"write it like {_TIME}"
+        ) from None
 
 
 def _recipient(folder: RunFolder, name: str, plan_digest: str) -> str | None:

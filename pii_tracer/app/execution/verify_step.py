@@ -13,11 +13,11 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
-from pii_tracer.proof.attestation import READING
+from pii_tracer.proof.attestation import AGAIN, READING
 from pii_tracer.proof.open_requests import LEFT_OF, left_of_step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.run.journal import Kind, Record
-from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
+from pii_tracer.verify.verdicts import STILL_THERE, CopyVerdict, RunVerdict
 
 Note = Callable[[str, Mapping[str, Any]], None]
 """Puts facts of a step into the journal before it answers."""
@@ -51,6 +51,8 @@ class VerifyExecutor:
         """Look, and write the verdict down."""
         if copy is None:
             raise ScanError("a verification without a copy", where=step.id, todo="make the plan again")
+        if step.action is Action.NOTE_FILES:
+            return Outcome(self._verification.note_files(copy))
         verdict = self._whose.told_apart(copy, self._verification.look(copy))
         if {*verdict.left_of} != self._noted(step.id):  # not the verdict file: a run may end between the two
             self._note(step.id, {LEFT_OF: list(verdict.left_of)})
@@ -59,14 +61,16 @@ class VerifyExecutor:
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """The verdict must say: looked at, nothing found but of known persons, nothing unread, nobody else lost."""
+        if copy is not None and step.action is Action.NOTE_FILES:
+            return Check(self._verification.noted(copy) is not None, ("the journal has no note of its files",))
         verdict = read_verdict(self._folder, copy.id) if copy else None
         if verdict is None:
             return Check(False, ("there is no verdict",))
-        findings = (
-            [f"{counted(len(verdict.residue), 'place still holds', 'places still hold')} the person"]
-            if verdict.residue
-            else []
-        )
+        held = [one for one in verdict.residue if one.where != STILL_THERE]
+        old = len(verdict.residue) - len(held)
+        findings = [f"{counted(len(held), 'place still holds', 'places still hold')} the person"] if held else []
+        if old:
+            findings.append(f"{counted(old, 'file is', 'files are')} there since before its sources were erased")
         if verdict.unverified:
             findings.append(f"{len(verdict.unverified)} could not be verified: {verdict.unverified[0]}")
         if verdict.bystanders and verdict.bystanders.finding:
@@ -91,6 +95,7 @@ def numbers_of(verdict: CopyVerdict) -> dict[str, Any]:
     """What the journal keeps of a verdict."""
     rows = verdict.rows.rows_left if verdict.rows else None
     lapsed = verdict.bystanders.lapsed if verdict.bystanders else 0
+    again = verdict.bytes.again if verdict.bytes else None
     return {
         "files_decoded": verdict.files_decoded,
         "residue": len(verdict.residue),
@@ -99,6 +104,7 @@ def numbers_of(verdict: CopyVerdict) -> dict[str, Any]:
         "bystander_rows_lost": verdict.bystanders.lost if verdict.bystanders else None,
         **({"left_by_retention": lapsed} if lapsed else {}),
         **({"persons_left": len(verdict.left_of)} if verdict.left_of else {}),
+        **({AGAIN: again.model_dump()} if again else {}),
         **({READING: verdict.reading.model_dump(mode="json")} if verdict.reading else {}),
     }
 

@@ -22,7 +22,7 @@ from pii_tracer.config.estate_file import REQUEST_ID
 from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.errors import PiiTracerError, ProofError, UsageError
 from pii_tracer.model.plan import digest_of
-from pii_tracer.proof.attestation import LIMITS
+from pii_tracer.proof.attestation import LIMITS, on_owners_word
 from pii_tracer.proof.request_answers.answer import (
     AnswerItem,
     RequestAnswer,
@@ -179,7 +179,9 @@ class _Stands:
             attestation=digest_of(held.envelope) if held else None,
             journal=self.records[-1].hash if self.records else None,
             searched=parse_time(claims["scope"]["at"]) if claims else None,
-            not_proved=tuple(claims["not_proved"]) if claims else (*LIMITS, _ELSEWHERE),
+            not_proved=tuple(claims["not_proved"])
+            if claims
+            else (*LIMITS, *on_owners_word(self.loaded.plan), _ELSEWHERE),
         )
 
     def _items(self, proved: Proved, subject: str, doubt: str | None, *, attested: bool) -> tuple[AnswerItem, ...]:

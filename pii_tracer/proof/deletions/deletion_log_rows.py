@@ -113,6 +113,8 @@ def _state(logged: Logged, left: Collection[str], copy: Copy, record: Record) ->
         return EntryState.CONFIRMED, "a person's word"
     if copy.id in left:
         return EntryState.DEFERRED, "done; something of this person is left in the copy"
+    if copy.id in logged.erased and copy.strategy is Strategy.RECOMPUTED:
+        return EntryState.CONFIRMED, "its owner computed it again; no file of before is left, counts were not compared"
     if copy.id in logged.erased and copy.mask:
         return EntryState.PARTIAL, f"erased in {', '.join(copy.mask.columns)}; a hold keeps the rest"
     if copy.id in logged.erased:

@@ -100,7 +100,8 @@ def items_of(proved: Proved, subject: str, doubt: str | None) -> Iterator[Answer
     words = [*_words(proved, last)]
     answered = {item.what for item in words}
     for copy in proved.plan.copies:
-        if copy.kind is not CopyKind.BACKUP or copy.id not in answered:
+        by_word = copy.kind is CopyKind.BACKUP or copy.strategy is Strategy.RECOMPUTED
+        if not by_word or copy.id not in answered:
             item = _of_copy(proved, copy, last, subject)
             unsure = doubt is not None and item.standing in ERASING
             yield AnswerItem(standing=Standing.UNCONFIRMED, what=item.what, why=doubt) if unsure else item
@@ -121,6 +122,9 @@ def as_of(item: AnswerItem, at: datetime, *, approved: bool) -> AnswerItem:
 def _words(proved: Proved, last: Mapping[str, Record]) -> Iterator[AnswerItem]:
     """What named persons answer for. A step that takes a person's word counts when it is verified."""
     steps = {s.copy_ or s.id: s for s in proved.plan.steps if s.action in CONFIRMED}
+    again = {copy.id for copy in proved.plan.copies if copy.strategy is Strategy.RECOMPUTED}
+    looks = (s for s in proved.plan.steps if s.action is Action.VERIFY_COPY and s.copy_ in again)
+    steps |= {str(s.copy_): s for s in looks}  # its owner's word counts with what was seen
     if proved.claims is not None:
         found = [dict(item) for item in proved.claims["exceptions"]]
     else:
@@ -164,6 +168,9 @@ def _of_copy(proved: Proved, copy: Copy, last: Mapping[str, Record], subject: st
     if copy.strategy is Strategy.DESTROY_KEY:
         why = "it is encrypted, and the key that opened it was destroyed"
         return AnswerItem(standing=Standing.UNREADABLE, what=what, why=why, at=at)
+    if copy.strategy is Strategy.RECOMPUTED:
+        why = "its owner computed it again after the erasure of its sources; the counts were not compared"
+        return AnswerItem(standing=Standing.ANSWERED, what=what, why=why, at=at)
     return AnswerItem(standing=Standing.ERASED, what=what, at=at)
 
 

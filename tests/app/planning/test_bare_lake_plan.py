@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.app.planning.test_remote import (
     store,
 )
 from tests.storeservers import Store, signed
+from tests.waivers import write_waivers
 
 __all__ = ["signed", "store"]
 
@@ -182,3 +184,32 @@ def test_no_column_of_rows_that_stay_is_cleared(shop: Shop) -> None:
     assert copies(plan)["shop.leads"]["strategy"] == "blocked"
     [told] = [g["reason"] for g in plan["gaps"] if g["kind"] == "several_persons"]
     assert "cannot be cleared in a bare folder in S3 yet: friend. There, only `row: delete` works" in told
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "offered"),
+    [
+        ("count(uid) AS n", "n\n7\n", True),
+        ("length(mail) AS size, count(uid) AS n FROM shop.people GROUP BY length(mail)", "size,n\n7,7\n", False),
+        ("max(mail) AS last, count(uid) AS n", f"last,n\n{MAIL},7\n", False),
+        ("min(uid) AS first, count(uid) AS n", f"first,n\n{PERSON},7\n", False),
+        ("concat_ws(' ', collect_list(mail)) AS mails", "mails\nb@x.example\n", False),
+        ("count(uid) AS n", f"n\n7\n{PERSON}\n", False),
+    ],
+)
+def test_only_aggregates_without_any_identifier_are_computed_again_by_their_owner(
+    shop: Shop, query: str, text: str, offered: bool
+) -> None:
+    shop.jobs = f"INSERT OVERWRITE shop.leads SELECT {query}{'' if ' FROM ' in query else ' FROM shop.people'};\n"
+    folder = shop.bare("shop.leads", "csv")
+    shop.put(f"{folder}/1.csv", text.encode())
+    plan = shop.plan()
+    [copy] = [c for c in plan["copies"] if c["table"] == "shop.leads"]
+    [gap] = [g for g in plan["gaps"] if g["id"] == "gap-no_way-shop.leads"]
+    assert copy["strategy"] == "blocked"
+    assert ("run the job of shop.leads again" in gap["reason"]) is offered
+    waivers = write_waivers(shop.base / "w.yaml", plan["gaps"], task={"owner": "sales", "act": "run it again"})
+    file = shop.base / "w.plan.json"
+    called(shop.base, "plan", str(shop.base / "request.yaml"), "--out", str(file), "--waivers", str(waivers))
+    [copy] = [c for c in json.loads(file.read_text())["copies"] if c["table"] == "shop.leads"]
+    assert copy["strategy"] == ("recomputed" if offered else "blocked")

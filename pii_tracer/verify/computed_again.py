@@ -1,0 +1,93 @@
+"""What shows that a copy was computed again: each of its files was written after the owner's job began, which began
+after the sources were erased, and has other bytes than any file that was there before.
+
+Counts are not compared: nobody knows what they should be. Nor does anybody see what the job read: that it began then,
+and that no earlier run of it wrote later, is its owner's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pii_tracer.model.canonical_json import iso, parse_time
+from pii_tracer.model.waivers import MarkKey
+from pii_tracer.verify.verdicts import STILL_THERE, ByteVerdict, ComputedAgain, Residue
+
+_THERE, _BYTES = "there", "bytes"
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file that is not empty. path: values of the persons in it masked. write: mark of the write that made it;
+    modified: time of that; content: mark of its bytes, empty where the store does not tell."""
+
+    path: str
+    write: str
+    modified: datetime
+    content: str = ""
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What was there when the sources of a copy were erased, as marks of writes and of bytes. at: when that was noted.
+    began: when the owner's job began, as the owner says; None where nobody said it. erased_since: a source was erased
+    again after that, so that what was computed between may count the persons."""
+
+    writes: frozenset[str]
+    contents: frozenset[str]
+    at: datetime
+    began: datetime | None = None
+    erased_since: bool = False
+
+    def is_old(self, file: WrittenFile) -> bool:
+        """Whether a file may be from before the job: it was there, has the bytes of one that was there, or is not
+        from after the job began. Stores tell times to the second."""
+        late = self.began is not None and file.modified >= self.began.replace(microsecond=0)
+        known = file.write in self.writes or file.content in self.contents
+        return known or file.modified <= self.at or not late
+
+
+def mark(keyed: MarkKey, *parts: object) -> str:
+    """16 hex digits that stand for some parts. Without the estate's key nobody can check a guess of a small file."""
+    return keyed.of_content("written file", "\0".join(map(str, parts)))[:16]
+
+
+def note_of(files: Sequence[WrittenFile], at: datetime) -> dict[str, Any]:
+    """What the journal keeps of the files that are there."""
+    return {
+        "files": len(files),
+        "at": iso(at),
+        _THERE: sorted({file.write for file in files}),
+        _BYTES: sorted({file.content for file in files if file.content}),
+    }
+
+
+def noted_in(facts: Iterable[Mapping[str, Any]], *, began: datetime | None, erased_since: bool) -> Noted | None:
+    """The last note among the facts of a step; None where there is none."""
+    for fact in reversed(tuple(facts)):
+        writes, contents = fact.get(_THERE), fact.get(_BYTES)
+        if isinstance(writes, list) and isinstance(contents, list):
+            at = parse_time(str(fact["at"]))
+            return Noted(frozenset(map(str, writes)), frozenset(map(str, contents)), at, began, erased_since)
+    return None
+
+
+def compared(verdict: ByteVerdict, noted: Noted | None, files: Sequence[WrittenFile]) -> ByteVerdict:
+    """The verdict on a copy that its owner computes again, with the files that should be gone as residue."""
+    if noted is None or noted.erased_since or noted.began is None:
+        return verdict.model_copy(update={"unverified": (*verdict.unverified, f"{verdict.root}: {_unknown(noted)}")})
+    old = sorted({file.path for file in files if noted.is_old(file)})
+    residue = (Residue(copy_id=verdict.copy_id, file=path, where=STILL_THERE, form="file") for path in old)
+    again = ComputedAgain(before=len(noted.writes), after=sum(not noted.is_old(file) for file in files))
+    return verdict.model_copy(update={"residue": (*verdict.residue, *residue), "again": again})
+
+
+def _unknown(noted: Noted | None) -> str:
+    if noted is None:
+        return "whether it was computed again is not known: no run has noted which files were there"
+    if noted.erased_since:
+        return "a source was erased again after the files were noted: make a new plan, then let the owner do it again"
+    return "its owner has not said when the job began: `pii-tracer confirm` its task with `--began`"
