@@ -208,7 +208,7 @@ class LedgerSearchers:
             # a file that somebody wrote meanwhile is another
             if scan.sha256 == shaped[n][1].sha256 and scan != shaped[n][1]:
                 ledger.distrust()
-                raise _disagreement(scan)
+                raise disagreement(scan.path)
         return len(drawn)
 
 
@@ -252,14 +252,15 @@ def _compared(
         return False
     if searched[1] != known:
         ledger.distrust()
-        raise _disagreement(scan)
+        raise disagreement(scan.path)
     return True
 
 
-def _disagreement(scan: FileScan) -> ScanError:
+def disagreement(path: str) -> ScanError:
+    """The error for a known file that was read again and shows something else. path: values in it are masked."""
     return ScanError(
         "a file that was read again does not hold what the scan ledger says of it",
-        where=scan.path,
+        where=path,
         todo="the ledger was emptied: run the command again, and everything is read",
     )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -12,19 +13,22 @@ from typing import Any
 import pytest
 
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
-from pii_tracer.app.stored_places import object_reading
+from pii_tracer.app.stored_places import object_reading, row_counts
 from pii_tracer.app.stored_places.object_search import search_object_places
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.stores.base import Absent
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
-from pii_tracer.model.datasets import KeySet
+from pii_tracer.model.datasets import Format, KeySet, Match, MatchTerm
+from pii_tracer.model.errors import ScanError
 from pii_tracer.model.locations import object_location
 from pii_tracer.scan.hits import Reading
 from pii_tracer.scan.incremental_search import LedgerSearchers
 from pii_tracer.scan.scan_ledger import ScanLedger
 from pii_tracer.scan.search_workers import THREADS
 from pii_tracer.scan.value_forms import build_patterns
+from pii_tracer.verify.stores.stored_files import PlaceLook
+from tests.verify.conftest import a_copy
 
 HER = "ipsita.nayak@mail.example"
 NOW = datetime(2026, 11, 20, 8, tzinfo=timezone.utc)
@@ -45,12 +49,13 @@ class First(random.Random):
 
 @dataclass
 class Place:
-    """The folder `out` of a store. read: the keys that the last look downloaded to search them."""
+    """The folder `out` of a store. read: the keys that the last look downloaded to search them. told: by the ledger."""
 
     estate: Estate
     base: Path
     write: Callable[[str, bytes], Any]
     read: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
 
     @classmethod
     def filled(
@@ -74,7 +79,7 @@ class Place:
 
     def _searchers(self, kept: bool) -> LedgerSearchers:
         self.read.clear()
-        ledger = ScanLedger(self.base / "ledger.sqlite", b"k" * 32, lambda: NOW, lambda told: pytest.fail(told))
+        ledger = ScanLedger(self.base / "ledger.sqlite", b"k" * 32, lambda: NOW, self.told.append)
         return LedgerSearchers(ledger if kept else None, THREADS, draw=First())
 
     def plan(self, *, kept: bool = True) -> tuple[str, Reading]:
@@ -83,6 +88,15 @@ class Place:
         searchers, inventory = self._searchers(kept), discover(self.estate, self.base)
         given = (inventory, self.estate, patterns, NOW, str, OtherNumbers())
         return repr(search_object_places(*given, searchers=searchers)), searchers.reading  # type: ignore[arg-type]
+
+    def count(self, *, kept: bool = True, values: Sequence[str] = (HER,)) -> tuple[PlaceLook, Reading]:
+        """What the verifier sees of a copy whose rows are counted."""
+        patterns = build_patterns(
+            [KeySet(name="email", origin="email", weak=False, values=tuple(("s", v) for v in values))]
+        )
+        match = Match(terms=(MatchTerm(column="mail", key_set="email", type="string"),))
+        searchers, copy = self._searchers(kept), a_copy(Format.CSV, str(self.location), match=match)
+        return object_reading.look(self.estate, copy, patterns, searchers), searchers.reading
 
     def verify(self, *, kept: bool = True) -> tuple[str, Reading]:
         """What the verifier sees."""
@@ -104,6 +118,44 @@ def read_once(place: Place) -> None:
     assert (place.read, reading.by_store) == (["out/0.csv"], OBJECTS)
     assert found == place.verify(kept=False)[0]
     assert '"residue":[{' in found
+
+
+def counted_once(place: Place) -> None:
+    """Rows that are nobody's of the persons are summed up by what they hold, and not again in the same bytes."""
+    place.write("out/hers.csv", rows(HER) + rows("someone.other@mail.example").partition(b"\n")[2])
+    place.plan()
+    bare, _ = place.count(kept=False)
+    first, reading = place.count()
+    assert (len(place.read), reading.before) == (OBJECTS + 1, 0), "planning read the bytes and counted no rows"
+    again, reading = place.count()
+    assert (place.read, reading.by_store) == (["out/0.csv"], OBJECTS)
+    assert again == first == bare
+    assert again.rows is not None
+    assert [state.rows for state in again.rows.states] == [1]
+    others, _ = place.count(values=("someone.other@mail.example",))
+    assert others == place.count(kept=False, values=("someone.other@mail.example",))[0] != again
+
+
+def counted_in_other_bytes(place: Place) -> None:
+    """As many rows of other people, of which one was changed."""
+    first, _ = place.count()
+    place.write(LAST, rows("000000009.other@mail.exampl"))
+    then, _ = place.count()
+    assert LAST in place.read
+    assert then == place.count(kept=False)[0]
+    assert then.baseline is not None
+    assert first.baseline is not None
+    assert [s.rows_total for s in then.baseline.states] == [s.rows_total for s in first.baseline.states]
+    assert then.baseline != first.baseline
+
+
+def other_sums_are_found_out(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the ledger says of rows is compared in the sample, even where it was written with the estate's key."""
+    with monkeypatch.context() as forged:
+        forged.setattr(row_counts, "_written", lambda told: json.dumps([told.persons, told.others, told.sum + 1]))
+        place.count()
+    with pytest.raises(ScanError, match="read again"):
+        place.count()
 
 
 def found_in_other_bytes(place: Place) -> None:

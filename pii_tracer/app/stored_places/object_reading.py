@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pii_tracer.app.stored_places.row_counts import RowCounts
 from pii_tracer.common.unnamed_file import in_unnamed_file
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
@@ -25,6 +26,7 @@ from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.folder_scan import scan_bytes, scan_object, with_name
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.incremental_search import LedgerSearchers
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.search_workers import THREADS, KnownByStore, Searchers, Stamp, place_in_store
 from pii_tracer.scan.value_forms import Patterns
@@ -57,12 +59,12 @@ class StoredLook(KnownByStore):
     """How a version in a place is searched, with the metadata that stands beside its bytes
     (`pii_tracer.scan.search_workers.Look`). Its path names the version where it is old.
 
-    data: where the bytes of live versions are kept for who counts their rows. Those are read each time.
+    rows: counts those of live versions, when they are read. Which are not known are read for that.
     """
 
     store: VersionedStore
     where: ObjectPlace
-    data: dict[str, memoryview] | None = None
+    rows: RowCounts | None = None
     at_once: int = 4
     only_here: ClassVar = True
 
@@ -71,11 +73,12 @@ class StoredLook(KnownByStore):
         kept: FileScan | None = None
         try:
             data = fetch(self.store, thing)
-            if self.keeps(thing) and self.data is not None:
-                self.data[thing.key] = data
             found = kept = scan_object(thing.key, data, patterns, self.where.searched_as(thing.key))
         except (EstateError, OSError) as error:
             found = unread_file(thing.key, error, patterns).model_copy(update={"hits": (), "left": ()})
+        else:
+            if self.rows is not None:
+                self.rows.take(thing, data)
         return self._with_beside(thing, found, patterns).model_copy(update={"of_bytes": kept})
 
     def stamp(self, thing: StoredVersion) -> Stamp:
@@ -84,8 +87,6 @@ class StoredLook(KnownByStore):
 
     def place(self, thing: StoredVersion) -> str | None:
         """The bucket or container, and the key."""
-        if self.keeps(thing):
-            return None
         return place_in_store(self.store.name, thing.key, self.where.searched_as(thing.key))
 
     def identity(self, thing: StoredVersion) -> str | None:
@@ -93,16 +94,15 @@ class StoredLook(KnownByStore):
         return thing.identity
 
     def again(self, thing: StoredVersion, known: FileScan, patterns: Patterns) -> FileScan | None:
-        """With the name and the metadata, which the listing shows, if the version can still be read."""
+        """With the name and the metadata, which the listing shows, if the version can still be read, and its rows are
+        known where they are counted."""
+        if self.rows is not None and not self.rows.knows(thing):
+            return None
         try:
             there = len(self.store.read_version(thing, 0, 1)) == min(1, thing.size)
         except (EstateError, OSError):
             there = False
         return self._with_beside(thing, known, patterns) if there else None
-
-    def keeps(self, version: StoredVersion) -> bool:
-        """Whether its bytes are kept."""
-        return self.data is not None and version.state is VersionState.LIVE
 
     def _with_beside(self, version: StoredVersion, alone: FileScan, patterns: Patterns) -> FileScan:
         old = "" if version.state is VersionState.LIVE else f"?version={version.version_id}"
@@ -131,7 +131,8 @@ def look(estate: Estate, copy: Copy, patterns: Patterns, searchers: Searchers = 
     location = object_location(copy.location)
     place = place_now(estate, location).model_copy(update={"text": text_of(copy.facts)})
     whole = patterns.comparing(key_columns(copy.places, kind=copy.format))
-    rows = counts_rows(copy) and not copy.stored_table
+    ledger = searchers.ledger if isinstance(searchers, LedgerSearchers) else None
+    rows = RowCounts(copy, place, whole, ledger) if counts_rows(copy) and not copy.stored_table else None
     files = _read(versioned_store(estate, location), place, whole, searchers, rows=rows)
     unlisted = tuple(_soft_deleted(place, patterns))
     if not copy.stored_table:
@@ -194,25 +195,27 @@ def _read(
     searchers: Searchers,
     front: str | None = None,
     *,
-    rows: bool = False,
+    rows: RowCounts | None = None,
 ) -> Iterator[ReadFile]:
-    """Every version that can be read. rows: whether they are counted, which is done in live versions alone: old ones
-    are nobody's rows any more.
+    """Every version that can be read. rows: counts those of live versions.
 
     front: what names are told without; those of the place's own folder if none is given.
     """
-    data: dict[str, memoryview] = {}
-    look = StoredLook(store, place, data if rows else None)
     readable = [version for version in place.versions if version.state is not VersionState.SOFT_DELETED]
-    apart = [version for version in readable if look.keeps(version)]  # one after the other: their bytes take room
+    # one after the other: rows take room
+    counted = [version for version in readable if rows is not None and rows.counts(version)]
+    others = (version for version in readable if rows is None or not rows.counts(version))
 
     def told(version: StoredVersion, scan: FileScan) -> ReadFile:
         path = scan.path.removeprefix(place.location.prefix if front is None else front)
-        own = data.pop(version.key, None) if look.keeps(version) else None
-        return ReadFile(scan.model_copy(update={"path": path}), own, place.rows_of(version.key))
+        own = rows.found.get(version.key) if rows is not None and rows.counts(version) else None
+        return ReadFile(scan.model_copy(update={"path": path}), own)
 
-    for version in apart:
-        for _, scan in searchers.search(look, [version], patterns):
-            yield told(version, scan)
-    for version, scan in searchers.search(look, (v for v in readable if not look.keeps(v)), patterns):
+    whole: list[StoredVersion] = []
+    for version, scan in searchers.search(StoredLook(store, place, rows, at_once=1), counted, patterns):
+        whole += [] if scan.unread else [version]
+        yield told(version, scan)
+    if rows is not None:
+        rows.keep(whole)
+    for version, scan in searchers.search(StoredLook(store, place), others, patterns):
         yield told(version, scan)
