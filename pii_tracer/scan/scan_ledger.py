@@ -52,7 +52,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS shapes (name BLOB PRIMARY KEY, at TEXT, sealed BLOB)",
 )
 _NONCE = 12
-_END = 1 << 16
+END = 1 << 16
 """So many bytes at the end of a file are part of the key to its shapes."""
 
 
@@ -167,11 +167,26 @@ class ScanLedger:
             except (sqlite3.Error, OSError):
                 self._empty("it cannot be written")
 
-    def shapes(self, data: memoryview, digest: str) -> bytes | None:
-        """What was kept of the column chunks of a file (`pii_tracer.scan.shapes`). digest: SHA-256 of its bytes."""
+    def has_shapes(self, told: str) -> bool:
+        """Whether anything was kept of the column chunks of a file. told: as of `shapes`."""
+        if not self.file.exists():
+            return False
+        with self._lock:
+            try:
+                with closing(self._opened()) as store:
+                    asked = store.execute("SELECT 1 FROM shapes WHERE name = ?", (self._shapes_name(told),))
+                    return asked.fetchone() is not None
+            except (sqlite3.Error, OSError):
+                self._empty("it is damaged, or somebody else wrote in it")
+                return False
+
+    def shapes(self, data: memoryview, told: str) -> bytes | None:
+        """What was kept of the column chunks of a file (`pii_tracer.scan.shapes`). data: its bytes, or the last of
+        them. told: SHA-256 of its bytes, or place and identity of an object.
+        """
         if not self.file.exists():
             return None
-        name, seal = self._seal(data, digest)
+        name, seal = self._seal(data, told)
         with self._lock:
             try:
                 with closing(self._opened()) as store:
@@ -185,9 +200,9 @@ class ScanLedger:
                 self._empty("it is damaged, or somebody else wrote in it")
                 return None
 
-    def keep_shapes(self, data: memoryview, digest: str, content: bytes) -> None:
+    def keep_shapes(self, data: memoryview, told: str, content: bytes) -> None:
         """Write down what is known of the column chunks of a file. A disk that is full costs that only."""
-        (name, seal), at, nonce = self._seal(data, digest), iso(self._now()), os.urandom(_NONCE)
+        (name, seal), at, nonce = self._seal(data, told), iso(self._now()), os.urandom(_NONCE)
         sealed = nonce + seal.encrypt(nonce, content, name + at.encode())
         with self._lock:
             try:
@@ -225,11 +240,13 @@ class ScanLedger:
             raise ValueError("an entry of another hand")
         return parse_time(at)
 
-    def _seal(self, data: memoryview, digest: str) -> tuple[bytes, AESGCM]:
+    def _shapes_name(self, told: str) -> bytes:
+        return self._mac("shapes", told, scanner_version())
+
+    def _seal(self, data: memoryview, told: str) -> tuple[bytes, AESGCM]:
         """The name of a file's shapes, and what they are sealed with: nobody opens them without the file."""
-        end = sha256(data[-_END:]).hexdigest()
-        name, key = (self._mac(what, digest, end, scanner_version()) for what in ("shapes", "key of shapes"))
-        return name, AESGCM(key)
+        end = sha256(data[-END:]).hexdigest()
+        return self._shapes_name(told), AESGCM(self._mac("key of shapes", told, end, scanner_version()))
 
     def _mac(self, *parts: str) -> bytes:
         return hmac.new(self._secret, "\0".join(parts).encode("utf-8", "surrogatepass"), sha256).digest()

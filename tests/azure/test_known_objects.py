@@ -16,7 +16,9 @@ from tests.kits.known_objects_kit import (
     found_beside_known_bytes,
     found_in_other_bytes,
     other_sums_are_found_out,
+    read_in_parts,
     read_once,
+    replaced_between_two_parts,
     unread_as_without_the_ledger,
 )
 from tests.s3support import estate
@@ -66,3 +68,13 @@ def test_rows_of_a_new_state_are_counted(place: Place) -> None:
 
 def test_sums_of_rows_are_compared_in_the_sample(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     other_sums_are_found_out(place, monkeypatch)
+
+
+def test_a_part_of_a_known_state_is_read_for_another_person(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_in_parts(place, monkeypatch)
+
+
+def test_a_state_that_is_replaced_between_two_parts_is_no_mixture(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replaced_between_two_parts(place, monkeypatch)

@@ -26,8 +26,9 @@ from pii_tracer.scan.hits import Reading
 from pii_tracer.scan.incremental_search import LedgerSearchers
 from pii_tracer.scan.scan_ledger import ScanLedger
 from pii_tracer.scan.search_workers import THREADS
-from pii_tracer.scan.value_forms import build_patterns
+from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.stores.stored_files import PlaceLook
+from tests.scan import wide_objects
 from tests.verify.conftest import a_copy
 
 HER = "ipsita.nayak@mail.example"
@@ -40,6 +41,10 @@ def rows(mail: str) -> bytes:
     return f"n,mail\n1,{mail}\n".encode()
 
 
+def patterns_of(*values: str) -> Patterns:
+    return build_patterns([KeySet(name="email", origin="email", weak=False, values=tuple(("s", v) for v in values))])
+
+
 class First(random.Random):
     """Draws the first of them: the last object is never in the sample."""
 
@@ -49,13 +54,17 @@ class First(random.Random):
 
 @dataclass
 class Place:
-    """The folder `out` of a store. read: the keys that the last look downloaded to search them. told: by the ledger."""
+    """The folder `out` of a store. read: the keys that the last look downloaded to search them. told: by the ledger.
+
+    parts: by key, the sizes of what was read. shapes: whether the ledger keeps them."""
 
     estate: Estate
     base: Path
     write: Callable[[str, bytes], Any]
     read: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    parts: list[tuple[str, int]] = field(default_factory=list)
+    shapes: bool = False
 
     @classmethod
     def filled(
@@ -69,6 +78,15 @@ class Place:
             return true(store, version)
 
         monkeypatch.setattr(object_reading, "fetch", noted)
+        kind: Any = type(versioned_store(made.estate, made.location))
+        version_bytes = kind.read_version
+
+        def part(store: Any, version: Any, first: int, at_most: int) -> bytes:
+            data = bytes(version_bytes(store, version, first, at_most))
+            made.parts.append((version.key, len(data)))
+            return data
+
+        monkeypatch.setattr(kind, "read_version", part)
         for number in range(OBJECTS):
             write(f"out/{number}.csv", rows(f"{number:09}.other@mail.exampl"))
         return made
@@ -79,28 +97,29 @@ class Place:
 
     def _searchers(self, kept: bool) -> LedgerSearchers:
         self.read.clear()
-        ledger = ScanLedger(self.base / "ledger.sqlite", b"k" * 32, lambda: NOW, self.told.append)
+        self.parts.clear()
+        ledger = ScanLedger(
+            self.base / "ledger.sqlite", b"k" * 32, lambda: NOW, self.told.append, with_shapes=self.shapes
+        )
         return LedgerSearchers(ledger if kept else None, THREADS, draw=First())
 
-    def plan(self, *, kept: bool = True) -> tuple[str, Reading]:
+    def plan(self, *, kept: bool = True, who: str = HER) -> tuple[str, Reading]:
         """What planning sees."""
-        patterns = build_patterns([KeySet(name="email", origin="email", weak=False, values=(("s", HER),))])
+        patterns = patterns_of(who)
         searchers, inventory = self._searchers(kept), discover(self.estate, self.base)
         given = (inventory, self.estate, patterns, NOW, str, OtherNumbers())
         return repr(search_object_places(*given, searchers=searchers)), searchers.reading  # type: ignore[arg-type]
 
     def count(self, *, kept: bool = True, values: Sequence[str] = (HER,)) -> tuple[PlaceLook, Reading]:
         """What the verifier sees of a copy whose rows are counted."""
-        patterns = build_patterns(
-            [KeySet(name="email", origin="email", weak=False, values=tuple(("s", v) for v in values))]
-        )
+        patterns = patterns_of(*values)
         match = Match(terms=(MatchTerm(column="mail", key_set="email", type="string"),))
         searchers, copy = self._searchers(kept), a_copy(Format.CSV, str(self.location), match=match)
         return object_reading.look(self.estate, copy, patterns, searchers), searchers.reading
 
-    def verify(self, *, kept: bool = True) -> tuple[str, Reading]:
+    def verify(self, *, kept: bool = True, who: str = HER) -> tuple[str, Reading]:
         """What the verifier sees."""
-        patterns = build_patterns([KeySet(name="email", origin="email", weak=False, values=(("s", HER),))])
+        patterns = patterns_of(who)
         searchers = self._searchers(kept)
         found = object_reading.look_at(self.estate, self.location, "out", patterns, searchers, alone=True)
         return found.model_dump_json(), searchers.reading
@@ -156,6 +175,54 @@ def other_sums_are_found_out(place: Place, monkeypatch: pytest.MonkeyPatch) -> N
         place.count()
     with pytest.raises(ScanError, match="read again"):
         place.count()
+
+
+def read_in_parts(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a large object, for another person; she is in it, then she is not, and in what was written since she is."""
+    wide_objects.small(monkeypatch)
+    place.shapes = True
+    for which, cells in (("first", {5: f"of {HER}"}), ("second", {})):
+        key, data = f"out/{which}.parquet", wide_objects.parquet(wide_objects.columns(first=cells))
+        place.write(key, data)
+        for look in (place.plan, place.verify):
+            (place.base / "ledger.sqlite").unlink(missing_ok=True)
+            look(who=wide_objects.HIM)
+            found, reading = look()
+            assert reading.in_parts == 1 + (which == "second")
+            assert sum(size for name, size in place.parts if name == key) < len(data) + reading.drawn * len(data)
+            assert key not in place.read
+            assert found == look(kept=False)[0]
+    place.write("out/second.parquet", wide_objects.parquet(wide_objects.columns(second={5: f"of {HER}"})))
+    assert '"residue":[{' in found, "she is in the first"
+    found, _ = place.verify()
+    assert "out/second.parquet" in place.read
+    assert found.count('"file":"second.parquet"')
+    assert found == place.verify(kept=False)[0]
+
+
+def replaced_between_two_parts(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The listed version is read as a whole, or it is unverified."""
+    wide_objects.small(monkeypatch)
+    place.shapes, key = True, "out/wide.parquet"
+    place.write(key, wide_objects.parquet())
+    place.verify(who=wide_objects.HIM)
+    kind: Any = type(versioned_store(place.estate, place.location))
+    true, asked = kind.read_version, list[int]()
+
+    def replaced(store: Any, version: Any, first: int, at_most: int) -> bytes:
+        data = bytes(true(store, version, first, at_most))
+        if version.key == key:
+            asked.append(first)
+            if len(asked) == 2:
+                place.write(key, wide_objects.parquet(wide_objects.columns(second={5: f"of {HER}"})))
+        return data
+
+    monkeypatch.setattr(kind, "read_version", replaced)
+    found, reading = place.verify()
+    assert len(asked) >= 2
+    unverified = found.partition('"unverified":[')[2].partition("]")[0]
+    assert bool(reading.in_parts) is ("wide.parquet" not in unverified)
+    assert '"residue":[{' in place.verify()[0]
 
 
 def found_in_other_bytes(place: Place) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from pii_tracer.app.stored_places.row_counts import RowCounts
@@ -24,11 +24,13 @@ from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.false_bound_hits import without_explained
-from pii_tracer.scan.folder_scan import scan_bytes, scan_object, with_name
+from pii_tracer.scan.folder_scan import scan_bytes, with_name
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.incremental_search import LedgerSearchers
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.search_workers import THREADS, KnownByStore, Searchers, Stamp, place_in_store
+from pii_tracer.scan.shapes.outlines import Keeper
+from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.stores.non_copies import beside_copies
@@ -55,6 +57,23 @@ def fetch(store: VersionedStore, version: StoredVersion) -> memoryview:
 
 
 @dataclass(frozen=True)
+class _Parts:
+    """Parts of one version (`pii_tracer.scan.shapes.outlines.Stored`)."""
+
+    store: VersionedStore
+    version: StoredVersion
+    told: str
+
+    @property
+    def size(self) -> int:
+        return self.version.size
+
+    def part(self, first: int, at_most: int) -> bytes:
+        """On the condition that it is the version that was listed."""
+        return self.store.read_version(self.version, first, at_most)
+
+
+@dataclass(frozen=True)
 class StoredLook(KnownByStore):
     """How a version in a place is searched, with the metadata that stands beside its bytes
     (`pii_tracer.scan.search_workers.Look`). Its path names the version where it is old.
@@ -65,15 +84,21 @@ class StoredLook(KnownByStore):
     store: VersionedStore
     where: ObjectPlace
     rows: RowCounts | None = None
+    keeper: Keeper | None = None
     at_once: int = 4
     only_here: ClassVar = True
 
     def __call__(self, thing: StoredVersion, patterns: Patterns) -> FileScan:
         """Search the version."""
         kept: FileScan | None = None
+        told, text = self.told(thing), self.where.searched_as(thing.key)
+        if told and (self.rows is None or self.rows.knows(thing)):
+            kept = search_in_parts(thing.key, _Parts(self.store, thing, told), patterns, text, self.keeper)
+        if kept is not None:
+            return self._with_beside(thing, kept, patterns).model_copy(update={"of_bytes": kept})
         try:
             data = fetch(self.store, thing)
-            found = kept = scan_object(thing.key, data, patterns, self.where.searched_as(thing.key))
+            found = kept = search_whole(thing.key, data, told, patterns, text, self.keeper)
         except (EstateError, OSError) as error:
             found = unread_file(thing.key, error, patterns).model_copy(update={"hits": (), "left": ()})
         else:
@@ -103,6 +128,10 @@ class StoredLook(KnownByStore):
         except (EstateError, OSError):
             there = False
         return self._with_beside(thing, known, patterns) if there else None
+
+    def keeping(self, keeper: Keeper) -> StoredLook:
+        """As `Look.keeping`."""
+        return replace(self, keeper=keeper)
 
     def _with_beside(self, version: StoredVersion, alone: FileScan, patterns: Patterns) -> FileScan:
         old = "" if version.state is VersionState.LIVE else f"?version={version.version_id}"
