@@ -188,7 +188,7 @@ bench-estimate: setup ## an estimate of an estate of ten million files: time and
 bench-proof: setup ## how fast proofs are made and checked, against what the machine allows
 	$(BIN)/python -m tests.benchmarks.bench_proof
 
-bench-objects: setup ## a lake in S3 that did not change, searched again: bytes downloaded and processor time
+bench-objects: setup ## a lake in S3 that did not change, searched again, and for another person: bytes downloaded and processor time
 	$(BIN)/python -m tests.benchmarks.bench_known_objects
 
 bench-persons: setup ## preparing the search for 100 to 10,000 persons: time and memory

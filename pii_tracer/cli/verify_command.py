@@ -100,6 +100,7 @@ def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: st
                 f"not decoded by their shape: {counted(found.reading.left, 'column chunk')}"
                 f" in {counted(found.reading.shaped, 'file')},"
                 f" {found.reading.drawn} of them decoded all the same as a sample · decoded: {found.reading.chunks}"
+                + (f" · read in parts: {counted(found.reading.in_parts, 'object')}" if found.reading.in_parts else "")
             )
         if found.reading.oldest:
             click.echo(

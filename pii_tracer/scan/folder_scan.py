@@ -8,7 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote
@@ -23,7 +23,8 @@ from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, TreeScan
 from pii_tracer.scan.rows.composite_keys import search_rows
 from pii_tracer.scan.search_workers import THREADS, OfBytes, Searchers, Stamp
-from pii_tracer.scan.shapes.file_shapes import ShapeKeeper, ShapingCollector
+from pii_tracer.scan.shapes.file_shapes import FileShapes, ShapeKeeper, ShapingCollector
+from pii_tracer.scan.shapes.outlines import Keeper
 from pii_tracer.scan.value_forms import Patterns
 
 File = tuple[str, Path]
@@ -76,6 +77,10 @@ class FileLook:
     def again(self, thing: File, known: FileScan, patterns: Patterns) -> FileScan | None:
         """What is known: nothing stands beside the bytes of a file."""
         return known
+
+    def keeping(self, keeper: Keeper) -> FileLook:
+        """As `Look.keeping`."""
+        return replace(self, keeper=keeper)
 
 
 def scan_tree(
@@ -194,17 +199,26 @@ def scan_bytes(name: str, data: bytes | memoryview, patterns: Patterns, text: Fi
     return _scan(name, name, memoryview(data), patterns, text=text)
 
 
-def scan_object(key: str, data: bytes | memoryview, patterns: Patterns, text: FileText | None = None) -> FileScan:
-    """Search the bytes of an object alone: its key says how they are read, no more. text: as `scan_file`."""
-    collector = Collector(patterns)
+def scan_object(
+    key: str,
+    data: bytes | memoryview,
+    patterns: Patterns,
+    text: FileText | None = None,
+    shapes: FileShapes | None = None,
+    sha256: str | None = None,
+) -> FileScan:
+    """Search the bytes of an object alone: its key says how they are read, no more. text: as `scan_file`. shapes: of
+    its column chunks. sha256: of its bytes, where it is known.
+    """
+    collector = Collector(patterns) if shapes is None else ShapingCollector(patterns, shapes)
     collector.columns = text
-    data = memoryview(data)
+    data = data if isinstance(data, memoryview) else memoryview(data)  # shapes are of this very view
     decoded = search(key, data, collector)
     search_rows(key, data, collector)
     return FileScan(
         path="",
         size=len(data),
-        sha256=hashlib.sha256(data).hexdigest(),
+        sha256=sha256 or hashlib.sha256(data).hexdigest(),
         decoded_as=decoded,
         hits=collector.hits(),
         left=collector.left.hits(),

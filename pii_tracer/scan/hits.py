@@ -158,7 +158,8 @@ class Reading(Frozen):
     sample, and compared with what is known of them. oldest: when the first of those not decoded was searched.
     shaped: so many of `now` were decoded but for column chunks in whose shape none of the values fits. chunks: column
     chunks that were decoded where shapes are kept. left: so many were not. drawn: of these, so many were decoded all
-    the same, as a sample.
+    the same, as a sample. in_parts: so many of `shaped` are objects of which some pages were not even read: their store
+    says that they are the same.
     """
 
     now: int = 0
@@ -170,6 +171,7 @@ class Reading(Frozen):
     chunks: int = 0
     left: int = 0
     drawn: int = 0
+    in_parts: int = 0
 
     def and_(self, other: Reading) -> Reading:
         """Both together."""
@@ -184,6 +186,7 @@ class Reading(Frozen):
             chunks=self.chunks + other.chunks,
             left=self.left + other.left,
             drawn=self.drawn + other.drawn,
+            in_parts=self.in_parts + other.in_parts,
         )
 
     @property

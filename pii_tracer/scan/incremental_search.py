@@ -7,19 +7,19 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeVar
 
 from pii_tracer.common.parallel_map import several
 from pii_tracer.model.errors import ScanError
-from pii_tracer.scan.folder_scan import FileLook
 from pii_tracer.scan.hits import FileScan, Reading
 from pii_tracer.scan.scan_ledger import Entry, ScanLedger
 from pii_tracer.scan.search_workers import THREADS, Look, OfBytes, Searchers, Threads
 from pii_tracer.scan.shapes.chunk_shapes import Place, read, written
 from pii_tracer.scan.shapes.chunk_skipping import Shape
 from pii_tracer.scan.shapes.file_shapes import FileShapes
+from pii_tracer.scan.shapes.outlines import Outline
 from pii_tracer.scan.value_forms import Patterns
 
 T = TypeVar("T")
@@ -57,11 +57,34 @@ class KeptShapes:
         """As `ShapeKeeper.keep`. Of a file that was not read to its end nothing is kept."""
         if shapes.made and not scan.unread:
             self.ledger.keep_shapes(shapes.data, scan.sha256, written(shapes.made))
-        here = Reading(shaped=bool(shapes.left), chunks=shapes.decoded, left=len(shapes.left))
+        self.count(shapes, scan.sha256, in_parts=False)
+
+    def has_outline(self, told: str) -> bool:
+        """As `ObjectKeeper.has_outline`."""
+        return self.ledger.has_shapes(told)
+
+    def outline_of(self, told: str, end: memoryview) -> Outline | None:
+        """As `ObjectKeeper.outline_of`."""
+        content = self.ledger.shapes(end, told)
+        outline = Outline.read(content) if content is not None else None
+        return None if outline is None or outline.sha256 in self.whole else outline
+
+    def read_again(self, outline: Outline) -> Collection[Place]:
+        """As `ObjectKeeper.read_again`."""
+        return self.again.get(outline.sha256, ())
+
+    def keep_outline(self, told: str, end: memoryview, outline: Outline) -> None:
+        """As `ObjectKeeper.keep_outline`."""
+        self.ledger.keep_shapes(end, told, outline.written())
+
+    def count(self, shapes: FileShapes, sha256: str, *, in_parts: bool) -> None:
+        """As `ObjectKeeper.count`."""
+        shaped = bool(shapes.left)
+        here = Reading(shaped=shaped, chunks=shapes.decoded, left=len(shapes.left), in_parts=int(in_parts))
         with self._lock:
             self.reading = self.reading.and_(here)
-            if shapes.left:
-                self.left[scan.sha256] = shapes.left
+            if shaped:
+                self.left[sha256] = shapes.left
 
     def _known(self, data: memoryview, digest: str) -> dict[Place, Shape] | None:
         content = self.ledger.shapes(data, digest) if digest not in self.whole else None
@@ -180,10 +203,8 @@ class LedgerSearchers:
         return 0
 
     def _shaped(self, look: Look[T], kept: KeptShapes) -> Look[T]:
-        """The same look, which keeps shapes, where this process searches files."""
-        if not (kept.ledger.with_shapes and isinstance(look, FileLook) and isinstance(self.inner, Threads)):
-            return look
-        return replace(look, keeper=kept)
+        """The same look, which keeps shapes, where this process searches."""
+        return look.keeping(kept) if kept.ledger.with_shapes and isinstance(self.inner, Threads) else look
 
     def _look_again(
         self,
@@ -206,9 +227,9 @@ class LedgerSearchers:
         scans = THREADS.search(self._shaped(look, kept), [shaped[n][0] for n in files], patterns)
         for n, (_, scan) in zip(files, scans, strict=True):
             # a file that somebody wrote meanwhile is another
-            if scan.sha256 == shaped[n][1].sha256 and scan != shaped[n][1]:
-                ledger.distrust()
-                raise _disagreement(scan)
+            thing, known = shaped[n]
+            if (before := look.of_bytes(thing, known)) is not None:
+                _compared(ledger, look.of_bytes(thing, scan), *before, scan)
         return len(drawn)
 
 
@@ -252,14 +273,15 @@ def _compared(
         return False
     if searched[1] != known:
         ledger.distrust()
-        raise _disagreement(scan)
+        raise disagreement(scan.path)
     return True
 
 
-def _disagreement(scan: FileScan) -> ScanError:
+def disagreement(path: str) -> ScanError:
+    """The error for a known file that was read again and shows something else. path: values in it are masked."""
     return ScanError(
         "a file that was read again does not hold what the scan ledger says of it",
-        where=scan.path,
+        where=path,
         todo="the ledger was emptied: run the command again, and everything is read",
     )
 

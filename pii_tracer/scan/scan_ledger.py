@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -37,6 +38,8 @@ from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.key_boundaries import KeyColumns
 from pii_tracer.scan.scanner_version import scanner_version
 from pii_tracer.scan.value_forms import Patterns
+
+T = TypeVar("T")
 
 KEPT = timedelta(days=90)
 """An entry that is older is forgotten."""
@@ -49,7 +52,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS shapes (name BLOB PRIMARY KEY, at TEXT, sealed BLOB)",
 )
 _NONCE = 12
-_END = 1 << 16
+END = 1 << 16
 """So many bytes at the end of a file are part of the key to its shapes."""
 
 
@@ -107,37 +110,52 @@ class ScanLedger:
         """The name of the entry about the bytes of a file. search: as of `search_names`."""
         return self._mac("name", place, identity, search)
 
+    def rows_name(self, place: str, identity: str, search: str, about: str) -> bytes:
+        """The name of the entry about the rows of a file. about: what decides whose a row is, beside the search."""
+        return self._mac("rows", place, identity, search, about)
+
     def folder_name(self, place: str, search: str) -> bytes:
         """The name of the entry which says that the folder of a place has entries of a search."""
         return self._mac("folder", place.partition("\0")[0], search)
 
     def of(self, names: Sequence[bytes]) -> dict[bytes, Entry]:
         """The entries of these names that are there and whole."""
+        return self._read(names, lambda at, text: Entry(FileScan.model_validate_json(text), at))
+
+    def rows_of(self, names: Sequence[bytes]) -> dict[bytes, str]:
+        """What was kept of rows under these names (`rows_name`)."""
+        return self._read(names, lambda _, text: text)
+
+    def _read(self, names: Sequence[bytes], entry: Callable[[datetime, str], T]) -> dict[bytes, T]:
         if not names or not self.file.exists():
             return {}
-        found: dict[bytes, Entry] = {}
+        found: dict[bytes, T] = {}
+        oldest = self._now() - KEPT
         with self._lock:
             try:
                 with closing(self._opened()) as store:
                     for name in names:
                         row = store.execute("SELECT at, scan, mac FROM scans WHERE name = ?", (name,)).fetchone()
-                        if row is not None:
-                            found[name] = self._entry(name, *row)
+                        if row is not None and (at := self._time(name, *row)) >= oldest:
+                            found[name] = entry(at, row[1])
             except (sqlite3.Error, OSError, ValueError, TypeError):
                 self._empty("it is damaged, or somebody else wrote in it")
                 return {}
-        oldest = self._now() - KEPT
-        return {name: entry for name, entry in found.items() if entry.at >= oldest}
+        return found
 
     def keep(self, scans: Sequence[tuple[bytes, FileScan]]) -> None:
         """Write down what was found now; entries that are too old or too many go.
 
         A disk that is full costs the entries only.
         """
-        if not scans:
+        self.keep_rows([(name, scan.model_dump_json(exclude_defaults=True)) for name, scan in scans])
+
+    def keep_rows(self, entries: Sequence[tuple[bytes, str]]) -> None:
+        """As `keep`, of what is known of rows, without a value."""
+        if not entries:
             return
         at = iso(self._now())
-        rows = [(name, at, text, self._mac("scan", name.hex(), at, text)) for name, text in map(_written, scans)]
+        rows = [(name, at, text, self._mac("scan", name.hex(), at, text)) for name, text in entries]
         with self._lock:
             try:
                 with closing(self._opened()) as store, store:
@@ -149,11 +167,26 @@ class ScanLedger:
             except (sqlite3.Error, OSError):
                 self._empty("it cannot be written")
 
-    def shapes(self, data: memoryview, digest: str) -> bytes | None:
-        """What was kept of the column chunks of a file (`pii_tracer.scan.shapes`). digest: SHA-256 of its bytes."""
+    def has_shapes(self, told: str) -> bool:
+        """Whether anything was kept of the column chunks of a file. told: as of `shapes`."""
+        if not self.file.exists():
+            return False
+        with self._lock:
+            try:
+                with closing(self._opened()) as store:
+                    asked = store.execute("SELECT 1 FROM shapes WHERE name = ?", (self._shapes_name(told),))
+                    return asked.fetchone() is not None
+            except (sqlite3.Error, OSError):
+                self._empty("it is damaged, or somebody else wrote in it")
+                return False
+
+    def shapes(self, data: memoryview, told: str) -> bytes | None:
+        """What was kept of the column chunks of a file (`pii_tracer.scan.shapes`). data: its bytes, or the last of
+        them. told: SHA-256 of its bytes, or place and identity of an object.
+        """
         if not self.file.exists():
             return None
-        name, seal = self._seal(data, digest)
+        name, seal = self._seal(data, told)
         with self._lock:
             try:
                 with closing(self._opened()) as store:
@@ -167,9 +200,9 @@ class ScanLedger:
                 self._empty("it is damaged, or somebody else wrote in it")
                 return None
 
-    def keep_shapes(self, data: memoryview, digest: str, content: bytes) -> None:
+    def keep_shapes(self, data: memoryview, told: str, content: bytes) -> None:
         """Write down what is known of the column chunks of a file. A disk that is full costs that only."""
-        (name, seal), at, nonce = self._seal(data, digest), iso(self._now()), os.urandom(_NONCE)
+        (name, seal), at, nonce = self._seal(data, told), iso(self._now()), os.urandom(_NONCE)
         sealed = nonce + seal.encrypt(nonce, content, name + at.encode())
         with self._lock:
             try:
@@ -202,16 +235,18 @@ class ScanLedger:
             oldest = "SELECT at FROM scans ORDER BY at LIMIT 1 OFFSET ?"
             store.execute(f"DELETE FROM scans WHERE at <= ({oldest})", (total - MOST - 1,))  # noqa: S608
 
-    def _entry(self, name: bytes, at: str, scan: str, mac: bytes) -> Entry:
-        if not hmac.compare_digest(bytes(mac), self._mac("scan", name.hex(), at, scan)):
+    def _time(self, name: bytes, at: str, text: str, mac: bytes) -> datetime:
+        if not hmac.compare_digest(bytes(mac), self._mac("scan", name.hex(), at, text)):
             raise ValueError("an entry of another hand")
-        return Entry(FileScan.model_validate_json(scan), parse_time(at))
+        return parse_time(at)
 
-    def _seal(self, data: memoryview, digest: str) -> tuple[bytes, AESGCM]:
+    def _shapes_name(self, told: str) -> bytes:
+        return self._mac("shapes", told, scanner_version())
+
+    def _seal(self, data: memoryview, told: str) -> tuple[bytes, AESGCM]:
         """The name of a file's shapes, and what they are sealed with: nobody opens them without the file."""
-        end = sha256(data[-_END:]).hexdigest()
-        name, key = (self._mac(what, digest, end, scanner_version()) for what in ("shapes", "key of shapes"))
-        return name, AESGCM(key)
+        end = sha256(data[-END:]).hexdigest()
+        return self._shapes_name(told), AESGCM(self._mac("key of shapes", told, end, scanner_version()))
 
     def _mac(self, *parts: str) -> bytes:
         return hmac.new(self._secret, "\0".join(parts).encode("utf-8", "surrogatepass"), sha256).digest()
@@ -221,7 +256,3 @@ class ScanLedger:
         for part in (self.file, *(self.file.with_name(self.file.name + end) for end in ("-journal", "-wal", "-shm"))):
             with suppress(OSError):  # whatever stands there is of no use; the next to open it says so again
                 part.unlink()
-
-
-def _written(item: tuple[bytes, FileScan]) -> tuple[bytes, str]:
-    return item[0], item[1].model_dump_json(exclude_defaults=True)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from pii_tracer.common.parallel_map import several
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.shapes.outlines import Keeper
 from pii_tracer.scan.value_forms import Patterns
 
 T = TypeVar("T")
@@ -58,6 +59,9 @@ class Look(Protocol[C]):
     def again(self, thing: C, known: FileScan, patterns: Patterns) -> FileScan | None:
         """What stands in it, by what an earlier search found in the same bytes; None where it has to be searched."""
 
+    def keeping(self, keeper: Keeper) -> Look[C]:
+        """The same look, which keeps shapes of columns, where it can."""
+
 
 class KnownByStore(ABC):
     """The half of a `Look` at things of which their store says what they are the same as."""
@@ -67,6 +71,19 @@ class KnownByStore(ABC):
     @abstractmethod
     def identity(self, thing: Any) -> str | None:
         """As `Look.identity`."""
+
+    @abstractmethod
+    def place(self, thing: Any) -> str | None:
+        """As `Look.place`."""
+
+    def keeping(self, keeper: Keeper) -> Any:
+        """As `Look.keeping`: here, of things that are always read whole."""
+        return self
+
+    def told(self, thing: Any) -> str | None:
+        """Where a thing lies, and what its store calls its bytes; None where nothing is remembered of it."""
+        place, identity = self.place(thing), self.identity(thing)
+        return None if place is None or identity is None else f"{place}\0{identity}"
 
     def of_bytes(self, thing: Any, scan: FileScan) -> OfBytes | None:
         """As `Look.of_bytes`. `FileScan.of_bytes` is there where the answer with the bytes had this identity."""

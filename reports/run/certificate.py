@@ -52,11 +52,12 @@ class Certificate:
 
     persons: (request id, keyed reference, law). gone: names of what was erased. qualified: what limits that, all of it.
     files, scope: number of files that were searched, digest of their list. compared: copies in which everybody else's
-    rows were compared, before against after. attestation: digest of the envelope. file: what
-    to check. known: files of the scope with the bytes of an earlier search, which were not decoded again; known_since:
-    when the first of them was searched; known_by_store: objects of these that were not read, as their store says which
-    they are. chunks_left: column chunks of Parquet that were not decoded, since none of the values fits in their shape.
-    still: requests of the same run that stay open.
+    rows were compared, before against after. attestation: digest of the envelope. file: what to check. known: files of
+    the scope with the bytes of an earlier search, which were not decoded again; known_since: when the first of them was
+    searched; known_by_store: objects of these that were not read, as their store says which they are. chunks_left:
+    column chunks of Parquet that were not decoded, since none of the values fits in their shape; in_parts: objects of
+    which such pages were not read, as their store says that they are the same. still: requests of the same run that
+    stay open.
     """
 
     persons: tuple[tuple[str, str, str], ...]
@@ -71,6 +72,7 @@ class Certificate:
     known_since: datetime | None
     known_by_store: int
     chunks_left: int
+    in_parts: int
     compared: int
     scope: str
     at: datetime
@@ -137,6 +139,7 @@ def certificate(statement: Mapping[str, Any], checked: Checked) -> Certificate:
             known_since=parse_time(reading["oldest"]) if reading.get("oldest") else None,
             known_by_store=reading.get("by_store", 0),
             chunks_left=reading.get("left", 0),
+            in_parts=reading.get("in_parts", 0),
             compared=said["others"]["compared"],
             scope=said["scope"]["digest"],
             at=parse_time(said["scope"]["at"]),

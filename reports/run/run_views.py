@@ -180,6 +180,7 @@ class ByteCheck(Frozen):
     known: files of these that were not decoded again, since their bytes were searched before; known_since: when the
     first of them was; known_by_store: objects of these that were not read, since their store says which they are.
     shaped: files of these that were decoded but for column chunks in whose shape no value fits; chunks_left: how many.
+    in_parts: objects of these of which such pages were not read, since their store says that they are the same.
     """
 
     formats: tuple[FormatCheck, ...]
@@ -192,6 +193,7 @@ class ByteCheck(Frozen):
     known_by_store: int = 0
     shaped: int = 0
     chunks_left: int = 0
+    in_parts: int = 0
 
     @property
     def files(self) -> int:

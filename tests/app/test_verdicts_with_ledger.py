@@ -25,8 +25,10 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.scan.hits import Reading
+from pii_tracer.scan.incremental_search import KeptShapes
 from tests.cli.small import declared
 from tests.s3support import REGION, World, standin, world
+from tests.scan import wide_objects
 
 __all__ = ["standin", "world"]
 
@@ -97,11 +99,17 @@ class Lake:
         for number in range(3):
             world.put(bucket, f"stray/{number}.csv", f"id,note\n{number},nobody\n".encode())
         world.put(bucket, "stray/his.csv", f"id,note\n1,{MAIL[HIM]}\n".encode())
+        world.put(bucket, "stray/wide.parquet", self.wide({}))
+        world.put(bucket, "mails/wide.parquet", self.wide({5: f"of {MAIL[HIM]}"}))
         world.put(bucket, "old/users.csv", f"user_id,email\n{HER},{MAIL[HER]}\n".encode())
         archive = f"  - {{name: old, bucket: {bucket}, prefix: old/, of: app.users, format: csv}}\n"
         reached = f"s3: {{endpoint_url: '{world.endpoint_url}', region: {REGION}}}\n"
         self.more = f"{reached}archives:\n{archive}"
         self.roots = f"roots: [w, 's3://{bucket}/mails', 's3://{bucket}/stray']\n"
+
+    def wide(self, cells: dict[int, str]) -> bytes:
+        """An object of which a part is read for another person."""
+        return wide_objects.parquet(wide_objects.columns(first=cells))
 
     def told(self, given: tuple[bool, bool], person: int, out: str) -> tuple[dict[str, str], Reading]:
         """Plan and verdicts as they are written, by what they are about; how the verdicts' files were read."""
@@ -158,22 +166,36 @@ def test_plans_and_verdicts_are_the_same_with_ledger_and_shapes_on_and_off(tmp_p
 
 
 @pytest.mark.parametrize("versioned", [True, False])
-def test_plans_and_verdicts_of_an_estate_in_s3_are_the_same_with_the_ledger_on_and_off(
-    tmp_path: Path, world: World, versioned: bool
+def test_plans_and_verdicts_of_an_estate_in_s3_are_the_same_with_ledger_and_shapes_on_and_off(
+    tmp_path: Path, world: World, versioned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twice for him, then for her, then for her after an object was written over."""
+    wide_objects.small(monkeypatch)
     lake = Lake(tmp_path)
     lake.place_in_s3(world, versioned=versioned)
-    on, off, shown = (True, False), (False, False), []
+    parts: dict[str, int] = dict.fromkeys(("him", "again", "her", "then"), 0)
+    count = KeptShapes.count
+
+    def counted(kept: KeptShapes, *given: Any, in_parts: bool) -> None:
+        parts[name] += in_parts
+        count(kept, *given, in_parts=in_parts)
+
+    monkeypatch.setattr(KeptShapes, "count", counted)
+    on, shaped, off, shown = (True, False), (True, True), (False, False), []
     for person, name in ((HIM, "him"), (HIM, "again"), (HER, "her"), (HER, "then")):
         if name == "then":
             world.put(lake.bucket, "stray/0.csv", f"id,note\n0,{MAIL[HER]}\n".encode())
+            world.put(lake.bucket, "stray/wide.parquet", lake.wide({5: f"of {MAIL[HER]}"}))
         told, reading = lake.told(on, person, name)
+        in_parts, _ = lake.told(shaped, person, name)
         bare, all_read = lake.told(off, person, name)
-        assert told == bare, name
+        assert told == in_parts == bare, name
         assert not all_read.before
+        assert not reading.left
         assert reading.by_store, name
         shown.append(bare)
     residue = [{name for name, text in found.items() if '"residue":[{' in text} for found in shown]
     assert all(any(lake.bucket in name or "stray" in name for name in found) for found in (residue[0], residue[3]))
     assert len(residue[3]) > len(residue[2])
+    assert parts["him"] == parts["again"] == 0, "the first search, and the same again"
+    assert parts["her"] > parts["then"] >= 0, "what was written over is read whole"

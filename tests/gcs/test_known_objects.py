@@ -12,9 +12,14 @@ from tests.gcssupport import Gcs
 from tests.kits.known_objects_kit import (
     HER,
     Place,
+    counted_in_other_bytes,
+    counted_once,
     found_beside_known_bytes,
     found_in_other_bytes,
+    other_sums_are_found_out,
+    read_in_parts,
     read_once,
+    replaced_between_two_parts,
     unread_as_without_the_ledger,
 )
 from tests.s3support import estate
@@ -46,3 +51,25 @@ def test_metadata_of_a_known_generation_is_searched(place: Place, gcs: Gcs) -> N
 
 def test_a_known_generation_that_cannot_be_read_is_unverified(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     unread_as_without_the_ledger(place, monkeypatch)
+
+
+def test_rows_of_a_known_generation_are_not_counted_again(place: Place) -> None:
+    counted_once(place)
+
+
+def test_rows_of_a_new_generation_are_counted(place: Place) -> None:
+    counted_in_other_bytes(place)
+
+
+def test_sums_of_rows_are_compared_in_the_sample(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    other_sums_are_found_out(place, monkeypatch)
+
+
+def test_a_part_of_a_known_generation_is_read_for_another_person(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_in_parts(place, monkeypatch)
+
+
+def test_a_generation_that_is_replaced_between_two_parts_is_no_mixture(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replaced_between_two_parts(place, monkeypatch)

@@ -165,6 +165,9 @@ def test_the_run_page_says_which_column_chunks_were_not_decoded() -> None:
     checked = run.bytes_checked.model_copy(update={"shaped": 2, "chunks_left": 7})
     page = render_run_html(run.model_copy(update={"bytes_checked": checked}))
     assert "7 column chunks in 2 files were not decoded: in what was written down when the same bytes" in page
+    assert "not all pages were read" not in page
+    page = render_run_html(run.model_copy(update={"bytes_checked": checked.model_copy(update={"in_parts": 1})}))
+    assert "Of 1 object among them, not all pages were read" in page
 
 
 def test_the_run_page_says_of_which_objects_the_store_tells_that_they_are_the_same() -> None:

@@ -314,6 +314,7 @@ def _bytes(verdict: RunVerdict, names: Mapping[str, str]) -> ByteCheck | None:
         known_by_store=verdict.reading.by_store,
         shaped=verdict.reading.shaped,
         chunks_left=verdict.reading.left,
+        in_parts=verdict.reading.in_parts,
     )
 
 

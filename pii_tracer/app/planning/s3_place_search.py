@@ -24,12 +24,14 @@ from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.locations import S3Location, location_of, object_uri
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.false_bound_hits import without_explained
-from pii_tracer.scan.folder_scan import path_hits, scan_bytes, scan_object, with_name
+from pii_tracer.scan.folder_scan import path_hits, scan_bytes, with_name
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.referenced_files import named_files, names_files
 from pii_tracer.scan.search_workers import THREADS, KnownByStore, Searchers, Stamp, place_in_store
+from pii_tracer.scan.shapes.outlines import Keeper
+from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.composite_key_match import NO_WHOLE_KEYS, WholeKeys
 from planners.copies.scan_evidence import Evidence, RemoteEvidence, RemoteKind
@@ -253,25 +255,31 @@ class _VersionLook(KnownByStore):
     known: Sequence[S3Location]
     texts: TextPlaces
     beyond: set[str] = field(default_factory=set)
+    keeper: Keeper | None = None
     at_once: int = 4
     only_here: ClassVar = True
 
     def __call__(self, thing: ObjectVersion, patterns: Patterns) -> FileScan:
         """Search the version, its name, and what S3 keeps beside it."""
-        from pii_tracer.lake.stores.s3.known_versions import is_that
+        from pii_tracer.lake.stores.s3.known_versions import VersionParts, is_that
         from pii_tracer.lake.stores.s3.version_bytes import fetch
 
         path = self._path(thing, patterns)
         if thing.delete_marker:
             return scan_bytes(thing.key, b"", patterns).model_copy(update={"path": path})
+        told, text = self.told(thing), self._text(thing)
+        parts = VersionParts(self.client, self.location.bucket, thing, told or "")
+        if told and (found := search_in_parts(thing.key, parts, patterns, text, self.keeper)) is not None:
+            return self._with_beside(thing, found, parts.answer, patterns).model_copy(update={"of_bytes": found})
         try:
             data, answer = fetch(self.client, self.location.bucket, thing)
         except EstateError as error:
             return FileScan(path=path, size=thing.size, sha256="", decoded_as="", unread=(error.what,))
-        alone = scan_object(thing.key, data, patterns, self._text(thing))
+        same = is_that(thing, answer, len(data))
+        alone = search_whole(thing.key, data, told if same else None, patterns, text, self.keeper)
         scan = self._with_beside(thing, alone, answer, patterns)
         untold = self._name_beyond(thing.key, data)
-        kept = alone if is_that(thing, answer, len(data)) else None
+        kept = alone if same else None
         return scan.model_copy(update={"unread": (*scan.unread, *filter(None, (untold,))), "of_bytes": kept})
 
     def stamp(self, thing: ObjectVersion) -> Stamp:
@@ -296,6 +304,10 @@ class _VersionLook(KnownByStore):
 
         answer = first_byte(self.client, self.location.bucket, thing)
         return None if answer is None else self._with_beside(thing, known, answer, patterns)
+
+    def keeping(self, keeper: Keeper) -> _VersionLook:
+        """As `Look.keeping`."""
+        return replace(self, keeper=keeper)
 
     def _with_beside(
         self, version: ObjectVersion, alone: FileScan, answer: Mapping[str, Any], patterns: Patterns

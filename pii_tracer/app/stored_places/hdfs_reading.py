@@ -27,7 +27,7 @@ from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.stores.non_copies import beside_copies
-from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place, unread_file
+from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place, rows_in, unread_file
 from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
 from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
@@ -73,7 +73,7 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> PlaceLook:
     unlisted = tuple(f"{patterns.mask(gap.evidence)}: {gap.reason}" for gap in gaps)
     whole = patterns.comparing(key_columns(copy.places, kind=copy.format))
     client = client_at(estate, location)
-    files = _read(client, mine, location, whole)
+    files = _read(client, mine, location, whole, None if copy.stored_table else copy)
     if not copy.stored_table:
         return judge_place(copy, files, unlisted, whole)
     folder = HdfsPath(client, location.path)
@@ -125,17 +125,24 @@ def _scans(
 
 
 def _read(
-    client: WebHdfs, places: Iterable[HdfsPlace], root: HdfsLocation | None, patterns: Patterns
+    client: WebHdfs,
+    places: Iterable[HdfsPlace],
+    root: HdfsLocation | None,
+    patterns: Patterns,
+    copy: Copy | None = None,
 ) -> Iterator[ReadFile]:
-    """Every file of some places. root: what their names are told from; from the root of HDFS without one."""
+    """Every file of some places. root: what their names are told from; from the root of HDFS without one. copy: of
+    which rows are counted."""
     for place in places:
         for file in place.files:
             name = file.path.removeprefix(root.prefix if root else "/")
             try:
                 if file.path.endswith("/"):  # an empty folder: its name may tell of somebody
-                    yield ReadFile(scan_bytes(name, b"", patterns), None)
+                    yield ReadFile(scan_bytes(name, b"", patterns))
                     continue
                 data, text = fetch(client, file, place.kind is HdfsKind.SNAPSHOT), place.searched_as(file.path)
-                yield ReadFile(scan_bytes(name, data, patterns, text), data, place.rows_of(file.path))
             except (EstateError, OSError) as error:
-                yield ReadFile(unread_file(name, error, patterns), None)
+                yield ReadFile(unread_file(name, error, patterns))
+                continue
+            scan, by_rows = scan_bytes(name, data, patterns, text), place.rows_of(file.path)
+            yield ReadFile(scan, rows_in(copy, scan.path, data, patterns, by_rows) if copy else None)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from pii_tracer.app.stored_places.row_counts import RowCounts
 from pii_tracer.common.unnamed_file import in_unnamed_file
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
@@ -24,10 +25,13 @@ from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.false_bound_hits import without_explained
-from pii_tracer.scan.folder_scan import scan_bytes, scan_object, with_name
+from pii_tracer.scan.folder_scan import scan_bytes, with_name
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.incremental_search import LedgerSearchers
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.search_workers import THREADS, KnownByStore, Searchers, Stamp, place_in_store
+from pii_tracer.scan.shapes.outlines import Keeper
+from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.stores.non_copies import beside_copies
@@ -54,29 +58,53 @@ def fetch(store: VersionedStore, version: StoredVersion) -> memoryview:
 
 
 @dataclass(frozen=True)
+class _Parts:
+    """Parts of one version (`pii_tracer.scan.shapes.outlines.Stored`)."""
+
+    store: VersionedStore
+    version: StoredVersion
+    told: str
+
+    @property
+    def size(self) -> int:
+        return self.version.size
+
+    def part(self, first: int, at_most: int) -> bytes:
+        """On the condition that it is the version that was listed."""
+        return self.store.read_version(self.version, first, at_most)
+
+
+@dataclass(frozen=True)
 class StoredLook(KnownByStore):
     """How a version in a place is searched, with the metadata that stands beside its bytes
     (`pii_tracer.scan.search_workers.Look`). Its path names the version where it is old.
 
-    data: where the bytes of live versions are kept for who counts their rows. Those are read each time.
+    rows: counts those of live versions, when they are read. Which are not known are read for that.
     """
 
     store: VersionedStore
     where: ObjectPlace
-    data: dict[str, memoryview] | None = None
+    rows: RowCounts | None = None
+    keeper: Keeper | None = None
     at_once: int = 4
     only_here: ClassVar = True
 
     def __call__(self, thing: StoredVersion, patterns: Patterns) -> FileScan:
         """Search the version."""
         kept: FileScan | None = None
+        told, text = self.told(thing), self.where.searched_as(thing.key)
+        if told and (self.rows is None or self.rows.knows(thing)):
+            kept = search_in_parts(thing.key, _Parts(self.store, thing, told), patterns, text, self.keeper)
+        if kept is not None:
+            return self._with_beside(thing, kept, patterns).model_copy(update={"of_bytes": kept})
         try:
             data = fetch(self.store, thing)
-            if self.keeps(thing) and self.data is not None:
-                self.data[thing.key] = data
-            found = kept = scan_object(thing.key, data, patterns, self.where.searched_as(thing.key))
+            found = kept = search_whole(thing.key, data, told, patterns, text, self.keeper)
         except (EstateError, OSError) as error:
             found = unread_file(thing.key, error, patterns).model_copy(update={"hits": (), "left": ()})
+        else:
+            if self.rows is not None:
+                self.rows.take(thing, data)
         return self._with_beside(thing, found, patterns).model_copy(update={"of_bytes": kept})
 
     def stamp(self, thing: StoredVersion) -> Stamp:
@@ -85,8 +113,6 @@ class StoredLook(KnownByStore):
 
     def place(self, thing: StoredVersion) -> str | None:
         """The bucket or container, and the key."""
-        if self.keeps(thing):
-            return None
         return place_in_store(self.store.name, thing.key, self.where.searched_as(thing.key))
 
     def identity(self, thing: StoredVersion) -> str | None:
@@ -94,16 +120,19 @@ class StoredLook(KnownByStore):
         return thing.identity
 
     def again(self, thing: StoredVersion, known: FileScan, patterns: Patterns) -> FileScan | None:
-        """With the name and the metadata, which the listing shows, if the version can still be read."""
+        """With the name and the metadata, which the listing shows, if the version can still be read, and its rows are
+        known where they are counted."""
+        if self.rows is not None and not self.rows.knows(thing):
+            return None
         try:
             there = len(self.store.read_version(thing, 0, 1)) == min(1, thing.size)
         except (EstateError, OSError):
             there = False
         return self._with_beside(thing, known, patterns) if there else None
 
-    def keeps(self, version: StoredVersion) -> bool:
-        """Whether its bytes are kept."""
-        return self.data is not None and version.state is VersionState.LIVE
+    def keeping(self, keeper: Keeper) -> StoredLook:
+        """As `Look.keeping`."""
+        return replace(self, keeper=keeper)
 
     def _with_beside(self, version: StoredVersion, alone: FileScan, patterns: Patterns) -> FileScan:
         old = "" if version.state is VersionState.LIVE else f"?version={version.version_id}"
@@ -132,7 +161,8 @@ def look(estate: Estate, copy: Copy, patterns: Patterns, searchers: Searchers = 
     location = object_location(copy.location)
     place = place_now(estate, location).model_copy(update={"text": text_of(copy.facts)})
     whole = patterns.comparing(key_columns(copy.places, kind=copy.format))
-    rows = counts_rows(copy) and not copy.stored_table
+    ledger = searchers.ledger if isinstance(searchers, LedgerSearchers) else None
+    rows = RowCounts(copy, place, whole, ledger) if counts_rows(copy) and not copy.stored_table else None
     files = _read(versioned_store(estate, location), place, whole, searchers, rows=rows)
     unlisted = tuple(_soft_deleted(place, patterns))
     if not copy.stored_table:
@@ -196,25 +226,27 @@ def _read(
     searchers: Searchers,
     front: str | None = None,
     *,
-    rows: bool = False,
+    rows: RowCounts | None = None,
 ) -> Iterator[ReadFile]:
-    """Every version that can be read. rows: whether they are counted, which is done in live versions alone: old ones
-    are nobody's rows any more.
+    """Every version that can be read. rows: counts those of live versions.
 
     front: what names are told without; those of the place's own folder if none is given.
     """
-    data: dict[str, memoryview] = {}
-    look = StoredLook(store, place, data if rows else None)
     readable = [version for version in place.versions if version.state is not VersionState.SOFT_DELETED]
-    apart = [version for version in readable if look.keeps(version)]  # one after the other: their bytes take room
+    # one after the other: rows take room
+    counted = [version for version in readable if rows is not None and rows.counts(version)]
+    others = (version for version in readable if rows is None or not rows.counts(version))
 
     def told(version: StoredVersion, scan: FileScan) -> ReadFile:
         path = scan.path.removeprefix(place.location.prefix if front is None else front)
-        own = data.pop(version.key, None) if look.keeps(version) else None
-        return ReadFile(scan.model_copy(update={"path": path}), own, place.rows_of(version.key))
+        own = rows.found.get(version.key) if rows is not None and rows.counts(version) else None
+        return ReadFile(scan.model_copy(update={"path": path}), own)
 
-    for version in apart:
-        for _, scan in searchers.search(look, [version], patterns):
-            yield told(version, scan)
-    for version, scan in searchers.search(look, (v for v in readable if not look.keeps(v)), patterns):
+    whole: list[StoredVersion] = []
+    for version, scan in searchers.search(StoredLook(store, place, rows, at_once=1), counted, patterns):
+        whole += [] if scan.unread else [version]
+        yield told(version, scan)
+    if rows is not None:
+        rows.keep(whole)
+    for version, scan in searchers.search(StoredLook(store, place), others, patterns):
         yield told(version, scan)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -79,6 +79,8 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
         if role is Role.ENGINE:  # its rows tell what the bounds are of
             search_footer(file, collector, role)
     if shapes is not None:
+        if noting:
+            shapes.hollow = _hollow(chunks, len(data) - 8 - int.from_bytes(data[-8:-4], "little"))
         shapes.left = frozenset(chunk.place for chunk in left - loud)
         shapes.decoded = len(chunks) - len(shapes.left)
     for group in sorted({chunk.group for chunk in loud}):
@@ -148,6 +150,18 @@ class _Chunk:
     def bodies(self) -> tuple[range, ...]:
         """Where the reader has given all there is: the pages without their headers, as far as they are told apart."""
         return (self.extent,) if self.pages is None else tuple(page.body for page in self.pages)
+
+    @property
+    def hollow(self) -> tuple[range, ...]:
+        """Where nobody looks who leaves the chunk out: the pages that `searched` gives, without a dictionary of
+        numbers, which is looked at all the same. Numbers that are not packed are searched as they stand.
+        """
+        if not (self.packed or self.is_text):
+            return ()
+        pages = (page for page in self.pages or () if self.is_text or not page.is_dictionary)
+        return tuple(
+            page.body if self.packed else range(page.body.start + page.levels, page.body.stop) for page in pages
+        )
 
     @property
     def dictionary(self) -> Page | None:
@@ -248,6 +262,17 @@ def _chunks(data: memoryview, meta: pq.FileMetaData) -> Iterator[_Chunk]:
                 found = None
             path, codec, named = column.path_in_schema, column.compression, kind.logical_type.type in _TEXTS
             yield _Chunk(group, index, path, column.physical_type, kind.length, scale, codec, named, extent, found)
+
+
+def _hollow(chunks: Sequence[_Chunk], footer: int) -> dict[Place, tuple[range, ...]]:
+    """By chunk, where nobody looks who leaves it out. Of a column of several leaves, which is read whole, and of a file
+    whose chunks share bytes with each other or with the footer: nowhere. footer: where it begins.
+    """
+    extents = sorted((c.extent for c in chunks), key=lambda extent: extent.start)
+    if any(one.stop > other.start for one, other in itertools.pairwise([*extents, range(footer, footer)])):
+        return {}
+    leaves = Counter((c.group, _root(c.path)) for c in chunks)
+    return {c.place: c.hollow for c in chunks if leaves[c.group, _root(c.path)] == 1}
 
 
 def _read_anyway(chunks: Iterable[_Chunk], unread: Collection[_Chunk]) -> set[_Chunk]:

@@ -21,8 +21,9 @@ class FileShapes:
     """What is known, and becomes known, of the column chunks of a file.
 
     data: the file's bytes: of files within it nothing is known. opened: what is known of it, None where nothing is, so
-    that it is written down. again: chunks that are decoded whatever their shape. made: what was written down. decoded,
-    left: chunks that were decoded, and those that were not, since none of the values fits in their shape.
+    that it is written down. again: chunks that are decoded whatever their shape. made: what was written down; hollow:
+    then, of chunks, the bytes of their pages at which nobody looks who leaves them out. decoded, left: chunks that were
+    decoded, and those that were not, since none of the values fits in their shape.
     """
 
     data: memoryview
@@ -30,6 +31,7 @@ class FileShapes:
     opened: Callable[[], Mapping[Place, Shape] | None]
     again: Collection[Place] = ()
     made: dict[Place, Shape] = field(default_factory=dict)
+    hollow: Mapping[Place, tuple[range, ...]] = field(default_factory=dict)
     decoded: int = 0
     left: frozenset[Place] = frozenset()
 

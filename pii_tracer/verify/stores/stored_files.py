@@ -21,12 +21,10 @@ CURRENT = "current"
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A file that was read. data: its bytes, where its rows are to be counted. text: how they are read, of text by
-    columns."""
+    """A file that was read. rows: those in it, where they are counted (`rows_in`)."""
 
     scan: FileScan
-    data: memoryview | None
-    text: FileText | None = None
+    rows: Rows | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +50,22 @@ def counts_rows(copy: Copy) -> bool:
     return copy.match is not None and copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT)
 
 
+def rows_in(copy: Copy, name: str, data: memoryview, patterns: Patterns, text: FileText | None) -> Rows | None:
+    """The rows of a file of a copy; None where they are not counted. name, text: as of `object_rows.counted`.
+
+    Raises:
+        ScanError: they cannot be read.
+    """
+    if not len(data) or not counts_rows_of(copy, text):
+        return None
+    return counted(copy, name, data, patterns, text)
+
+
+def counts_rows_of(copy: Copy, text: FileText | None) -> bool:
+    """Whether the rows of a file are counted that is read so."""
+    return counts_rows(copy) and (text is not None or text_of(copy.facts) is None)
+
+
 def judge_place(copy: Copy, files: Iterable[ReadFile], unlisted: tuple[str, ...], patterns: Patterns) -> PlaceLook:
     """The verdict on a place. unlisted: what of it could not be listed.
 
@@ -60,17 +74,13 @@ def judge_place(copy: Copy, files: Iterable[ReadFile], unlisted: tuple[str, ...]
     """
     scans: list[FileScan] = []
     rows: list[Rows] = []
-    in_text = text_of(copy.facts) is not None
-    by_rows = counts_rows(copy)
     for file in files:
         scans.append(file.scan)
-        with_rows = by_rows and (file.text is not None or not in_text)
-        if with_rows and file.data is not None and len(file.data):
-            rows.append(counted(copy, file.scan.path, file.data, patterns, file.text))
+        rows += [file.rows] if file.rows is not None else []
     verdict = judge(copy, copy.location, tuple(scans), frozenset(copy.other_keys))
     unverified = (*verdict.unverified, *unlisted)
     verdict = verdict.model_copy(update={"unverified": unverified, "compared": patterns.key_columns.labels})
-    if not by_rows:
+    if not counts_rows(copy):
         return PlaceLook(verdict)
     persons = StateRows(state=CURRENT, rows=sum(one.persons for one in rows))
     baseline = Baseline(copy_id=copy.id, states=(state_of(CURRENT, rows),))

@@ -22,7 +22,7 @@ from pii_tracer.lake.spark_types import (
     spark_columns,
 )
 from pii_tracer.lake.stores.remote_file import RemoteFile
-from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.s3.s3_path import PART, S3Path
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import HEAD, FileText, codec_by_name
@@ -108,7 +108,7 @@ def stored_text(path: S3Path | RemoteFile, text: FileText) -> StoredFile:
 
 
 def _text_codec(path: AnyFile) -> str | None:
-    with path.open("rb") if isinstance(path, Path) else path.seekable() as stream:
+    with _begun(path) as stream:
         head = stream.read(HEAD)
     try:
         return codec_by_name(path.name, head)
@@ -124,13 +124,18 @@ def stored_file(path: S3Path | RemoteFile) -> StoredFile | None:
     return StoredFile(path, *kind) if kind else None
 
 
+def _begun(path: AnyFile) -> BinaryIO:
+    """A file of which the beginning is read: what lies elsewhere is fetched as it is read."""
+    return path.open("rb") if isinstance(path, Path) else path.seekable()
+
+
 def _kind(path: AnyFile) -> tuple[Format, str | None] | None:
     suffixes = [s.lower() for s in path.suffixes]
     codec = _COMPRESSED.get(suffixes[-1]) if suffixes else None
     suffix = suffixes[-2] if codec and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix], codec
-    with path.open("rb") if isinstance(path, Path) else path.seekable() as stream:
+    with _begun(path) as stream:
         start = stream.read(4)
     return next(((kind, None) for magic, kind in _MAGIC if start.startswith(magic)), None)
 
@@ -177,7 +182,7 @@ def file_columns(file: StoredFile) -> tuple[tuple[Column, ...], int | None]:
     if file.format is Format.AVRO:
         import fastavro
 
-        with file.path.open("rb") as stream:
+        with _begun(file.path) as stream:
             schema: Any = fastavro.reader(stream).writer_schema
         return tuple(Column(name=f["name"], type=avro_type(f["type"])) for f in schema["fields"]), None
     if file.text is not None:
@@ -250,7 +255,7 @@ def required(file: StoredFile) -> tuple[str, ...]:
     if file.format is Format.AVRO:
         import fastavro
 
-        with file.path.open("rb") as stream:
+        with _begun(file.path) as stream:
             schema: Any = fastavro.reader(stream).writer_schema
         return tuple(f["name"] for f in schema["fields"] if not (isinstance(f["type"], list) and "null" in f["type"]))
     return ()
@@ -363,7 +368,8 @@ def decompressed(file: StoredFile) -> Iterator[IO[bytes]]:
 def _parquet_codec(source: Path | BinaryIO) -> str | None:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(source) as file:
+    # of the first column no more is fetched than one piece, which is enough for its first page's header
+    with pq.ParquetFile(source, pre_buffer=False, buffer_size=PART) as file:
         metadata = file.metadata
         if not metadata.num_row_groups or not metadata.num_columns:
             return None
@@ -388,6 +394,6 @@ def codec_of(file: StoredFile) -> str | None:
     if file.format is Format.AVRO:
         import fastavro
 
-        with file.path.open("rb") as stream:
+        with _begun(file.path) as stream:
             return str(fastavro.reader(stream).codec)
     return None

@@ -12,13 +12,16 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakSet
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.object_versions import NULL, S3Client, iso
+from pii_tracer.model.errors import EstateError
 
 _ETAG_OF_BYTES = re.compile(r"(?!0{32})[0-9a-f]{32}(-[0-9]+)?")
 """A digest of the bytes; of an upload in parts, a digest of the digests of these, which other bytes change as well;
@@ -77,6 +80,50 @@ def first_byte(client: S3Client, bucket: str, version: ObjectVersion) -> Mapping
     except (ClientError, BotoCoreError):
         return None
     return answer if is_that(version, answer, size) else None
+
+
+@dataclass
+class VersionParts:
+    """Parts of one version, each with an answer that is about the version as it was listed
+    (`pii_tracer.scan.shapes.outlines.Stored`). answer: the last one.
+    """
+
+    client: S3Client
+    bucket: str
+    version: ObjectVersion
+    told: str
+    answer: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """In bytes, as it was listed."""
+        return self.version.size
+
+    def part(self, first: int, at_most: int) -> bytes:
+        """GetObject with a range.
+
+        Raises:
+            EstateError: refused, gone, another version, or the store does not know ranges.
+        """
+        if self.client in _WITHOUT_RANGES:
+            raise EstateError("the store does not know ranges")
+        which = {"Bucket": self.bucket, "Key": self.version.key, "VersionId": self.version.version_id}
+        last = first + at_most - 1
+        try:
+            answer: Mapping[str, Any] = self.client.get_object(**which, Range=f"bytes={first}-{last}")
+            with closing(answer["Body"]) as body:
+                if "ContentRange" not in answer:
+                    _WITHOUT_RANGES.add(self.client)
+                ranged = answer.get("ContentRange") == f"bytes {first}-{last}/{self.size}"
+                if not ranged or not is_that(self.version, answer, self.size):
+                    raise EstateError("another object is there than was listed")
+                data = bytes(body.read())
+        except (ClientError, BotoCoreError) as error:
+            raise EstateError(error_code(error)) from None
+        if len(data) != at_most:
+            raise EstateError("the object's content ends early")
+        self.answer = answer
+        return data
 
 
 def _size(answer: Mapping[str, Any]) -> int | None:

@@ -7,14 +7,14 @@ What cannot be read, or even listed, is unverified, never clean.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, ClassVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion, Upload
-from pii_tracer.lake.stores.s3.known_versions import first_byte, identity_of, is_that
+from pii_tracer.lake.stores.s3.known_versions import VersionParts, first_byte, identity_of, is_that
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import (
     ClientFactory,
@@ -30,11 +30,13 @@ from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.locations import S3Location, object_uri
 from pii_tracer.model.plan import Copy, Mask
 from pii_tracer.scan.false_bound_hits import without_explained
-from pii_tracer.scan.folder_scan import scan_bytes, scan_object, with_name
+from pii_tracer.scan.folder_scan import scan_bytes, with_name
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns, makes_columns, with_columns_made
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.search_workers import THREADS, KnownByStore, Searchers, Stamp, place_in_store
+from pii_tracer.scan.shapes.outlines import Keeper
+from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import (
     judge,
@@ -243,6 +245,7 @@ class VersionLook(KnownByStore):
     """How a version in the folder is searched (`pii_tracer.scan.search_workers.Look`)."""
 
     folder: S3Folder
+    keeper: Keeper | None = None
     at_once: int = 4
     only_here: ClassVar = False
 
@@ -252,11 +255,16 @@ class VersionLook(KnownByStore):
         if thing.delete_marker:
             return scan_bytes(name, b"", patterns).model_copy(update={"decoded_as": "delete marker"})
         answer: Mapping[str, Any] = {}
-        kept = None
+        kept, told, text = None, self.told(thing), self.folder.text(thing)
+        parts = VersionParts(self.folder.client, self.folder.place.bucket, thing, told or "")
         try:
-            data, answer = fetch(self.folder.client, self.folder.place.bucket, thing)
-            scan = scan_object(thing.key, data, patterns, self.folder.text(thing))
-            kept = scan if is_that(thing, answer, len(data)) else None
+            scan = kept = search_in_parts(thing.key, parts, patterns, text, self.keeper) if told else None
+            answer = parts.answer
+            if scan is None:
+                data, answer = fetch(self.folder.client, self.folder.place.bucket, thing)
+                same = is_that(thing, answer, len(data))
+                scan = search_whole(thing.key, data, told if same else None, patterns, text, self.keeper)
+                kept = scan if same else None
         except EstateError as error:  # its name and what stands beside it can tell of the person all the same
             scan = FileScan(path="", size=thing.size, sha256="", decoded_as="", unread=(error.what,))
         return self._with_beside(thing, scan, answer, patterns).model_copy(update={"of_bytes": kept})
@@ -277,6 +285,10 @@ class VersionLook(KnownByStore):
         """With the name, and what S3 keeps beside the version now."""
         answer = first_byte(self.folder.client, self.folder.place.bucket, thing)
         return None if answer is None else self._with_beside(thing, known, answer, patterns)
+
+    def keeping(self, keeper: Keeper) -> VersionLook:
+        """As `Look.keeping`."""
+        return replace(self, keeper=keeper)
 
     def _with_beside(
         self, version: ObjectVersion, alone: FileScan, answer: Mapping[str, Any], patterns: Patterns
