@@ -165,11 +165,29 @@ class Mask(Frozen):
 class Mention(Frozen):
     """A column that names a person in somebody else's row: it becomes NULL there, and what says more of the person.
 
-    match: which rows. mask: without anything that is held, and with all that stays of such a row.
+    match: which rows; a list or a map that it looks into loses the elements in which it finds the persons, and does not
+    become NULL. mask: without anything that is held, and with all that stays of such a row.
     """
 
     match: Match
     mask: Mask
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """The columns that lose elements."""
+        return tuple(term.column for term in self.match.terms if term.within is not None)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that change."""
+        return (*self.lists, *self.mask.columns)
+
+    @property
+    def done(self) -> str:
+        """What becomes of the rows, for people."""
+        lose = f"{', '.join(self.lists)} lose the person's elements" if self.lists else ""
+        clear = f"{', '.join(self.mask.columns)} become NULL" if self.mask.columns else ""
+        return " and ".join(filter(None, (lose, clear)))
 
 
 class Found(Frozen):

@@ -20,7 +20,8 @@ from pii_tracer.model.datasets import (
     Carries,
     ColumnId,
     DatasetId,
-    FieldAccess,
+    ElementAccess,
+    JsonAccess,
 )
 from planners.locate.columns_in_other_rows import Strays, stray_columns
 from planners.locate.edge_effects import Anonymisers
@@ -229,8 +230,15 @@ def _as_told(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Car
 
 
 def _mentioning(mentions: Sequence[Mentioned]) -> str:
-    said = [name for m in mentions if m.said for name in (m.column, *m.clears)]
-    return f"; where it names the person in somebody else's row, {', '.join(said)} become NULL" if said else ""
+    lists = [m for m in mentions if m.said and any(isinstance(step, ElementAccess) for step in m.trace.access)]
+    said = [name for m in mentions if m.said for name in (*(() if m in lists else (m.column,)), *m.clears)]
+    done = (
+        [f"{', '.join(field_name(m.column, m.trace.access) for m in lists)} lose the person's elements"]
+        if lists
+        else []
+    )
+    done += [f"{', '.join(said)} become NULL"] if said else []
+    return f"; where it names the person in somebody else's row, {' and '.join(done)}" if done else ""
 
 
 def _answer(
@@ -396,5 +404,5 @@ def _hops(parents: Mapping[DatasetId, DatasetId], source: DatasetId, dataset: Da
 
 
 def field_name(column: str, access: tuple[Access, ...]) -> str:
-    """`column.field`, as the estate file names a field; of what lies in JSON the field that the JSON stands in."""
-    return ".".join([column, *(step.name for step in access if isinstance(step, FieldAccess))])
+    """`column.field`, as the estate file names a place; of what lies in JSON the field that the JSON stands in."""
+    return ".".join([column, *(step.name for step in access if not isinstance(step, JsonAccess))])
