@@ -121,6 +121,27 @@ def leaves(name: str, kind: str) -> Iterator[tuple[str, ...]]:
         yield from ((name, *way) for way in leaves(field, inner))
 
 
+def names_in_lists(columns: Sequence[Column]) -> dict[str, str]:
+    """What is in lists and maps of some columns: by what a search of files calls it, its name in the estate file. The
+    values of maps have none.
+    """
+    found = (place for column in columns for place in _listed(column.name, column.name, column.type, inside=False))
+    return dict(found)
+
+
+def _listed(place: str, name: str, kind: str, *, inside: bool) -> Iterator[tuple[str, str]]:
+    """inside: a list or a map was passed on the way."""
+    if (element := elements_of(kind)) is not None:
+        yield from _listed(place, f"{name}.element", element, inside=True)
+    elif (key := keys_of(kind)) is not None:
+        yield from _listed(f"{place}.key", f"{name}.key", key, inside=True)
+    elif (fields := struct_fields(kind)) is not None:
+        for field, inner in fields:
+            yield from _listed(f"{place}.{field}", f"{name}.{field}", inner, inside=inside)
+    elif inside:
+        yield place, name
+
+
 def _split(text: str) -> Iterator[str]:
     """A list of fields at its own commas: not at those inside types, and not inside quoted names."""
     depth, begin, quoted = 0, 0, False

@@ -168,8 +168,13 @@ def test_what_else_an_element_or_a_row_says_of_the_person_is_a_gap(tmp_path: Pat
 
 
 def test_an_undeclared_list_of_keys_is_a_gap(tmp_path: Path) -> None:
-    plan = planned(tmp_path, "    tables: [{table: app.teams, key: id}]\n", table=only(LONG, "members"))
-    assert any("members" in g["reason"] for g in plan["gaps"])
+    told = "    tables: [{table: app.teams, key: lead}]\n"
+    lists = pa.array([[{"user_id": key, "note": "n"} for key in LONG]] * 2, STRUCT)
+    table = pa.table({"attendees": lists, "lead": [str(LONG[0]), str(LONG[1])]})
+    plan = planned(tmp_path, told, table=table)
+    (gap,) = (g for g in plan["gaps"] if g["dataset"]["name"].endswith("teams"))
+    assert "them in attendees.user_id" in gap["reason"]
+    assert "name `attendees.element.user_id` under `tables` or `other_keys` with `row: keep`" in gap["evidence"]
     assert not plan["applyable"]
 
 
