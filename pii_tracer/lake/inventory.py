@@ -25,7 +25,6 @@ ENCODING = "csv.encoding"
 """In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
 
 NOT_NULL = "NOT NULL"
-"""In `TableState.fixed`: the column has a value in every row."""
 GENERATED = "a generated column"
 """In `TableState.fixed`: the table itself makes the column from others."""
 

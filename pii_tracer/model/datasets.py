@@ -256,6 +256,11 @@ class Match(Frozen):
     terms: tuple[MatchTerm, ...]
 
     @property
+    def lists(self) -> tuple[str, ...]:
+        """The columns of which its terms look into the lists or maps."""
+        return tuple(term.column for term in self.terms if term.within is not None)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The top-level columns that its terms look at, each once."""
         return tuple(dict.fromkeys(column for term in self.terms for column in term.columns))

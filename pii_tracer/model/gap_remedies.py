@@ -210,8 +210,8 @@ REMEDIES: Mapping[str, str] = {
         "Write `row: delete` or `row: keep` for each key column "
         "(docs/where-is-the-key.md#rows-that-name-two-persons). Where no step clears a column, only `row: delete` "
         "works. For lists and maps (docs/where-is-the-key.md#lists-and-maps-of-persons) that no step changes: let the "
-        "job write the table as Delta or Iceberg, or each element into its own row. If you waive the gap, the copy "
-        "stays blocked."
+        "job write each element into a row of its own, or use a format that the page names. If you waive the gap, the "
+        "copy stays blocked."
     ),
     GapKind.HOLD_UNMATCHED: (
         "Name the dataset as the inventory does. If a person keeps it (docs/requests.md#narrow-a-request): `requests "

@@ -172,23 +172,6 @@ class Mention(Frozen):
     match: Match
     mask: Mask
 
-    @property
-    def lists(self) -> tuple[str, ...]:
-        """The columns that lose elements."""
-        return tuple(term.column for term in self.match.terms if term.within is not None)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that change."""
-        return (*self.lists, *self.mask.columns)
-
-    @property
-    def done(self) -> str:
-        """What becomes of the rows, for people."""
-        lose = f"{', '.join(self.lists)} lose the person's elements" if self.lists else ""
-        clear = f"{', '.join(self.mask.columns)} become NULL" if self.mask.columns else ""
-        return " and ".join(filter(None, (lose, clear)))
-
 
 class Found(Frozen):
     """What the scan at planning saw of the persons in this copy: evidence, not an estimate."""

@@ -114,7 +114,7 @@ def _holds(plan: ErasurePlan) -> str | None:
             return f"copies.{number} does not say which columns are kept, or does and is not kept in part"
         if copy.strategy is Strategy.CLEAR_MENTIONS and (copy.match is not None or not copy.mentions):
             return f"copies.{number} says that every row stays, and finds rows that go, or no column to clear"
-        if any(not mention.columns for mention in copy.mentions):
+        if any(not (mention.mask.columns or mention.match.lists) for mention in copy.mentions):
             return f"copies.{number} names the persons in rows that stay, and does not say what becomes of these"
         if copy.match and any(part.within for term in copy.match.terms for part in term.parts):
             return f"copies.{number} takes rows for the persons' that have them in a list, beside others"

@@ -24,7 +24,7 @@ from pii_tracer.model.plan import (
 from planners.formats.registry import planner_of
 from planners.gaps.copy_gap import gap_of
 from planners.holds.column_holds import fixed_columns
-from planners.locate.identifier_traces import Mentioned
+from planners.locate.identifier_traces import Mentioned, what_is_done
 from planners.locate.key_location import Carriage, field_name
 from planners.locate.sql.column_types import leaf_type
 from planners.locate.subject_survey import Survey
@@ -47,7 +47,7 @@ def refused(state: TableState, carriage: Carriage) -> str | None:
 
 
 def _cannot(state: TableState, carriage: Carriage) -> str | None:
-    lists = [m for m in carriage.mentions if in_list(m)]
+    lists = [m for m in carriage.mentions if m.in_list]
     inside = [field_name(m.column, m.trace.access) for m in carriage.mentions if m.trace.access and m not in lists]
     if inside:
         return f"{inside[0]} is a field of a struct, and only a whole column becomes NULL in rows that stay"
@@ -71,19 +71,15 @@ def _cannot(state: TableState, carriage: Carriage) -> str | None:
     return None
 
 
-def in_list(mentioned: Mentioned) -> bool:
-    """Whether a key is one of several in a list or a map."""
-    return any(isinstance(step, ElementAccess) for step in mentioned.trace.access)
-
-
 def _no_elements(state: TableState, lists: Sequence[Mentioned]) -> str | None:
     """Why no step removes elements of these lists and maps, with what the owner does; None where one does."""
     names = ", ".join(field_name(m.column, m.trace.access) for m in lists)
     where = "a bare folder in S3" if state.in_objects else planner_of(state.format).no_removing(state)
     if where is not None:
         return (
-            f"elements of lists and maps cannot be removed in {where} yet: {names}. Let the job write the table as"
-            " Delta or Iceberg, or each element into a row of its own; or remove the elements by hand. Then plan again"
+            f"elements of lists and maps cannot be removed in {where} yet: {names}. Let the job write each element into"
+            " a row of its own, or the table in a format in which they are removed"
+            " (docs/where-is-the-key.md#lists-and-maps-of-persons); or remove the elements by hand. Then plan again"
         )
     for m in lists:
         first, *rest = m.trace.access
@@ -115,7 +111,7 @@ def mentions_of(found: Survey, state: TableState, carriage: Carriage) -> tuple[M
         kind = spelled[told.column.lower()].type if told.column.lower() in spelled else "string"
         way = told.trace.access
         term = MatchTerm(column=told.column, access=way, key_set=keys.name, type=leaf_type(kind, way))
-        gone = {name.lower() for name in (*(() if in_list(told) else (told.column,)), *told.clears)}
+        gone = {name.lower() for name in (*(() if told.in_list else (told.column,)), *told.clears)}
         columns = tuple(c.name for c in state.columns if c.name.lower() in gone)
         stays = tuple(c.name for c in state.columns if c.name.lower() not in gone)
         made.append(Mention(match=Match(terms=(term,)), mask=Mask(columns=columns, held=(), found_by=stays)))
@@ -126,13 +122,14 @@ def mask_mentions(steps: StepWriter, copy: Copy, action: Action, how: str, **mor
     """A step for each column that names the persons in rows that stay. They come before rows go: in a folder a file
     that still has the person in rows of her own is not held against them. how: by what means."""
     for number, mention in enumerate(copy.mentions):
+        done = what_is_done(mention.match.lists, mention.mask.columns)
         told: dict[str, Any] = {"hazards": ("E1",), "irreversible": False} | more
         steps.add(
             action,
-            f"the rows are somebody else's, too, and stay: {mention.done} where they name the person, {how}",
+            f"the rows are somebody else's, too, and stay: {done} where they name the person, {how}",
             verification=f"no row names the person in {mention.match.terms[0].label()}, and none is lost",
             mention=number,
-            columns=list(mention.columns),
+            columns=[*mention.match.lists, *mention.mask.columns],
             **told,
         )
 

@@ -191,3 +191,4 @@ def test_an_element_that_comes_back_is_found(done: Run, spark: Any) -> None:
     """Last: it changes the table."""
     spark.sql(f"INSERT INTO app.teams VALUES (99, array('{THREE}', '{USER}'), NULL, NULL, 'x')")
     assert cli(done.base, "verify", str(done.base / "p.plan.json")) == 9
+    assert cli(done.base, "recheck") == 9

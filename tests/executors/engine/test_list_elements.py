@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,145 +20,153 @@ from tests.sparksession import SparkEstate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 TWO = 990_000_008
 ELEMENT, KEY = ElementAccess(name="element"), ElementAccess(name="key")
-BY_ELEMENT = MatchTerm(column="members", access=(ELEMENT,), key_set="uid", type="bigint")
 
 
 @dataclass(frozen=True)
 class Lists(Steps):
-    """Steps of a table with a list or a map of users, of which no row is one user's."""
+    """Steps of a table with lists or maps of users, of which no row is one user's."""
 
-    term: MatchTerm = BY_ELEMENT
+    terms: tuple[MatchTerm, ...] = ()
     clears: tuple[str, ...] = ()
 
     @property
     def copy(self) -> Copy:
-        stays = tuple(name for name in ("id", "members", "note") if name not in self.clears)
-        mask = Mask(columns=self.clears, held=(), found_by=stays)
-        mention = Mention(match=Match(terms=(self.term,)), mask=mask)
+        mask = Mask(columns=self.clears, held=(), found_by=("id",))
+        mentions = tuple(Mention(match=Match(terms=(term,)), mask=mask) for term in self.terms)
         return super().copy.model_copy(
-            update={"strategy": Strategy.CLEAR_MENTIONS, "match": None, "mentions": (mention,)}
+            update={"strategy": Strategy.CLEAR_MENTIONS, "match": None, "mentions": mentions}
         )
 
+    def mask(self) -> list[int]:
+        """How many rows each step changed."""
+        action = ICEBERG_MASK_ROWS if self.table else DELTA_MASK_ROWS
+        more = {} if self.table else {"materialise": False}
+        steps = [(action, {"mention": number, **more}) for number in range(len(self.terms))]
+        return [self.all(step)[action]["rows_masked"] for step in steps]
 
-def of_kind(kind: str, *way: Access) -> MatchTerm:
-    return MatchTerm(column="members", access=way or (ELEMENT,), key_set="uid", type=kind)
+    def read(self, spark: SparkSession) -> list[tuple[Any, ...]]:
+        found = spark.table(self.table) if self.table else spark.read.format("delta").load(str(self.location))
+        return [tuple(row) for row in found.orderBy("id").collect()]
 
 
 def made(
     spark: SparkSession,
     world: SparkEstate,
     name: str,
-    kind: str,
-    values: str,
-    term: MatchTerm,
+    columns: Mapping[str, tuple[str, MatchTerm]],
+    rows: list[str],
     *,
     iceberg: bool = False,
+    clears: tuple[str, ...] = (),
 ) -> Lists:
-    """A table with one list in each row, as SQL tells them."""
-    folder: Path = world.folder(f"lists/{name}")
+    """A table. rows: as SQL tells them, without their number, and with a note at the end."""
+    folder = world.base / "warehouse" / "lake" / "lists" / name if iceberg else world.folder(f"lists/{name}")
     table = f"lake.lists.{name}" if iceberg else None
-    target = table or f"delta.`{folder}`"
     using = "iceberg" if iceberg else "delta"
-    spark.sql(f"CREATE TABLE {target} (id INT, members {kind}, note STRING) USING {using}")
+    kinds = ", ".join(f"{column} {kind}" for column, (kind, _) in columns.items())
+    spark.sql(f"CREATE TABLE {table or f'delta.`{folder}`'} (id INT, {kinds}, note STRING) USING {using}")
+    values = ", ".join(f"({n}, {row})" for n, row in enumerate(rows))
+    cast = ", ".join(f"CAST({column} AS {kind}) AS {column}" for column, (kind, _) in columns.items())
+    names = ", ".join(columns)
     spark.sql(
-        f"INSERT INTO {target} SELECT id, CAST(members AS {kind}), note FROM VALUES {values} AS t(id, members, note)"
+        f"INSERT INTO {table or f'delta.`{folder}`'} SELECT id, {cast}, note FROM VALUES {values} AS t(id, {names}, note)"
     )
-    return Lists(
-        context(world),
-        using,
-        table,
-        world.base / "warehouse" / "lake" / "lists" / name if iceberg else folder,
-        ICEBERG if iceberg else DELTA,
-        None,
-        term,
-    )
+    terms = tuple(term for _, term in columns.values())
+    form = ICEBERG if iceberg else DELTA
+    return Lists(context(world), using, table, folder, form, None, terms, clears)
 
 
-def members(spark: SparkSession, steps: Lists) -> list[Any]:
-    found = spark.table(steps.table) if steps.table else spark.read.format("delta").load(str(steps.location))
-    return [row.members for row in found.orderBy("id").collect()]
+def by(column: str, kind: str, *way: Access) -> MatchTerm:
+    return MatchTerm(column=column, access=way or (ELEMENT,), key_set="uid", type=kind)
 
 
-def mask(steps: Lists) -> dict[str, Any]:
-    action = ICEBERG_MASK_ROWS if steps.table else DELTA_MASK_ROWS
-    return steps.all((action, {"mention": 0, "materialise": False}))[action]
+def verifier(spark: SparkSession) -> Verifier:
+    return Verifier(spark, [Keyring.sets["uid"]])
 
 
-@pytest.mark.parametrize(
-    ("kind", "one", "other", "term"),
-    [
-        ("array<bigint>", f"{UID}", f"{TWO}", of_kind("bigint")),
-        ("array<string>", f"'{UID}'", "'x'", of_kind("string")),
-        ("array<string>", f"'{UID}.0'", f"'{UID}0'", of_kind("string")),
-        ("array<decimal(20,2)>", f"{UID}.00", f"{UID}.50", of_kind("decimal(20,2)")),
-        ("array<double>", f"{UID}D", f"{UID}.5D", of_kind("double")),
-        (
-            "array<struct<`user-id`:bigint,seat:int>>",
-            f"named_struct('user-id', {UID}L, 'seat', 1)",
-            f"named_struct('user-id', {TWO}L, 'seat', 1)",
-            of_kind("bigint", ELEMENT, FieldAccess(name="USER-ID")),
-        ),
-        (
-            "array<struct<who:struct<id:string>>>",
-            f"named_struct('who', named_struct('id', '{UID}'))",
-            "named_struct('who', CAST(NULL AS struct<id:string>))",
-            of_kind("string", ELEMENT, FieldAccess(name="who"), FieldAccess(name="id")),
-        ),
-    ],
-)
-def test_the_persons_elements_go_and_all_others_stay_in_order(
-    spark: SparkSession, spark_estate: SparkEstate, kind: str, one: str, other: str, term: MatchTerm
-) -> None:
-    null = f"CAST(NULL AS {kind[6:-1]})"
-    lists = [f"array({one})", f"array({other}, {one}, {null}, {other}, {one})", f"array({other})", f"array({null})"]
-    empty = f"CAST(array() AS {kind})"
-    values = ", ".join(f"({n}, {x}, 'n')" for n, x in enumerate([*lists, empty, f"CAST(NULL AS {kind})"]))
-    name = "".join(c for c in kind + one if c.isalnum())
-    steps = made(spark, spark_estate, name, kind, values, term)
-    before = members(spark, steps)
-    (it,) = before[2]
-    assert it != before[0][0]
-    verifier = Verifier(spark, [Keyring.sets["uid"]])
-    planned = verifier.baseline(steps.copy)
-    assert verifier.rows(steps.copy).states[0].rows == 2, "a naive run leaves these"
-
-    assert mask(steps)["rows_masked"] == 2
-
-    assert members(spark, steps) == [[], [it, None, it], [it], [None], [], None]
-    assert verifier.rows(steps.copy).states[0].rows == 0
-    assert compare(planned, verifier.baseline(steps.copy)).equal
+USER_ID, WHO, ID = FieldAccess(name="USER-ID"), FieldAccess(name="who"), FieldAccess(name="id")
+KINDS: dict[str, tuple[str, MatchTerm, str, str]] = {
+    "n": ("array<bigint>", by("N", "bigint"), f"{UID}", f"{TWO}"),
+    "t": ("array<string>", by("t", "string"), f"'{UID}'", "'x'"),
+    "fraction": ("array<string>", by("fraction", "string"), f"'{UID}.0'", f"'{UID}0'"),
+    "d": ("array<decimal(20,2)>", by("d", "decimal(20,2)"), f"{UID}.00", f"{UID}.50"),
+    "f": ("array<double>", by("f", "double"), f"{UID}D", f"{UID}.5D"),
+    "s": (
+        "array<struct<`user-id`:bigint,seat:int>>",
+        by("s", "bigint", ELEMENT, USER_ID),
+        f"named_struct('user-id', {UID}L, 'seat', 1)",
+        f"named_struct('user-id', {TWO}L, 'seat', 1)",
+    ),
+    "deep": (
+        "array<struct<who:struct<id:string>>>",
+        by("deep", "string", ELEMENT, WHO, ID),
+        f"named_struct('who', named_struct('id', '{UID}'))",
+        "named_struct('who', CAST(NULL AS struct<id:string>))",
+    ),
+}
+"""By column: its type, how it is looked into, the person as an element, and somebody else."""
 
 
-MAP = "map<string,struct<points:int>>"
-_POINTS = "named_struct('points', {})"
+def test_the_persons_elements_go_and_all_others_stay_in_order(spark: SparkSession, spark_estate: SparkEstate) -> None:
+    """As in columns, whole numbers are compared without their fraction, and names in any case."""
+
+    def row(make: Callable[[str, str, str], str]) -> str:
+        cells = [make(kind, one, two) for kind, _, one, two in KINDS.values()]
+        return ", ".join(
+            [*(f"CAST({cell} AS {kind})" for cell, (kind, *_) in zip(cells, KINDS.values(), strict=True)), "'n'"]
+        )
+
+    rows = [
+        row(lambda kind, one, two: f"array({one})"),
+        row(lambda kind, one, two: f"array({two}, {one}, CAST(NULL AS {kind[6:-1]}), {two}, {one})"),
+        row(lambda kind, one, two: f"array({two})"),
+        row(lambda kind, one, two: f"array(CAST(NULL AS {kind[6:-1]}))"),
+        row(lambda kind, one, two: "array()"),
+        row(lambda kind, one, two: "NULL"),
+    ]
+    columns = {name: (kind, term) for name, (kind, term, *_) in KINDS.items()}
+    steps = made(spark, spark_estate, "kinds", columns, rows)
+    others = steps.read(spark)[2][1:-1]
+    check = verifier(spark)
+    planned = check.baseline(steps.copy)
+    assert check.rows(steps.copy).states[0].rows == 2
+
+    assert steps.mask() == [2] * len(KINDS)
+
+    lists = list(zip(*(row[1:-1] for row in steps.read(spark)), strict=True))
+    assert lists == [([], [it, None, it], [it], [None], [], None) for (it,) in others]
+    assert check.rows(steps.copy).states[0].rows == 0
+    assert compare(planned, check.baseline(steps.copy)).equal
 
 
 @pytest.mark.parametrize("iceberg", [False, True])
 def test_a_map_loses_the_persons_entry(spark: SparkSession, spark_estate: SparkEstate, iceberg: bool) -> None:
-    both = f"map('{TWO}', {_POINTS.format(1)}, '{UID}', {_POINTS.format(2)})"
-    values = f"(1, {both}, 'n'), (2, map('{UID}', {_POINTS.format(3)}), 'n'), (3, NULL, 'n')"
-    steps = made(spark, spark_estate, f"map_{iceberg}", MAP, values, of_kind("string", KEY), iceberg=iceberg)
-    verifier = Verifier(spark, [Keyring.sets["uid"]])
-    planned = verifier.baseline(steps.copy)
-    assert mask(steps)["rows_masked"] == 2
-    left = [found and {key: value.points for key, value in found.items()} for found in members(spark, steps)]
+    def points(number: int) -> str:
+        return f"named_struct('points', {number})"
+
+    rows = [f"map('{TWO}', {points(1)}, '{UID}', {points(2)}), 'n'", f"map('{UID}', {points(3)}), 'n'", "NULL, 'n'"]
+    columns = {"scores": ("map<string,struct<points:int>>", by("scores", "string", KEY))}
+    steps = made(spark, spark_estate, "scores", columns, rows, iceberg=iceberg)
+    check = verifier(spark)
+    planned = check.baseline(steps.copy)
+    assert steps.mask() == [2]
+    left = [found and {key: value.points for key, value in found.items()} for _, found, _ in steps.read(spark)]
     assert left == [{str(TWO): 1}, {}, None]
-    assert verifier.rows(steps.copy).states[0].rows == 0
-    assert compare(planned, verifier.baseline(steps.copy)).equal
+    assert check.rows(steps.copy).states[0].rows == 0
+    assert compare(planned, check.baseline(steps.copy)).equal
 
 
 WRONG: dict[str, Callable[[str], str]] = {
-    "another's element is lost": lambda right: f"filter({right}, x -> x <> {TWO})",
-    "a second one of another's is lost": lambda right: f"array_distinct({right})",
-    "their order is another": lambda right: f"reverse({right})",
-    "all are lost": lambda right: f"slice({right}, 1, 0)",
-    "the list is lost": lambda right: f"nullif({right}, {right})",
-    "an element is added": lambda right: f"array_append({right}, 1L)",
+    "lost": lambda right: f"filter({right}, x -> x <> {TWO})",
+    "once": lambda right: f"array_distinct({right})",
+    "order": lambda right: f"reverse({right})",
+    "null": lambda right: f"nullif({right}, {right})",
 }
+"""Another's element is lost, or one of two; their order is another; the list is lost."""
 
 
 @pytest.mark.parametrize("fault", WRONG)
@@ -167,35 +174,30 @@ def test_an_executor_that_takes_more_than_her_elements_is_noticed(
     spark: SparkSession, spark_estate: SparkEstate, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """The step itself sees nothing: none of her elements is left."""
-    values = f"(1, array({TWO}L, 7L, {UID}L, {TWO}L, 8L), 'n'), (2, array({TWO}L), 'n')"
-    name = "".join(c for c in fault if c.isalnum())
-    steps = made(spark, spark_estate, name, "array<bigint>", values, of_kind("bigint"))
-    verifier = Verifier(spark, [Keyring.sets["uid"]])
-    planned = verifier.baseline(steps.copy)
+    columns = {"members": ("array<bigint>", by("members", "bigint"))}
+    rows = [f"array({TWO}L, 7L, {UID}L, {TWO}L, 8L), 'n'", f"array({TWO}L), 'n'"]
+    steps = made(spark, spark_estate, fault, columns, rows)
+    check = verifier(spark)
+    planned = check.baseline(steps.copy)
     right = mask_sql.without
     monkeypatch.setattr(mask_sql, "without", lambda *given: WRONG[fault](right(*given)))
-    mask(steps)
-    assert verifier.rows(steps.copy).states[0].rows == 0
-    told = compare(planned, verifier.baseline(steps.copy))
+    steps.mask()
+    assert check.rows(steps.copy).states[0].rows == 0
+    told = compare(planned, check.baseline(steps.copy))
     assert (told.lost, told.equal) == (0, False)
 
 
-def test_a_row_that_goes_with_her_element_is_lost(spark: SparkSession, spark_estate: SparkEstate) -> None:
-    steps = made(spark, spark_estate, "rowlost", "array<bigint>", f"(1, array({UID}L), 'n')", of_kind("bigint"))
-    verifier = Verifier(spark, [Keyring.sets["uid"]])
-    planned = verifier.baseline(steps.copy)
-    spark.sql(f"DELETE FROM delta.`{steps.location}`")
-    told = compare(planned, verifier.baseline(steps.copy))
+def test_what_says_more_of_her_becomes_null_where_she_was_and_the_row_stays(
+    spark: SparkSession, spark_estate: SparkEstate
+) -> None:
+    columns = {"members": ("array<bigint>", by("members", "bigint"))}
+    rows = [f"array({UID}L), 'hers'", f"array({TWO}L), 'other'"]
+    steps = made(spark, spark_estate, "cleared", columns, rows, clears=("note",))
+    check = verifier(spark)
+    planned = check.baseline(steps.copy)
+    steps.mask()
+    assert steps.read(spark) == [(0, [], None), (1, [TWO], "other")]
+    assert compare(planned, check.baseline(steps.copy)).equal
+    spark.sql(f"DELETE FROM delta.`{steps.location}` WHERE id = 0")
+    told = compare(planned, check.baseline(steps.copy))
     assert (told.lost, told.equal) == (1, False)
-
-
-def test_what_says_more_of_her_becomes_null_where_she_was(spark: SparkSession, spark_estate: SparkEstate) -> None:
-    values = f"(1, array({UID}L, {TWO}L), 'hers'), (2, array({TWO}L), 'other')"
-    steps = made(spark, spark_estate, "cleared", "array<bigint>", values, of_kind("bigint"))
-    steps = replace(steps, clears=("note",))
-    verifier = Verifier(spark, [Keyring.sets["uid"]])
-    planned = verifier.baseline(steps.copy)
-    mask(steps)
-    rows = spark.read.format("delta").load(str(steps.location)).orderBy("id").collect()
-    assert [tuple(row) for row in rows] == [(1, [TWO], None), (2, [TWO], "other")]
-    assert compare(planned, verifier.baseline(steps.copy)).equal

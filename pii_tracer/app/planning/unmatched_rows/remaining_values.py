@@ -298,7 +298,7 @@ class _Rows:
         mine = self._found(batch, self._match)
         others = [(mention, self._found(batch, mention.match)) for mention in self._mentions if mention.mask.columns]
         for mention in self._mentions:
-            if mention.lists:
+            if mention.match.lists:
                 batch = self._without(batch, mention.match)
         for name in sorted(columns):
             gone = mine
