@@ -200,3 +200,12 @@ def test_rows_of_a_list_can_be_declared_themselves(tmp_path: Path) -> None:
     jobs = "INSERT INTO app.report SELECT a.user_id AS who, id FROM app.teams LATERAL VIEW explode(attendees) e AS a;\n"
     plan = planned(tmp_path, told, table=only(LONG, "attendees"), jobs=jobs)
     assert copy_of(plan, "app.report")["strategy"] in ("blocked", "delete_by_key")
+
+
+@pytest.mark.parametrize("declared_too", [False, True])
+def test_a_list_that_a_job_collects_can_be_declared(tmp_path: Path, declared_too: bool) -> None:
+    """Lineage alone does not say whose an element of such a list is."""
+    jobs = "INSERT INTO app.teams SELECT 1 AS id, collect_list(user_id) AS members, 'x' AS lead FROM app.users;\n"
+    told = TOLD % ("members.element", "") if declared_too else ""
+    plan = planned(tmp_path, told, table=only(LONG, "members"), jobs=jobs)
+    assert copy_of(plan, "app.teams")["strategy"] == ("clear_mentions" if declared_too else "blocked")
