@@ -47,6 +47,8 @@ class MentionedLike(Protocol):
     def of(self) -> str | None: ...
     @property
     def shared(self) -> float: ...
+    @property
+    def in_list(self) -> bool: ...
 
 
 class SubjectLike(Protocol):
@@ -267,6 +269,7 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
         yield "      # two lines of one table are two persons in a row: docs/where-is-the-key.md, `other_keys`"
     for item in first.mentioned:
         entry = {"table": item.table, "key": item.column} | ({"of": item.of} if item.of else {})
+        entry |= {"row": "keep"} if item.in_list else {}
         yield f"      # - {_word(entry)}   # {item.shared:.0%} of its values are in the source"
     if others:
         yield "  # other tables that may know persons:"

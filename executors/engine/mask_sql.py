@@ -1,12 +1,16 @@
-"""Rows of which a hold keeps some columns, as Spark SQL: which still hold more than that, and what becomes of them."""
+"""Rows that stay without the persons, as Spark SQL: which still hold more than what is kept, and what becomes of them.
+
+A hold keeps some of their columns, or they are somebody else's, too: columns become NULL, and lists and maps lose the
+persons' elements.
+"""
 
 from __future__ import annotations
 
 from executors.context import ExecutionContext
-from executors.engine.match_sql import condition, count, match_of
+from executors.engine.match_sql import condition, count, match_of, merge, without
 from executors.engine.sql_names import quote
 from pii_tracer.common.plurals import counted
-from pii_tracer.model.datasets import Match
+from pii_tracer.model.datasets import Match, MatchTerm
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Mask, Step
 
@@ -31,30 +35,55 @@ def treated(step: Step, copy: Copy | None) -> Copy | None:
 
 
 def mask_of(copy: Copy | None) -> Mask:
-    """What becomes NULL in a copy.
+    """What becomes NULL in a copy; nothing where only lists or maps lose elements.
 
     Raises:
         RunError: the plan does not say it.
     """
-    if copy is None or copy.mask is None or not copy.mask.columns:
+    if copy is None or copy.mask is None or not (copy.mask.columns or in_lists(copy)):
         raise RunError("the plan does not say what becomes NULL here", todo="make the plan again")
     return copy.mask
 
 
-def unmasked(mask: Mask, alias: str | None = None) -> str:
-    """A condition on a row: anything of it that nothing keeps has a value."""
+def in_lists(copy: Copy | None) -> tuple[MatchTerm, ...]:
+    """The terms of a copy that look into lists or maps: these lose the elements in which they find the persons."""
+    return tuple(term for term in match_of(copy).terms if term.within is not None)
+
+
+def unmasked(copy: Copy | None, alias: str | None = None) -> str:
+    """A condition on a row of the persons: anything of it that nothing keeps has a value."""
+    mask = mask_of(copy)
+    if in_lists(copy):  # it is found by an element that nothing keeps
+        return "true"
     prefix = f"{alias}." if alias else ""
     return "(" + " OR ".join(f"{prefix}{quote(name)} IS NOT NULL" for name in mask.columns) + ")"
 
 
-def assignments(mask: Mask) -> str:
-    """What UPDATE sets."""
-    return ", ".join(f"{quote(name)} = NULL" for name in mask.columns)
+def assignments(copy: Copy | None) -> str:
+    """What UPDATE sets; of elements as a part of `match_sql.merge`."""
+    sets = [f"{quote(name)} = NULL" for name in mask_of(copy).columns]
+    for number, term in enumerate(match_of(copy).terms):
+        if term.within is not None:
+            sets.append(f"{quote(term.column)} = {without(term, 't', f's.e{number}')}")
+    return ", ".join(sets)
+
+
+def masking_merge(ctx: ExecutionContext, relation: str, copy: Copy | None) -> str:
+    """The statement by which the persons' rows of a relation keep no more than what is kept."""
+    then = f"WHEN MATCHED AND {unmasked(copy, 't')} THEN UPDATE SET {assignments(copy)}"
+    return merge(ctx, relation, match_of(copy), then)
+
+
+def masking_update(ctx: ExecutionContext, relation: str, copy: Copy | None) -> str:
+    """As `masking_merge`, where UPDATE takes subqueries; none stands among what a list keeps, which MERGE computes."""
+    if in_lists(copy):
+        return masking_merge(ctx, relation, copy)
+    return f"UPDATE {relation} SET {assignments(copy)} WHERE {to_mask(ctx, copy)}"
 
 
 def to_mask(ctx: ExecutionContext, copy: Copy | None) -> str:
     """A condition that is true for the persons' rows that still hold more than what is kept."""
-    return f"({condition(ctx, match_of(copy))}) AND {unmasked(mask_of(copy))}"
+    return f"({condition(ctx, match_of(copy))}) AND {unmasked(copy)}"
 
 
 def count_unmasked(ctx: ExecutionContext, relation: str, copy: Copy | None) -> int:

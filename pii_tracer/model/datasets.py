@@ -183,7 +183,14 @@ class JsonAccess(Frozen):
     path: tuple[str, ...]
 
 
-Access = Annotated[FieldAccess | JsonAccess, Field(discriminator="kind")]
+class ElementAccess(Frozen):
+    """One step into a list, to each of its elements, or into a map, to each of its keys. name: as in Spark's DDL."""
+
+    kind: Literal["element"] = "element"
+    name: Literal["element", "key"]
+
+
+Access = Annotated[FieldAccess | JsonAccess | ElementAccess, Field(discriminator="kind")]
 
 
 def _is_empty(told: tuple[object, ...]) -> bool:
@@ -199,11 +206,22 @@ class KeyPart(Frozen):
     type: str
 
     def label(self) -> str:
-        """`column.field` or `column.$.member`, for people."""
+        """`column.field`, `column.element` or `column.$.member`, for people."""
         label = self.column
         for access in self.access:
-            label += f".{access.name}" if isinstance(access, FieldAccess) else ".$." + ".".join(access.path)
+            label += ".$." + ".".join(access.path) if isinstance(access, JsonAccess) else f".{access.name}"
         return label
+
+    @property
+    def place(self) -> str:
+        """As the search of files calls it: the elements of a list are called as the list is."""
+        steps = tuple(step for step in self.access if not (isinstance(step, ElementAccess) and step.name == "element"))
+        return self.model_copy(update={"access": steps}).label()
+
+    @property
+    def within(self) -> ElementAccess | None:
+        """The step into a list or a map; None where a row has no more than one such key."""
+        return next((access for access in self.access if isinstance(access, ElementAccess)), None)
 
 
 class MatchTerm(KeyPart):
@@ -237,6 +255,11 @@ class Match(Frozen):
     """A row is the person's when any term matches."""
 
     terms: tuple[MatchTerm, ...]
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """The columns of which its terms look into the lists or maps."""
+        return tuple(term.column for term in self.terms if term.within is not None)
 
     @property
     def columns(self) -> tuple[str, ...]:

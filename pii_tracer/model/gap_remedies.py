@@ -210,7 +210,9 @@ REMEDIES: Mapping[str, str] = {
     GapKind.SEVERAL_PERSONS: (
         "Write `row: delete` or `row: keep` for each key column "
         "(docs/where-is-the-key.md#rows-that-name-two-persons). Where no step clears a column, only `row: delete` "
-        "works. If you waive the gap, the copy stays blocked."
+        "works. For lists and maps (docs/where-is-the-key.md#lists-and-maps-of-persons) that no step changes: let the "
+        "job write each element into a row of its own, or use a format that the page names. If you waive the gap, the "
+        "copy stays blocked."
     ),
     GapKind.HOLD_UNMATCHED: (
         "Name the dataset as the inventory does. If a person keeps it (docs/requests.md#narrow-a-request): `requests "

@@ -165,7 +165,8 @@ class Mask(Frozen):
 class Mention(Frozen):
     """A column that names a person in somebody else's row: it becomes NULL there, and what says more of the person.
 
-    match: which rows. mask: without anything that is held, and with all that stays of such a row.
+    match: which rows; a list or a map that it looks into loses the elements in which it finds the persons, and does not
+    become NULL. mask: without anything that is held, and with all that stays of such a row.
     """
 
     match: Match

@@ -116,6 +116,10 @@ def _holds(plan: ErasurePlan) -> str | None:
             return f"copies.{number} does not say which columns are kept, or does and is not kept in part"
         if copy.strategy is Strategy.CLEAR_MENTIONS and (copy.match is not None or not copy.mentions):
             return f"copies.{number} says that every row stays, and finds rows that go, or no column to clear"
+        if any(not (mention.mask.columns or mention.match.lists) for mention in copy.mentions):
+            return f"copies.{number} names the persons in rows that stay, and does not say what becomes of these"
+        if copy.match and any(part.within for term in copy.match.terms for part in term.parts):
+            return f"copies.{number} takes rows for the persons' that have them in a list, beside others"
         if copy.exemption is None:
             continue
         if not copy.exemption.holds or any(copy.id not in keeps.get(name, ()) for name in copy.exemption.holds):
@@ -266,7 +270,7 @@ def _other_numbers(plan: ErasurePlan) -> str | None:
         for copy in plan.copies:
             terms = copy.places.terms if copy.places and copy.dataset == item.dataset else ()
             mine = (term for term in terms if term.key_set in item.key_sets)
-            if any(names & {term.column.lower(), term.label().lower()} for term in mine):
+            if any(names & {term.column.lower(), term.label().lower(), term.place.lower()} for term in mine):
                 return f"not_keys.{number} is a column by which rows of the persons are found"
     return None
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from pii_tracer.model.datasets import FieldAccess, MatchTerm
+from pii_tracer.model.datasets import JsonAccess, MatchTerm
 from pii_tracer.model.hive_text.layout import text_of
 from pii_tracer.model.number_keys import plain, plain_texts
 from pii_tracer.model.plan import Copy, Mask
@@ -149,7 +149,7 @@ def _in_records(rows: Iterable[Row], copy: Copy, mask: Mask, patterns: Patterns,
 
 def _leaf(value: Any, term: MatchTerm) -> str | None:
     for access in term.access:
-        if isinstance(access, FieldAccess):
+        if not isinstance(access, JsonAccess):
             value = value.get(access.name) if isinstance(value, dict) else None
             continue
         try:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import (
-    WHOLE_NUMBER,
-    FieldAccess,
-    KeyPart,
     KeySet,
     Match,
     MatchTerm,
 )
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.number_keys import EXACT, spelled
+from pii_tracer.model.number_keys import spelled
 from pii_tracer.model.plan import Copy, Mask, Mention
 from pii_tracer.verify.formats.base import State
+from pii_tracer.verify.key_texts import element_text, leaf, named, present
+from pii_tracer.verify.list_elements import flagged as flagged_elements
+from pii_tracer.verify.list_elements import without
 from pii_tracer.verify.table_states import states
 from pii_tracer.verify.verdicts import (
     Baseline,
@@ -31,7 +31,7 @@ from pii_tracer.verify.verdicts import (
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import DataType
 
 _FLAG = "__pii_tracer_person"
 _NO_ZSTD = "native zStandard library not available"
@@ -104,7 +104,7 @@ class Verifier:
 
     def _count(self, state: State, match: Match, mask: Mask | None, before: Baseline | None) -> StateRows:
         frame = state.load()
-        terms = _present(frame, match)
+        terms = present(frame, match)
         if state.kept and len(terms) != len(match.terms):
             if not _may_lack(state, frame, before):
                 raise _missing(state, match, terms)
@@ -129,7 +129,7 @@ class Verifier:
                 where=", ".join(sorted(set(mask.columns) - set(there))),
                 todo="the plan is for another schema: make it again",
             )
-        more = reduce(lambda a, b: a | b, (_named(name).isNotNull() for name in there), f.lit(False))
+        more = reduce(lambda a, b: a | b, (named(name).isNotNull() for name in there), f.lit(False))
         row = rows.agg(f.count(f.lit(1)).alias("held"), f.count_if(more).alias("more")).collect()[0]
         return StateRows(state=state.name, rows=row["more"], held=row["held"])
 
@@ -137,10 +137,10 @@ class Verifier:
         from pyspark.sql import functions as f
 
         match, mask, frame = _wanted(copy), copy.mask, state.load()
-        present = _present(frame, match)
-        if len(present) != len(match.terms) and not _may_lack(state, frame, before):
-            raise _missing(state, match, present)
-        terms = _present(frame, copy.match) if copy.match else ()
+        there = present(frame, match)
+        if len(there) != len(match.terms) and not _may_lack(state, frame, before):
+            raise _missing(state, match, there)
+        terms = present(frame, copy.match) if copy.match else ()
         for mention in copy.mentions:
             frame = self._cleared(state, frame, mention)
         columns = sorted(name for name in frame.columns if not name.startswith("_hoodie_"))
@@ -164,16 +164,23 @@ class Verifier:
         )
 
     def _cleared(self, state: State, frame: DataFrame, mention: Mention) -> DataFrame:
-        """The rows as they shall be: with NULL where a column names the person in somebody else's row."""
+        """The rows as they shall be: with NULL where a column names the person in somebody else's row, and without
+        the person's elements in lists and maps."""
         from pyspark.sql import functions as f
 
-        flagged = self._flag(state, frame, _present(frame, mention.match))
+        terms = present(frame, mention.match)
+        flagged = self._flag(state, frame, terms)
         gone = {name.lower() for name in mention.mask.columns}
         columns = [
-            f.when(~f.col(_FLAG), _named(name)).alias(name) if name.lower() in gone else _named(name)
+            f.when(~f.col(_FLAG), named(name)).alias(name) if name.lower() in gone else named(name)
             for name in frame.columns
         ]
-        return flagged.select(*columns)
+        cleared = flagged.select(*columns)
+        for term in terms:
+            if term.within is not None:
+                text = partial(element_text, term, state.written)
+                cleared = without(self._spark, cleared, term, text, self._texts(term))
+        return cleared
 
     def _held(self, state: State, lasting: DataFrame, kept: list[str], rows: int) -> str:
         """The sum over what stays of the persons' rows, which must be found by what stays of them."""
@@ -199,13 +206,19 @@ class Verifier:
         ways = [(term, written) for term in terms for written in dict.fromkeys((state.written, False))]
         for number, (term, written) in enumerate(ways):
             key, mark = f"__pii_tracer_key_{number}", f"__pii_tracer_mark_{number}"
-            values = sorted(spelled(self._key_set(term)))
+            values = self._texts(term)
+            marks.append(mark)
+            if term.within is not None:
+                frame = flagged_elements(self._spark, frame, term, partial(element_text, term, written), values, mark)
+                continue
             keys = frame_of_rows(self._spark, [(value,) for value in values], f"`{key}` string")
             keys = keys.withColumn(mark, f.lit(True))
-            frame = frame.join(f.broadcast(keys), _leaf(term, written) == f.col(key), "left").drop(key)
-            marks.append(mark)
+            frame = frame.join(f.broadcast(keys), leaf(term, written) == f.col(key), "left").drop(key)
         flag = reduce(lambda a, b: a | b, (f.coalesce(f.col(mark), f.lit(False)) for mark in marks), f.lit(False))
         return frame.withColumn(_FLAG, flag).drop(*marks)
+
+    def _texts(self, term: MatchTerm) -> list[str]:
+        return sorted(spelled(self._key_set(term)))
 
     def _key_set(self, term: MatchTerm) -> KeySet:
         try:
@@ -261,27 +274,6 @@ def _unreadable(state: State, copy: Copy, error: Exception, todo: str) -> ScanEr
     )
 
 
-def _present(frame: DataFrame, match: Match) -> tuple[MatchTerm, ...]:
-    """Terms whose column, or field of a struct, this state has (an older state may lack it)."""
-    return tuple(term for term in match.terms if _stands(frame.schema, term))
-
-
-def _stands(schema: StructType, term: MatchTerm) -> bool:
-    return all(_part_stands(schema, part) for part in term.parts)
-
-
-def _part_stands(schema: StructType, term: KeyPart) -> bool:
-    from pyspark.sql.types import StructType
-
-    kind: DataType | None = schema
-    for step in (FieldAccess(name=term.column), *term.access):
-        if not isinstance(step, FieldAccess):
-            break  # into a text with JSON, whose members no schema tells
-        fields = kind.fields if isinstance(kind, StructType) else []
-        kind = next((f.dataType for f in fields if f.name.lower() == step.name.lower()), None)
-    return kind is not None
-
-
 def _may_lack(state: State, frame: DataFrame, before: Baseline | None) -> bool:
     """Whether key columns that are not there say no more than that no row has a key in them.
 
@@ -296,46 +288,6 @@ def _missing(state: State, match: Match, present: tuple[MatchTerm, ...]) -> Scan
         where=", ".join(sorted({t.label() for t in match.terms} - {t.label() for t in present})),
         todo="the plan is for another schema: make it again",
     )
-
-
-def _leaf(term: MatchTerm, written: bool) -> Column:
-    """The compared value as text. Of a key of several columns each value behind its length; NULL if one is.
-
-    written: it is text, as somebody wrote it.
-    """
-    from pyspark.sql import functions as f
-
-    parts = [_part_leaf(part, written) for part in term.parts]
-    if not term.beside:
-        return parts[0]
-    texts = (text for part in parts for text in (f.length(part).cast("string"), f.lit(":"), part))
-    return f.concat(*texts)
-
-
-def _part_leaf(term: KeyPart, written: bool) -> Column:
-    """The value of one column as text, whole numbers without a fraction."""
-    from pyspark.sql import functions as f
-
-    leaf = _named(term.column)
-    for access in term.access:
-        if isinstance(access, FieldAccess):
-            leaf = leaf.getField(access.name)
-        else:
-            if any("'" in part for part in access.path):  # Spark's JSON paths cannot name it: it would match nothing
-                raise ScanError("a JSON member with a quote in its name cannot be compared", where=term.label())
-            path = "$" + "".join(f"['{part}']" for part in access.path)
-            leaf = f.get_json_object(leaf, path)
-    text, limit = leaf.cast("string"), EXACT.get(term.type)
-    if limit is not None:
-        exact = (f.abs(leaf) < limit) & (leaf == f.floor(leaf))
-        return f.when(exact, leaf.cast("bigint").cast("string")).otherwise(text)
-    return f.regexp_replace(text, WHOLE_NUMBER, "$1") if written or term.type.startswith("decimal") else text
-
-
-def _named(name: str) -> Column:
-    from pyspark.sql import functions as f
-
-    return f.col("`" + name.replace("`", "``") + "`")
 
 
 def _sums(hashes: Column) -> tuple[Column, Column]:
@@ -358,12 +310,12 @@ def _row_hash(frame: DataFrame, columns: list[str], loose: bool) -> Column:
     from pyspark.sql import functions as f
 
     if loose:
-        row = f.to_json(f.struct(*(_named(name) for name in columns)), {"ignoreNullFields": "true"})
+        row = f.to_json(f.struct(*(named(name) for name in columns)), {"ignoreNullFields": "true"})
         return f.xxhash64(row if columns else f.lit("{}"))
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     parts, nulls = [], []
     for name in columns:
-        kind, column = _widest(kinds[name]), _named(name)
+        kind, column = _widest(kinds[name]), named(name)
         column = column if kind == kinds[name] else column.cast(kind)
         parts.append(f.to_json(column) if "map<" in kind.simpleString() else column)
         nulls.append(f.when(column.isNull(), f.lit("1")).otherwise(f.lit("0")))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.model.column_paths import struct_fields
-from pii_tracer.model.datasets import Access, FieldAccess
+from pii_tracer.model.column_paths import elements_of, keys_of, struct_fields
+from pii_tracer.model.datasets import Access, ElementAccess, JsonAccess
 from planners.formats.registry import planner_of
 
 _INCOMPARABLE = "variant"
@@ -58,7 +58,7 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]], *,
                 " a row; its job writes a header, then plan again"
             )
         way = _way(column, access)
-        in_text = any(not isinstance(step, FieldAccess) for step in access)
+        in_text = any(isinstance(step, JsonAccess) for step in access)
         if why := planner.out_of_reach(way, in_text=in_text):
             return f"lineage says that {'.'.join(way)} is a key, and {why}"
         if any(_on(way, other) for other in state.uneven):
@@ -83,8 +83,14 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]], *,
                 " a fraction or an exponent. Its job writes all rows alike, then plan again"
             )
         for step in access if kind else ():
-            if not isinstance(step, FieldAccess):
+            if isinstance(step, JsonAccess):
                 break  # a text with JSON, whose members no schema tells
+            if isinstance(step, ElementAccess):
+                inner = elements_of(kind) if step.name == "element" else keys_of(kind)
+                if inner is None:
+                    return f"the estate file says that {'.'.join(way)} is a key, and the table has no such list or map"
+                kind = inner
+                continue
             fields = {name.lower(): inner for name, inner in struct_fields(kind) or ()}
             if step.name.lower() not in fields:
                 return f"lineage says that {column} has a key in its field {step.name}, and the table has no such field"
@@ -104,7 +110,7 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]], *,
 
 def _way(column: str, access: tuple[Access, ...]) -> tuple[str, ...]:
     """The names down to a key, or to the text with JSON in which it is."""
-    return (column, *(step.name for step in access if isinstance(step, FieldAccess)))
+    return (column, *(step.name for step in access if not isinstance(step, JsonAccess)))
 
 
 def _on(way: Sequence[str], other: Sequence[str]) -> bool:

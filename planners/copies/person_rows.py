@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 from weakref import WeakKeyDictionary
 
 from pii_tracer.model.datasets import (
+    Access,
+    ElementAccess,
     FieldAccess,
+    JsonAccess,
     KeyPart,
     KeySet,
     Match,
@@ -32,7 +36,7 @@ _TEXTS: WeakKeyDictionary[KeySet, pa.Array] = WeakKeyDictionary()
 
 
 def _count(rows: Iterable[Mapping[str, Any]], match: Match, wanted: Mapping[MatchTerm, Collection[str]]) -> int:
-    return sum(any(leaf(row, term) in wanted[term] for term in match.terms) for row in rows)
+    return sum(any(text in wanted[term] for term in match.terms for text in leaves(row, term)) for row in rows)
 
 
 def count_of_table(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> int:
@@ -72,6 +76,8 @@ def _is_compared(batch: pa.RecordBatch, term: MatchTerm) -> bool:
     """Whether Arrow compares what a term looks at."""
     import pyarrow as pa
 
+    if term.within is not None:
+        return _elements(batch, term) is not None
     columns = [_named(batch.schema, part.column) for part in term.parts if not part.access]
     kinds = [batch.schema.types[column] for column in columns if column is not None]
     if len(kinds) == len(term.parts) and all(pa.types.is_string(kind) or pa.types.is_integer(kind) for kind in kinds):
@@ -163,11 +169,21 @@ def looked_at(batch: pa.RecordBatch, match: Match) -> dict[MatchTerm, pa.Array] 
 def _looked(
     batch: pa.RecordBatch, match: Match, wanted: Mapping[MatchTerm, pa.Array]
 ) -> dict[MatchTerm, tuple[pa.Array, pa.BooleanArray]] | None:
-    """By term the texts that it looks at, and which of them are wanted; None where only Spark can tell."""
+    """By term the texts that it looks at, and which of them are wanted; None where only Spark can tell. A term that
+    looks into a list has no one text in a row."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     found = {}
     for term in match.terms:
+        if term.within is not None:
+            elements = _elements(batch, term)
+            if elements is None:
+                return None
+            rows = elements.rows.filter(pc.is_in(elements.texts, value_set=wanted[term])).unique()
+            marks = pc.is_in(pa.array(range(batch.num_rows), pa.int64()), value_set=rows)
+            found[term] = pa.nulls(batch.num_rows, pa.string()), marks
+            continue
         cells = texts_at(batch, term)
         if cells is None:
             return None
@@ -201,16 +217,22 @@ def texts_at(batch: pa.RecordBatch, term: MatchTerm) -> pa.Array | None:
 
 
 def _part_texts(batch: pa.RecordBatch, term: KeyPart) -> pa.Array | None:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = _named(batch.schema, term.column)
     if column is None:
         return None
-    values = batch.column(column)
-    for access in term.access:
+    return _texts_along(batch.column(column), term.access)
+
+
+def _texts_along(values: pa.Array, way: tuple[Access, ...]) -> pa.Array | None:
+    """What stands at the end of a way from some values, as text; None where only Spark can tell."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for access in way:
         if pa.types.is_null(values.type):
             break
+        if isinstance(access, ElementAccess):
+            return None
         if isinstance(access, FieldAccess):
             field = _named(values.type, access.name) if pa.types.is_struct(values.type) else None
             if field is None:
@@ -222,10 +244,87 @@ def _part_texts(batch: pa.RecordBatch, term: KeyPart) -> pa.Array | None:
     return plain_texts(values)
 
 
+@dataclass(frozen=True)
+class _Elements:
+    """The elements of a column's lists, or the entries of its maps, end to end. rows: of which row each is, by number.
+    texts: what a term looks at in each."""
+
+    values: pa.Array
+    rows: pa.Array
+    texts: pa.Array
+
+
+def _elements(batch: pa.RecordBatch, term: MatchTerm) -> _Elements | None:
+    """What stands in the lists or maps of a column; None where only Spark can tell."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _named(batch.schema, term.column)
+    if column is None or term.access[0] != term.within:
+        return None
+    lists = batch.column(column)
+    if pa.types.is_null(lists.type):
+        return _Elements(lists.slice(0, 0), pa.array([], pa.int64()), pa.array([], pa.string()))
+    way = term.access[1:]
+    if pa.types.is_map(lists.type):  # Arrow has no kernels for these
+        kind = lists.type
+        fields = [pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)]
+        lists = lists.cast(pa.list_(pa.struct(fields)))
+        way = (FieldAccess(name="key"), *way)
+    elif not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
+        return None
+    values = pc.list_flatten(lists)
+    texts = _texts_along(values, way)
+    return None if texts is None else _Elements(values, pc.list_parent_indices(lists).cast(pa.int64()), texts)
+
+
+def without_elements(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) -> pa.RecordBatch | None:
+    """A batch without the elements in which a match finds the persons; None where only Spark can tell. Lists that were
+    NULL are empty then.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for term in match.terms:
+        looked = _elements(batch, term) if term.within is not None else None
+        if looked is None or term.within is None:
+            return None
+        if not len(looked.values):
+            continue
+        stays = pc.invert(pc.is_in(looked.texts, value_set=_wanted(term, key_sets)))
+        left = looked.rows.filter(stays).to_numpy(zero_copy_only=False)
+        ends = np.cumsum(np.bincount(left, minlength=batch.num_rows)) if batch.num_rows else np.array([], np.int64)
+        offsets, values = pa.array([0, *ends.tolist()], pa.int32()), looked.values.filter(stays)
+        lists: pa.Array = pa.ListArray.from_arrays(offsets, values)
+        if term.within.name == "key":
+            lists = pa.MapArray.from_arrays(offsets, *values.flatten())
+        index = _named(batch.schema, term.column)
+        assert index is not None, "it was looked at"
+        batch = batch.set_column(index, batch.schema.names[index], lists)
+    return batch
+
+
 def _named(fields: Any, name: str) -> int | None:
     """The index of the one field of this name in a schema or a struct's type."""
     found = [index for index, field in enumerate(fields) if field.name.lower() == name.lower()]
     return found[0] if len(found) == 1 else None
+
+
+def leaves(row: Mapping[str, Any], term: MatchTerm) -> Iterator[str]:
+    """The values that a term looks at, as text: of a list or a map each element's, else one or none."""
+    if term.within is None:
+        found = leaf(row, term)
+        yield from () if found is None else (found,)
+        return
+    held = _cell(row, term.column)
+    # of a map, rows have its entries as pairs
+    elements = held if isinstance(held, Sequence) and not isinstance(held, str | bytes) else ()
+    for element in elements:
+        inner = element[0] if term.within.name == "key" else element
+        text = _text_along(inner, term.access[1:])
+        if text is not None:
+            yield text
 
 
 def leaf(row: Mapping[str, Any], term: MatchTerm) -> str | None:
@@ -234,12 +333,20 @@ def leaf(row: Mapping[str, Any], term: MatchTerm) -> str | None:
 
 
 def _part_leaf(row: Mapping[str, Any], term: KeyPart) -> str | None:
-    value: Any = row.get(term.column)
-    if term.column not in row:  # Spark finds columns in any case
-        named = [name for name in row if name.lower() == term.column.lower()]
-        value = row[named[0]] if len(named) == 1 else None
-    for access in term.access:
-        if isinstance(access, FieldAccess):
+    return _text_along(_cell(row, term.column), term.access)
+
+
+def _cell(row: Mapping[str, Any], column: str) -> Any:
+    """A row's value; Spark finds columns in any case."""
+    if column in row:
+        return row[column]
+    named = [name for name in row if name.lower() == column.lower()]
+    return row[named[0]] if len(named) == 1 else None
+
+
+def _text_along(value: Any, way: tuple[Access, ...]) -> str | None:
+    for access in way:
+        if not isinstance(access, JsonAccess):
             value = value.get(access.name) if isinstance(value, Mapping) else None
         else:
             value = _member(value, access.path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pii_tracer.model.datasets import Column
 from planners.draft.column_guesses import (
@@ -28,6 +28,7 @@ _LONG = 5
 class SampledTable:
     """A table as far as a draft looks at it. name: in Spark SQL. sample: values by column; empty where none were read.
 
+    listed: values that stand in lists and maps, by the name that the estate file has for the place.
     rows: how many were read, of which a sample may hold fewer values. in_objects: it is a bare folder in S3, which
     cannot tell who the persons are. by_lineage: it is one in HDFS or in an object store, whose keys only lineage tells.
     """
@@ -39,6 +40,7 @@ class SampledTable:
     clone: bool = False
     in_objects: bool = False
     by_lineage: bool = False
+    listed: Mapping[str, Sequence[object]] = field(default_factory=dict)
 
     def values(self, column: str) -> Sequence[object]:
         """The sampled values of a column."""
@@ -64,12 +66,16 @@ class FurtherTable:
 
 @dataclass(frozen=True)
 class Mentioned:
-    """A column of another table with the source's values, by whatever name. of: the identifier; None: the key."""
+    """A column of another table with the source's values, by whatever name. of: the identifier; None: the key.
+
+    in_list: it is in a list or a map, so that such a row is everybody's in it.
+    """
 
     table: str
     column: str
     of: str | None
     shared: float
+    in_list: bool = False
 
 
 @dataclass(frozen=True)
@@ -202,14 +208,15 @@ def _mentioned(guess: SubjectGuess, source: SampledTable, others: Sequence[Sampl
     }
     found = []
     for table in sorted(others, key=lambda table: table.name):
-        for column in table.columns:
-            values = {str(value) for value in table.values(column.name) if value is not None}
+        places = [(column.name, table.values(column.name), False) for column in table.columns]
+        for name, sampled, in_list in [*places, *((name, there, True) for name, there in table.listed.items())]:
+            values = {str(value) for value in sampled if value is not None}
             if not values or min(map(len, values)) < _LONG:
                 continue
             shares = [(of, len(values & there) / len(values)) for of, there in known.items()]
             of, shared = max(shares, key=_share, default=(None, 0.0))
             if shared >= SHARE:
-                found.append(Mentioned(table.name, column.name, of, shared))
+                found.append(Mentioned(table.name, name, of, shared, in_list))
     return found
 
 

@@ -36,6 +36,7 @@ class FormatPlanner:
     keeps_column_order: Spark gives a table's columns in the order of its schema, partition columns among them.
     shares_files: a table may read data files of other tables' folders, and executors ask which those are (hazard I7).
     own_column_prefixes: how columns begin that the format adds to those of its writers.
+    removes_elements: where its steps clear columns of rows that stay, they also remove elements of lists and maps.
     compares_whole_keys: its steps compare a key of several columns as one (`MatchTerm.parts`).
     overwrite_modes: settings of Spark by which INSERT OVERWRITE replaces single partitions, where one is `dynamic`.
     """
@@ -44,6 +45,7 @@ class FormatPlanner:
     runs_on_spark: ClassVar[bool] = True
     keeps_column_order: ClassVar[bool] = False
     shares_files: ClassVar[bool] = False
+    removes_elements: ClassVar[bool] = False
     compares_whole_keys: ClassVar[bool] = False
     own_column_prefixes: ClassVar[tuple[str, ...]] = ()
     overwrite_modes: ClassVar[tuple[str, ...]] = ()
@@ -100,6 +102,10 @@ class FormatPlanner:
     def no_clearing(self, state: TableState) -> str | None:
         """Where single columns cannot become NULL in rows that stay; None where they can."""
         return f"the format {state.format}"
+
+    def no_removing(self, state: TableState) -> str | None:
+        """Where single elements of lists and maps cannot be removed from rows that stay; None where they can."""
+        return self.no_clearing(state) if self.removes_elements else f"the format {state.format}"
 
     def no_mask(self, state: TableState) -> str | None:
         """Why a hold cannot keep single columns of a table; None where it can."""

@@ -105,9 +105,7 @@ def _explained(place: Place, keys: Match | None, partitions: Collection[str]) ->
     """Whether a place is one of the match, in whatever case its column is written."""
     folders = {name.lower() for name in partitions}
     for term in keys.terms if keys else ():
-        column = (
-            term.column.lower() in folders if place.of_path else (place.column or "").lower() == term.label().lower()
-        )
+        column = term.column.lower() in folders if place.of_path else (place.column or "").lower() == term.place.lower()
         if column and place.key_set == term.key_set:
             return True
     return False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from pii_tracer.model.column_paths import names_in_lists
 from pii_tracer.model.datasets import BY_ROWS, PLAIN, ColumnId, DatasetId, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
@@ -35,6 +36,8 @@ _DROPPED = (
 _OFFERED = {
     "other_keys": ". Or, only if the column names a second person of the same kind, name it under"
     " `other_keys`, which sets it to NULL in these rows. Do not name numbers of another system: that damages its rows",
+    "list": ". Or, only if the list or map names persons of the same kind, name {name} under `tables` or `other_keys`"
+    " with `row: keep`, which removes the person's elements. Do not name numbers of another system",
     "not_keys": "; or, where the column holds another system's numbers (most of them are not keys of the source),"
     " declare them under `not_keys`",
 }
@@ -171,7 +174,16 @@ def _beside_key(item: CopyDraft, told: OthersRows) -> tuple[str, str]:
     column = f"{told.column}, a column that the table dropped" if told.dropped else told.column
     todo = _DROPPED if told.dropped else _TODO
     reason = f"{_number(told)} {those} them in {column}: the plan finds rows by {keys}, so {stays}"
-    return reason, todo + (_OFFERED[told.offers] if told.offers else "")
+    return reason, todo + _offered(item, told)
+
+
+def _offered(item: CopyDraft, told: OthersRows) -> str:
+    """What can be said of the column in the estate file."""
+    listed = names_in_lists(item.state.columns) if item.state is not None and told.offers else {}
+    name = next((name for place, name in listed.items() if place.lower() == told.column.lower()), None)
+    if name is not None:  # `not_keys` takes whole columns
+        return _OFFERED["list"].format(name=f"`{name}`") if told.offers == "other_keys" else ""
+    return _OFFERED[told.offers] if told.offers else ""
 
 
 def _in_key(told: OthersRows) -> tuple[str, str]:

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from pii_tracer.config.subjects import Named, RowFate
-from pii_tracer.model.datasets import FieldAccess
+from pii_tracer.model.column_paths import Steps
 from planners.locate.identifier_traces import ColumnCarriage, Mentioned, Trace
 from planners.locate.sql.spark_functions import INPUT
 
-Placing = Callable[[str], tuple[str, tuple[FieldAccess, ...]]]
+Placing = Callable[[str], tuple[str, Steps]]
 """The column that a name of the estate file is or lies in, and the way into it."""
 
 

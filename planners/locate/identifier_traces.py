@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pii_tracer.lineage.graph.edges import Edge, JobRef
-from pii_tracer.model.datasets import Access
+from pii_tracer.model.datasets import Access, ElementAccess
 from planners.locate.sql.column_expressions import Fate, Place, compose
 from planners.locate.sql.statement_rows import Statement, Told
 from planners.locate.sql.whole_numbers import NotComputable
@@ -45,6 +45,18 @@ class Mentioned:
     trace: Trace
     clears: tuple[str, ...]
     said: bool
+
+    @property
+    def in_list(self) -> bool:
+        """Whether the key is one of several, in a list or a map."""
+        return any(isinstance(step, ElementAccess) for step in self.trace.access)
+
+
+def what_is_done(lists: Sequence[str], columns: Sequence[str]) -> str:
+    """What becomes of rows that stay. lists: what loses elements. columns: what becomes NULL."""
+    lose = f"{', '.join(lists)} lose the person's elements" if lists else ""
+    clear = f"{', '.join(columns)} become NULL" if columns else ""
+    return " and ".join(filter(None, (lose, clear)))
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from pii_tracer.lineage.graph.edges import (
     Subtype,
 )
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.column_paths import Spots, spot_of, struct_fields
-from pii_tracer.model.datasets import ColumnId, DatasetId, FieldAccess
+from pii_tracer.model.column_paths import Spots, Steps, spot_of, struct_fields
+from pii_tracer.model.datasets import ColumnId, DatasetId
 from planners.locate.declared_identifiers import as_told
 from planners.locate.edge_effects import Anonymisers, JoinedColumns, carried, value_edges
 from planners.locate.identifier_traces import (
@@ -98,7 +98,7 @@ class Walk:
         """What the estate file says of the source or a further table, by the columns that its names are or lie in."""
         spelled = self._spelled(dataset)
 
-        def place(name: str) -> tuple[str, tuple[FieldAccess, ...]]:
+        def place(name: str) -> tuple[str, Steps]:
             spot = spot_of(self._spots, dataset, name)
             return spelled.get(spot.column.lower(), spot.column), spot.access
 

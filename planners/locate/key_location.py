@@ -15,13 +15,7 @@ from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.sql.text.literal_redaction import hidden
 from pii_tracer.model.column_paths import Spots
-from pii_tracer.model.datasets import (
-    Access,
-    Carries,
-    ColumnId,
-    DatasetId,
-    FieldAccess,
-)
+from pii_tracer.model.datasets import Access, Carries, ColumnId, DatasetId, JsonAccess
 from planners.locate.columns_in_other_rows import Strays, stray_columns
 from planners.locate.edge_effects import Anonymisers
 from planners.locate.identifier_traces import (
@@ -29,6 +23,7 @@ from planners.locate.identifier_traces import (
     Contribution,
     Mentioned,
     Trace,
+    what_is_done,
 )
 from planners.locate.identifier_walk import Walk
 from planners.locate.keys_of_columns import lacking, said, shared_values, ways_of, whole_terms
@@ -229,8 +224,10 @@ def _as_told(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Car
 
 
 def _mentioning(mentions: Sequence[Mentioned]) -> str:
-    said = [name for m in mentions if m.said for name in (m.column, *m.clears)]
-    return f"; where it names the person in somebody else's row, {', '.join(said)} become NULL" if said else ""
+    told = [m for m in mentions if m.said]
+    lists = [field_name(m.column, m.trace.access) for m in told if m.in_list]
+    cleared = [name for m in told for name in (*(() if m.in_list else (m.column,)), *m.clears)]
+    return f"; where it names the person in somebody else's row, {what_is_done(lists, cleared)}" if told else ""
 
 
 def _answer(
@@ -396,5 +393,5 @@ def _hops(parents: Mapping[DatasetId, DatasetId], source: DatasetId, dataset: Da
 
 
 def field_name(column: str, access: tuple[Access, ...]) -> str:
-    """`column.field`, as the estate file names a field; of what lies in JSON the field that the JSON stands in."""
-    return ".".join([column, *(step.name for step in access if isinstance(step, FieldAccess))])
+    """`column.field`, as the estate file names a place; of what lies in JSON the field that the JSON stands in."""
+    return ".".join([column, *(step.name for step in access if not isinstance(step, JsonAccess))])

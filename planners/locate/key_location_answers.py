@@ -11,7 +11,7 @@ from pii_tracer.model.datasets import (
     Access,
     Carries,
     DatasetId,
-    FieldAccess,
+    JsonAccess,
 )
 from pii_tracer.model.key_location import (
     GroupSizes,
@@ -83,7 +83,7 @@ def _column(name: str, carriage: Carriage, named: Named) -> HeldColumn:
 
 def _label(access: Sequence[Access]) -> str:
     """`.id: ` or `.$.user.id: `: the way into the column, if there is one."""
-    way = "".join(f".{a.name}" if isinstance(a, FieldAccess) else ".$." + ".".join(a.path) for a in access)
+    way = "".join(".$." + ".".join(a.path) if isinstance(a, JsonAccess) else f".{a.name}" for a in access)
     return f"{way}: " if way else ""
 
 

@@ -45,11 +45,15 @@ COLUMNS = (
         ("contact.home.rate", ("contact", "home", "rate"), "decimal(10,2)"),
         ("contact.fax", ("contact.fax",), "string"),
         ("contact.a.b", ("contact", "a.b"), "bigint"),
+        ("seen.element", ("seen", "element"), "string"),
+        ("contact.tags.element.x", ("contact", "tags", "element", "x"), "string"),
+        ("contact.more.key", ("contact", "more", "key"), "string"),
     ],
 )
 def test_a_name_leads_to_a_column_or_a_field(name: str, names: tuple[str, ...], kind: str) -> None:
     found = find_spot(name, COLUMNS, "prod.users")
     assert (found.names, found.type) == (names, kind)
+    assert found.shared is (not {"element", "key"}.isdisjoint(names))
 
 
 def test_a_column_of_the_whole_name_goes_before_a_field() -> None:
@@ -65,8 +69,11 @@ def test_a_column_of_the_whole_name_goes_before_a_field() -> None:
         ("contact.nope", "the struct `contact` has no field nope"),
         ("contact.home.nope", "the struct `home` has no field nope"),
         ("contact.email.x", "`email` is of type string"),
-        ("contact.tags.x", "`tags` is a list, and identifiers inside lists and maps are not supported"),
-        ("contact.more.x", "`more` is a map, and identifiers inside lists and maps are not supported"),
+        ("contact.tags.x", "`tags` is a list, whose elements are named `element`"),
+        ("contact.tags.element.y", "`tags` is a list, whose elements are named `element`"),
+        ("contact.more.x", "`more` is a map, whose keys are named `key`, and whose values cannot be named"),
+        ("contact.more.value", "`more` is a map, whose keys are named `key`, and whose values cannot be named"),
+        ("contact.tags.element", "is a struct: no value"),
         ("contact", "is a struct: no value"),
         ("contact.home", "is a struct: no value"),
         ("seen", "is a list: no value"),

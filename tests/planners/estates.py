@@ -87,7 +87,7 @@ def terms(found: Carriage) -> list[str]:
     """`column[.access] = expression over the origin`, as a person would write it."""
     told = []
     for name, trace in found.terms:
-        way = "".join(f".{a.name}" if a.kind == "field" else ".$." + ".".join(a.path) for a in trace.access)
+        way = "".join(".$." + ".".join(a.path) if a.kind == "json" else f".{a.name}" for a in trace.access)
         told.append(
             f"{name}{way} = {trace.expression.replace('x', trace.origin) if trace.expression == 'x' else trace.expression}"
         )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.model.actions import Action
-from pii_tracer.model.datasets import CopyKind, Match, MatchTerm, Strategy
+from pii_tracer.model.datasets import CopyKind, ElementAccess, Match, MatchTerm, Strategy
 from pii_tracer.model.errors import ReviewError
 from pii_tracer.model.non_key_columns import NotKeys
 from pii_tracer.model.plan import ErasurePlan, Exemption, Gap, HeldColumn, Mask, Mention, Override, PlannedHold, Totals
@@ -23,6 +23,10 @@ EXEMPTION = Exemption(holds=("h1",), until=None)
 KEPT = copy("c2", strategy=Strategy.EXEMPT, exemption=EXEMPTION)
 MASK = Mask(columns=("mail",), held=(HeldColumn(name="pan", holds=("h1",), until=None),), found_by=())
 MENTION = Mention(match=Match(terms=()), mask=Mask(columns=("payee",), held=()))
+NOTHING = Mention(match=Match(terms=()), mask=Mask(columns=(), held=()))
+IN_LIST = Match(
+    terms=(MatchTerm(column="riders", access=(ElementAccess(name="element"),), key_set="rider.id", type="string"),)
+)
 OPEN = Gap(id="g1", dataset=None, kind="unreadable", reason="r", evidence="e")
 WAIVED = OPEN.model_copy(update={"waiver": Waiver(who="asha", why="w", until=DEADLINE)})
 BACKUP = copy("b1", kind=CopyKind.BACKUP, strategy=Strategy.CONFIRM)
@@ -68,6 +72,9 @@ RIGHT = {
         copies=[copy(strategy=Strategy.MASK_COLUMNS, exemption=EXEMPTION, mask=MASK)], holds=(hold("c1"),)
     ),
     "cleared in rows of others": plan(copies=[copy(strategy=Strategy.CLEAR_MENTIONS, mentions=(MENTION,))]),
+    "a list without her in rows of others": plan(
+        copies=[copy(strategy=Strategy.CLEAR_MENTIONS, mentions=(NOTHING.model_copy(update={"match": IN_LIST}),))]
+    ),
     "numbers of others": plan(copies=[copy(match=FOUND_BY)], not_keys=(NUMBERS,), overrides=SHOWN),
     "a gap is open": plan(gaps=[OPEN]),
     "a gap is waived": plan(gaps=[WAIVED]),
@@ -76,6 +83,16 @@ RIGHT = {
 
 WRONG: dict[str, tuple[str, Callable[[ErasurePlan], ErasurePlan], str]] = {
     "a folder above": ("one copy", of(plan_id="../plan"), "cannot be the name of a file"),
+    "a row that stays, and nothing that goes from it": (
+        "cleared in rows of others",
+        of(copies=(copy(strategy=Strategy.CLEAR_MENTIONS, mentions=(NOTHING,)),)),
+        "does not say what becomes of these",
+    ),
+    "rows that go by one of a list": (
+        "one copy",
+        of(copies=(copy(match=IN_LIST),)),
+        "takes rows for the persons' that have them in a list",
+    ),
     "one id twice": ("one copy", of(copies=(copy(), copy())), "have one id"),
     "a step of nobody": ("one copy", of(copies=()), "for a copy that is not there"),
     "a wait for nothing": ("one copy", of(steps=acts(copy())[1:]), "waits for a step that is not there"),

@@ -12,19 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from executors.engine.mask_sql import (
-    assignments,
     count_unmasked,
-    mask_of,
+    masking_merge,
     refuse_rows_without_owner,
     treated,
-    unmasked,
 )
-from executors.engine.match_sql import (
-    condition,
-    count,
-    leaf,
-    match_of,
-)
+from executors.engine.match_sql import count, match_of, merge
 from executors.formats.delta.checkpoint import Checkpoints
 from executors.formats.delta.engine_state import live_files, newest_version
 from executors.formats.delta.spark_support import DeltaOnSpark
@@ -73,7 +66,6 @@ from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.model.actions import Action
-from pii_tracer.model.datasets import Match
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import engine_path
 from pii_tracer.model.plan import Copy, Step
@@ -112,13 +104,13 @@ class DeltaExecutor(TableExecutor):
     # -- acts ----------------------------------------------------------------------------------------------------
 
     def _delete_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        """How many rows are deleted."""
+        """How many rows are deleted. By MERGE, because DELETE and UPDATE take no subquery here."""
         if step.parameters.get("materialise") and self._foreign_files(step):
             self._materialise(step)
         match = match_of(copy)
         rows = count(self._ctx, _table(step), match)
         if rows:
-            self._merge(step, match, "WHEN MATCHED THEN DELETE")
+            self._sql(merge(self._ctx, _table(step), match, "WHEN MATCHED THEN DELETE"))
         return {"rows_deleted": rows}
 
     def _mask_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
@@ -126,25 +118,12 @@ class DeltaExecutor(TableExecutor):
         if step.parameters.get("materialise") and self._foreign_files(step):
             self._materialise(step)
         copy = treated(step, copy)
-        mask, table = mask_of(copy), _table(step)
+        table = _table(step)
         refuse_rows_without_owner(self._ctx, table, copy)
         rows = count_unmasked(self._ctx, table, copy)
         if rows:
-            then = f"WHEN MATCHED AND {unmasked(mask, 't')} THEN UPDATE SET {assignments(mask)}"
-            self._merge(step, match_of(copy), then)
+            self._sql(masking_merge(self._ctx, table, copy))
         return {"rows_masked": rows}
-
-    def _merge(self, step: Step, match: Match, then: str) -> None:
-        """MERGE, because DELETE and UPDATE take no subquery here; one for all terms, so that no file is written twice.
-
-        Joined by OR they would be compared row by row with every key. So the rows are told by all that the terms look
-        at together, of which each combination is either the persons' or not.
-        """
-        table, terms = _table(step), list(enumerate(match.terms))
-        looked = ", ".join(f"{leaf(term)} AS k{number}" for number, term in terms)
-        same = " AND ".join(f"{leaf(term, 't')} <=> s.k{number}" for number, term in terms)
-        theirs = f"SELECT DISTINCT {looked} FROM {table} WHERE {condition(self._ctx, match)}"
-        self._sql(f"MERGE INTO {table} t USING ({theirs}) s ON {same} {then}")
 
     def _materialise(self, step: Step) -> None:
         """Write all rows again, so that no file of another table is read any more (hazard D8)."""

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from executors.engine.mask_sql import (
-    assignments,
     count_unmasked,
-    mask_of,
+    masking_update,
     refuse_rows_without_owner,
     to_mask,
     treated,
@@ -179,7 +178,7 @@ class HudiExecutor(TableExecutor):
         rows = count_unmasked(self._ctx, _table(step), copy)
         if rows:
             self._refuse_duplicates(step, copy)
-            self._sql(f"UPDATE {_table(step)} SET {assignments(mask_of(copy))} WHERE {to_mask(self._ctx, copy)}")
+            self._sql(masking_update(self._ctx, _table(step), copy))
         return {"rows_masked": rows}
 
     def _refuse_duplicates(self, step: Step, copy: Copy | None) -> None:

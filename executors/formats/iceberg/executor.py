@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from executors.engine.mask_sql import (
-    assignments,
     count_unmasked,
-    mask_of,
+    masking_update,
     mentioning,
     more_than_held,
     refuse_rows_without_owner,
-    to_mask,
     treated,
 )
 from executors.engine.match_sql import (
@@ -161,7 +159,7 @@ class IcebergExecutor(TableExecutor):
         refuse_rows_without_owner(self._ctx, target, copy)
         rows = count_unmasked(self._ctx, target, copy)
         if rows:
-            self._sql(f"UPDATE {target} SET {assignments(mask_of(copy))} WHERE {to_mask(self._ctx, copy)}")
+            self._sql(masking_update(self._ctx, target, copy))
         return {"rows_masked": rows}
 
     def _free(self, target: str, copy: Copy | None) -> dict[str, Any]:

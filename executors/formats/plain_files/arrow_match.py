@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pii_tracer.model.datasets import (
+    ElementAccess,
     FieldAccess,
     JsonAccess,
     KeyPart,
@@ -162,6 +163,8 @@ def _leaf(array: pa.Array, term: KeyPart) -> pa.Array:
             if position is None:
                 return pa.nulls(len(array), pa.large_string())
             array = pc.struct_field(array, [position])
+        elif isinstance(access, ElementAccess):
+            raise RowsError(f"`{term.label()}` is in a list, where no key is compared here", todo=BY_HAND)
         else:
             texts = _as_text(array, term).to_pylist()
             array = pa.array([json_member(text, access.path) for text in texts], pa.large_string())

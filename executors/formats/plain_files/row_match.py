@@ -16,7 +16,7 @@ from executors.formats.plain_files.arrow_match import (
     json_member,
     resolve,
 )
-from pii_tracer.model.datasets import FieldAccess, KeyPart, Match, MatchTerm
+from pii_tracer.model.datasets import ElementAccess, FieldAccess, KeyPart, Match, MatchTerm
 from pii_tracer.model.key_columns import joined
 from pii_tracer.model.number_keys import plain
 
@@ -43,6 +43,8 @@ def _matches(row: Mapping[str, Any], term: MatchTerm, keys: Keys) -> bool:
 def _leaf(row: Mapping[str, Any], term: KeyPart) -> str | None:
     value = _member(row, term.column)
     for access in term.access:
+        if isinstance(access, ElementAccess):
+            raise RowsError(f"`{term.label()}` is in a list, where no key is compared here", todo=BY_HAND)
         names = (access.name,) if isinstance(access, FieldAccess) else access.path
         if isinstance(value, str) and not isinstance(access, FieldAccess):
             value = json_member(value, names)

@@ -205,12 +205,12 @@ def _refuse_unseen(copies: Sequence[Copy], inventory: Inventory) -> None:
 def standing(state: TableState, term: MatchTerm, paths: EstatePaths, mask: Mask | None = None) -> set[str]:
     """The distinct values that stand at a term's place in a table now; mask: in rows that hold more than it keeps."""
     from pii_tracer.lake.rows.current_rows import read_columns
-    from planners.copies.person_rows import leaf
+    from planners.copies.person_rows import leaves
 
     rest = mask.columns if mask else ()
     rows = read_columns(state, sorted({*term.columns, *rest}), paths).to_pylist()
-    values = (leaf(row, term) for row in rows if mask is None or any(row.get(name) is not None for name in rest))
-    found = {value for value in values if value is not None}
+    more = (row for row in rows if mask is None or any(row.get(name) is not None for name in rest))
+    found = {value for row in more for value in leaves(row, term)}
     if term.beside:
         return found | {joined([without_fraction(part) for part in split(value)]) or value for value in found}
     return found | {without_fraction(value) for value in found}

@@ -16,6 +16,7 @@ from pii_tracer.lake.stores.hdfs.webhdfs import client_at
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
 from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.model.column_paths import names_in_lists
 from pii_tracer.model.errors import EstateError
 from planners.draft.column_guesses import key_strength
 from planners.draft.subject_guesses import SampledTable
@@ -49,7 +50,8 @@ def sampled_tables(
         elif columns:
             unread.append(table.table)
         clone = table.clone_of is not None or table.same_files_as is not None or paths.is_dev(table.location)
-        sampled.append(SampledTable(table.table, table.columns, sample, count, clone, table.in_objects))
+        listed = _listed(table, paths) if table.bytes <= MOST_SAMPLED else {}
+        sampled.append(SampledTable(table.table, table.columns, sample, count, clone, table.in_objects, listed=listed))
     of_files, large = _folders_in_stores(estate, found, say)
     return [*sampled, *of_files], tuple(sorted({*unread, *large}))
 
@@ -61,6 +63,26 @@ def _values(table: TableState, columns: Sequence[str], paths: EstatePaths) -> tu
     kinds = {column.name: column.type for column in table.columns}
     sample = {name: rows.column(name).slice(0, _most(name, kinds[name])).to_pylist() for name in columns}
     return sample, rows.num_rows
+
+
+def _listed(table: TableState, paths: EstatePaths) -> dict[str, Sequence[object]]:
+    """Values in lists and maps, by their names in the estate file; none where these columns cannot be read."""
+    from pii_tracer.lake.rows.current_rows import read_columns
+    from pii_tracer.scan.decode.arrow import leaf_arrays
+
+    found: dict[str, list[object]] = {}
+    for column in table.columns:
+        names = names_in_lists([column])
+        if not names:
+            continue
+        try:
+            rows = read_columns(table, [column.name], paths)
+        except (EstateError, OSError):
+            continue
+        for place, values in leaf_arrays(rows.column(column.name), column.name):
+            there = found.setdefault(names[place], []) if place in names else []
+            there += values.slice(0, max(MOST_VALUES - len(there), 0)).to_pylist()
+    return dict(found)
 
 
 def _folders_in_stores(estate: Estate, found: Inventory, say: Say) -> tuple[list[SampledTable], list[str]]:

@@ -15,7 +15,7 @@ from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.number_keys import spelled
 from planners.copies.classification import match_of
-from planners.copies.person_rows import leaf
+from planners.copies.person_rows import leaves
 from planners.keys.key_table_lineage import state_of
 from planners.locate.subject_survey import Survey
 
@@ -58,7 +58,7 @@ def _rows(table: KeyTable, surveys: Sequence[Survey], inventory: Inventory, path
     mine: Rows = []
     others: Rows = []
     for row in read_columns(state, columns, paths).to_pylist():
-        (mine if any(leaf(row, t) in values[t.key_set] for t in match.terms) else others).append(row)
+        (mine if any(text in values[t.key_set] for t in match.terms for text in leaves(row, t)) else others).append(row)
     return mine, others
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.config.subjects import Named, Subject, SubjectTable
+from pii_tracer.config.subjects import Named, RowFate, Subject, SubjectTable
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory, TableState
@@ -102,11 +102,14 @@ def keys_of(
         state = states.get(dataset_of(subject, name, paths, inventory))
         if state is None:
             return None, iter(())
-        mine = {column: spot_of(spots, state.dataset, column) for column in told.named}
+        places = {column: spot_of(spots, state.dataset, column) for column in told.named}
+        mine = {column: spot for column, spot in places.items() if not spot.shared}  # nothing is looked up in a list
+        if not mine:
+            return None, iter(())
         origins = frozenset(told.origins.values())
         former = read_former(
             state,
-            Sought(mine, told.key_parts),
+            Sought(mine, tuple(column for column in told.key_parts if column in mine)),
             paths,
             say,
             lambda why: unread.append(Unread(state.dataset, origins, why)),
@@ -133,8 +136,10 @@ def _nothing(told: Named) -> SourceRows:
 def with_whole_key(told: Named, rows: Mapping[str, Sequence[str | None]]) -> dict[str, Sequence[str | None]]:
     """The rows of a table by column, with the key under its name; of several columns with their text together, and
     without each alone, which tells nobody."""
-    parts = [rows[column] for column in told.key_parts]
+    parts = [rows[column] for column in told.key_parts if column in rows]
     rest = {column: values for column, values in rows.items() if column not in told.key_parts}
+    if not parts:  # the key is in a list, and nothing is looked up by it
+        return rest
     return {told.key: parts[0] if len(parts) == 1 else list(map(joined, zip(*parts, strict=True))), **rest}
 
 
@@ -142,7 +147,8 @@ def spots_of(subject: Subject, paths: EstatePaths, states: Mapping[DatasetId, Ta
     """Where the names that a subject tells stand in its source and its further tables, as far as these were found.
 
     Raises:
-        ConfigError: a name stands nowhere in its table, or in a list or a map; or a column under `clears` is none.
+        ConfigError: a name stands nowhere in its table, or in a list or a map of rows that do not stay; or a column
+            under `clears` is none.
     """
     found = {}
     aliases = paths.aliases
@@ -151,10 +157,24 @@ def spots_of(subject: Subject, paths: EstatePaths, states: Mapping[DatasetId, Ta
         state = states.get(aliases[name]) if name in aliases else None
         # a folder of another format shows another file's columns: discovery's gap, not a wrong name
         if state is not None and declared.get(name, state.format) is state.format:
+            staying = {key.column for key in told.key_columns if key.row is RowFate.KEEP}
             for column in told.named:
-                found[ColumnId(dataset=state.dataset, column=column)] = find_spot(column, state.columns, name)
+                spot = find_spot(column, state.columns, name)
+                if spot.shared and column not in staying:
+                    raise _whole_rows(name, column)
+                found[ColumnId(dataset=state.dataset, column=column)] = spot
             _refuse_missing(told, state, name)
     return found
+
+
+def _whole_rows(table: str, column: str) -> ConfigError:
+    """Of a key in a list: a row with such a list is not one person's."""
+    return ConfigError(
+        f"{column} of {table} is in a list or a map, and such a row belongs to everybody in it",
+        where="the estate file, `subjects`",
+        todo="name it as a key of rows that stay, with `row: keep`: the person's elements are then removed. No step"
+        " deletes rows by it, and nothing else of a person is looked up by it",
+    )
 
 
 def _refuse_missing(told: Named, state: TableState, name: str) -> None:

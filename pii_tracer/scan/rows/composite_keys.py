@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from pii_tracer.model.datasets import PLAIN, FieldAccess, Format, KeyPart, Match, MatchTerm
+from pii_tracer.model.datasets import PLAIN, ElementAccess, FieldAccess, Format, KeyPart, Match, MatchTerm
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.model.key_columns import joined
 from pii_tracer.model.number_keys import plain
@@ -140,6 +140,8 @@ def _text_at(row: Row, part: KeyPart) -> str | None:
         if isinstance(access, FieldAccess):
             value = _field(value, access.name)
             continue
+        if isinstance(access, ElementAccess):
+            raise UnknownRowsError("a key column is in a list in this file")
         value = _parsed(value) if isinstance(value, str) else value  # a record is parsed already
         for name in access.path:
             value = value.get(name) if isinstance(value, Mapping) else None

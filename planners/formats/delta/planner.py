@@ -37,6 +37,7 @@ class DeltaPlanner(FormatPlanner):
 
     executors = frozenset({"delta"})
     compares_whole_keys = True
+    removes_elements = True
     keeps_column_order = True
 
     def table_steps(self, item: CopyDraft) -> tuple[Draft, ...]:

@@ -42,6 +42,7 @@ class IcebergPlanner(FormatPlanner):
 
     executors = frozenset({"iceberg", nessie_steps.EXECUTOR})
     compares_whole_keys = True
+    removes_elements = True
     keeps_column_order = True
     shares_files = True
 

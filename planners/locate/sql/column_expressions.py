@@ -18,7 +18,7 @@ from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.sql.text.literal_redaction import hidden
 from pii_tracer.model.datasets import Access, FieldAccess, JsonAccess
 from planners.locate.sql.column_references import (
-    leads_to,
+    beyond,
     names_of,
     steps_of,
     way_of,
@@ -155,12 +155,12 @@ class _Look:
             parts = names_of(node)
             # `payer.id` parses as column `id` of a table `payer`: a struct's field all the same
             readings = (tuple(parts[n + 1 :]) for n, part in enumerate(parts) if part == self.column)
-            fields = next((f for f in readings if leads_to(f, self.access)), None)
-            return self.access[len(fields) :] if fields is not None else None
+            return next((left for f in readings if (left := beyond(f, self.access)) is not None), None)
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
             rest = self._reads(node.this)
-            if rest and isinstance(rest[0], FieldAccess) and rest[0].name.lower() == node.expression.name.lower():
-                return rest[1:]
+            left = beyond((node.expression.name,), rest) if rest else None
+            if left is not None:
+                return left
         if isinstance(node, exp.JSONExtract | exp.JSONExtractScalar):
             rest, path = self._reads(node.this), _json_path(node)
             if path and rest and isinstance(rest[0], JsonAccess) and rest[0].path[: len(path)] == path:
@@ -191,9 +191,8 @@ class _Look:
         for place in self.places(node.this):
             names: list[str] = []
             for step in place.access:
-                names.extend([step.name] if isinstance(step, FieldAccess) else step.path)
-            nested_text = any(isinstance(step, JsonAccess) for step in place.access)
-            if not names or nested_text:
+                names.extend([step.name] if isinstance(step, FieldAccess) else ())
+            if not names or len(names) < len(place.access):  # a text inside the text, or the elements of a list
                 yield replace(place, access=(), expression=INPUT, fate=_not_found(place))
             else:
                 yield replace(place, access=(JsonAccess(path=tuple(names)),))

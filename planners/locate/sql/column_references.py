@@ -7,7 +7,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from pii_tracer.model.datasets import Access, FieldAccess
+from pii_tracer.model.datasets import Access, ElementAccess, FieldAccess, JsonAccess
 
 Way = tuple[str, ...]
 """A column, and the fields on the way into its structs."""
@@ -37,13 +37,27 @@ def uncast(node: exp.Expression) -> exp.Expression:
 
 def leads_to(fields: Sequence[str], access: tuple[Access, ...]) -> bool:
     """Whether fields of a column lead to what stands at an access of it, or to a struct that it stands in."""
-    steps = [step.name.lower() for step in access[: len(fields)] if isinstance(step, FieldAccess)]
-    return steps == [name.lower() for name in fields]
+    return beyond(fields, access) is not None
+
+
+def beyond(fields: Sequence[str], access: tuple[Access, ...]) -> tuple[Access, ...] | None:
+    """What is left to go of an access behind some fields; None where they do not lead there.
+
+    A field of a list of structs is the list of that field in Spark: its elements are still to be gone to.
+    """
+    elements, rest = list[Access](), list(access)
+    for name in fields:
+        while rest and isinstance(rest[0], ElementAccess) and rest[0].name == "element":
+            elements.append(rest.pop(0))
+        step = rest.pop(0) if rest else None
+        if not isinstance(step, FieldAccess) or step.name.lower() != name.lower():
+            return None
+    return (*elements, *rest)
 
 
 def steps_of(access: tuple[Access, ...]) -> Way:
-    """The names on the way through structs and packed JSON, one after the other, in lower case."""
-    steps = (((step.name,) if isinstance(step, FieldAccess) else step.path) for step in access)
+    """The names on the way through structs, lists and packed JSON, one after the other, in lower case."""
+    steps = (step.path if isinstance(step, JsonAccess) else (step.name,) for step in access)
     return tuple(name.lower() for names in steps for name in names)
 
 

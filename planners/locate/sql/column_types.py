@@ -14,8 +14,8 @@ from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import cache
 from itertools import islice, product
 
-from pii_tracer.model.column_paths import struct_fields
-from pii_tracer.model.datasets import Access, FieldAccess, JsonAccess
+from pii_tracer.model.column_paths import elements_of, keys_of, struct_fields
+from pii_tracer.model.datasets import Access, ElementAccess, FieldAccess, JsonAccess
 from pii_tracer.model.key_columns import split
 from pii_tracer.model.number_keys import EXACT, without_fraction
 
@@ -44,12 +44,14 @@ def leaf_type(column_type: str, access: tuple[Access, ...]) -> str:
     for step in access:
         if isinstance(step, JsonAccess):
             return "string"
-        column_type = _field_type(column_type, step)
+        column_type = _inner_type(column_type, step)
     return column_type
 
 
-def _field_type(struct: str, step: FieldAccess) -> str:
-    fields = struct_fields(struct) or ()
+def _inner_type(outer: str, step: FieldAccess | ElementAccess) -> str:
+    if isinstance(step, ElementAccess):
+        return (elements_of(outer) if step.name == "element" else keys_of(outer)) or "string"
+    fields = struct_fields(outer) or ()
     return next((kind for name, kind in fields if name.lower() == step.name.lower()), "string")
 
 

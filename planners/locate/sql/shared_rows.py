@@ -1,7 +1,8 @@
 """Rows that name several persons: payer and payee, sender and recipient, a user and who referred her.
 
 The estate file says of each key column whose the row is. Where it is the person's, the row goes. Where it is somebody
-else's, too, the row stays, and the column becomes NULL in it. Where nobody said it, nothing is done and a gap asks.
+else's, too, the row stays, and the column becomes NULL in it; a list or a map of keys loses the person's elements.
+Where nobody said it, nothing is done and a gap asks.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pii_tracer.lake.inventory import GENERATED, TableState
+from pii_tracer.lake.inventory import GENERATED, NOT_NULL, TableState
 from pii_tracer.model.actions import Action
-from pii_tracer.model.datasets import Match, MatchTerm, Strategy
+from pii_tracer.model.datasets import ElementAccess, Match, MatchTerm, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import (
     Copy,
@@ -23,6 +24,7 @@ from pii_tracer.model.plan import (
 from planners.formats.registry import planner_of
 from planners.gaps.copy_gap import gap_of
 from planners.holds.column_holds import fixed_columns
+from planners.locate.identifier_traces import Mentioned, what_is_done
 from planners.locate.key_location import Carriage, field_name
 from planners.locate.sql.column_types import leaf_type
 from planners.locate.subject_survey import Survey
@@ -45,10 +47,14 @@ def refused(state: TableState, carriage: Carriage) -> str | None:
 
 
 def _cannot(state: TableState, carriage: Carriage) -> str | None:
-    inside = [field_name(m.column, m.trace.access) for m in carriage.mentions if m.trace.access]
+    lists = [m for m in carriage.mentions if m.in_list]
+    inside = [field_name(m.column, m.trace.access) for m in carriage.mentions if m.trace.access and m not in lists]
     if inside:
         return f"{inside[0]} is a field of a struct, and only a whole column becomes NULL in rows that stay"
-    where = "a bare folder in S3" if state.in_objects else planner_of(state.format).no_clearing(state)
+    planner = planner_of(state.format)
+    if lists and (stuck := _no_elements(state, lists)):
+        return stuck
+    where = "a bare folder in S3" if state.in_objects else planner.no_clearing(state)
     if where is not None:
         kept = ", ".join(m.column for m in carriage.mentions)
         return (
@@ -56,17 +62,46 @@ def _cannot(state: TableState, carriage: Carriage) -> str | None:
             " There, only `row: delete` works for each key column"
         )
     fixed = fixed_columns(state)
-    named = [name for m in carriage.mentions for name in (m.column, *m.clears)]
-    stuck = [f"{name} is {fixed[name.lower()]}" for name in named if name.lower() in fixed]
-    if stuck:
-        return f"{'; '.join(stuck)}: it cannot become NULL in the rows that stay"
+    named = [name for m in carriage.mentions for name in (*(() if m in lists else (m.column,)), *m.clears)]
+    stays = [f"{name} is {fixed[name.lower()]}" for name in named if name.lower() in fixed]
+    if stays:
+        return f"{'; '.join(stays)}: it cannot become NULL in the rows that stay"
     if GENERATED in fixed.values():
         return "the table makes columns from others, and would make them again in rows that stay"
     return None
 
 
+def _no_elements(state: TableState, lists: Sequence[Mentioned]) -> str | None:
+    """Why no step removes elements of these lists and maps, with what the owner does; None where one does."""
+    names = ", ".join(field_name(m.column, m.trace.access) for m in lists)
+    where = "a bare folder in S3" if state.in_objects else planner_of(state.format).no_removing(state)
+    if where is not None:
+        return (
+            f"elements of lists and maps cannot be removed in {where} yet: {names}. Let the job write each element into"
+            " a row of its own, or the table in a format in which they are removed"
+            " (docs/where-is-the-key.md#lists-and-maps-of-persons); or remove the elements by hand. Then plan again"
+        )
+    for m in lists:
+        first, *rest = m.trace.access
+        if not isinstance(first, ElementAccess) or any(isinstance(step, ElementAccess) for step in rest):
+            return (
+                f"{field_name(m.column, m.trace.access)} is in a list inside of something else, and elements are"
+                " removed only from a list or a map that is a column of its own. Let the job write it so, or remove"
+                " the elements by hand; then plan again"
+            )
+    fixed = fixed_columns(state)
+    stays = [m.column for m in lists if fixed.get(m.column.lower(), NOT_NULL) != NOT_NULL]
+    if stays:
+        return f"{stays[0]} is {fixed[stays[0].lower()]}: no step removes elements from it in the rows that stay"
+    cleared = {name.lower() for m in lists for name in m.clears}
+    both = [m.column for m in lists if m.column.lower() in cleared]
+    if both:
+        return f"{both[0]} loses elements and is under `clears`, too: take it out of `clears`, then plan again"
+    return None
+
+
 def mentions_of(found: Survey, state: TableState, carriage: Carriage) -> tuple[Mention, ...]:
-    """What becomes NULL in which rows, by column."""
+    """What becomes NULL in which rows, or loses elements, by column."""
     if not carriage.mentions:
         return ()
     spelled = {column.name.lower(): column for column in state.columns}
@@ -74,8 +109,9 @@ def mentions_of(found: Survey, state: TableState, carriage: Carriage) -> tuple[M
     for told in carriage.mentions:
         keys = found.derived[told.trace.origin, told.trace.expression].keys
         kind = spelled[told.column.lower()].type if told.column.lower() in spelled else "string"
-        term = MatchTerm(column=told.column, key_set=keys.name, type=leaf_type(kind, ()))
-        gone = {name.lower() for name in (told.column, *told.clears)}
+        way = told.trace.access
+        term = MatchTerm(column=told.column, access=way, key_set=keys.name, type=leaf_type(kind, way))
+        gone = {name.lower() for name in (*(() if told.in_list else (told.column,)), *told.clears)}
         columns = tuple(c.name for c in state.columns if c.name.lower() in gone)
         stays = tuple(c.name for c in state.columns if c.name.lower() not in gone)
         made.append(Mention(match=Match(terms=(term,)), mask=Mask(columns=columns, held=(), found_by=stays)))
@@ -86,14 +122,14 @@ def mask_mentions(steps: StepWriter, copy: Copy, action: Action, how: str, **mor
     """A step for each column that names the persons in rows that stay. They come before rows go: in a folder a file
     that still has the person in rows of her own is not held against them. how: by what means."""
     for number, mention in enumerate(copy.mentions):
-        columns = ", ".join(mention.mask.columns)
+        done = what_is_done(mention.match.lists, mention.mask.columns)
         told: dict[str, Any] = {"hazards": ("E1",), "irreversible": False} | more
         steps.add(
             action,
-            f"the rows are somebody else's, too, and stay: {columns} become NULL where they name the person, {how}",
+            f"the rows are somebody else's, too, and stay: {done} where they name the person, {how}",
             verification=f"no row names the person in {mention.match.terms[0].label()}, and none is lost",
             mention=number,
-            columns=list(mention.mask.columns),
+            columns=[*mention.match.lists, *mention.mask.columns],
             **told,
         )
 

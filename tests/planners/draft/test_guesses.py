@@ -146,6 +146,9 @@ def test_columns_with_the_sources_values_are_named_whatever_they_are_called() ->
         ("raw.referrals", "referrer", None),
         ("raw.referrals", "referred", None),
     ]
+    teams = SampledTable("raw.teams", (), {}, 2, listed={"members.element.id": [*keys, keys[0]], "tags.element": ["a"]})
+    (listed,) = guess_subjects([*tables, teams])[0].mentioned[3:4]
+    assert (listed.table, listed.column, listed.of, listed.in_list) == ("raw.teams", "members.element.id", None, True)
     short = [table("a.users", {"user_id": [1, 2], "email": [*mails]}), table("a.b", {"rank": [1, 2]})]
     assert guess_subjects(short)[0].mentioned == ()
 

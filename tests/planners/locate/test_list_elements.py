@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.model.datasets import Carries
+from pii_tracer.model.datasets import Access, Carries, ElementAccess, FieldAccess
+from planners.locate.sql.column_expressions import Fate, locate
+from planners.locate.sql.column_references import beyond
 from tests.planners.estates import carriage, terms
 
 LIST = "INSERT OVERWRITE prod.a SELECT city, collect_list(user_id) AS ids{} FROM prod.users GROUP BY city;\n"
@@ -51,3 +53,49 @@ def test_one_element_of_a_list_is_nobodys() -> None:
 def test_a_multiple_of_the_key_is_computed(expression: str) -> None:
     found = carriage(f"INSERT OVERWRITE prod.out SELECT {expression} AS k, amount FROM prod.users")
     assert found.carries is Carries.COMPUTED_KEY
+
+
+ELEMENT, KEY, USER_ID = ElementAccess(name="element"), ElementAccess(name="key"), FieldAccess(name="user_id")
+
+
+@pytest.mark.parametrize(
+    ("fields", "access", "left"),
+    [
+        ((), (ELEMENT, USER_ID), (ELEMENT, USER_ID)),
+        (("user_id",), (ELEMENT, USER_ID), (ELEMENT,)),
+        (("USER_ID",), (ELEMENT, USER_ID), (ELEMENT,)),
+        (("seat",), (ELEMENT, USER_ID), None),
+        (("user_id", "x"), (ELEMENT, USER_ID), None),
+        (("user_id",), (ELEMENT,), None),
+        (("user_id",), (KEY,), None),
+        (("user_id",), (USER_ID, ELEMENT), (ELEMENT,)),
+    ],
+)
+def test_a_field_of_a_list_is_the_list_of_the_field(
+    fields: tuple[str, ...], access: tuple[Access, ...], left: tuple[Access, ...] | None
+) -> None:
+    assert beyond(fields, access) == left
+
+
+@pytest.mark.parametrize(
+    ("expression", "fate", "access"),
+    [
+        ("attendees", Fate.FOUND, (ELEMENT, USER_ID)),
+        ("attendees.user_id", Fate.FOUND, (ELEMENT,)),
+        ("t.attendees.user_id", Fate.FOUND, (ELEMENT,)),
+        ("named_struct('a', attendees)", Fate.FOUND, (FieldAccess(name="a"), ELEMENT, USER_ID)),
+        ("attendees[0]", Fate.HIDDEN, ()),
+        ("attendees[0].user_id", Fate.HIDDEN, ()),
+        ("explode(attendees)", Fate.HIDDEN, ()),
+        ("to_json(named_struct('a', attendees))", Fate.HIDDEN, ()),
+        ("array_join(attendees.user_id, ',')", Fate.HIDDEN, ()),
+    ],
+)
+def test_where_elements_stand_behind_an_expression(expression: str, fate: Fate, access: tuple[Access, ...]) -> None:
+    """What cannot be followed is hidden, and never nowhere."""
+    (place,) = locate(expression, "attendees", (ELEMENT, USER_ID))
+    assert (place.fate, place.access) == (fate, access)
+
+
+def test_another_field_of_a_list_is_not_the_key() -> None:
+    assert locate("attendees.seat", "attendees", (ELEMENT, USER_ID)) == ()

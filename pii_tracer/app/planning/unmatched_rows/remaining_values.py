@@ -33,7 +33,7 @@ from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.classification import match_of, mentions_in
-from planners.copies.person_rows import theirs, with_blanks
+from planners.copies.person_rows import theirs, with_blanks, without_elements
 from planners.copies.scan_evidence import (
     PATH,
     ROWS,
@@ -214,7 +214,7 @@ class _Rows:
         self.places = Match(terms=(*self._match.terms, *(t for m in mentions for t in m.match.terms)))
         plain = [term for term in self.places.terms if not term.beside]
         self._key_columns = frozenset(term.column.lower() for term in plain)
-        self._keys = frozenset((term.key_set, term.label().lower()) for term in plain)
+        self._keys = frozenset((term.key_set, term.place.lower()) for term in plain)
         self._like = like | self._keys
         self._more_than_its_key: set[str] = set()
         self._key_sets = survey.key_sets
@@ -296,14 +296,29 @@ class _Rows:
         import pyarrow.compute as pc
 
         mine = self._found(batch, self._match)
+        others = [(mention, self._found(batch, mention.match)) for mention in self._mentions if mention.mask.columns]
+        for mention in self._mentions:
+            if mention.match.lists:
+                batch = self._without(batch, mention.match)
         for name in sorted(columns):
             gone = mine
             if name.lower() in self._key_columns:  # a gap of its own
                 gone = pc.or_(gone, with_blanks(batch, self._match, self._key_sets))
-            for mention in self._mentions:
+            for mention, named in others:
                 if name.lower() in {column.lower() for column in mention.mask.columns}:
-                    gone = pc.or_(gone, self._found(batch, mention.match))
+                    gone = pc.or_(gone, named)
             self._count(batch.filter(pc.invert(gone)).select([name]))
+
+    def _without(self, batch: pa.RecordBatch, match: Match) -> pa.RecordBatch:
+        """A batch as its lists and maps are when they have lost the persons' elements."""
+        left = without_elements(batch, match, self._key_sets)
+        if left is None:
+            raise _OnlySparkError(
+                "only Spark can find the persons' elements",
+                where=title(self.state),
+                todo="find the owners of these elements with Spark",
+            )
+        return left
 
     def _found(self, batch: pa.RecordBatch, match: Match) -> pa.BooleanArray:
         found = theirs(batch, match, self._key_sets)

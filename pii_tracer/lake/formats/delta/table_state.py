@@ -14,7 +14,7 @@ from pii_tracer.lake.formats.delta.stray_files import strangers
 from pii_tracer.lake.formats.delta.table_features import FEATURE, KNOWN_FEATURES, KNOWN_TO_ALL, READER_VERSION
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, LiveFile, read_log
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.inventory import GENERATED, InventoryGap, TableState
+from pii_tracer.lake.inventory import GENERATED, NOT_NULL, InventoryGap, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.spark_types import padded_columns, spark_columns
 from pii_tracer.lake.stores.any_place import Place
@@ -83,7 +83,7 @@ def _fixed(schema: dict[str, Any]) -> dict[str, str]:
     for field in schema["fields"]:
         told = [why for key, why in _SET_BY_THE_TABLE.items() if key in (field.get("metadata") or {})]
         if told or field.get("nullable") is False:
-            fixed[str(field["name"])] = told[0] if told else "NOT NULL"
+            fixed[str(field["name"])] = told[0] if told else NOT_NULL
     return fixed
 
 

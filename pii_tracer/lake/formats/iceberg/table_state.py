@@ -22,6 +22,7 @@ from pii_tracer.lake.formats.iceberg.stray_files import OtherMetadata, other_met
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.formats.stray_files import STAY_IN_S3
 from pii_tracer.lake.inventory import (
+    NOT_NULL,
     Expiry,
     InventoryGap,
     Ref,
@@ -174,7 +175,7 @@ def state_of(table: StaticTable, files: TableFiles[Any], known: At) -> TableStat
         expiry=_expiry(table),
         staged=staged_snapshots(table),
         row_key=tuple(sorted(schema.identifier_field_names())),
-        fixed={f.name: "NOT NULL" for f in schema.fields if f.required},
+        fixed={f.name: NOT_NULL for f in schema.fields if f.required},
     )
 
 

@@ -37,7 +37,7 @@ from pii_tracer.lake.formats.plain_files.data_file import (
 )
 from pii_tracer.lake.formats.plain_files.insert_column_order import table_order
 from pii_tracer.lake.formats.plain_files.json_types import Shape
-from pii_tracer.lake.inventory import ENCODING, TableState
+from pii_tracer.lake.inventory import ENCODING, NOT_NULL, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.spark_types import partition_type
 from pii_tracer.lake.streaming_checkpoints import SINK_LOG
@@ -161,7 +161,7 @@ def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
         "mixed": tuple(sorted(shape.mixed)),
         "unlike": tuple(sorted({*shape.unlike, *alike_but_for_case((*columns, *partitions))})),
         "padded": tuple(sorted({mine.get(n.lower(), n) for names in several(padded, files) for n in names})),
-        "fixed": {mine.get(n.lower(), n): "NOT NULL" for names in several(required, files) for n in names},
+        "fixed": {mine.get(n.lower(), n): NOT_NULL for names in several(required, files) for n in names},
     }
     return Told(fields, _APART if strays else None, strays)
 
