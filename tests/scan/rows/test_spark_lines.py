@@ -123,7 +123,9 @@ MARK = b"\xef\xbb\xbf"
 
 @pytest.mark.spark
 @pytest.mark.parametrize("options", [{}, {"header": "true"}])
-def test_spark_drops_marks_in_the_middle_of_a_file(spark: SparkSession, tmp_path: Path, options: dict[str, str]) -> None:
+def test_spark_drops_marks_in_the_middle_of_a_file(
+    spark: SparkSession, tmp_path: Path, options: dict[str, str]
+) -> None:
     """Where it splits a file, each part has a first line. So it depends on the cluster what a row says."""
     path, size = tmp_path / "a.csv", "spark.sql.files.maxPartitionBytes"
     path.write_bytes(b"uid,visits\n" + (MARK + b"4417,1\n") * 9)
