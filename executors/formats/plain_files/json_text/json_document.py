@@ -84,8 +84,8 @@ def read_text(data: bytes) -> str:
         raise RowsError("the file is JSON that is not UTF-8", todo=BY_HAND) from None
 
 
-def written(line: str) -> str:
-    """What stands on a line, without blanks of JSON around it and marks in front: Spark takes no other blank for one."""
+def shown(line: str) -> str:
+    """A line without blanks of JSON around and marks in front: Spark takes no other blank for one."""
     return line.lstrip(_BLANKS + _MARK).rstrip(_BLANKS)
 
 
@@ -98,7 +98,7 @@ def document_in(stream: IO[bytes]) -> Document | None:
     head = b""
     for line in stream:
         head += line
-        if text := written(read_text(line)):
+        if text := shown(read_text(line)):
             if not _begins(text):
                 return None
             rest = stream.read(MOST + 1 - len(head))

@@ -159,10 +159,9 @@ def test_what_is_no_blank_of_json_is_refused_by_all(text: str, blank: str, tmp_p
     assert file is not None
     with pytest.raises(RowsError):
         json_rewrite.survey(path, BY_UID, KEYS)
-    with pytest.raises(ValueError, match="."):
-        rows_of_file(file, ["uid"])
-    with pytest.raises(ValueError, match="."):
-        list(rows_of(Format.JSON, "a.json", path.read_bytes()))
+    for read in (lambda: rows_of_file(file, ["uid"]), lambda: list(rows_of(Format.JSON, "a.json", path.read_bytes()))):
+        with pytest.raises(ValueError, match=r"JSON|Expecting|Extra"):
+            read()
 
 
 def test_what_stays_of_a_long_document_is_put_together_once() -> None:
