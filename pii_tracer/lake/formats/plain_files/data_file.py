@@ -48,6 +48,7 @@ _SUFFIXES = {
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".snappy": "snappy", ".deflate": "deflate"}
 _HADOOP = frozenset({"snappy", "deflate"})
 _MAGIC = ((b"PAR1", Format.PARQUET), (b"ORC", Format.ORC), (b"Obj\x01", Format.AVRO))
+_ZSTD = b"\x28\xb5\x2f\xfd"
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _BLOCK = 1 << 25
 PARTITION = re.compile(r"^([^=]+)=(.*)$")
@@ -108,10 +109,8 @@ def stored_text(path: S3Path | RemoteFile, text: FileText) -> StoredFile:
 
 
 def _text_codec(path: AnyFile) -> str | None:
-    with path.open("rb") if isinstance(path, Path) else path.seekable() as stream:
-        head = stream.read(HEAD)
     try:
-        return codec_by_name(path.name, head)
+        return codec_by_name(path.name, _head(path, HEAD))
     except ValueError as error:
         raise EstateError(
             str(error), where=str(path), todo="its job writes it in another codec, then plan again"
@@ -130,9 +129,13 @@ def _kind(path: AnyFile) -> tuple[Format, str | None] | None:
     suffix = suffixes[-2] if codec and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix], codec
-    with path.open("rb") if isinstance(path, Path) else path.seekable() as stream:
-        start = stream.read(4)
+    start = _head(path, 4)
     return next(((kind, None) for magic, kind in _MAGIC if start.startswith(magic)), None)
+
+
+def _head(path: AnyFile, size: int) -> bytes:
+    with path.open("rb") if isinstance(path, Path) else path.seekable() as stream:
+        return stream.read(size)
 
 
 def parts_below(folder: AnyFile, path: AnyFile) -> tuple[str, ...]:
@@ -347,9 +350,12 @@ def csv_header(file: StoredFile) -> tuple[tuple[str, ...], bool]:
 
 @contextmanager
 def decompressed(file: StoredFile) -> Iterator[IO[bytes]]:
-    """The file's content, decompressed."""
+    """The file's content, decompressed. Raises `EstateError` where steps do not read it."""
     import pyarrow as pa
 
+    if file.codec == "zstd" and _head(file.path, 4) not in (b"", _ZSTD):
+        what = "a file of zstd does not begin with a frame that has content"
+        raise EstateError(what, where=str(file.path), todo="its job writes it again, then plan again")
     if file.codec in _HADOOP:  # Hadoop's own framing, which no library reads
         with file.path.open("rb") as stream:
             unpacked = unpack(file.path.name, memoryview(stream.read()))
