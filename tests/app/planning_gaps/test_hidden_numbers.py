@@ -1,4 +1,4 @@
-"""A hidden file beside text has the person's short number: the plan says so, as the search after the run would."""
+"""What Spark passes over in a bare folder, and what it does not: short numbers in hidden files, folders like `_day=1`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tests.cli.small import declared, request
 
 NUMBER = "4417"
 SUBJECT = "  - {name: customer, source: s.people, key: cust}\n"
-TEXT = {"options": {"sep": ";"}, "columns": [{"name": "cust"}, {"name": "age"}], "partitions": ["day"]}
+TEXT = {"options": {"sep": ";"}, "columns": [{"name": "cust"}, {"name": "age"}]}
 
 
-def estate(base: Path, kind: str) -> Path:
+def estate(base: Path, kind: str, column: str = "day") -> Path:
     """A copy in folders of days, whose rows are not hers; the folder of a day."""
     told = yaml.safe_load(declared("lake", {"s.people": "parquet", "s.copy": kind}) + SUBJECT)
     if kind == "csv":
-        told["catalogs"]["spark_catalog"]["tables"][1] |= TEXT
+        told["catalogs"]["spark_catalog"]["tables"][1] |= TEXT | {"partitions": [column]}
     (base / "pii-tracer.yaml").write_text(yaml.safe_dump(told))
     (base / "jobs.sql").write_text("INSERT INTO s.copy (cust, age) SELECT cust, age FROM s.people;\n")
     (base / "request.yaml").write_text(request("customer", NUMBER))
     (base / "policy.yaml").write_text("version: 1\n")
-    people, day = base / "lake" / "people", base / "lake" / "copy" / "day=1"
+    people, day = base / "lake" / "people", base / "lake" / "copy" / f"{column}=1"
     people.mkdir(parents=True)
     day.mkdir(parents=True)
     pq.write_table(pa.table({"cust": [NUMBER, "5500"], "age": ["1", "2"]}), people / "a.parquet")
@@ -60,8 +60,11 @@ def test_of_parquet(tmp_path: Path) -> None:
     assert left(tmp_path) == [("left_behind", "day=1/_old")]
 
 
+@pytest.mark.parametrize("column", ["day", "_day"])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_data_file_with_it_has_a_step(kind: str, tmp_path: Path) -> None:
-    day = estate(tmp_path, kind)
+def test_a_folder_of_a_partition_is_not_hidden(kind: str, column: str, tmp_path: Path) -> None:
+    day = estate(tmp_path, kind, column)
     (day / "c.csv").write_text(f"{NUMBER};1\n") if kind == "csv" else rows(day / "c.parquet", NUMBER)
-    assert left(tmp_path) == []
+    plan = planned(tmp_path)
+    assert plan["gaps"] == []
+    assert {copy["table"]: copy["found"]["rows"] for copy in plan["copies"]} == {"s.people": 1, "s.copy": 1}

@@ -32,6 +32,7 @@ from pii_tracer.lake.formats.plain_files.data_file import (
 )
 from pii_tracer.lake.formats.plain_files.json_types import Shape
 from pii_tracer.lake.formats.plain_files.json_types import rows as json_rows
+from pii_tracer.lake.formats.plain_files.rewritten_files import is_hidden_folder
 from pii_tracer.lake.formats.plain_files.store_folder import objects_below
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
@@ -86,7 +87,7 @@ def _files_here(state: TableState) -> list[DataFile]:
     for current, folders, names in os.walk(state.location):
         here = Path(current)
         deeper = here != Path(state.location)
-        folders[:] = sorted(n for n in folders if not n.startswith((".", "_")) and "=" in n)
+        folders[:] = sorted(n for n in folders if not is_hidden_folder(n) and "=" in n)
         if deeper and "=" not in here.name:
             continue
         for name in sorted(names):
