@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pii_tracer.model.hive_text.layout import FileText, TextColumn
 from pii_tracer.model.hive_text.spark_options import spark_layout
-from pii_tracer.scan.rows.spark_lines import UnclearLineError, passed_over, refuse_late_comment
+from pii_tracer.scan.rows.spark_lines import UnclearLineError, passed_over, refuse_odd_front
 from pii_tracer.scan.rows.text_records import cells_of, value_of
 
 COLUMNS = (
@@ -42,7 +42,8 @@ def lines_for(text: FileText) -> st.SearchStrategy[list[str]]:
     ends of lines in quotes."""
     layout = text.layout
     quote, escape = layout.quote or "", layout.escape or ""
-    signs = st.text(f"{layout.delimiter}{quote}{escape}{layout.comment or ''} aNA7+0Eé\t", max_size=9)
+    mark = "\ufeff" if layout.encoding == "utf-8" else ""
+    signs = st.text(f"{layout.delimiter}{quote}{escape}{layout.comment or ''}{mark} aNA7+0Eé\t", max_size=9)
 
     def quoted(inner: str) -> str:
         for sign in dict.fromkeys((escape, quote)):
@@ -53,14 +54,17 @@ def lines_for(text: FileText) -> st.SearchStrategy[list[str]]:
     written = st.one_of(signs, inner).map(quoted) if quote else signs
     cell = st.one_of(signs, written, st.sampled_from(["", "7", "007", "NA", "E", quote * 2]))
     cells = st.lists(cell, min_size=1, max_size=4).map(layout.delimiter.join)
-    return st.lists(st.one_of(cells, signs), max_size=6)
+    lines = st.one_of(cells, signs)
+    return st.lists(st.one_of(lines, lines.map(lambda line: mark + line)), max_size=6)
 
 
 def is_clear(line: str, text: FileText) -> bool:
-    """Whether a line is read without doubt."""
+    """Whether a line is read without doubt, also at the beginning of a file."""
+    if line.startswith("\ufeff") and not is_clear(line[1:], text):
+        return False
     data = line.encode(text.layout.encoding)
     try:
-        refuse_late_comment(data, text.layout)
+        refuse_odd_front(data, text.layout)
         if not passed_over(data, text.layout):
             for cell, column in zip(cells_of(data, text), text.columns, strict=True):
                 value_of(cell, column)

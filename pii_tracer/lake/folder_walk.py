@@ -10,6 +10,7 @@ from pathlib import Path
 from pii_tracer.common.atomic_files import all_below
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.plain_files.data_file import PARTITION, DataFile, data_file, text_file
+from pii_tracer.lake.formats.plain_files.rewritten_files import is_hidden_folder
 from pii_tracer.lake.formats.registry import format_of, metadata_folders, table_formats
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import Found, gap
@@ -117,7 +118,7 @@ class Walk:
                 self._gap(GapKind.NESTED_TABLE, reason, folder)
 
     def _folder(self, child: Path, name: str, owner: Path | None) -> None:
-        hidden = name.startswith((".", "_")) and not _markers(child)
+        hidden = is_hidden_folder(name) and not _markers(child)
         if not hidden or any(is_checkpoint(p) for p in child.iterdir()):
             self.visit(child, owner if PARTITION.match(name) and child not in self.paths.declared else None)
             return

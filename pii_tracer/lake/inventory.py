@@ -24,7 +24,6 @@ from pii_tracer.model.locations import S3Location, is_hdfs, is_remote, is_s3, ob
 
 ENCODING = "csv.encoding"
 """In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
-
 NOT_NULL = "NOT NULL"
 GENERATED = "a generated column"
 """In `TableState.fixed`: the table itself makes the column from others."""
@@ -388,7 +387,7 @@ class Inventory(Frozen):
         """SHA-256 over the canonical JSON of the inventory; columns, of which a large estate has a million, go in by
         their words, and versions by a digest of their own."""
         without: dict[str, Any] = {place: {"__all__": {"versions"}} for place in ("objects", "remote")}
-        without |= {"tables": {"__all__": {"columns"}}}
+        without["tables"] = {"__all__": {"columns"}}
         without |= {name: True for name in ("hdfs", "object_places", "partitioned") if not getattr(self, name)}
         found = hashlib.sha256(self.model_dump_json(exclude=without).encode())
         for state in self.tables:

@@ -188,7 +188,9 @@ class Evidence:
     rows that the match finds and that speak of somebody else. strange_keys: columns that the estate file declares as
     the key, and in which most values are no key of the source; keyless: those with no number, where each key is one.
     places: where among the rows of files values stand, of short numbers those in known columns. seen: every file with a
-    value that cannot be mistaken. compared: the rows of every file were compared with keys of several columns.
+    value that cannot be mistaken. numbers: where among the rows of files short numbers stand, in known columns or not.
+    Both of a store with versions are of live ones. compared: the rows of every file were compared with keys of several
+    columns.
     """
 
     files: int
@@ -205,6 +207,7 @@ class Evidence:
     strange_keys: frozenset[str] = frozenset()
     keyless: frozenset[str] = frozenset()
     seen: frozenset[Seen] = frozenset()
+    numbers: frozenset[Place] = frozenset()
     compared: bool = False
     hashes: FileHashes = NO_HASHES
 

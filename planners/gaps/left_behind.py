@@ -6,20 +6,22 @@ names the file and the way out: nothing is found for the first time when the run
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.datasets import BY_ROWS, PLAIN, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import is_remote
 from pii_tracer.model.plan import Gap
-from planners.copies.scan_evidence import Evidence
+from planners.copies.scan_evidence import Evidence, Seen
 from planners.formats.registry import planner_of
 from planners.gaps.copy_gap import gap_of
+from planners.gaps.table_descriptions import of_persons
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft
 
 _TREATED = (*BY_ROWS, Strategy.MASK_COLUMNS, Strategy.REBUILD, Strategy.RESTORE_REWRITE_ARCHIVE)
+_DATA = "data"
 _NAMED = 5
 """So many files are named; the rest is a number."""
 
@@ -65,8 +67,19 @@ def _unread(item: CopyDraft, seen: Evidence) -> Gap:
 def _ways(item: CopyDraft, seen: Evidence) -> dict[str, str]:
     """The way out for each file that stays."""
     planner = planner_of(item.copy.format)
-    told = ((one.file, planner.left_behind(item, one)) for one in sorted(seen.seen, key=lambda one: one.file))
+    files = sorted((*seen.seen, *_by_numbers(item, seen)), key=lambda one: one.file)
+    told = ((one.file, planner.left_behind(item, one)) for one in files)
     return {file: way for file, way in told if way}
+
+
+def _by_numbers(item: CopyDraft, seen: Evidence) -> Iterator[Seen]:
+    """Files of a bare folder in whose rows a short number stands that the search after the run counts as the persons'.
+
+    In tables, a number in a file that is no data file is no column's.
+    """
+    bare = item.state is not None and item.state.format in PLAIN
+    mine = (one for one in seen.numbers if bare and of_persons(item.copy, one.key_set, one.column))
+    yield from (Seen(file, frozenset({_DATA})) for file in {one.file for one in mine})
 
 
 def _gap(item: CopyDraft, ways: dict[str, str]) -> Gap:

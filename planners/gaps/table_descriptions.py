@@ -24,7 +24,7 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
     gaps = []
     for item in items:
         texts = world.described.get(item.state.location, ()) if item.state else ()
-        found = [text for text in texts if text.certain or any(_of_persons(item.copy, *one) for one in text.digits)]
+        found = [text for text in texts if text.certain or any(of_persons(item.copy, *one) for one in text.digits)]
         told = [text.place for text in found]
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
             reason = f"the table names the person in its {', '.join(told)}, which erasing rows does not change"
@@ -33,7 +33,7 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
     return (*gaps, *_of_catalogs(world), *_of_jobs(world))
 
 
-def _of_persons(copy: Copy, key_set: str, column: str | None) -> bool:
+def of_persons(copy: Copy, key_set: str, column: str | None) -> bool:
     """Whether a short number in a column counts as the persons' where the copy is verified
     (`pii_tracer.verify.byte_search.judge`)."""
     means = copy.facts.get(NUMBERED, {}).get(column)

@@ -21,7 +21,8 @@ def test_each_kind_of_gap_says_once_what_closes_it() -> None:
     lines = [line.rstrip() for line in out.getvalue().splitlines() if line.strip()]
     assert lines[-5:] == [
         "gap outside_roots: r (place 0)",
-        "    to close it: Add its folder to `roots`. If the place belongs to somebody else, waive the gap.",
+        "    to close it: Add its folder to `roots`, or to the places of `object_stores`. If the place belongs to"
+        " somebody else, waive the gap.",
         "gap outside_roots: r (place 1)",
         "gap missing_table: r (place 2)",
         "    to close it: Correct the estate file, or drop the catalog's entry.",

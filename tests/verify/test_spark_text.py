@@ -58,6 +58,19 @@ def test_a_number_in_quotes_is_the_key_unless_it_is_no_number(key: str, written:
     assert verify_bytes(copy, patterns, tmp_path).clean is ("\\" in written)
 
 
+@pytest.mark.parametrize("key", ["41", "4417", "41771234", "K-10077", "Ann", "a,b"])
+@pytest.mark.parametrize("front", [b"\n\xef\xbb\xbf", b"\xef\xbb\xbf\xef\xbb\xbf", b"7,x\n\xef\xbb\xbf"])
+def test_a_mark_hides_no_key(front: bytes, key: str) -> None:
+    """Spark drops it in front of the first line that it parses."""
+    columns = (TextColumn(name="uid", type="string"), TextColumn(name="note", type="string"))
+    lines, records = (FileText(columns=columns, layout=spark_layout({"multiLine": m})) for m in ("false", "true"))
+    patterns = build_patterns([person(key, weak=key.isdigit() and len(key) < 5)])
+    plain = [(text, key) for text in (lines, records) if "," not in key]
+    for text, written in [(lines, f'"{key}"'), *plain]:
+        found = scan_bytes("a.csv", front + written.encode() + b",n\n3,y\n", patterns, text)
+        assert "uid" in {hit.column for hit in found.hits}, written
+
+
 def test_a_value_in_a_comment_is_in_no_row() -> None:
     text = FileText(columns=COLUMNS, layout=spark_layout({"comment": "#"}))
     found = scan_bytes("a.csv", b"#x,K-10077\n #x,y\nx,z\n", build_patterns([person("K-10077")]), text)

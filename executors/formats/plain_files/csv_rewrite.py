@@ -28,6 +28,8 @@ from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 
 UTF8 = "utf-8"
+_BUFFER = 1 << 20
+"""In so many letters Spark looks for the end of the first line. Without one it takes all to end in `\\n`."""
 
 _Record = tuple[str, bool, str]
 """The record's characters, whether it is a row (no header, no blank line), and what takes its place."""
@@ -132,8 +134,12 @@ def _escape(path: Stored, encoding: str) -> str | None:
 
 
 def _parsed(text: Iterable[str], escape: str | None) -> Iterator[tuple[list[str], str]]:
-    """Parsed records of a text's lines (with their ends), each with the very characters it was read from."""
-    consumed: list[str] = []
+    """Parsed records of a text's lines (with their ends), each with the very characters it was read from.
+
+    Raises:
+        RowsError: at the end, that records do not all end as the first line does: Spark takes them all to.
+    """
+    consumed, ends, far = list[str](), set[str](), False
 
     def lines() -> Iterator[str]:
         for line in text:
@@ -141,9 +147,19 @@ def _parsed(text: Iterable[str], escape: str | None) -> Iterator[tuple[list[str]
             yield line
 
     for cells in csv.reader(lines(), strict=True, escapechar=escape):
+        if not ends:
+            far = len(consumed[0].encode("utf-8", "replace")) > _BUFFER
+            ends.add(_end(consumed[0]))
+        ends.add(_end(consumed[-1]))
         raw = "".join(consumed)
         consumed.clear()
         yield (cells if escape is None else _as_spark(cells, raw)), raw
+    if len(ends - {""}) > 1 or (far and not ends <= {"", "\n"}):
+        raise RowsError("the lines of the file end in ways that Spark takes for others", todo=BY_HAND)
+
+
+def _end(line: str) -> str:
+    return line[len(line.rstrip("\r\n")) :]
 
 
 _FIELD = {

@@ -22,7 +22,7 @@ from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.scan_evidence import PATH, Digits, Evidence, FileHashes, PlaceEvidence, Seen
+from planners.copies.scan_evidence import PATH, ROWS, Digits, Evidence, FileHashes, Place, PlaceEvidence, Seen
 
 Say = Callable[[str], None]
 E = TypeVar("E", bound=PlaceEvidence)
@@ -99,6 +99,7 @@ def evidence_of(files: Sequence[FileScan]) -> Evidence:
         places=places(files),
         digits=frozenset(Digits(h.key_set, h.column, h.where) for file in files for h in file.weak),
         seen=files_seen(files),
+        numbers=numbers_seen(files),
         hashes=hashes_of(files),
     )
 
@@ -107,6 +108,13 @@ def files_seen(files: Iterable[FileScan]) -> frozenset[Seen]:
     """Those that hold a value which has to go with a step, and where in each one stands."""
     return frozenset(
         Seen(f.path, frozenset(hit.where for hit in f.hits)) for f in files if f.strong or _beside_columns(f)
+    )
+
+
+def numbers_seen(files: Iterable[FileScan]) -> frozenset[Place]:
+    """Where among the rows of files short numbers stand."""
+    return frozenset(
+        Place(file.path, hit.key_set, hit.column, weak=True) for file in files for hit in file.weak if hit.where in ROWS
     )
 
 

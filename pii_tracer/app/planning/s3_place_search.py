@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pii_tracer.app.planning.folder_search import evidence_of, files_seen, hashes_of
+from pii_tracer.app.planning.folder_search import evidence_of, files_seen, hashes_of, numbers_seen
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
@@ -188,11 +188,13 @@ def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns) -> Evidence:
     marked = seen.explained(place.location)
     scans = [scan for _, scan in marked]
     found = evidence_of([*scans, *seen.deleted])
-    now = files_seen(scan for version, scan in marked if version.latest)
+    now = [scan for version, scan in marked if version.latest]
     beyond = [f"its metadata names {counted(len(seen.beyond), 'file')} outside of it"] if seen.beyond else []
     doubts = [place.doubt] if place.doubt else []
     unread, files = (*found.unread, *beyond, *doubts), len(scans) + len(seen.clean)
-    return replace(found, files=files, unread=unread, seen=now, compared=patterns.key_columns.rows is not None)
+    compared = patterns.key_columns.rows is not None
+    live = replace(found, seen=files_seen(now), numbers=numbers_seen(now))
+    return replace(live, files=files, unread=unread, compared=compared)
 
 
 @dataclass

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
 
-from pii_tracer.app.planning.folder_search import as_registered, evidence_of, files_seen, named_below, seen_in
+from pii_tracer.app.planning.folder_search import (
+    as_registered,
+    evidence_of,
+    files_seen,
+    named_below,
+    numbers_seen,
+    seen_in,
+)
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.stored_places.bare_folders import Names, declared_names, folder_of_objects
 from pii_tracer.app.stored_places.object_reading import StoredLook, scan_beside
@@ -102,8 +109,8 @@ def _with_state(
 
 def _of_table(place: ObjectPlace, looked: Sequence[_Looked]) -> Evidence:
     """What a table's files showed. No old version is left behind: a step deletes all of them."""
-    now = files_seen(_below(place, [one for one in looked if one.live]))
-    return replace(evidence_of(_below(place, looked)), seen=now)
+    now = _below(place, [one for one in looked if one.live])
+    return replace(evidence_of(_below(place, looked)), seen=files_seen(now), numbers=numbers_seen(now))
 
 
 def _explained(looked: Sequence[_Looked], place: ObjectPlace) -> list[_Looked]:

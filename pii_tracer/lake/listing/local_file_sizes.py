@@ -14,6 +14,7 @@ from pathlib import Path
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.kept_settings import MAIN
 from pii_tracer.lake.formats.plain_files.data_file import PARTITION
+from pii_tracer.lake.formats.plain_files.rewritten_files import is_hidden_folder
 from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.inventory import Ref
 from pii_tracer.lake.listing.listed_place import ListedFile, ListedPlace, NotListed, PlaceKind
@@ -124,7 +125,7 @@ class LocalPlaces:
             plain = self._mark(path) is None
         except Exception:
             plain = False  # its own turn tells why
-        if plain and path.name.startswith((".", "_")):
+        if plain and is_hidden_folder(path.name):
             for file in self._everything(path):
                 yield file._replace(data=False)
         elif plain and PARTITION.match(path.name) and path not in self.paths.declared:

@@ -15,7 +15,9 @@ from typing import Any
 MOST = 1 << 28
 """So many characters a document may have: it is held in memory. Lines are not."""
 
-_SPACE = re.compile(r"[ \t\r\n]*")
+_BLANKS = " \t\r\n"
+"""What JSON has between its parts. Spark reads a line with any other blank around its object as no object."""
+_SPACE = re.compile(f"[{_BLANKS}]*")
 _MARK = "\ufeff"
 _TOUCHING = re.compile(r"[}\]][ \t\r]*[{\[]")
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
@@ -35,7 +37,7 @@ def json_values(lines: Iterable[str], decoder: json.JSONDecoder) -> Iterator[Any
     """
     found = iter(lines)
     for line in found:
-        text = line.strip().lstrip(_MARK)
+        text = shown(line)
         if not text:
             continue
         if begins_document(text):
@@ -44,13 +46,18 @@ def json_values(lines: Iterable[str], decoder: json.JSONDecoder) -> Iterator[Any
         yield decoder.decode(text)
         break
     for line in found:
-        if text := line.strip():
+        if text := line.strip(_BLANKS):
             yield decoder.decode(text)
+
+
+def shown(line: str) -> str:
+    """A first line without blanks and marks of UTF-8 in front, as files that were put together have them."""
+    return line.lstrip(_BLANKS + _MARK).rstrip(_BLANKS)
 
 
 def begins_document(text: str) -> bool:
     """Whether a first line that is not blank begins one document, and is no line of objects."""
-    text = text.strip().lstrip(_MARK)
+    text = shown(text)
     if not text.startswith("{"):
         return text.startswith("[")
     try:
@@ -88,7 +95,7 @@ def spans(text: str, decoder: json.JSONDecoder) -> Iterator[tuple[int, int, Any]
                 raise ValueError("not one JSON document")
             end = _past_space(text, after + 1) if sign == "," else after
         end += 1
-    if text[end:].strip():
+    if text[end:].strip(_BLANKS):
         raise ValueError("more than one JSON document")
 
 

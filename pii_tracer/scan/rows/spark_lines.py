@@ -14,6 +14,9 @@ from pii_tracer.model.hive_text.layout import Serde, TextLayout
 
 _BLANKS = bytes(range(33))
 """What Java's `trim` takes away."""
+_MARK = "\ufeff".encode()
+_BUFFER = 1 << 20
+"""In so many letters at the beginning of a file univocity looks for the end of a line, to know which kind ends all."""
 
 
 class UnclearLineError(ValueError):
@@ -31,15 +34,18 @@ def records_of(lines: Iterable[bytes], layout: TextLayout) -> Iterator[bytes]:
     """The lines, with their ends; those together that are one record. An open one at the end is given as it is.
 
     Raises:
-        UnclearLineError: as `spark_cells`, and for ends of lines of more than one kind: Spark goes by the first.
+        UnclearLineError: as `spark_cells`, and for ends of lines of more than one kind, or of one that Spark does not
+            see: it goes by the first.
     """
     if not layout.multi_line:
         yield from lines
         return
     parts: list[bytes] = []
     ends: set[bytes] = set()
-    for line in lines:
+    for number, line in enumerate(lines):
         body = line.rstrip(b"\r\n")
+        if number == 0 and len(line) > _BUFFER and line.endswith(b"\r\n"):
+            raise UnclearLineError("a first line so long that Spark does not see how lines end")
         ends |= {line[len(body) :]} - {b""}
         if len(ends) > 1 or b"\r" in ends:
             raise UnclearLineError("ends of lines of more than one kind")
@@ -76,12 +82,19 @@ def passed_over(line: bytes, layout: TextLayout) -> bool:
     return not body or (layout.comment is not None and line.startswith(layout.comment.encode()))
 
 
-def refuse_late_comment(line: bytes, layout: TextLayout) -> None:
-    """Raise `UnclearLineError` for a comment behind blanks, which is a comment before a header alone."""
-    if layout.serde is Serde.SPARK and layout.comment is not None and not layout.multi_line:
-        comment = layout.comment.encode()
-        if line.strip(_BLANKS).startswith(comment) and not line.startswith(comment):
-            raise UnclearLineError("a comment that is not at the start of its line")
+def refuse_odd_front(line: bytes, layout: TextLayout) -> None:
+    """Raise `UnclearLineError` for a comment behind blanks, which is a comment before a header alone, and for a mark.
+
+    line: without the mark of its file. Of every other mark Spark drops the one before the first line that it parses,
+    and each part of a split file has a first line.
+    """
+    if layout.serde is not Serde.SPARK or layout.multi_line:
+        return
+    if layout.encoding == "utf-8" and line.startswith(_MARK):
+        raise UnclearLineError("a line with a mark of UTF-8 that is not the mark of the file")
+    comment = (layout.comment or "").encode()
+    if comment and line.strip(_BLANKS).startswith(comment) and not line.startswith(comment):
+        raise UnclearLineError("a comment that is not at the start of its line")
 
 
 def spark_cells(line: str, layout: TextLayout) -> list[str | None]:

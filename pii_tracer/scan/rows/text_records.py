@@ -19,7 +19,7 @@ from pii_tracer.scan.rows.spark_lines import (
     header_names,
     passed_over,
     records_of,
-    refuse_late_comment,
+    refuse_odd_front,
     spark_cells,
 )
 
@@ -65,7 +65,7 @@ def _told_lines(stream: IO[bytes], layout: TextLayout) -> Iterator[bytes]:
     """The lines, or records of several, that a reader does not pass over, without their ends and a mark of UTF-8."""
     for line in records_of(_without_mark(lines_of(stream), layout), layout):
         body = line.rstrip(b"\r\n")
-        refuse_late_comment(body, layout)
+        refuse_odd_front(body, layout)
         if not passed_over(body, layout):
             yield body
 

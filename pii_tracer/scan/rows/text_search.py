@@ -15,6 +15,7 @@ from pii_tracer.scan.rows.spark_lines import records_of, without_escapes
 from pii_tracer.scan.rows.text_records import UnclearLineError, all_cells, lines_of, rows_among, unescaped, value_of
 
 _QUOTE = '"'
+_MARK = "\ufeff".encode()
 _DIGITS = re.compile(r"[0-9]+")
 READ_AS = "text by columns"
 
@@ -46,6 +47,8 @@ def search_columns(
     rows = rows_among(lines, text.layout, first=first, last=last)
     for number, line in enumerate(lines):
         body = line.rstrip(b"\r\n")
+        if not text.layout.multi_line:  # Spark drops it where a part of the file begins, and then a quote counts
+            body = body.removeprefix(_MARK)
         if number not in rows:
             inner.string(body.decode("utf-8", "surrogateescape"), SKIPPED_LINE, None, known=False)
         try:
@@ -80,10 +83,13 @@ def _has_odd_numbers(data: bytes, text: FileText) -> bool:
 
 
 def _spellings(cell: str | None, column: TextColumn | None) -> Iterator[str]:
-    """A cell as it is written, and as its column has it."""
+    """A cell as it is written, without a mark of UTF-8 in front, and as its column has it."""
     if cell is None:
         return
     yield cell
+    if cell.startswith("\ufeff"):
+        cell = cell.lstrip("\ufeff")
+        yield cell
     if column is None or not column.whole:
         return
     try:

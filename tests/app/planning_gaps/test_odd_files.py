@@ -64,6 +64,8 @@ def planned(base: Path) -> dict[str, Any]:
         ("parquet", "b.parquet", b"PAR1cut", "cannot be read"),
         ("csv", "b.csv", f"cust,email\n{KEY}\n".encode(), "another number of fields"),
         ("csv", "b.csv", CSV.encode("utf-16"), "UTF-16"),
+        ("csv", "b.csv", b"cust,email\r\nP-3,1\nP-4,2\r\n", "more than one kind"),
+        ("csv", "b.csv", b"cust,email\nP-3,1\n\r\nP-4,2\n", "more than one kind"),
         ("csv", "b.csv.gz", b"no gzip", "cannot be read"),
         ("json", "b.json", f"[{LINE},\n {LINE}]\n[]".encode(), "neither one JSON object in each line"),
         ("json", "b.json", f"[{LINE}, 1]".encode(), "neither one JSON object in each line"),
@@ -84,6 +86,11 @@ def test_an_odd_file_of_the_source_is_one_gap_that_names_it(
     assert gap["evidence"].endswith(f"/{name}")
     assert why in gap["reason"]
     assert "s.copy" in {copy["table"] for copy in plan["copies"]}
+
+
+def test_other_ends_of_lines_in_quotes_are_no_gap(tmp_path: Path) -> None:
+    (estate(tmp_path, "csv") / "b.csv").write_bytes(b'cust,email\r\nP-3,"1\n2\r3"\r\n\r\nP-4,2')
+    assert planned(tmp_path)["gaps"] == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.model.hive_text.spark_options import spark_layout
-from pii_tracer.scan.rows.text_records import checked, rows_of
+from pii_tracer.scan.rows.text_records import UnclearLineError, checked, rows_of
 from tests.sparktextsupport import COLUMNS, SPARK_TYPES, is_clear, lines_for, texts
 
 if TYPE_CHECKING:
@@ -116,3 +116,58 @@ def test_ends_of_lines_in_quotes_are_those_that_spark_reads(
     path.write_bytes(content)
     text = FileText(columns=COLUMNS, layout=spark_layout(options))
     assert list(rows_of(io.BytesIO(content), text)) == by_spark(spark, path, options)
+
+
+MARK = b"\xef\xbb\xbf"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("options", [{}, {"header": "true"}])
+def test_spark_drops_marks_in_the_middle_of_a_file(
+    spark: SparkSession, tmp_path: Path, options: dict[str, str]
+) -> None:
+    """Where it splits a file, each part has a first line. So it depends on the cluster what a row says."""
+    path, size = tmp_path / "a.csv", "spark.sql.files.maxPartitionBytes"
+    path.write_bytes(b"uid,visits\n" + (MARK + b"4417,1\n") * 9)
+    before = spark.conf.get(size)
+    spark.conf.set(size, "40")
+    try:
+        found = {row[0] for row in by_spark(spark, path, options)}
+    finally:
+        spark.conf.set(size, before)
+    assert found >= {"4417", "\ufeff4417"}
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (MARK * 2 + b"4417,1,a\n", {}),
+        (b"\n" + MARK + b"4417,1,a\n", {}),
+        (MARK + b"\r\n" + MARK + b'"4417,x",1,a\n', {}),
+        (b"#x\n" + MARK + b"4417,1,a\n", {"comment": "#"}),
+        (MARK * 2 + b"#4417,1,a\n", {"comment": "#"}),
+        (b"#x\n5500,1,a\n" + MARK + b"#4417,1,a\n", {"comment": "#"}),
+        (b"uid,visits\n" + MARK + b"4417,1,a\n", {"header": "true"}),
+        (b"\n" + MARK + b"uid,visits\n4417,1,a\n", {"header": "true"}),
+    ],
+)
+def test_a_mark_that_is_not_of_the_file_is_refused(content: bytes, options: dict[str, str]) -> None:
+    text = FileText(columns=COLUMNS, layout=spark_layout(options))
+    for read in (checked, lambda stream, text: list(rows_of(stream, text))):
+        with pytest.raises(UnclearLineError, match="mark"):
+            read(io.BytesIO(content), text)
+
+
+@pytest.mark.spark
+def test_spark_sees_no_end_of_a_line_that_is_longer_than_it_looks(spark: SparkSession, tmp_path: Path) -> None:
+    options = {"multiLine": "true"}
+    path, text = tmp_path / "a.csv", FileText(columns=COLUMNS, layout=spark_layout(options))
+    for first, clear in ((1 << 19, True), (1 << 20, False)):
+        content = b"a" * first + b",7,x\r\nb,8,y\r\n"
+        path.write_bytes(content)
+        assert by_spark(spark, path, options)[1] == ("b", "8", "y" if clear else "y\r")
+        if clear:
+            assert list(rows_of(io.BytesIO(content), text))[1] == ("b", "8", "y")
+            continue
+        with pytest.raises(UnclearLineError, match="first line"):
+            checked(io.BytesIO(content), text)

@@ -17,6 +17,8 @@ _UNCLEAR = "a line of the file has a quote that readers understand differently"
 _MARK = b"\xef\xbb\xbf"
 _MOST = 1 << 24
 """So many bytes a record over several lines may have."""
+_BUFFER = 1 << 20
+"""In so many letters Spark looks for the end of the first line. Without one it takes all to end in `\\n`."""
 _SHOWN = re.compile(rb"[^\x00-\x20]")
 
 
@@ -24,10 +26,13 @@ def is_nothing(line: bytes, layout: TextLayout) -> bool:
     """Whether Spark passes over a line: a blank one, or a comment.
 
     Raises:
-        RowsError: a comment behind blanks.
+        RowsError: a comment behind blanks, or a mark of UTF-8 that is not the file's: Spark drops one where a part of
+            the file begins, or where it parses no line before.
     """
     if layout.multi_line:
         return not line.rstrip(b"\r\n") or bool(layout.comment and line.startswith(layout.comment.encode()))
+    if layout.encoding == "utf-8" and line.startswith(_MARK):
+        raise RowsError("a line begins with a mark of UTF-8 that is not the mark of the file", todo=BY_HAND)
     shown = _SHOWN.search(line)
     if shown is None:
         return True
@@ -111,6 +116,8 @@ class WrittenCells:
             kinds |= {line[len(line.rstrip(b"\r\n")) :]} - {b""}
             if len(kinds) > 1 or b"\r" in kinds:
                 raise RowsError("the lines of the file have ends of more than one kind", todo=BY_HAND)
+            if number == 0 and kinds == {b"\r\n"} and len(line) > _BUFFER:
+                raise RowsError("the first line is so long that Spark does not see how lines end", todo=BY_HAND)
             if number == 0 and line.startswith(_MARK):
                 front, line = _MARK, line[len(_MARK) :]
             if begun or not is_nothing(line, layout):

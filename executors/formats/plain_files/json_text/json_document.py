@@ -19,8 +19,9 @@ MOST = 1 << 28
 """So many bytes a document may have: it is held in memory."""
 
 _SPACE = re.compile(r"[ \t\r\n]*")
+_BLANKS = " \t\r\n"
 _MARK = "\ufeff"
-_FRONT = re.compile(rf"[ \t\r\n{_MARK}]*")
+_FRONT = re.compile(rf"[{_BLANKS}{_MARK}]*")
 """What planning passes over before a document, as marks that were put together with files."""
 _BROKEN = "the file is neither one JSON object a line nor one JSON document of objects"
 
@@ -83,6 +84,11 @@ def read_text(data: bytes) -> str:
         raise RowsError("the file is JSON that is not UTF-8", todo=BY_HAND) from None
 
 
+def shown(line: str) -> str:
+    """A line without blanks of JSON around and marks in front: Spark takes no other blank for one."""
+    return line.lstrip(_BLANKS + _MARK).rstrip(_BLANKS)
+
+
 def document_in(stream: IO[bytes]) -> Document | None:
     """The document of a file; None of one of lines, or of none.
 
@@ -92,7 +98,7 @@ def document_in(stream: IO[bytes]) -> Document | None:
     head = b""
     for line in stream:
         head += line
-        if text := read_text(line).strip().lstrip(_MARK).lstrip():
+        if text := shown(read_text(line)):
             if not _begins(text):
                 return None
             rest = stream.read(MOST + 1 - len(head))
@@ -117,7 +123,7 @@ def _parsed(text: str) -> Document:
         document, end = _read(text)
     except (ValueError, RecursionError):
         raise RowsError(_BROKEN, todo=BY_HAND) from None
-    if text[end:].strip() or not all(isinstance(row, dict) for _, _, row in document.spans):
+    if text[end:].strip(_BLANKS) or not all(isinstance(row, dict) for _, _, row in document.spans):
         raise RowsError(_BROKEN, todo=BY_HAND)
     return document
 

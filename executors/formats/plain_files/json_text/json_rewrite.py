@@ -16,7 +16,7 @@ from typing import Any
 
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError, missing_terms
 from executors.formats.plain_files.compression import codec_of, reading, writing
-from executors.formats.plain_files.json_text.json_document import Document, document_in, members_once, read_text
+from executors.formats.plain_files.json_text.json_document import Document, document_in, members_once, read_text, shown
 from executors.formats.plain_files.row_masking import places
 from executors.formats.plain_files.row_match import has_column, is_persons
 from executors.formats.plain_files.stored_file import Stored
@@ -131,7 +131,7 @@ def _document(path: Stored) -> Document | None:
 def _lines(path: Stored) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
     with reading(path, codec_of(path)) as stream:
         for line in stream:
-            text = read_text(line).strip().lstrip("\ufeff").lstrip()
+            text = shown(read_text(line))
             if not text:
                 yield line, None
                 continue

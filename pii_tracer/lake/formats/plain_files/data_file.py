@@ -15,12 +15,7 @@ from urllib.parse import unquote
 
 from pii_tracer.config.catalogs import TextEncoding
 from pii_tracer.lake.formats.plain_files.json_types import Shape, line_count
-from pii_tracer.lake.spark_types import (
-    arrow_type,
-    avro_type,
-    padded_columns,
-    spark_columns,
-)
+from pii_tracer.lake.spark_types import arrow_type, avro_type, padded_columns, spark_columns
 from pii_tracer.lake.stores.remote_file import RemoteFile
 from pii_tracer.lake.stores.s3.s3_path import PART, S3Path
 from pii_tracer.model.datasets import Column, Format
@@ -48,13 +43,13 @@ _SUFFIXES = {
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".snappy": "snappy", ".deflate": "deflate"}
 _HADOOP = frozenset({"snappy", "deflate"})
 _MAGIC = ((b"PAR1", Format.PARQUET), (b"ORC", Format.ORC), (b"Obj\x01", Format.AVRO))
+_ZSTD = b"\x28\xb5\x2f\xfd"
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _BLOCK = 1 << 25
 PARTITION = re.compile(r"^([^=]+)=(.*)$")
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 # a header names columns; digits, addresses and blanks are a first row of data, which must not become names
 _NAME = re.compile(r"^[^\W\d][\w .:/()#-]{0,127}$")
-
 
 AnyFile = Path | S3Path | RemoteFile
 
@@ -108,10 +103,8 @@ def stored_text(path: S3Path | RemoteFile, text: FileText) -> StoredFile:
 
 
 def _text_codec(path: AnyFile) -> str | None:
-    with _begun(path) as stream:
-        head = stream.read(HEAD)
     try:
-        return codec_by_name(path.name, head)
+        return codec_by_name(path.name, _head(path, HEAD))
     except ValueError as error:
         raise EstateError(
             str(error), where=str(path), todo="its job writes it in another codec, then plan again"
@@ -135,9 +128,13 @@ def _kind(path: AnyFile) -> tuple[Format, str | None] | None:
     suffix = suffixes[-2] if codec and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix], codec
-    with _begun(path) as stream:
-        start = stream.read(4)
+    start = _head(path, 4)
     return next(((kind, None) for magic, kind in _MAGIC if start.startswith(magic)), None)
+
+
+def _head(path: AnyFile, size: int) -> bytes:
+    with _begun(path) as stream:
+        return stream.read(size)
 
 
 def parts_below(folder: AnyFile, path: AnyFile) -> tuple[str, ...]:
@@ -180,11 +177,7 @@ def file_columns(file: StoredFile) -> tuple[tuple[Column, ...], int | None]:
         opened = orc.ORCFile(file.source)
         return _arrow_columns(opened.schema), int(opened.nrows)
     if file.format is Format.AVRO:
-        import fastavro
-
-        with _begun(file.path) as stream:
-            schema: Any = fastavro.reader(stream).writer_schema
-        return tuple(Column(name=f["name"], type=avro_type(f["type"])) for f in schema["fields"]), None
+        return tuple(Column(name=f["name"], type=avro_type(f["type"])) for f in _avro_fields(file)), None
     if file.text is not None:
         _refuse_unclear_lines(file, file.text)
         return tuple(Column(name=column.name, type=column.type) for column in file.text.columns), None
@@ -253,12 +246,17 @@ def required(file: StoredFile) -> tuple[str, ...]:
 
         return tuple(field.name for field in pq.read_schema(file.source) if not field.nullable)
     if file.format is Format.AVRO:
-        import fastavro
-
-        with _begun(file.path) as stream:
-            schema: Any = fastavro.reader(stream).writer_schema
-        return tuple(f["name"] for f in schema["fields"] if not (isinstance(f["type"], list) and "null" in f["type"]))
+        fields = _avro_fields(file)
+        return tuple(f["name"] for f in fields if not (isinstance(f["type"], list) and "null" in f["type"]))
     return ()
+
+
+def _avro_fields(file: StoredFile) -> Any:
+    import fastavro
+
+    with _begun(file.path) as stream:
+        schema: Any = fastavro.reader(stream).writer_schema
+    return schema["fields"]
 
 
 def padded(file: StoredFile) -> tuple[str, ...]:
@@ -352,9 +350,12 @@ def csv_header(file: StoredFile) -> tuple[tuple[str, ...], bool]:
 
 @contextmanager
 def decompressed(file: StoredFile) -> Iterator[IO[bytes]]:
-    """The file's content, decompressed."""
+    """The file's content, decompressed. Raises `EstateError` where steps do not read it."""
     import pyarrow as pa
 
+    if file.codec == "zstd" and _head(file.path, 4) not in (b"", _ZSTD):
+        what = "a file of zstd does not begin with a frame that has content"
+        raise EstateError(what, where=str(file.path), todo="its job writes it again, then plan again")
     if file.codec in _HADOOP:  # Hadoop's own framing, which no library reads
         with file.path.open("rb") as stream:
             unpacked = unpack(file.path.name, memoryview(stream.read()))

@@ -27,3 +27,9 @@ def is_rewritten(relative: PurePath, kind: Format) -> bool:
 def is_hidden(relative: PurePath) -> bool:
     """Spark passes over names that begin with `_` or `.`, but for partition folders like `_day=1`."""
     return any(part[0] in "_." and "=" not in part for part in relative.parts)
+
+
+def is_hidden_folder(name: str) -> bool:
+    """Whether Spark passes over a folder: a partition's is hidden by a full stop alone
+    (`HadoopFSUtils.shouldFilterOutPathName`)."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -32,6 +32,7 @@ from pii_tracer.lake.formats.plain_files.data_file import (
 )
 from pii_tracer.lake.formats.plain_files.json_types import Shape
 from pii_tracer.lake.formats.plain_files.json_types import rows as json_rows
+from pii_tracer.lake.formats.plain_files.rewritten_files import is_hidden_folder
 from pii_tracer.lake.formats.plain_files.store_folder import objects_below
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
@@ -43,6 +44,7 @@ from pii_tracer.model.hive_text.layout import FileText, TextTable, text_of
 from pii_tracer.model.locations import is_s3
 from pii_tracer.scan.rows.text_records import UnclearLineError, rows_of
 
+_BUFFER = 1 << 20
 _T = TypeVar("_T")
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ def _files_here(state: TableState) -> list[DataFile]:
     for current, folders, names in os.walk(state.location):
         here = Path(current)
         deeper = here != Path(state.location)
-        folders[:] = sorted(n for n in folders if not n.startswith((".", "_")) and "=" in n)
+        folders[:] = sorted(n for n in folders if not is_hidden_folder(n) and "=" in n)
         if deeper and "=" not in here.name:
             continue
         for name in sorted(names):
@@ -275,18 +277,55 @@ def _csv(file: StoredFile) -> pa.Table:
 
 
 def _refuse_stray_quotes(file: StoredFile) -> None:
-    """Raises EstateError: text follows a closing quote. Readers differ in such a cell, and no step writes it again."""
+    """Raises EstateError: text follows a closing quote, or records end in several ways. Readers differ in such a file,
+    and no step writes it again."""
     for escape in (None, "\\"):  # RFC 4180, and Spark
         with suppress(csv.Error), decompressed(file) as stream:
             text = io.TextIOWrapper(stream, encoding=file.encoding or "utf-8-sig", errors="replace", newline="")
-            for _ in csv.reader(text, strict=True, escapechar=escape):
-                pass
+            ends = _Ends(text)
+            for _ in csv.reader(ends, strict=True, escapechar=escape):
+                ends.take()
+            ends.refuse_unclear(file)
             return
     raise EstateError(
         "a csv file has a quote that readers understand differently, such as one with text behind it",
         where=str(file.path),
         todo="its job writes it with quotes around whole fields, then plan again",
     )
+
+
+@dataclass
+class _Ends:
+    """Lines of a file, and how its records end. With `multiLine`, Spark takes the first end of a line, also one in
+    quotes, for that of all records, if it stands among the first letters
+    (`LineSeparatorDetector` of univocity-parsers 2.9.1)."""
+
+    lines: Iterable[str]
+    _kinds: set[str] = field(default_factory=set)
+    _last: str = ""
+    _far: bool = False
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in enumerate(self.lines):
+            self._last = line[len(line.rstrip("\r\n")) :]
+            if number == 0:
+                self.take()
+                self._far = self._last != "\n" and len(line.encode("utf-8", "replace")) > _BUFFER
+            yield line
+
+    def take(self) -> None:
+        """A record ends with the last line."""
+        self._kinds.add(self._last)
+
+    def refuse_unclear(self, file: StoredFile) -> None:
+        """Raises EstateError."""
+        if len(self._kinds - {""}) > 1:
+            what = "a csv file has ends of lines of more than one kind"
+        elif self._far and self._kinds != {""}:
+            what = "a csv file has a first line so long that Spark does not see how lines end"
+        else:
+            return
+        raise EstateError(what, where=str(file.path), todo="its job writes all ends of lines as \\n, then plan again")
 
 
 def file_rows(state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths) -> Batches:

@@ -13,7 +13,7 @@ from pii_tracer.lake.formats.plain_files.json_types import Shape
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.locations import read_path
 from pii_tracer.model.plan import TEXTS, Copy
-from pii_tracer.scan.rows.json_documents import begins_document
+from pii_tracer.scan.rows.json_documents import begins_document, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,4 +99,4 @@ def _opened(path: Path) -> AbstractContextManager[IO[bytes]]:
 def _is_document(path: Path) -> bool:
     with _opened(path) as stream:
         lines = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape")
-        return begins_document(next((line for line in lines if line.strip()), ""))
+        return begins_document(next(filter(shown, lines), ""))

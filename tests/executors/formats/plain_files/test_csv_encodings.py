@@ -43,20 +43,22 @@ _CELL = st.binary(max_size=8).map(lambda raw: raw.translate(None, b',"\r\n\\'))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     encoding=st.sampled_from(TextEncoding),
-    rows=st.lists(st.tuples(st.one_of(st.none(), _CELL), _CELL, st.sampled_from([b"\n", b"\r\n"])), max_size=12),
+    rows=st.lists(st.tuples(st.one_of(st.none(), _CELL), _CELL), max_size=12),
+    end=st.sampled_from([b"\n", b"\r\n"]),
 )
 def test_only_the_persons_records_leave(
-    tmp_path: Path, encoding: TextEncoding, rows: list[tuple[bytes | None, bytes, bytes]]
+    tmp_path: Path, encoding: TextEncoding, rows: list[tuple[bytes | None, bytes]], end: bytes
 ) -> None:
     """None stands for the person's name; other cells are any bytes, characters of the encoding or not."""
     mine = NAME.encode(encoding)
     rows = [row for row in rows if row[0] != mine]
-    lines = [b",".join([mine if name is None else name, cell]) + end for name, cell, end in rows]
+    lines = [b",".join([mine if name is None else name, cell]) + end for name, cell in rows]
     path = tmp_path / "a.csv"
-    path.write_bytes(HEADER.encode(encoding) + b"".join(lines))
-    kept = [line for line, (name, _, _) in zip(lines, rows, strict=True) if name is not None]
+    header = HEADER.rstrip().encode(encoding) + end
+    path.write_bytes(header + b"".join(lines))
+    kept = [line for line, (name, _) in zip(lines, rows, strict=True) if name is not None]
     assert csv_rewrite.survey(path, BY_NAME, KEYS, encoding=encoding)[:2] == (len(lines), len(kept))
-    assert rewrite(path, encoding) == HEADER.encode(encoding) + b"".join(kept)
+    assert rewrite(path, encoding) == header + b"".join(kept)
 
 
 def test_quoted_cells_and_a_codec_stay(tmp_path: Path) -> None:

@@ -147,6 +147,23 @@ def test_marks_before_the_first_object_are_passed_over_as_in_planning(front: str
     assert json_rewrite.survey(path, BY_UID, KEYS)[:2] == (2, 1)
 
 
+@pytest.mark.parametrize("blank", ["\x0b", "\x0c", "\x1c", "\x85", "\xa0", "\u3000"])
+@pytest.mark.parametrize(
+    "text", [f"#[{THIRD}]", f"[{THIRD}]#", f"[#{THIRD}]", f"#{THIRD}\n", f"{THIRD}\n#\n{THIRD}#\n"]
+)
+def test_what_is_no_blank_of_json_is_refused_by_all(text: str, blank: str, tmp_path: Path) -> None:
+    """Spark reads a line with one as an object that is broken, which is a row of nulls."""
+    path = tmp_path / "a.json"
+    path.write_bytes(text.replace("#", blank).encode())
+    file = data_file(path)
+    assert file is not None
+    with pytest.raises(RowsError):
+        json_rewrite.survey(path, BY_UID, KEYS)
+    for read in (lambda: rows_of_file(file, ["uid"]), lambda: list(rows_of(Format.JSON, "a.json", path.read_bytes()))):
+        with pytest.raises(ValueError, match=r"JSON|Expecting|Extra"):
+            read()
+
+
 def test_what_stays_of_a_long_document_is_put_together_once() -> None:
     """The time grows with the document, and not with its square."""
     kept = []

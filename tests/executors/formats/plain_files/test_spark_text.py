@@ -17,7 +17,7 @@ from pii_tracer.model.datasets import Match, MatchTerm
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.model.hive_text.spark_options import spark_layout
 from pii_tracer.model.plan import HeldColumn, Mask
-from pii_tracer.scan.rows.spark_lines import UnclearLineError, passed_over, records_of, refuse_late_comment
+from pii_tracer.scan.rows.spark_lines import UnclearLineError, passed_over, records_of, refuse_odd_front
 from pii_tracer.scan.rows.text_records import cells_of, rows_of, value_of
 from tests.sparktextsupport import COLUMNS, is_clear, lines_for, texts
 
@@ -28,7 +28,7 @@ KEYS = {"k": frozenset({PERSON})}
 
 
 def read(line: bytes, text: FileText) -> Row:
-    refuse_late_comment(line, text.layout)
+    refuse_odd_front(line, text.layout)
     if passed_over(line, text.layout):
         return None
     return tuple(value_of(cell, column) for cell, column in zip(cells_of(line, text), text.columns, strict=True))
@@ -153,6 +153,24 @@ def test_a_mark_in_another_encoding_is_refused_by_both(encoding: str, tmp_path: 
         list(rows_of(io.BytesIO(path.read_bytes()), text))
     with pytest.raises(RowsError, match="mark"):
         rewritten(path, text)
+
+
+@pytest.mark.parametrize("front", [b"\n", b"# export\n", b"a;7,1\n", b"\xef\xbb\xbf"])
+def test_no_mark_of_a_row_comes_to_the_front(front: bytes, tmp_path: Path) -> None:
+    """Where Spark would drop it, and read a quote behind it as one."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(front + b"a;7,1\n\xef\xbb\xbf# export\nb,2\n")
+    with pytest.raises(RowsError, match="mark"):
+        rewritten(path, text_by(comment="#"))
+
+
+def test_a_first_line_in_which_spark_sees_no_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"x" * (1 << 20) + b",1\r\na;7,2\r\n")
+    with pytest.raises(RowsError, match="first line"):
+        rewritten(path, text_by(multiLine="true"))
+    path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n"))
+    assert rewritten(path, text_by(multiLine="true")).endswith(b"x,1\n")
 
 
 def test_ends_of_lines_in_a_key_are_those_that_spark_reads(tmp_path: Path) -> None:
