@@ -9,7 +9,7 @@ from executors.stores.s3.step_base import S3Context
 from executors.value_search import Finder
 from pii_tracer.model.datasets import MatchTerm
 from pii_tracer.model.plan import Copy
-from pii_tracer.run.place_names import shown_path
+from pii_tracer.run.place_names import without_partition_values
 
 Shown = Callable[[str], str]
 
@@ -24,9 +24,9 @@ def shown_names(ctx: S3Context, copy: Copy | None) -> Shown:
     def shown(key: str) -> str:
         plain = unquote(key)  # Spark writes some characters of a value with a %, delta-rs more of them
         if finder is None or not columns or finder.mask(plain) != plain:
-            return shown_path(finder.mask(key) if finder else key)
+            return without_partition_values(finder.mask(key) if finder else key)
         named = {part.partition("=")[0].lower() for part in key.split("/") if "=" in part}
-        return shown_path(key) if columns & named else key
+        return without_partition_values(key) if columns & named else key
 
     return shown
 

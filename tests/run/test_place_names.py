@@ -30,6 +30,13 @@ OF_PERSONS = (
     "part-4417-7001-0112-ada.csv.gz",
     "3f2b8c1e-9a47-4e8e-8d3e-0c5f0a6b7d21.json",
     "ada lovelace.CSV",
+    "Ada Lovelace.pdf",
+    "ada.lovelace",
+    "ada.lovelace.zip",
+    "ada.csv.enc",
+    "part-47110.parquet",
+    "00000000004417700101.json",
+    "part-0bc83cb571cd1c50ba6f3e8a78ef1346.parquet",
 )
 
 
@@ -51,6 +58,11 @@ def test_folders_tell_their_names_but_no_values() -> None:
     assert "ada" not in shown_path("/lake/of/ada@x.example/part-0.parquet")
     assert "ada" not in shown_path("/lake/of/ada%40x.example/part-0.parquet")
     assert "44177" not in shown_path("/lake/users/4417700101/part-0.parquet")
+    for folder in ("4711-2233-1199", "+49 170 12 34", "0bc83cb571cd1c50ba6f3e8a78ef1346", "u47110"):
+        assert shown_path(f"/lake/{folder}/part-0.parquet").startswith("/lake/…")
+    assert (
+        shown_path("/lake/2026-11-30/of_2026_11_30/part-0.parquet") == "/lake/2026-11-30/of_2026_11_30/part-0.parquet"
+    )
     assert shown_path("/lake/2026/11/20261130/part-0.parquet") == "/lake/2026/11/20261130/part-0.parquet"
     assert shown_path("s3://logs-123456789012/app/users") == "s3://logs-123456789012/app/users"
     key = "arn:aws:kms:eu-west-1:123456789012:key/3f2b8c1e-9a47-4e8e-8d3e-0c5f0a6b7d21"

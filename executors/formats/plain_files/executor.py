@@ -57,7 +57,7 @@ from pii_tracer.model.errors import RunError
 from pii_tracer.model.hive_text.layout import TextTable, text_of
 from pii_tracer.model.plan import Copy, Mask, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
-from pii_tracer.run.place_names import shown_path
+from pii_tracer.run.place_names import shown_path, without_partition_values
 
 _T = TypeVar("_T")
 
@@ -176,7 +176,7 @@ class FilesExecutor:
             made = _guarded(task, path, partial(_rewrite, before=before[path]))
             rewritten.append(
                 {
-                    "file": shown_path(str(path.relative_to(folder))),
+                    "file": without_partition_values(str(path.relative_to(folder))),
                     "sha256_before": digest,
                     "sha256_after": file_sha256(path),
                     "rows_before": rows.before,

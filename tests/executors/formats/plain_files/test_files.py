@@ -23,7 +23,6 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Progress
-from pii_tracer.run.place_names import shown_path
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
 from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Steps, context, residue, rows
@@ -134,7 +133,7 @@ def test_partition_values_stay_out_of_facts_and_messages(here: SparkEstate) -> N
     folder = here.folder("values")
     parquet(folder / f"mail={EMAIL}" / "a.parquet", rows(0, 5, (2,)))
     steps = steps_for(here, folder, Format.PARQUET)
-    assert steps.once(*rewrite(steps)[:1], format="parquet")["files"][0]["file"] == f"mail=…/{shown_path('a.parquet')}"
+    assert steps.once(*rewrite(steps)[:1], format="parquet")["files"][0]["file"] == "mail=…/a.parquet"
     (folder / f"mail={EMAIL}" / "b.parquet").write_bytes(b"PAR1 cut off")
     with pytest.raises(RunError) as caught:
         steps.once(*rewrite(steps)[:1], format="parquet")
