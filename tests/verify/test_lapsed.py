@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -19,6 +19,7 @@ from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.verification import Verification
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.run.executor_protocol import Outcome
 from pii_tracer.verify.streams.kafka.retention_losses import (
     CLOCK_SLACK_MS,
     Kept,
@@ -167,16 +168,54 @@ def aging(broker: Broker, policy: str, seconds: int, apart: int = 0) -> World:
     return planned(broker, name, ORDERS, strategy, BY_VALUE)
 
 
-def read_in_time(broker: Broker, policy: str) -> tuple[World, Baseline]:
-    """Such a topic, and what was read of it before the three records lapsed."""
+class Aged(NamedTuple):
+    """Such a topic, what was read of it before the three records lapsed, and what a run before that came to."""
+
+    world: World
+    before: Baseline
+    outcome: Outcome | None = None
+
+
+def read_in_time(broker: Broker, policy: str) -> Aged:
     for seconds in SOON:
         world = aging(broker, policy, seconds)
         before = world.look().baseline
         assert before is not None
         assert before.trail is not None
         if not any(before.trail.starts):
-            return world, before
+            return Aged(world, before)
     pytest.fail("the records lapsed before they were read")
+
+
+def copied_in_time(broker: Broker) -> Aged:
+    """A topic that was written anew before its three records lapsed."""
+    for seconds in SOON:
+        world = aging(broker, "delete", seconds, apart=1)
+        before = world.look().baseline
+        (outcome,) = world.run()
+        assert before is not None
+        if outcome.facts["copied_from"] == [0, 0]:
+            return Aged(world, before, outcome)
+    pytest.fail("the records lapsed before they were copied")
+
+
+DEATHS = {
+    "before the old topic is deleted": ("_delete", 0),
+    "when it is deleted": ("_create", 1),
+    "in the new topic": ("_compare", 1),
+    "when all is deleted": ("_restore", 0),
+}
+
+
+@pytest.fixture(scope="module")
+def aged(broker: Broker) -> Mapping[str, Aged]:
+    """A topic for each test, made before any waits: all records lapse at once."""
+    rewritten = ("before a rewrite", *DEATHS)
+    return {
+        "compacted": read_in_time(broker, "compact,delete"),
+        "from the new topic": copied_in_time(broker),
+        **{name: read_in_time(broker, "delete") for name in rewritten},
+    }
 
 
 def lapses(world: World, partition: int = 0) -> None:
@@ -194,8 +233,8 @@ def compared(before: Baseline | None, world: World, facts: Sequence[Mapping[str,
     return compare_topic(before, after, told[-1] if told else None, datetime.now(timezone.utc))
 
 
-def test_records_that_lapse_before_a_rewrite_are_told_and_not_lost(broker: Broker, tmp_path: Path) -> None:
-    world, before = read_in_time(broker, "delete")
+def test_records_that_lapse_before_a_rewrite_are_told_and_not_lost(aged: Mapping[str, Aged], tmp_path: Path) -> None:
+    world, before, _ = aged["before a rewrite"]
     lapses(world)
     (outcome,) = world.run()
     verification = Verification(
@@ -228,15 +267,12 @@ def delete_first(world: World) -> None:
     world.broker.admin.delete_records([place])[place].result(20)
 
 
-@pytest.mark.parametrize(
-    ("method", "call"),
-    [("_delete", 0), ("_create", 1), ("_compare", 1), ("_restore", 0)],
-    ids=["before the old topic is deleted", "when it is deleted", "in the new topic", "when all is deleted"],
-)
+@pytest.mark.parametrize("death", DEATHS)
 def test_a_rewrite_that_dies_has_told_where_it_copied_from(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch, method: str, call: int
+    aged: Mapping[str, Aged], monkeypatch: pytest.MonkeyPatch, death: str
 ) -> None:
-    world, before = read_in_time(broker, "delete")
+    method, call = DEATHS[death]
+    world, before, _ = aged[death]
     lapses(world)
     with monkeypatch.context() as dying:
         dying.setattr(Rewriter, method, dies_at(call, getattr(Rewriter, method)))
@@ -249,21 +285,16 @@ def test_a_rewrite_that_dies_has_told_where_it_copied_from(
     assert compared(before, world, [*world.notes, outcome.facts]).lost == 1
 
 
-def test_records_that_lapse_from_the_new_topic_are_told_and_not_lost(broker: Broker) -> None:
-    for seconds in SOON:
-        world = aging(broker, "delete", seconds, apart=1)
-        before = world.look().baseline
-        (outcome,) = world.run()
-        if not any(outcome.facts["copied_from"]):
-            break
-    assert outcome.facts["copied_from"] == [0, 0]
+def test_records_that_lapse_from_the_new_topic_are_told_and_not_lost(aged: Mapping[str, Aged]) -> None:
+    world, before, outcome = aged["from the new topic"]
+    assert outcome is not None
     lapses(world, 1)
     found = compared(before, world, [outcome.facts])
     assert (found.lost, found.equal, found.lapsed) == (0, True, 3)
 
 
-def test_records_that_lapse_while_a_topic_is_compacted_are_told_and_not_lost(broker: Broker) -> None:
-    world, before = read_in_time(broker, "compact,delete")
+def test_records_that_lapse_while_a_topic_is_compacted_are_told_and_not_lost(aged: Mapping[str, Aged]) -> None:
+    world, before, _ = aged["compacted"]
     assert before.states[0].rows_other == 4  # an older record of a key that has a newer one is nobody's loss
     lapses(world)
     world.run()
