@@ -7,6 +7,7 @@ The estate file is the one that `init --discover` drafts, with few lines that it
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -279,6 +280,7 @@ class CloudEstate:
             files = [in_bytes(kind, data) for key, data in live.items() if key.startswith(f"{folder}/") and data]
             found[folder] = sorted(row for file in files for row in _cells(file))
         made = self.shop.base / "read"
+        shutil.rmtree(made, ignore_errors=True)
         in_vectors = [key for key in live if key.startswith("lake/marked/") and key.endswith(".parquet")]
         found["marked"] = sorted(row for key in in_vectors for row in _cells(in_bytes("parquet", live[key])))
         for name in self.delta:
