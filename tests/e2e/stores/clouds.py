@@ -281,7 +281,8 @@ class CloudEstate:
             found[folder] = sorted(row for file in files for row in _cells(file))
         made = self.shop.base / "read"
         shutil.rmtree(made, ignore_errors=True)
-        in_vectors = [key for key in live if key.startswith("lake/marked/") and key.endswith(".parquet")]
+        marked = [key for key in live if key.startswith("lake/marked/") and key.endswith(".parquet")]
+        in_vectors = [key for key in marked if "/_delta_log/" not in key]
         found["marked"] = sorted(row for key in in_vectors for row in _cells(in_bytes("parquet", live[key])))
         for name in self.delta:
             found[name] = _cells(DeltaTable(_written(live, f"lake/{name}", made)).to_pyarrow_table())
