@@ -8,7 +8,8 @@ WINDOW = 16 * 1024 * 1024
 """So many bytes are searched at once."""
 
 _CUT = 64
-"""parquet-mr cuts the bounds of column indexes to so many bytes (`parquet.columnindex.truncate.length`)."""
+"""parquet-mr cuts the bounds of column indexes to so many bytes (`parquet.columnindex.truncate.length`), or to up to
+three less, where a character of several bytes would be cut."""
 
 
 def gaps(parts: Iterable[range], within: range) -> Iterator[range]:
@@ -38,12 +39,30 @@ def explained(
             continue
         if bytes(view[start : start + size]) in texts and (inside or _counted(view, start, size)):
             return True
-        if size > _CUT and end < start + _CUT - 1 and _counted(view, start, _CUT):
-            # cut as parquet-mr cuts it in column indexes, the last character of a maximum raised
-            piece = bytes(view[start : start + _CUT - 1])
-            if any(text.startswith(piece) for text in texts):
-                return True
+        if size > _CUT and any(_cut(view, start, end, length, texts) for length in range(_CUT - 3, _CUT + 1)):
+            return True
     return False
+
+
+def _cut(view: memoryview, start: int, end: int, length: int, texts: Iterable[bytes]) -> bool:
+    """Whether a cell stands there, cut to a length as parquet-mr cuts it, and the match is in what is left of it.
+
+    The last byte of a maximum is raised, so that a match which ends with that byte is not the cell's.
+    """
+    if end > start + length or not _counted(view, start, length):
+        return False
+    piece = bytes(view[start : start + length])
+    ends = (piece[-1], piece[-1] - 1) if end < start + length else (piece[-1],)
+    same = (text for text in texts if text.startswith(piece[:-1]) and text[length - 1] in ends)
+    return any(_length_cut(text) == length for text in same)
+
+
+def _length_cut(text: bytes) -> int:
+    """Of what parquet-mr leaves of a longer text: whole characters."""
+    length = _CUT
+    while text[length] & 0b1100_0000 == 0b1000_0000 and length > _CUT - 3:
+        length -= 1
+    return length
 
 
 def _counted(view: memoryview, start: int, size: int) -> bool:

@@ -140,10 +140,7 @@ def test_what_the_drafted_file_lacks_is_told_and_what_it_says_then_is_enough(est
     code, plan = estate.plan(text)
     told = {(gap["kind"], gap["evidence"].rpartition("/")[2]) for gap in plan["gaps"] if gap["waiver"] is None}
     assert code == ExitCode.INCOMPLETE
-    old = (
-        set() if estate.azure.service.account.hierarchical else {("object_place", "lines"), ("object_place", "visits")}
-    )
-    assert told == {*old, ("unexpected_copy", "found: user.uid")}
+    assert told == {("object_place", "lines"), ("object_place", "visits"), ("unexpected_copy", "found: user.uid")}
     estate.declare_the_copy()
     code, plan = estate.plan(estate.agreed(text))
     assert (code, [gap["id"] for gap in plan["gaps"]]) == (ExitCode.DONE, [SEEN])

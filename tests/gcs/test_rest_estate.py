@@ -91,7 +91,9 @@ def test_an_estate_of_twenty_one_tables_is_erased_though_the_run_is_killed(estat
     code, result = shop.apply()
     if code == ExitCode.WAITING:  # else its time was over before the steps looked
         assert (result["state"], result["residue"]) == ("waiting", [])
+        ends = time.monotonic() + 30
         while set(gcs.states(BUCKET)) != {"live"}:
+            assert time.monotonic() < ends, "something is noncurrent"
             time.sleep(0.1)
         code, result = shop.apply()
     assert (code, result["state"], result["residue"], result["unverified"]) == (0, "complete", [], [])

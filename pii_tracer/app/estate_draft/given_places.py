@@ -180,7 +180,7 @@ def _s3(region: str | None) -> dict[str, str]:
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     if endpoint and not re.match(WEB_ADDRESS, endpoint):
         raise UsageError(
-            "the address of S3 is no http(s) address, or holds a user or password",
+            "the address of S3 is no address with http or https, or holds a user or password",
             where="AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL",
             todo="name the address alone; credentials come from where boto3 looks for them",
         )

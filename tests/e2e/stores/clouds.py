@@ -7,6 +7,7 @@ The estate file is the one that `init --discover` drafts, with few lines that it
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -279,7 +280,9 @@ class CloudEstate:
             files = [in_bytes(kind, data) for key, data in live.items() if key.startswith(f"{folder}/") and data]
             found[folder] = sorted(row for file in files for row in _cells(file))
         made = self.shop.base / "read"
-        in_vectors = [key for key in live if key.startswith("lake/marked/") and key.endswith(".parquet")]
+        shutil.rmtree(made, ignore_errors=True)
+        marked = [key for key in live if key.startswith("lake/marked/") and key.endswith(".parquet")]
+        in_vectors = [key for key in marked if "/_delta_log/" not in key]
         found["marked"] = sorted(row for key in in_vectors for row in _cells(in_bytes("parquet", live[key])))
         for name in self.delta:
             found[name] = _cells(DeltaTable(_written(live, f"lake/{name}", made)).to_pyarrow_table())
