@@ -2,18 +2,19 @@
 
 Lineage has no edge for such a value, as it has none for NULL or a constant. But a number that a statement counts can
 be a person's number by chance, in a row of somebody else: a UNION of persons with counted merchants has both in one
-column.
+column. So can a constant, as 1 for the system itself: it is known, and compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from sqlglot import exp
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.model.number_keys import without_fraction
 from planners.locate.sql.branch_identifiers import relations, table_name
 from planners.locate.sql.column_expressions import COUNTS, choices, fields_made
 from planners.locate.sql.column_references import Way, split, way_of
@@ -22,7 +23,7 @@ from planners.locate.sql.target_row_changes import Target, filled, inserted_valu
 
 
 class Kind(StrEnum):
-    """What a value comes from. READ: a column of a table. MADE: neither that, nor constants alone."""
+    """What a value comes from. READ: a column of a table. MADE: neither that, nor constants that nobody has as a key."""
 
     READ = "read"
     MADE = "made"
@@ -67,12 +68,13 @@ Names = Callable[[str], tuple[str, ...] | None]
 """The columns of a table by its name in a statement; None where they are not known."""
 
 
-def makes(statement: Statement, way: Way, names: Names, target: Target) -> bool:
+def makes(statement: Statement, way: Way, names: Names, target: Target, keys: Collection[str] = ()) -> bool:
     """Whether a statement brings rows with a value of its own making in a column, or in a field of it.
 
-    way: in lower case. Nothing is said of a text that does not parse, or that brings no rows.
+    way: in lower case. keys: values of the persons; a constant that is one of them counts as made. Nothing is said of
+    a text that does not parse, or that brings no rows.
     """
-    brought = _Reader(names, statement.views).brought(statement.tree, target)
+    brought = _Reader(names, keys, statement.views).brought(statement.tree, target)
     return any(Kind.MADE in rows.kinds(way) for rows in brought)
 
 
@@ -81,6 +83,7 @@ class _Reader:
     """Reads statements. views: those of the session that are known there, by name with their texts."""
 
     names: Names
+    keys: Collection[str]
     views: tuple[tuple[str, str], ...] = ()
 
     def brought(self, tree: exp.Expression | None, target: Target) -> Iterator[_Relation]:
@@ -140,7 +143,7 @@ class _Reader:
         at = next((n for n in reversed(range(len(self.views))) if self.views[n][0] == name.lower()), None)
         tree = parsed(self.views[at][1]) if at is not None else None
         if tree is not None:
-            return _renamed(_Reader(self.names, self.views[:at])._query(tree), node)
+            return _renamed(_Reader(self.names, self.keys, self.views[:at])._query(tree), node)
         return _renamed(_Relation(self.names(name), lambda way: _READ), node)
 
     def _values(self, node: exp.Values) -> _Relation:
@@ -233,6 +236,9 @@ class _Reader:
             return rows.kinds((rows.names[0].lower(),)) if rows.names else rows.somewhere
         if isinstance(value, COUNTS):
             return _MADE
+        if isinstance(value, exp.Literal | exp.Neg) and not value.find(exp.Column, exp.Func):
+            text = f"-{value.this.name}" if isinstance(value, exp.Neg) else value.name
+            return _MADE if without_fraction(text) in self.keys else _CONSTANT
         return _READ if fields else _together(value, [of(child) for child in value.iter_expressions()])
 
 

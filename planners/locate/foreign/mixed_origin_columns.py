@@ -46,12 +46,14 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
     gaps = []
     ends = frozenset(dataset for dataset in told if dataset is not None)
     for column in sorted(looked_at):
-        rivals = _Rivals(found, world, ends, frozenset(trace.expression for trace in looked_at[column]))
+        derived = {(trace.origin, trace.expression) for trace in looked_at[column]} & found.derived.keys()
+        keys = {value for at in derived for _, value in found.derived[at].keys.values}
+        rivals = _Rivals(found, world, ends, {trace.expression for trace in looked_at[column]}, keys)
         rivals.find(carriage.dataset, column, frozenset(trace.access for trace in looked_at[column]))
         # what the subject's own key was made of counts from where the key does
         unknown = rivals.columns - (_above(found, world, looked_at[column]) - rivals.changed if rivals.columns else set())
         others = [f"{world.title_of(source.dataset)}.{source.column}" for source in sorted(unknown)]
-        others += [f"values that {where} makes itself" for where in sorted(rivals.makers)]
+        others += [f"values that {where} makes or writes itself" for where in sorted(rivals.makers)]
         others += [
             f"something that the job {job} does not report" for job in _silent(found, world, carriage.dataset, column)
         ]
@@ -86,7 +88,7 @@ class _Rivals:
 
     Also through tables and views on the way, which may have no rows of their own to ask this about.
     ends: tables of which the estate file says that their values are the persons'. expressions: what the keys went
-    through. columns: those it comes out of; changed: those of which a value is not put there as the keys are. makers:
+    through. keys: the persons' values there. columns: those it comes out of; changed: those of which a value is not put there as the keys are. makers:
     statements that make values themselves.
     """
 
@@ -94,6 +96,7 @@ class _Rivals:
     world: World
     ends: Collection[DatasetId]
     expressions: Collection[str]
+    keys: Collection[str]
     columns: set[ColumnId] = field(default_factory=set)
     changed: set[ColumnId] = field(default_factory=set)
     makers: set[str] = field(default_factory=set)
@@ -164,7 +167,7 @@ class _Rivals:
             if statement is None or (statement.single and (job.job, job.where) in plain):
                 continue
             ways = [(name.lower(), *steps_of(place)) for name in names for place in places]
-            if any(makes(statement, way, self._names, target) for way in ways):
+            if any(makes(statement, way, self._names, target, self.keys) for way in ways):
                 self.makers.add(job.where or job.job)
 
     def _names(self, called: str) -> tuple[str, ...] | None:

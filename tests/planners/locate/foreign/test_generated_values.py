@@ -110,3 +110,12 @@ def test_views_of_the_session_are_read() -> None:
     views = (("v", "CREATE TEMPORARY VIEW v AS SELECT rank() OVER (ORDER BY shop) AS n FROM prod.shops"),)
     assert made("INSERT INTO prod.out SELECT n, '' FROM v", views=views)
     assert not made("INSERT INTO prod.out SELECT shop, '' FROM prod.shops, v", views=views)
+
+
+@pytest.mark.parametrize(
+    ("written", "is_key"),
+    [("71234", True), ("'71234'", True), ("71234.0", True), ("CAST('71234' AS BIGINT)", True), ("-71234", False), ("7123", False)],
+)
+def test_a_constant_counts_where_it_is_a_persons_value(written: str, is_key: bool) -> None:
+    for text in (f"INSERT INTO prod.out VALUES ({written}, 'x')", UNION.format(f"{written}, name FROM prod.shops")):
+        assert makes(Statement(text), ("k",), TABLES.get, OUT, {"71234"}) is is_key
