@@ -8,7 +8,7 @@ whose row a value there names.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pii_tracer.lake.inventory import TableState
@@ -184,19 +184,33 @@ class _Rivals:
 
 
 def _silent(found: Survey, world: World, dataset: DatasetId, column: str) -> list[str]:
-    """Jobs without a text whose runs tell of other columns of a table, out of tables of nobody, and not of this one."""
+    """Jobs without a text that may put into a column what their runs do not tell.
+
+    Such are runs that tell of other columns, out of tables of nobody, and not of this one; and those that unite tables
+    of which one fills other columns alone.
+    """
     jobs = world.graph.jobs_into(dataset)
     spoken = {job.job for job in jobs if job.statement}
     if jobs and all(job.job in spoken for job in jobs):
         return []
-    filled: dict[str, set[str]] = defaultdict(set)
-    of_persons: set[str] = set()
+    filled: dict[str, dict[str, set[Edge]]] = defaultdict(lambda: defaultdict(set))
     for edge in value_edges(world.graph.edges_into(dataset)):
         for job in {evidence.job for evidence in edge.evidence if evidence.job} - spoken:
-            filled[job].add(edge.target.column.lower())
-            if edge.source.dataset == dataset or edge.source.dataset in found.carriages:
-                of_persons.add(job)
-    return sorted(job for job, told in filled.items() if job not in of_persons and column.lower() not in told)
+            filled[job][edge.target.column.lower()].add(edge)
+    return sorted(job for job, told in filled.items() if _leaves_open(found, dataset, told, column))
+
+
+def _leaves_open(found: Survey, dataset: DatasetId, told: Mapping[str, Collection[Edge]], column: str) -> bool:
+    """Whether rows may come with something in a column that a run does not tell. told: its edges, by column."""
+    here = {edge.source.dataset for edge in told.get(column.lower(), ())}
+    if not here:
+        sources = {edge.source.dataset for edges in told.values() for edge in edges}
+        return dataset not in sources and sources.isdisjoint(found.carriages)
+    for edges in told.values():
+        branches = {edge.source.dataset for edge in edges if edge.subtype is Subtype.IDENTITY}
+        if branches & here and not branches - {dataset} <= here | found.carriages.keys():
+            return True
+    return False
 
 
 def _above(found: Survey, world: World, keys: Iterable[Trace]) -> set[ColumnId]:
