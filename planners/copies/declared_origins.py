@@ -63,7 +63,7 @@ def is_stored(state: TableState, world: World) -> bool:
     """Whether an archive, a vault, a topic or a repository is declared to have rows of a table."""
     inventory = world.inventory
     declared = [place.of for place in stored_places(world)]
-    declared += [place.declared.of for place in (*inventory.topics, *inventory.lakefs)]
+    declared += [topic.declared.of for topic in inventory.topics] + [one.declared.of for one in inventory.lakefs]
     return any(names_place(of, state.table, state.location, state.dataset.name) for of in declared)
 
 

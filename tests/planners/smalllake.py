@@ -180,7 +180,9 @@ class Lake:
         edges, jobs = [], []
         for name, subtype in self.copies.items():
             source = self.inputs.get(name, "users")
-            told = [(source, column) for column in ("uid", "amount") if column == "amount" or subtype is Subtype.IDENTITY]
+            told = [
+                (source, column) for column in ("uid", "amount") if column == "amount" or subtype is Subtype.IDENTITY
+            ]
             for origin, column in [*told, ("shops", "uid")] if name in self.mixed else told:
                 edges.append(
                     Edge(

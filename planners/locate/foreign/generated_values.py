@@ -23,7 +23,7 @@ from planners.locate.sql.target_row_changes import Target, filled, inserted_valu
 
 
 class Kind(StrEnum):
-    """What a value comes from. READ: a column of a table. MADE: neither that, nor constants that nobody has as a key."""
+    """What a value comes from. READ: a column of a table. MADE: neither that, nor constants which are nobody's key."""
 
     READ = "read"
     MADE = "made"
@@ -136,7 +136,7 @@ class _Reader:
 
     def _table(self, node: exp.Table, inside: Mapping[str, _Relation]) -> _Relation:
         if isinstance(node.this, exp.Func):
-            return self._generated(node, node.this, inside)
+            return self._generated(node, cast(exp.Expression, node.this), inside)
         name = table_name(node)
         if not node.db and node.name.lower() in inside:
             return _renamed(inside[node.name.lower()], node)
@@ -227,7 +227,9 @@ class _Reader:
         if isinstance(value, exp.Window | exp.Filter | exp.Alias | exp.Paren | exp.Cast | exp.JSONFormat):
             return of(value.this)
         if isinstance(value, exp.Coalesce | exp.If | exp.Case | exp.Nullif):
-            return frozenset[Kind]().union(*(of(branch) for branch in choices(value) if branch is not None)) or _CONSTANT
+            return (
+                frozenset[Kind]().union(*(of(branch) for branch in choices(value) if branch is not None)) or _CONSTANT
+            )
         if isinstance(value, exp.Struct):
             found = [made for name, made in fields_made(value) if fields and name.lower() == fields[0]]
             return self._kinds(found[0], fields[1:], sources, ctes) if found else _READ

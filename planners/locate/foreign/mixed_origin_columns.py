@@ -51,7 +51,9 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
         rivals = _Rivals(found, world, ends, {trace.expression for trace in looked_at[column]}, keys)
         rivals.find(carriage.dataset, column, frozenset(trace.access for trace in looked_at[column]))
         # what the subject's own key was made of counts from where the key does
-        unknown = rivals.columns - (_above(found, world, looked_at[column]) - rivals.changed if rivals.columns else set())
+        unknown = rivals.columns - (
+            _above(found, world, looked_at[column]) - rivals.changed if rivals.columns else set()
+        )
         others = [f"{world.title_of(source.dataset)}.{source.column}" for source in sorted(unknown)]
         others += [f"values that {where} makes or writes itself" for where in sorted(rivals.makers)]
         others += [
@@ -66,8 +68,8 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
                     seen=whole_list(column, others),
                     reason=f"{column} identifies the rows to delete, but is also filled from {', '.join(others[:3])}."
                     " Lineage does not connect that with the person. Equal values may belong to another person, whose"
-                    f" row would be deleted.{_same_persons(found, world, unknown)} Otherwise let the job write the other"
-                    " values into a column of their own, in rows that are there already, too, and plan again",
+                    f" row would be deleted. {_same_persons(found, world, unknown)}. Otherwise let the job write the"
+                    " other values into a column of their own, in old rows, too, and plan again",
                     evidence=carriage.reason,
                 )
             )
@@ -78,8 +80,8 @@ def _same_persons(found: Survey, world: World, unknown: Collection[ColumnId]) ->
     """What to do where the other values name the same persons."""
     tables = [f"{{table: {world.title_of(c.dataset)}, key: {c.column}}}" for c in sorted(unknown)[:3]]
     if not tables or found.subject.several_columns:
-        return " If equal values there are the same persons, waive this."
-    return f" If equal values there are the same persons, write {', '.join(tables)} under the subject's `tables`."
+        return "If equal values there are the same persons, waive this"
+    return f"If equal values there are the same persons, write {', '.join(tables)} under the subject's `tables`"
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,8 @@ class _Rivals:
 
     Also through tables and views on the way, which may have no rows of their own to ask this about.
     ends: tables of which the estate file says that their values are the persons'. expressions: what the keys went
-    through. keys: the persons' values there. columns: those it comes out of; changed: those of which a value is not put there as the keys are. makers:
-    statements that make values themselves.
+    through. keys: the persons' values there. columns: those it comes out of; changed: those of which a value is not put
+    there as the keys are. makers: statements that make values themselves.
     """
 
     found: Survey

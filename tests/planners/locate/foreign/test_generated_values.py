@@ -85,13 +85,25 @@ def test_what_edges_tell_and_constants_are_not(branch: str) -> None:
         ("CREATE VIEW prod.out (note, k) AS SELECT name, rand() FROM prod.shops", True),
         ("WITH c AS (SELECT rand() AS r, name FROM prod.shops) INSERT INTO prod.out SELECT r, name FROM c", True),
         ("INSERT INTO prod.out WITH c (a, b) AS (SELECT name, rand() FROM prod.shops) SELECT b, a FROM c", True),
-        ("INSERT INTO prod.out WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT n, '' FROM r", True),
+        (
+            "INSERT INTO prod.out WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT n, '' FROM r",
+            True,
+        ),
         ("FROM prod.shops INSERT INTO prod.out SELECT rand(), name INSERT INTO prod.other SELECT shop, name", True),
         ("FROM prod.shops INSERT INTO prod.out SELECT shop, name INSERT INTO prod.other SELECT rand(), name", False),
         ("INSERT INTO prod.out SELECT shop, name FROM prod.shops EXCEPT SELECT rand(), '' FROM prod.shops", False),
-        ("MERGE INTO prod.out o USING prod.shops s ON o.k = s.shop WHEN NOT MATCHED THEN INSERT (k) VALUES (rand())", True),
-        ("MERGE INTO prod.out o USING prod.shops s ON o.k = s.shop WHEN NOT MATCHED THEN INSERT (k) VALUES (s.shop)", False),
-        ("MERGE INTO prod.out o USING (SELECT rand() AS k, '' AS note) s ON o.k = s.k WHEN NOT MATCHED THEN INSERT *", True),
+        (
+            "MERGE INTO prod.out o USING prod.shops s ON o.k = s.shop WHEN NOT MATCHED THEN INSERT (k) VALUES (rand())",
+            True,
+        ),
+        (
+            "MERGE INTO prod.out o USING prod.shops s ON o.k = s.shop WHEN NOT MATCHED THEN INSERT (k) VALUES (s.shop)",
+            False,
+        ),
+        (
+            "MERGE INTO prod.out o USING (SELECT rand() AS k, '' AS note) s ON o.k = s.k WHEN NOT MATCHED THEN INSERT *",
+            True,
+        ),
         ("UPDATE prod.out SET note = rand()", False),
         ("no statement at all", False),
     ],
@@ -114,7 +126,14 @@ def test_views_of_the_session_are_read() -> None:
 
 @pytest.mark.parametrize(
     ("written", "is_key"),
-    [("71234", True), ("'71234'", True), ("71234.0", True), ("CAST('71234' AS BIGINT)", True), ("-71234", False), ("7123", False)],
+    [
+        ("71234", True),
+        ("'71234'", True),
+        ("71234.0", True),
+        ("CAST('71234' AS BIGINT)", True),
+        ("-71234", False),
+        ("7123", False),
+    ],
 )
 def test_a_constant_counts_where_it_is_a_persons_value(written: str, is_key: bool) -> None:
     for text in (f"INSERT INTO prod.out VALUES ({written}, 'x')", UNION.format(f"{written}, name FROM prod.shops")):
