@@ -177,8 +177,8 @@ REMEDIES: Mapping[str, str] = {
     ),
     GapKind.SHARED_IDENTIFIER: "Find out whose rows contain only this value, and clear them. Then waive the gap.",
     GapKind.FOREIGN_KEYS: (
-        "Name the source of the other data under the subject's `tables`. Or let the job write, in each row, where "
-        "the row comes from."
+        "If it is the same persons, name the source of the other data under the subject's `tables`. Otherwise let the "
+        "job write the other values into a column of their own, in old rows, too."
     ),
     GapKind.DECLARED_KEY: (
         "Correct the table's `key` under the subject's `tables`, name its identifier as `of`, or remove the table "

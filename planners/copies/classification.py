@@ -31,7 +31,7 @@ from pii_tracer.model.plan import (
     Gap,
     Mention,
 )
-from planners.copies.declared_origins import given_away, unconnected
+from planners.copies.declared_origins import given_away, is_stored, unconnected
 from planners.copies.dependent_objects import (
     archives,
     is_in_objects,
@@ -66,11 +66,11 @@ from planners.gaps.unexplained_short_numbers import (
     telling_columns,
 )
 from planners.locate.columns_without_identifiers import other_key_columns
+from planners.locate.foreign.mixed_origin_columns import foreign_keys
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
 from planners.locate.keys_of_columns import is_several
 from planners.locate.lossy_key_types import blanks, misfits, with_blanks
-from planners.locate.mixed_origin_columns import foreign_keys
 from planners.locate.sql.rebuild_statement import Recorded, recorded
 from planners.locate.sql.shared_rows import mentions_of, refused
 from planners.locate.subject_survey import Survey, World, title
@@ -108,10 +108,12 @@ class Recognised:
 
 @dataclass(frozen=True)
 class _Clean:
-    """A table that lineage connects with the persons, and that holds nothing of them today."""
+    """A table that lineage connects with the persons, and that holds nothing of them today. stored: gaps of what was
+    stored of it before."""
 
     told: Examined
     origin: CopyDraft
+    stored: tuple[Gap, ...]
 
 
 def recognise(found: Survey, world: World) -> Recognised:
@@ -139,6 +141,7 @@ def recognise(found: Survey, world: World) -> Recognised:
             elif isinstance(part, _Clean):
                 examined.append(part.told)
                 origins.append(part.origin)
+                gaps += part.stored
             else:
                 examined.append(part)
     known = [*items, *origins, *in_objects]
@@ -216,7 +219,8 @@ def _table(
         reason = f"{why}{carriage.reason}; every file was decoded and holds nothing of the person"
         told = Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)
         if any(found.derived[t.origin, t.expression].keys.values for _, t in carriage.found_in):
-            return [_Clean(told, _origin(found, world, state, carriage, why, seen))]
+            stored = foreign_keys(found, world, state, carriage) if is_stored(state, world) else []
+            return [_Clean(told, _origin(found, world, state, carriage, why, seen), tuple(stored))]
         return [told.model_copy(update={"reason": f"{why}{carriage.reason}; the person has no value to be found by"})]
     item = with_offer(_copy(found, world, state, carriage, why, seen), seen)
     if shared := files_of_others(world, state):

@@ -59,6 +59,14 @@ def stored_places(world: World) -> Iterator[Stored]:
             yield Stored(vault.declared.of, vault.dataset, vault.location, "vaults", vault.listing())
 
 
+def is_stored(state: TableState, world: World) -> bool:
+    """Whether an archive, a vault, a topic or a repository is declared to have rows of a table."""
+    inventory = world.inventory
+    declared = [place.of for place in stored_places(world)]
+    declared += [topic.declared.of for topic in inventory.topics] + [one.declared.of for one in inventory.lakefs]
+    return any(names_place(of, state.table, state.location, state.dataset.name) for of in declared)
+
+
 def unconnected(world: World, origins: Sequence[CopyDraft], examined: Sequence[Examined]) -> list[Gap | Examined]:
     """Archives and vaults that are of no copy, or of nobody knows what: as a gap, or as not looked into.
 

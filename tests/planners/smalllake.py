@@ -69,7 +69,8 @@ class Lake:
     """A source `users` and tables written from it; each is the source's key, or an aggregate.
 
     loose: tables that no lineage leads to. seen: evidence by location, where it is another than the person's key.
-    reads: what the job of a table reads beside its input. dark: where lineage is not complete.
+    reads: what the job of a table reads beside its input. dark: where lineage is not complete. mixed: copies into whose
+    key another system's numbers go, too.
     """
 
     copies: dict[str, Subtype] = field(default_factory=lambda: {"a": Subtype.IDENTITY, "b": Subtype.IDENTITY})
@@ -78,6 +79,7 @@ class Lake:
     sql: dict[str, str] = field(default_factory=dict)
     reads: dict[str, tuple[str, ...]] = field(default_factory=dict)
     dark: tuple[LineageGap, ...] = ()
+    mixed: tuple[str, ...] = ()
     objects: tuple[ObjectSet, ...] = ()
     topics: tuple[TopicState, ...] = ()
     vaults: tuple[VaultState, ...] = ()
@@ -178,10 +180,13 @@ class Lake:
         edges, jobs = [], []
         for name, subtype in self.copies.items():
             source = self.inputs.get(name, "users")
-            for column in ("uid", "amount") if subtype is Subtype.IDENTITY else ("amount",):
+            told = [
+                (source, column) for column in ("uid", "amount") if column == "amount" or subtype is Subtype.IDENTITY
+            ]
+            for origin, column in [*told, ("shops", "uid")] if name in self.mixed else told:
                 edges.append(
                     Edge(
-                        source=ColumnId(dataset=dataset(source), column=column),
+                        source=ColumnId(dataset=dataset(origin), column=column),
                         target=ColumnId(dataset=dataset(name), column=column),
                         type=EdgeType.DIRECT,
                         subtype=subtype,

@@ -135,7 +135,7 @@ class _Look:
 
     def _chosen(self, node: exp.Expression) -> Iterator[Place]:
         """A conditional: the value where a branch has it, and something else where others have not."""
-        branches = list(_branches(node))
+        branches = list(choices(node))
         found = [list(self.places(branch)) if branch is not None else [] for branch in branches]
         by_itself = not isinstance(node, exp.Coalesce) and self._cleans(_conditions(node))
         if isinstance(node, exp.Nullif) and not by_itself:
@@ -316,7 +316,7 @@ def _json_path(node: exp.Expression) -> tuple[str, ...] | None:
     return tuple(str(key) for key in keys) if all(isinstance(key, str) for key in keys) else None
 
 
-def _branches(node: exp.Expression) -> Iterator[exp.Expression | None]:
+def choices(node: exp.Expression) -> Iterator[exp.Expression | None]:
     """The parts of a conditional that can become its value; None for the NULL that nobody wrote."""
     if isinstance(node, exp.Coalesce):
         yield node.this

@@ -83,6 +83,11 @@ class Statement:
         """False when the text does not parse; then nothing is known."""
         return self._tree is not None
 
+    @property
+    def single(self) -> bool:
+        """Whether it is known to be one query of tables: all its rows are made in one way."""
+        return self._short is not None and not self.views
+
     @cached_property
     def adds_rows(self) -> bool:
         """False for statements that only change rows which are there already."""

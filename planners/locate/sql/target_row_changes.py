@@ -42,15 +42,17 @@ def brought(tree: exp.Expression | None, tables: Tables, target: Target) -> tupl
     """
     if isinstance(tree, exp.Merge):
         return tuple(_merged(tree, tables, target))
-    if isinstance(tree, exp.MultitableInserts):
-        inserts = several(tree)
-        mine = [insert for insert in inserts if target.is_called(_name(insert))]
-        return tuple(_inserted(insert, tables, target) for insert in mine or inserts)
+    if isinstance(tree, exp.Insert | exp.MultitableInserts):
+        return tuple(_inserted(insert, tables, target) for insert in inserts_into(tree, target))
     if isinstance(tree, exp.Query):
         return (rows_of(tree, {}, tables),)
-    if isinstance(tree, exp.Insert):
-        return (_inserted(tree, tables, target),)
     return (made_by(tree, tables),)
+
+
+def inserts_into(tree: exp.Insert | exp.MultitableInserts, target: Target) -> Sequence[exp.Insert]:
+    """The INSERTs of a statement that write a table; all of them where none is known to."""
+    inserts = [tree] if isinstance(tree, exp.Insert) else several(tree)
+    return [insert for insert in inserts if len(inserts) > 1 and target.is_called(_name(insert))] or inserts
 
 
 def made_by(tree: exp.Expression | None, tables: Tables) -> Relation:
@@ -59,7 +61,7 @@ def made_by(tree: exp.Expression | None, tables: Tables) -> Relation:
     if tree is None or not isinstance(body, exp.Query):
         return UNKNOWN
     rows = rows_of(cast(exp.Expression, body), named_in(tree.args.get("with_"), {}, tables), tables)
-    return rows.called(_listed(tree.this))
+    return rows.called(listed(tree.this))
 
 
 def _name(insert: exp.Insert) -> str:
@@ -67,7 +69,7 @@ def _name(insert: exp.Insert) -> str:
     return table_name(place) if isinstance(place, exp.Table) else ""
 
 
-def _listed(place: exp.Expression | None) -> list[str]:
+def listed(place: exp.Expression | None) -> list[str]:
     """The columns that are named behind a table."""
     return [c.name for c in place.expressions] if isinstance(place, exp.Schema) else []
 
@@ -77,9 +79,12 @@ def _inserted(tree: exp.Insert, tables: Tables, target: Target) -> Relation:
     if not isinstance(body, exp.Query):
         return UNKNOWN
     rows = rows_of(cast(exp.Expression, body), named_in(tree.args.get("with_"), {}, tables), tables)
-    if tree.args.get("by_name"):
-        return rows
-    return rows.called(_listed(tree.this) or _unfixed(tree.this, target))
+    return rows.called(filled(tree, target))
+
+
+def filled(insert: exp.Insert, target: Target) -> Sequence[str]:
+    """The columns that the query of an INSERT fills, in its order; none where they are called as in the query."""
+    return [] if insert.args.get("by_name") else listed(insert.this) or _unfixed(insert.this, target)
 
 
 def _unfixed(place: exp.Expression, target: Target) -> Sequence[str]:
@@ -103,17 +108,22 @@ def _merged(tree: exp.Merge, tables: Tables, target: Target) -> Iterator[Relatio
     """The rows that a MERGE inserts, for each of its INSERTs."""
     source = tree.args["using"]
     rows = rows_of(source, named_in(tree.args.get("with_"), {}, tables), tables)
+    for shown in inserted_values(tree, target):
+        if shown:
+            yield of_columns(shown, {source.alias_or_name.lower(): rows}, frozenset(), aggregated=False)
+        else:
+            yield rows
+
+
+def inserted_values(tree: exp.Merge, target: Target) -> Iterator[list[tuple[str, exp.Expression]]]:
+    """Of each INSERT of a MERGE the columns with what goes in; nothing for `INSERT *`, which takes rows as they are."""
     for insert in _clauses(tree, exp.Insert):
         values, told = insert.args.get("expression"), insert.args.get("this")
         columns = [c.name for c in told.expressions] if isinstance(told, exp.Tuple) else target.names
         given = values.expressions if isinstance(values, exp.Tuple) else []
         if isinstance(values, exp.Expression) and not given:  # `INSERT ROW` has a truth value here
             given = [values.unnest()]
-        if len(columns) == len(given) > 0:
-            shown = list(zip(columns, given, strict=True))
-            yield of_columns(shown, {source.alias_or_name.lower(): rows}, frozenset(), aggregated=False)
-        else:
-            yield rows  # INSERT *
+        yield list(zip(columns, given, strict=True)) if len(columns) == len(given) > 0 else []
 
 
 def overwritten(tree: exp.Expression | None, tables: Tables) -> frozenset[str]:

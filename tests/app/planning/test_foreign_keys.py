@@ -162,3 +162,115 @@ def test_a_series_that_comes_in_on_the_way_is_foreign(tmp_path: Path, through: s
         if g["kind"] == "foreign_keys"
     )
     assert "party_id identifies the rows to delete, but is also filled from prod.contractors.con_id" in gap["reason"]
+
+
+def foreign(made: Any) -> list[str]:
+    return [gap["reason"] for gap in made["gaps"] if gap["kind"] == "foreign_keys"]
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        "row_number() OVER (ORDER BY mail)",
+        "71234",  # a constant that happens to be her number
+    ],
+)
+def test_a_number_that_a_statement_makes_is_foreign(tmp_path: Path, theirs: str) -> None:
+    """No edge tells of it."""
+    (reason,) = foreign(planned(tmp_path, theirs="con_id", jobs=UNION.replace("{theirs}", theirs)))
+    assert "is also filled from values that jobs.sql:1 makes or writes itself" in reason
+
+
+def test_counted_rows_of_persons_are_foreign_too(tmp_path: Path) -> None:
+    """The second branch has the persons' own rows, under another number than theirs."""
+    job = (
+        "INSERT OVERWRITE prod.party SELECT emp_id AS party_id, mail FROM prod.staff"
+        " UNION ALL SELECT row_number() OVER (ORDER BY mail), mail FROM prod.staff;"
+    )
+    mails = {"mail": ["a@x.example", "b@x.example", "a@x.example", "b@x.example"]}
+    reasons = foreign(planned(tmp_path, jobs=job, beside=mails, first=1))
+    assert any("values that jobs.sql:1 makes or writes itself" in reason for reason in reasons)
+
+
+def test_what_was_written_under_a_former_name_of_the_column_is_foreign(tmp_path: Path) -> None:
+    jobs = (
+        "INSERT INTO prod.party (pid) SELECT con_id AS pid FROM prod.contractors;\n"
+        "ALTER TABLE prod.party RENAME COLUMN pid TO party_id;\n"
+        "INSERT INTO prod.party SELECT emp_id AS party_id FROM prod.staff;"
+    )
+    assert foreign(planned(tmp_path, jobs=jobs))
+
+
+@pytest.mark.parametrize(
+    ("loaded", "theirs"),
+    [
+        pytest.param("con_id + 1000 AS emp_id, mail", "con_id", id="the key counts from elsewhere"),
+        pytest.param("con_id AS emp_id, mail", "con_id + 1000", id="the copy counts from elsewhere"),
+        pytest.param("5 AS emp_id, con_id AS mail", "con_id", id="it made another column of the source"),
+    ],
+)
+def test_what_the_key_was_made_of_is_foreign_where_the_number_is_another(
+    tmp_path: Path, loaded: str, theirs: str
+) -> None:
+    before = f"INSERT OVERWRITE prod.staff SELECT {loaded} FROM prod.contractors;\n"
+    assert foreign(planned(tmp_path, before=before, jobs=UNION.replace("{theirs}", theirs)))
+
+
+def test_a_column_of_their_own_for_the_other_numbers_closes_the_gap(tmp_path: Path) -> None:
+    """What the gap advises."""
+    jobs = (
+        "INSERT OVERWRITE prod.party SELECT emp_id AS party_id, CAST(NULL AS BIGINT) AS con FROM prod.staff"
+        " UNION ALL SELECT NULL, con_id FROM prod.contractors;"
+    )
+    made = planned(tmp_path, jobs=jobs, first=71299, beside={"con": [0, 0, 71299, 90001]})
+    assert (made["gaps"], made["applyable"]) == ([], True)
+
+
+def test_the_gap_says_what_to_type(tmp_path: Path) -> None:
+    (reason,) = foreign(planned(tmp_path))
+    assert "write {table: prod.contractors, key: con_id} under the subject's `tables`" in reason
+
+
+def united(base: Path, *columns: str) -> list[str]:
+    """A run without a text that unites both tables, and what it tells of each column of `party`."""
+    told = {
+        "party_id": [("staff", "emp_id"), ("contractors", "con_id")],
+        "mail": [("staff", "mail"), ("contractors", "mail")],
+    }
+
+    def dataset(name: str) -> dict[str, Any]:
+        return {"namespace": "file", "name": str(base / "w" / name)}
+
+    fields = {
+        column: {
+            "inputFields": [
+                {**dataset(table), "field": name, "transformations": [{"type": "DIRECT", "subtype": "IDENTITY"}]}
+                for table, name in told[column]
+                if (table, column) not in [tuple(one.split(".")) for one in columns]
+            ]
+        }
+        for column in told
+    }
+    event = {
+        "eventType": "COMPLETE",
+        "eventTime": "2026-11-01T00:00:00Z",
+        "run": {"runId": "00000000-0000-0000-0000-000000000001"},
+        "job": {"namespace": "n", "name": "unite", "facets": {}},
+        "inputs": [dataset("staff"), dataset("contractors")],
+        "outputs": [{**dataset("party"), "facets": {"columnLineage": {"fields": fields}}}],
+    }
+    (base / "e.ndjson").write_text(json.dumps(event))
+    estate = ESTATE.replace("sql: [jobs.sql]", "events: [e.ndjson]")
+    mails = {"mail": ["a@x.example", "b@x.example", "", ""]}
+    return foreign(planned(base, estate=estate, beside=mails, first=71299))
+
+
+def test_two_inputs_of_an_event_are_foreign_to_each_other(tmp_path: Path) -> None:
+    (reason,) = united(tmp_path)
+    assert "filled from prod.contractors.con_id" in reason
+
+
+def test_a_branch_of_which_an_event_does_not_tell_the_key_is_foreign(tmp_path: Path) -> None:
+    """It may have made the number itself."""
+    (reason,) = united(tmp_path, "contractors.party_id")
+    assert "something that the job n:unite does not report" in reason

@@ -1,0 +1,296 @@
+"""Values that a statement makes itself, out of no column: `row_number()`, `monotonically_increasing_id()`, `range(9)`.
+
+Lineage has no edge for such a value, as it has none for NULL or a constant. But a number that a statement counts can
+be a person's number by chance, in a row of somebody else: a UNION of persons with counted merchants has both in one
+column. So can a constant, as 1 for the system itself: it is known, and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from sqlglot import exp
+
+from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.model.number_keys import without_fraction
+from planners.locate.sql.branch_identifiers import relations, table_name
+from planners.locate.sql.column_expressions import COUNTS, choices, fields_made
+from planners.locate.sql.column_references import Way, split, way_of
+from planners.locate.sql.statement_rows import Statement, parsed
+from planners.locate.sql.target_row_changes import Target, filled, inserted_values, inserts_into, listed
+
+
+class Kind(StrEnum):
+    """What a value comes from. READ: a column of a table. MADE: neither that, nor constants which are nobody's key."""
+
+    READ = "read"
+    MADE = "made"
+    CONSTANT = "constant"
+
+
+Kinds = frozenset[Kind]
+"""What a value comes from in some rows or others."""
+
+_READ, _MADE, _CONSTANT = (frozenset({kind}) for kind in Kind)
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """The rows of a table or query. names: of its columns, None where they are not known. kinds: of a column, or of a
+    field of it. somewhere: those of all its columns.
+    """
+
+    names: tuple[str, ...] | None
+    kinds: Callable[[Way], Kinds]
+    somewhere: Kinds = _READ
+
+    def called(self, columns: Sequence[str]) -> _Relation:
+        """Under other names of its columns. Where they do not pair, each column may be any."""
+        if not columns:
+            return self
+        if self.names is None or len(self.names) != len(columns):
+            return _Relation(tuple(columns), lambda way: self.somewhere, self.somewhere)
+        before = dict(zip((c.lower() for c in columns), self.names, strict=True))
+
+        def kinds(way: Way) -> Kinds:
+            return self.kinds((before[way[0]].lower(), *way[1:])) if way[0] in before else _READ
+
+        return _Relation(tuple(columns), kinds, self.somewhere)
+
+
+_UNTOLD = _Relation(None, lambda way: _READ)
+_GROWING = _Relation(None, lambda way: _CONSTANT, _CONSTANT)
+"""A recursive query inside itself: what is read there shows in its first branch."""
+
+Names = Callable[[str], tuple[str, ...] | None]
+"""The columns of a table by its name in a statement; None where they are not known."""
+
+
+def makes(statement: Statement, way: Way, names: Names, target: Target, keys: Collection[str] = ()) -> bool:
+    """Whether a statement brings rows with a value of its own making in a column, or in a field of it.
+
+    way: in lower case. keys: values of the persons; a constant that is one of them counts as made. Nothing is said of
+    a text that does not parse, or that brings no rows.
+    """
+    brought = _Reader(names, keys, statement.views).brought(statement.tree, target)
+    return any(Kind.MADE in rows.kinds(way) for rows in brought)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads statements. views: those of the session that are known there, by name with their texts."""
+
+    names: Names
+    keys: Collection[str]
+    views: tuple[tuple[str, str], ...] = ()
+
+    def brought(self, tree: exp.Expression | None, target: Target) -> Iterator[_Relation]:
+        """The rows that a statement brings into a table, under the names of the table's columns."""
+        ctes = self._with(tree, {})
+        if isinstance(tree, exp.Merge):
+            source = tree.args["using"]
+            rows = self._rows(source, ctes)
+            for given in inserted_values(tree, target):
+                yield self._columns(given, {source.alias_or_name.lower(): rows}) if given else rows
+        elif isinstance(tree, exp.Insert | exp.MultitableInserts):
+            for insert in inserts_into(tree, target):
+                rows = self._rows(insert.args.get("expression"), self._with(insert, ctes))
+                yield rows.called(filled(insert, target))
+        elif tree is not None:
+            yield self._query(tree)
+
+    def _query(self, tree: exp.Expression) -> _Relation:
+        """The rows of a query, or of what a CREATE or CACHE makes of one."""
+        if isinstance(tree, exp.Query):
+            return self._rows(tree, {})
+        body = tree.args.get("expression") if isinstance(tree, exp.Create | exp.Cache) else None
+        return self._rows(body, self._with(tree, {})).called(listed(tree.this) if body is not None else ())
+
+    def _with(self, tree: exp.Expression | None, outside: Mapping[str, _Relation]) -> dict[str, _Relation]:
+        clause = tree.args.get("with_") if tree is not None else None
+        inside = dict(outside)
+        for cte in clause.expressions if clause is not None else ():
+            if clause is not None and clause.args.get("recursive"):
+                inside[cte.alias.lower()] = _GROWING
+            inside[cte.alias.lower()] = _renamed(self._rows(cte.this, inside), cte)
+        return inside
+
+    def _rows(self, node: exp.Expression | None, ctes: Mapping[str, _Relation]) -> _Relation:
+        inside = self._with(node, ctes)
+        if isinstance(node, exp.Subquery):
+            return _renamed(self._rows(node.this, inside), node)
+        if isinstance(node, exp.Union):
+            sides = [self._rows(cast(exp.Expression, side), inside) for side in (node.this, node.expression)]
+            return _united(sides, by_name=bool(node.args.get("by_name")))
+        if isinstance(node, exp.SetOperation):  # INTERSECT and EXCEPT: rows of the left side
+            return self._rows(cast(exp.Expression, node.this), inside)
+        if isinstance(node, exp.Values):
+            return self._values(node)
+        if isinstance(node, exp.Table):
+            return self._table(node, inside)
+        if isinstance(node, exp.Lateral | exp.Unnest):
+            return self._generated(node, node.this if isinstance(node, exp.Lateral) else node.expressions[0], inside)
+        return self._select(node, inside) if isinstance(node, exp.Select) else _UNTOLD
+
+    def _table(self, node: exp.Table, inside: Mapping[str, _Relation]) -> _Relation:
+        if isinstance(node.this, exp.Func):
+            return self._generated(node, cast(exp.Expression, node.this), inside)
+        name = table_name(node)
+        if not node.db and node.name.lower() in inside:
+            return _renamed(inside[node.name.lower()], node)
+        at = next((n for n in reversed(range(len(self.views))) if self.views[n][0] == name.lower()), None)
+        tree = parsed(self.views[at][1]) if at is not None else None
+        if tree is not None:
+            return _renamed(_Reader(self.names, self.keys, self.views[:at])._query(tree), node)
+        return _renamed(_Relation(self.names(name), lambda way: _READ), node)
+
+    def _values(self, node: exp.Values) -> _Relation:
+        """Rows that are written out."""
+        rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+        names = [f"col{number}" for number in range(1, len(rows[0]) + 1)] if rows else []
+        whole = [self._columns(list(zip(names, row, strict=False)), {}) for row in rows]
+        return _renamed(_united(whole), node) if whole else _UNTOLD
+
+    def _generated(self, node: exp.Expression, made: exp.Expression, inside: Mapping[str, _Relation]) -> _Relation:
+        """The rows of a function in FROM, or of a LATERAL VIEW."""
+        if isinstance(made, exp.Query):
+            return _renamed(self._rows(made, inside), node)
+        names = ("pos", "col") if isinstance(made, exp.Posexplode) else ("col",)
+        if isinstance(made, exp.Anonymous) and made.name.lower() == "range":
+            names = ("id",)
+        alias = node.args.get("alias")
+        told = tuple(c.name for c in alias.args.get("columns") or ()) if alias is not None else ()
+        called = told or names
+        kinds = self._kinds(made, (), {})
+
+        def of(way: Way) -> Kinds:
+            number = next((n for n, name in enumerate(called) if name.lower() == way[0]), None)
+            return _MADE if isinstance(made, exp.Posexplode) and number == 0 else kinds
+
+        return _Relation(called, of, kinds)
+
+    def _select(self, node: exp.Select, ctes: Mapping[str, _Relation]) -> _Relation:
+        sources = {alias: self._rows(item, ctes) for alias, item, _ in relations(node)}
+        for lateral in node.args.get("laterals") or ():
+            sources[(lateral.alias or f"#{len(sources)}").lower()] = self._rows(lateral, ctes)
+        shown: list[tuple[str, exp.Expression]] = []
+        untold: list[_Relation] = []
+        for projection in node.expressions:
+            if projection.is_star:
+                only = projection.table.lower() if isinstance(projection, exp.Column) else ""
+                for alias, rows in sources.items():
+                    if only in ("", alias):
+                        shown += [(name, exp.column(name, table=alias)) for name in rows.names or ()]
+                        untold += [rows] if rows.names is None else []
+            elif isinstance(projection, exp.Aliases):
+                shown += _several(projection)
+            else:
+                shown.append((projection.alias_or_name, projection.unalias()))
+        made = self._columns(shown, sources, ctes)
+        if not untold:
+            return made
+        somewhere = made.somewhere.union(*(rows.somewhere for rows in untold))
+        return _Relation(None, lambda way: made.kinds(way).union(*(rows.kinds(way) for rows in untold)), somewhere)
+
+    def _columns(
+        self,
+        shown: Sequence[tuple[str, exp.Expression]],
+        sources: Mapping[str, _Relation],
+        ctes: Mapping[str, _Relation] | None = None,
+    ) -> _Relation:
+        by_name = {name.lower(): value for name, value in reversed(shown)}
+
+        def kinds(way: Way) -> Kinds:
+            value = by_name.get(way[0])
+            return self._kinds(value, way[1:], sources, ctes) if value is not None else _READ
+
+        somewhere = frozenset[Kind]().union(*(self._kinds(value, (), sources, ctes) for _, value in shown))
+        return _Relation(tuple(name for name, _ in shown), kinds, somewhere)
+
+    def _kinds(
+        self,
+        value: exp.Expression,
+        fields: Way,
+        sources: Mapping[str, _Relation],
+        ctes: Mapping[str, _Relation] | None = None,
+    ) -> Kinds:
+        """What a value, or a field of it, comes from."""
+
+        def of(node: exp.Expression) -> Kinds:
+            return self._kinds(node, fields, sources, ctes)
+
+        way = way_of(value)
+        if way is not None:
+            return _resolved(way, fields, sources)
+        if isinstance(value, exp.Window | exp.Filter | exp.Alias | exp.Paren | exp.Cast | exp.JSONFormat):
+            return of(value.this)
+        if isinstance(value, exp.Coalesce | exp.If | exp.Case | exp.Nullif):
+            return (
+                frozenset[Kind]().union(*(of(branch) for branch in choices(value) if branch is not None)) or _CONSTANT
+            )
+        if isinstance(value, exp.Struct):
+            found = [made for name, made in fields_made(value) if fields and name.lower() == fields[0]]
+            return self._kinds(found[0], fields[1:], sources, ctes) if found else _READ
+        if isinstance(value, exp.Subquery):
+            rows = self._rows(value.this, ctes or {})
+            return rows.kinds((rows.names[0].lower(),)) if rows.names else rows.somewhere
+        if isinstance(value, COUNTS):
+            return _MADE
+        if isinstance(value, exp.Literal | exp.Neg) and not value.find(exp.Column, exp.Func):
+            text = f"-{value.this.name}" if isinstance(value, exp.Neg) else value.name
+            return _MADE if without_fraction(text) in self.keys else _CONSTANT
+        return _READ if fields else _together(value, [of(child) for child in value.iter_expressions()])
+
+
+_PLAIN = (
+    exp.Literal, exp.Null, exp.Boolean, exp.Interval, exp.Var, exp.DataType, exp.Neg, exp.Concat, exp.DPipe, exp.Lower,
+    exp.Upper, exp.Trim, exp.Array, exp.Tuple, exp.Explode, exp.Posexplode, exp.Inline, exp.Uuid, exp.Placeholder,
+    exp.Parameter, exp.Identifier, exp.Star,
+)  # fmt: skip
+"""What makes constants of constants. A UUID is drawn: it is no value that somebody else has."""
+
+
+def _together(node: exp.Expression, parts: Iterable[Kinds]) -> Kinds:
+    """What a function of parts comes from: where a column goes in, from that."""
+    parts = list(parts)
+    found: set[Kind] = {Kind.READ} if any(Kind.READ in part for part in parts) else set()
+    if all(part - _READ for part in parts):
+        made = not isinstance(node, _PLAIN) or any(Kind.MADE in part for part in parts)
+        found.add(Kind.MADE if made else Kind.CONSTANT)
+    return frozenset(found)
+
+
+def _resolved(way: Way, fields: Way, sources: Mapping[str, _Relation]) -> Kinds:
+    """Of a column of one of the sources; where several could have it, of each that is known to."""
+    alias, rest = split(way, sources)
+    rest = (*rest, *fields)
+    if alias is not None:
+        return sources[alias].kinds(rest)
+    having = [rows for rows in sources.values() if rows.names and rest[0] in [name.lower() for name in rows.names]]
+    having = having or [rows for rows in sources.values() if rows.names is None]
+    return frozenset[Kind]().union(*(rows.kinds(rest) for rows in having)) or _READ
+
+
+def _renamed(rows: _Relation, item: exp.Expression) -> _Relation:
+    """With the columns that an alias names: `AS t (a, b)`."""
+    alias = item.args.get("alias")
+    return rows.called([c.name for c in alias.args.get("columns") or ()] if alias is not None else [])
+
+
+def _several(projection: exp.Aliases) -> list[tuple[str, exp.Expression]]:
+    """The columns of a function that makes several: `posexplode(list) AS (place, value)`."""
+    names = [name.name for name in projection.expressions]
+    if isinstance(projection.this, exp.Posexplode) and len(names) > 1:
+        place = exp.Anonymous(this="pos")
+        return [(names[0], place), *((name, cast(exp.Expression, projection.this)) for name in names[1:])]
+    return [(name, cast(exp.Expression, projection.this)) for name in names]
+
+
+def _united(sides: Sequence[_Relation], *, by_name: bool = False) -> _Relation:
+    """UNION: the columns have the names of the first side, and go by position."""
+    first = next((side.names for side in sides if side.names is not None), None)
+    placed = [side if by_name else side.called(first or ()) for side in sides]
+    somewhere = frozenset[Kind]().union(*(side.somewhere for side in sides))
+    return _Relation(first, lambda way: frozenset[Kind]().union(*(side.kinds(way) for side in placed)), somewhere)
