@@ -26,8 +26,8 @@ from pii_tracer.model.waivers import MarkKey
 from pii_tracer.proof.storage_witness import FileBefore, Seen, in_log
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
-from pii_tracer.verify.stores.s3.s3_objects import S3Folder, look_past_s3, verify_s3_table
 from pii_tracer.verify.stores.non_copies import counts_short
+from pii_tracer.verify.stores.s3.s3_objects import S3Folder, look_past_s3, verify_s3_table
 from pii_tracer.verify.verdicts import ByteVerdict
 from pii_tracer.verify.waived_files import NOTHING_WAIVED, WaivedFiles, waived_files
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from itertools import product
 from pathlib import Path
 from shutil import rmtree
@@ -12,9 +13,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from pii_tracer.app.execution.run_folder import folder_of
 from pii_tracer.app.intake.due_requests import plan_due
-from pii_tracer.app.intake.planned_requests import begin_requests
+from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
 from pii_tracer.app.planning.erasure_plan import plan as plan_by_file
+from pii_tracer.app.planning.plan_files import key_sets_at_hand
 from pii_tracer.app.proof.deletion_log_access import open_log, prune_log
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
@@ -22,10 +25,11 @@ from pii_tracer.intake.kept_scopes import hold_of
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Strategy
-from pii_tracer.model.errors import ExitCode, UsageError
+from pii_tracer.model.errors import ExitCode, Refused, UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.deletions.entries import Entry, EntryState
+from pii_tracer.review.plan_file import load_plan
 from pii_tracer.verify.verdicts import ByteVerdict, RunVerdict, with_since
 from tests.cli.small import request as request_file
 from tests.intake.places import NOW, opened, took
@@ -35,6 +39,7 @@ from tests.proof.deletion_log.grouped import groups
 
 MAILS = [f"ada{n}.lovelace@example.org" for n in range(len(PERSONS))]
 YEARS = timedelta(days=2600)
+APPROVER = ("--approver", "asha", "--role", "dpo", "--reason", "r", "--unsigned")
 
 
 @pytest.fixture
@@ -171,6 +176,50 @@ def test_a_request_file_erases_nothing_that_its_person_keeps(settings: Settings)
     plan_by_file(settings, [settings.base / "own.yaml"])
 
 
+@pytest.mark.parametrize("since", ["narrowed", "erased"])
+def test_a_plan_of_a_request_file_erases_nothing_that_its_person_keeps_since(
+    tmp_path: Path, since: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = shop(tmp_path)
+    (tmp_path / "own.yaml").write_text(request_file("user", str(PERSONS[0])).replace("R-1", "OWN"))
+    path = str(tmp_path / "o.plan.json")
+    assert called(settings, "plan", str(tmp_path / "own.yaml"), "--out", path) == ExitCode.DONE
+    asked(settings, *PERSONS[:2], days=[3, 2])
+    narrowed(settings, "R-2", asked=NOW - timedelta(hours=1))  # it is another person's data
+    assert called(settings, "check", path) == called(settings, "approve", path, *APPROVER) == ExitCode.DONE
+    narrowed(settings, asked=NOW - timedelta(hours=1))
+    if since == "erased":
+        _, plan = made(settings)
+        begin_requests(settings, plan, NOW)
+        ran(settings, plan)
+    capsys.readouterr()
+    assert called(settings, "check", path) == ExitCode.POLICY_DENIED
+    assert "1 person asks to keep other data now" in capsys.readouterr().out
+    assert called(settings, "approve", path, *APPROVER) == ExitCode.NOT_APPROVED
+    assert called(settings, "apply", path) == ExitCode.ERROR
+    assert "the person of the request OWN keeps data by the request R-1" in capsys.readouterr().err
+    assert PERSONS[0] in DeltaTable(str(tmp_path / "w" / "orders")).to_pyarrow_table().column("user_id").to_pylist()
+    loaded = load_plan(Path(path)).plan
+    values = partial(key_sets_at_hand, settings, loaded, Path(path))
+    with pytest.raises(Refused, match="keeps data by the request R-1"):
+        begin_requests(settings, loaded, NOW, values)
+
+
+def test_a_run_that_has_touched_data_is_gone_on_with(tmp_path: Path) -> None:
+    settings = shop(tmp_path)
+    (tmp_path / "own.yaml").write_text(request_file("user", str(PERSONS[0])).replace("R-1", "OWN"))
+    plan = plan_by_file(settings, [tmp_path / "own.yaml"], out=tmp_path / "o.plan.json").plan
+    values = partial(key_sets_at_hand, settings, plan, tmp_path / "o.plan.json")
+    asked(settings, PERSONS[0])
+    narrowed(settings)
+    with pytest.raises(Refused):
+        refuse_withdrawn(settings, plan, values)
+    journal = folder_of(settings.state, plan.plan_id).journal
+    journal.parent.mkdir(parents=True)
+    journal.touch()
+    refuse_withdrawn(settings, plan, values)
+
+
 def test_a_name_that_was_taken_back_does_not_come_back(settings: Settings) -> None:
     asked(settings, PERSONS[0], days=[2])
     narrowed(settings, asked=NOW - timedelta(hours=5))
@@ -200,9 +249,8 @@ def test_who_asks_for_everything_when_nothing_is_left_is_answered_by_a_proved_se
 ) -> None:
     settings = shop(tmp_path, database)
     empty, path = nothing_left(settings)
-    approver = ("--approver", "asha", "--role", "dpo", "--reason", "r", "--unsigned")
     assert called(settings, "check", path) == ExitCode.DONE
-    assert called(settings, "approve", path, *approver) == ExitCode.DONE
+    assert called(settings, "approve", path, *APPROVER) == ExitCode.DONE
     assert called(settings, "apply", path) == ExitCode.DONE
     assert "not verified" not in capsys.readouterr().out
     answered = opened(settings).find("R-9")
@@ -229,8 +277,7 @@ def test_a_person_who_came_back_is_not_called_erased_however_short_the_key_is(
     _, path = nothing_left(settings, key)
     place = settings.base / "w" / table
     write_deltalake(place, pa.table({"user_id": [key], "city": ["Pune"]}), mode="append")
-    approver = ("--approver", "asha", "--role", "dpo", "--reason", "r", "--unsigned")
-    assert called(settings, "approve", path, *approver) == ExitCode.DONE
+    assert called(settings, "approve", path, *APPROVER) == ExitCode.DONE
     assert called(settings, "apply", path) != ExitCode.DONE
     found = opened(settings).find("R-9")
     assert (found.state, "something of the persons is left" in found.reason) == (RequestState.CARRIED_OVER, True)

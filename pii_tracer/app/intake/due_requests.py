@@ -27,9 +27,9 @@ _CARRIED = "`plan --carried-over` plans it, and nothing else does"
 _UNKNOWN = "no version of the source contains the person's key"
 _ALL_KEPT = "all that is there is kept by the hold {}"
 _NOT_SHOWN = (
-    "nothing of the person is found, and the deletion log does not show that the key is right: it has no run that erased"
-    " this person alone from a source. Compare the key with the person's, answer by hand, and then end the request by"
-    " `pii-tracer requests refuse`"
+    "nothing of the person is found, and the deletion log does not show that the key is right: it has no run that"
+    " erased this person alone from a source. Compare the key with the person's, answer by hand, and then end the"
+    " request by `pii-tracer requests refuse`"
 )
 MOST_PERSONS = 1_000
 """Persons of one plan, where the policy does not say how many (`max_persons`)."""
