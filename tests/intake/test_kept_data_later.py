@@ -176,6 +176,18 @@ def test_a_request_file_erases_nothing_that_its_person_keeps(settings: Settings)
     plan_by_file(settings, [settings.base / "own.yaml"])
 
 
+def test_pruning_names_the_request_that_stops_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = shop(tmp_path)
+    settings.estate_file.write_text(settings.estate_file.read_text() + "deletion_log: {keep_days: 365}\n")
+    asked(settings, PERSONS[0], days=[2])
+    narrowed(settings, asked=NOW - timedelta(hours=1))
+    _, plan = made(settings)
+    logged(settings, plan)
+    for moment, told in ((NOW + timedelta(days=300), False), (NOW + YEARS, True)):
+        assert called(settings, "log", "prune", "--as-of", moment.isoformat()) == ExitCode.DONE
+        assert ("the rows of the request R-1 stay" in capsys.readouterr().err) is told
+
+
 @pytest.mark.parametrize("since", ["narrowed", "erased"])
 def test_a_plan_of_a_request_file_erases_nothing_that_its_person_keeps_since(
     tmp_path: Path, since: str, capsys: pytest.CaptureFixture[str]
