@@ -23,7 +23,6 @@ from pii_tracer.model.plan import (
     Copy,
     ErasurePlan,
     Estimate,
-    Examined,
     Gap,
     Override,
     Schedule,
@@ -73,7 +72,7 @@ from planners.stores.s3.replication_reappearance import echoes
 from planners.stores.s3.table_version_steps import unguarded
 from planners.streams.kafka.prefix_deletion import cut_topics
 from planners.streams.kafka.topics import topic_copies
-from planners.unique_ids import distinct_gaps
+from planners.unique_ids import distinct_examined, distinct_gaps
 
 RECHECK_AFTER = timedelta(days=30)
 """From the end of a run to the day when somebody looks whether the persons are back: a month's backfills have run."""
@@ -276,7 +275,7 @@ def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
             )
         items[item.copy.id] = item
     held = {i.copy.dataset for i in items.values()}
-    examined: dict[str, Examined] = {str(e.dataset): e for p in parts for e in p.examined if e.dataset not in held}
+    examined = distinct_examined(e for p in parts for e in p.examined if e.dataset not in held)
     all_gaps = [g for p in parts for g in p.gaps]
     all_gaps += [g for s in inputs.surveys for g in known_by_key_only(s, inputs.world, estate.backups)]
     all_gaps += [g for s in inputs.surveys for g in not_compared(s, inputs.world)]
@@ -285,7 +284,7 @@ def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
     found = Recognised(
         spared,
         (),
-        tuple(sorted(examined.values(), key=lambda e: e.table or e.dataset.name)),
+        tuple(examined),
         tuple(o for p in parts for o in p.origins),
     )
     gaps = distinct_gaps([*all_gaps, *unproved(found, inputs.world)])

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pii_tracer.model.plan import Gap
+from pii_tracer.model.datasets import Carries
+from pii_tracer.model.plan import Examined, Gap
 from planners.step_drafts import CopyDraft, short_digest
 
 
@@ -18,6 +19,13 @@ def distinct_items(items: Sequence[CopyDraft]) -> list[CopyDraft]:
 
 def _renamed(item: CopyDraft) -> CopyDraft:
     return replace(item, copy=item.copy.model_copy(update={"id": f"{item.copy.id}-{short_digest(item.copy.location)}"}))
+
+
+def distinct_examined(examined: Iterable[Examined]) -> list[Examined]:
+    """One of each dataset, by name. Where lineage connects it with one kind of person and not with another, it does."""
+    ordered = sorted(examined, key=lambda one: one.carries is not Carries.NONE)
+    last = {str(one.dataset): one for one in ordered}
+    return sorted(last.values(), key=lambda one: one.table or one.dataset.name)
 
 
 def distinct_gaps(gaps: Iterable[Gap]) -> dict[str, Gap]:

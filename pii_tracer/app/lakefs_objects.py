@@ -111,17 +111,25 @@ def look(estate: Estate, base: Path, copy: Copy, patterns: Patterns, in_rows: Pa
 
 
 def look_elsewhere(
-    estate: Estate, base: Path, dataset: DatasetId, patterns: Patterns, in_rows: Patterns, *, named: bool = False
+    estate: Estate,
+    base: Path,
+    dataset: DatasetId,
+    patterns: Patterns,
+    in_rows: Patterns,
+    *,
+    named: bool = False,
+    short: bool = False,
 ) -> ByteVerdict:
-    """A repository that was examined and is no copy, looked at again. Short numbers do not count in it. named: as in
-    `look_past`."""
+    """A repository that was examined and is no copy, looked at again. named, short: as in `look_past`, the latter in
+    objects that are declared to hold rows."""
     name, root = f"(no copy) {dataset.name}", f"{dataset.namespace}/{dataset.name}"
     try:
         state = _state(estate, base, dataset)
-        found = [i.scan for i in _objects(estate, base, state, patterns, in_rows)]
+        shown = _objects(estate, base, state, patterns, in_rows)
+        found = [i.scan if i.declared else i.scan.model_copy(update={"hits": i.scan.strong}) for i in shown]
     except EstateError as error:
         return ByteVerdict(copy_id=name, root=root, files=(), unverified=(error.what,))
-    return _with_begun(look_past(name, root, found, named=named), begun_uploads(estate, base, state))
+    return _with_begun(look_past(name, root, found, named=named, short=short), begun_uploads(estate, base, state))
 
 
 def begun_uploads(estate: Estate, base: Path, state: LakefsState) -> list[str]:

@@ -26,6 +26,7 @@ from pii_tracer.model.waivers import MarkKey
 from pii_tracer.proof.storage_witness import FileBefore, Seen, in_log
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
+from pii_tracer.verify.stores.non_copies import counts_short
 from pii_tracer.verify.stores.s3.s3_objects import S3Folder, look_past_s3, verify_s3_table
 from pii_tracer.verify.verdicts import ByteVerdict
 from pii_tracer.verify.waived_files import NOTHING_WAIVED, WaivedFiles, waived_files
@@ -149,8 +150,8 @@ def elsewhere(
         inside = list(_inside(place, others))
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, str(place)))
         stays = waived.get(place.dataset, NOTHING_WAIVED)
-        named = not plan.copies
-        seen = look_at(estate, place, name, mine, texts, searchers, inside, named=named, waived=stays).at(place.dataset)
+        given, short = (estate, place, name, mine, texts, searchers, inside), counts_short(plan, place.dataset, name)
+        seen = look_at(*given, named=not plan.copies, short=short, waived=stays).at(place.dataset)
         untold = () if place.dataset in told else tuple(map(patterns.mask, texts.untold(str(place))))
         more = {"root": patterns.mask(seen.root), "unverified": (*seen.unverified, *untold)}
         yield seen.model_copy(update=more)
@@ -176,6 +177,7 @@ def look_at(
     *,
     alone: bool = False,
     named: bool = False,
+    short: bool = False,
     waived: WaivedFiles = NOTHING_WAIVED,
 ) -> ByteVerdict:
     """Everything in a place in S3 that is no copy (see `look_past_s3`). texts: by what rules text is read. without:
@@ -190,7 +192,7 @@ def look_at(
     except ScanError as error:
         return ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(error.what,))
     folder = S3Folder.of(clients, region, place, texts, without)
-    return look_past_s3(name, patterns, folder, searchers, alone=alone, named=named, waived=waived)
+    return look_past_s3(name, patterns, folder, searchers, alone=alone, named=named, short=short, waived=waived)
 
 
 def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:

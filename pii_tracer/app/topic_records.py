@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.lake.inventory import Inventory, TopicState
 from pii_tracer.lake.streams.kafka.record_scan import scan_topic
 from pii_tracer.lake.streams.kafka.record_schemas import ClusterSchemas
-from pii_tracer.lake.streams.kafka.records import Record, RecordMatcher, Undecodable
+from pii_tracer.lake.streams.kafka.records import KEY, VALUE, Record, RecordMatcher, Undecodable
 from pii_tracer.lake.streams.kafka.topic_reading import admin_client, client_settings, read_topic
 from pii_tracer.lake.streams.kafka.topics import (
     groups_behind,
@@ -23,10 +23,10 @@ from pii_tracer.lake.streams.kafka.topics import (
     topic_state,
     undecided,
 )
-from pii_tracer.model.datasets import DatasetId, Format, Match
+from pii_tracer.model.datasets import DatasetId, Format, JsonAccess, KeyPart, Match
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.plan import Copy
-from pii_tracer.scan.hits import Hit
+from pii_tracer.scan.hits import Hit, column_of
 from pii_tracer.scan.known_columns import row_columns
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past
@@ -158,8 +158,11 @@ def state_of(estate: Estate, base: Path, copy: Copy) -> TopicState:
     return topic_state(admin_client(client_settings(cluster, base)), cluster, topic)
 
 
-def look_elsewhere(estate: Estate, base: Path, dataset: DatasetId, patterns: Patterns) -> ByteVerdict:
-    """A topic that was examined and is no copy, looked at again. Short numbers do not count in it."""
+def look_elsewhere(
+    estate: Estate, base: Path, dataset: DatasetId, patterns: Patterns, *, named: bool = False, short: bool = False
+) -> ByteVerdict:
+    """A topic that was examined and is no copy, looked at again. named, short: as in `look_past`, the latter in the
+    fields that are declared."""
     name = f"(no copy) {dataset.name}"
     root = f"{dataset.namespace}/{dataset.name}"
     try:
@@ -169,7 +172,22 @@ def look_elsewhere(estate: Estate, base: Path, dataset: DatasetId, patterns: Pat
         scanned = scan_topic(records, topic, partitions, patterns, ClusterSchemas(cluster, base))
     except (EstateError, ScanError) as error:
         return ByteVerdict(copy_id=name, root=root, files=(), unverified=(error.what,))
-    return look_past(name, root, scanned)
+    fields = _declared_fields(topic)
+    found = (scan.model_copy(update={"hits": tuple(_counted(scan.hits, fields))}) for scan in scanned)
+    return look_past(name, root, found, named=named, short=short)
+
+
+def _counted(hits: Iterable[Hit], fields: frozenset[str]) -> Iterator[Hit]:
+    yield from (hit for hit in hits if not hit.weak or column_of(hit, fields))
+
+
+def _declared_fields(topic: Topic) -> frozenset[str]:
+    """Where the estate file says that a column of the topic's table stands, as hits call it."""
+    return frozenset(
+        KeyPart(column=part, access=(JsonAccess(path=path),) if path else (), type="string").label()
+        for part, declared in ((KEY, topic.key), (VALUE, topic.value))
+        for path in (declared.places() if declared else {})
+    )
 
 
 def _partitions(base: Path, cluster: KafkaCluster, topic: Topic) -> int:

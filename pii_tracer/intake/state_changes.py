@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from pii_tracer.config.laws import Ground
-from pii_tracer.intake.kept_scopes import FOR_EVERYTHING, holds_of, keep_on, narrowings_of, unlike_a_plan
+from pii_tracer.intake.kept_scopes import FOR_EVERYTHING, holds_of, keep_on, keeping, narrowings_of, unlike_a_plan
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.request_intake import Due, request_name
 from pii_tracer.intake.request_store import RequestStore, of_plan, one, request_of
@@ -18,6 +18,14 @@ from pii_tracer.model.errors import Refused, UsageError
 
 _PROGRAM = "pii-tracer"
 """Who changes a state that no person changes."""
+
+
+PersonsOf = Callable[[str], Collection[str]]
+"""The person of a request that the store does not know, as the store would know them (keyed references of values)."""
+
+
+def _nobody(request: str) -> Collection[str]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -143,21 +151,38 @@ def _given_up(connection: Connection, plan: str) -> list[Stored]:
     return [request for request in found if request.state is RequestState.PLANNED or request.begun is not None]
 
 
-def refuse_gone(store: RequestStore, requests: Iterable[str], plan: str, keeps: frozenset[str]) -> None:
+def refuse_gone(
+    store: RequestStore,
+    requests: Sequence[str],
+    plan: str,
+    keeps: frozenset[str],
+    persons: PersonsOf = _nobody,
+) -> None:
     """Raise `Refused` where the store knows a request of a plan that this plan is not, or no longer, to erase, or whose
     person asks to keep other data by now. keeps: ids of the holds by which persons asked to keep data, as the plan was
-    made."""
+    made. persons: is asked about requests of files: who keeps something by the store is not erased by them."""
     with store.connected() as connection:
-        _refuse_gone(connection, requests, plan, keeps)
+        _refuse_gone(connection, requests, plan, keeps, persons)
+
+
+def keeping_meanwhile(store: RequestStore, requests: Sequence[str], plan: str, persons: PersonsOf) -> list[str]:
+    """Requests of a plan that the store does not know, and whose persons keep something by the store."""
+    with store.connected() as connection:
+        return [name for name, _ in _keeping(connection, requests, plan, persons)]
 
 
 def begin(
-    store: RequestStore, requests: Iterable[str], plan: str, at: datetime, keeps: frozenset[str] = frozenset()
+    store: RequestStore,
+    requests: Sequence[str],
+    plan: str,
+    at: datetime,
+    keeps: frozenset[str] = frozenset(),
+    persons: PersonsOf = _nobody,
 ) -> None:
     """A run of a plan is about to touch data: from here on none of its requests can be withdrawn, or planned again.
-    Those, too, that were carried over when it failed wait for it. keeps, Raises: as `refuse_gone`."""
+    Those, too, that were carried over when it failed wait for it. keeps, persons, Raises: as `refuse_gone`."""
     with store.writing() as connection:
-        _refuse_gone(connection, requests, plan, keeps)
+        _refuse_gone(connection, requests, plan, keeps, persons)
         query = "SELECT id FROM requests WHERE plan = ? AND state = 'carried_over' ORDER BY id"
         for (name,) in connection.execute(query, (plan,)).fetchall():
             _go_on(connection, name, plan, at)
@@ -174,7 +199,9 @@ def gone_of(store: RequestStore, requests: Iterable[str], plan: str) -> dict[str
         return {name: request.state for name, request in _gone(connection, requests, plan)}
 
 
-def _refuse_gone(connection: Connection, requests: Iterable[str], plan: str, keeps: frozenset[str]) -> None:
+def _refuse_gone(
+    connection: Connection, requests: Sequence[str], plan: str, keeps: frozenset[str], persons: PersonsOf
+) -> None:
     for name, request in _gone(connection, requests, plan):
         raise Refused(
             f"the request {name} is not to be erased by this plan: in the request store it is {request.state}"
@@ -188,6 +215,25 @@ def _refuse_gone(connection: Connection, requests: Iterable[str], plan: str, kee
             where=plan,
             todo=f"`pii-tracer requests release {plan}`, then plan again",
         )
+    for name, by in _keeping(connection, requests, plan, persons):
+        raise Refused(
+            f"the person of the request {name} keeps data by the request {by} of the request store",
+            where=plan,
+            todo="do not use this plan. Plan by `pii-tracer plan --requests`; if the person asks for everything now,"
+            " first `pii-tracer requests add` that",
+        )
+
+
+def _keeping(
+    connection: Connection, requests: Sequence[str], plan: str, persons: PersonsOf
+) -> Iterator[tuple[str, str]]:
+    """Requests that the store does not know, each with the one by which its person keeps something."""
+    query = "SELECT id FROM requests WHERE plan = ?"
+    mine = {name for (name,) in connection.execute(query, (plan,)).fetchall()}
+    for name in requests:
+        if name not in mine and request_of(connection, name) is None:
+            found = (keeping(connection, person) for person in sorted(persons(name)))
+            yield from ((name, by) for by in found if by is not None)
 
 
 def _gone(connection: Connection, requests: Iterable[str], plan: str) -> Iterator[tuple[str, Stored]]:

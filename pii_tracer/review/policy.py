@@ -218,7 +218,8 @@ def _exemptions(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     if given.other_wishes:
         words = (
             f"{counted(len(given.other_wishes), 'person asks', 'persons ask')} to keep other data now than the plan"
-            f" keeps: the first is that of {given.other_wishes[0]}; release the plan, and plan again"
+            f" keeps: the first is that of {given.other_wishes[0]}; release the plan if the request store has it, and"
+            " plan again"
         )
         yield Level.DENY, words, ("holds",)
 

@@ -246,14 +246,16 @@ def look_past(
     *,
     alone: bool = False,
     named: bool = False,
+    short: bool = False,
     waived: WaivedFiles = NOTHING_WAIVED,
 ) -> ByteVerdict:
-    """The verdict on what is no copy: only values that cannot be mistaken count, since no lineage leads here. What
-    could not be read is unverified here as everywhere.
+    """The verdict on what is no copy: only values that cannot be mistaken count where no lineage leads. What could not
+    be read is unverified here as everywhere.
 
     alone: there is no plan that knows lineage. Short numbers count, too, since whoever asks looks at their columns, and
-    the files that were searched are named. named: they are, since the plan has no copy that could be the scope. waived:
-    files that a named person leaves as they were at planning, or that could not be read then either; other bytes count.
+    the files that were searched are named. named: they are, since the plan has no copy that could be the scope. short:
+    short numbers count (`counts_short`). waived: files that a named person leaves as they were at planning, or that
+    could not be read then either; other bytes count.
     """
     scans = tuple(scanned)
     residue = tuple(
@@ -266,7 +268,7 @@ def look_past(
         )
         for scan in scans
         if not waived.may_hold(scan.sha256)
-        for hit in (scan.hits if alone else scan.strong)
+        for hit in (scan.hits if alone or short else scan.strong)
     )
     unread: list[str] = []
     as_waived: list[tuple[str, str]] = []

@@ -64,7 +64,8 @@ class Earlier:
     """What an earlier run took of a person out of a table that knew them.
 
     origins: source columns of which nobody knows the values of then. clean: the datasets (as text) in which that very
-    run left nothing of the person. logged: False where the deletion log has nothing of that run.
+    run left nothing of the person. logged: False where the deletion log has nothing of that run. shows_the_key: a run
+    erased the person from the table and had no other person, so that what it erased was found by this very key.
     """
 
     request: str
@@ -72,6 +73,7 @@ class Earlier:
     origins: frozenset[str]
     clean: frozenset[str]
     logged: bool = True
+    shows_the_key: bool = False
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,11 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
 
 
 def worked_on(surveys: Iterable[Survey]) -> frozenset[str]:
-    """Requests on whose persons an earlier run worked. Of all others nobody can tell whether the key is right, if
-    nothing is found by it."""
-    return frozenset(earlier.request for found in surveys for earlier in found.keys.earlier)
+    """Requests whose persons an earlier run erased by their keys. Of all others nobody can tell whether the key is
+    right, if nothing is found by it. A key of several columns is not among them: only rows show it, and what is no copy
+    is searched by its bytes."""
+    by_bytes = (found for found in surveys if not found.subject.several_columns)
+    return frozenset(earlier.request for found in by_bytes for earlier in found.keys.earlier if earlier.shows_the_key)
 
 
 def left_open_gap(request: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
+from itertools import product
 from pathlib import Path
 from shutil import rmtree
 
@@ -11,9 +13,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from pii_tracer.app.execution.run_folder import folder_of
 from pii_tracer.app.intake.due_requests import plan_due
-from pii_tracer.app.intake.planned_requests import begin_requests
+from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
 from pii_tracer.app.planning.erasure_plan import plan as plan_by_file
+from pii_tracer.app.planning.plan_files import key_sets_at_hand
 from pii_tracer.app.proof.deletion_log_access import open_log, prune_log
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
@@ -21,12 +25,13 @@ from pii_tracer.intake.kept_scopes import hold_of
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Strategy
-from pii_tracer.model.errors import ExitCode, UsageError
+from pii_tracer.model.errors import ExitCode, Refused, UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.deletions.entries import Entry, EntryState
+from pii_tracer.review.plan_file import load_plan
 from pii_tracer.verify.verdicts import ByteVerdict, RunVerdict, with_since
-from tests.cli.small import request
+from tests.cli.small import request as request_file
 from tests.intake.places import NOW, opened, took
 from tests.intake.test_narrowings import again, narrowed, shop, strategies
 from tests.intake.test_states import HOLD, PERSONS, asked, called, made, ran, states
@@ -34,6 +39,7 @@ from tests.proof.deletion_log.grouped import groups
 
 MAILS = [f"ada{n}.lovelace@example.org" for n in range(len(PERSONS))]
 YEARS = timedelta(days=2600)
+APPROVER = ("--approver", "asha", "--role", "dpo", "--reason", "r", "--unsigned")
 
 
 @pytest.fixture
@@ -58,22 +64,31 @@ def users(settings: Settings, mails: Sequence[str]) -> None:
     write_deltalake(place, pa.table({"user_id": PERSONS, "email": mails, "city": ["Pune"] * len(mails)}))
 
 
-def logged(settings: Settings, plan: ErasurePlan, hours: float = 0) -> None:
-    """What the run of a plan writes into the deletion log: what is held is exempt, all else is erased."""
+def logged(
+    settings: Settings,
+    plan: ErasurePlan,
+    hours: float = 0,
+    *,
+    persons: int = 1,
+    whose: int = 0,
+    state: EntryState = EntryState.ERASED,
+) -> None:
+    """What the run of a plan writes into the deletion log: what is held is exempt, all else is erased. persons: so many
+    of the plan's, from this one on (whose). state: of what is not held."""
     entries = []
-    for copy in plan.copies:
+    for request, copy in product(plan.requests[whose : whose + persons], plan.copies):
         held = copy.strategy is Strategy.EXEMPT
         entries.append(
             Entry(
-                request_id=plan.requests[0].id,
-                subject=plan.requests[0].subject,
+                request_id=request.id,
+                subject=request.subject,
                 plan_id=plan.plan_id,
                 step_id="" if held else f"{copy.id}/99-verify",
                 copy_id=copy.id,
                 dataset=str(copy.dataset),
                 format=copy.format,
                 action=None if held else Action.VERIFY_COPY,
-                state=EntryState.EXEMPT if held else EntryState.ERASED,
+                state=EntryState.EXEMPT if held else state,
                 run_at=NOW + timedelta(hours=hours),
                 tool_version="1",
                 evidence="e",
@@ -141,7 +156,7 @@ def test_the_log_is_pruned_when_what_was_kept_is_erased(settings: Settings) -> N
 
 
 def test_a_request_file_erases_nothing_that_its_person_keeps(settings: Settings) -> None:
-    (settings.base / "own.yaml").write_text(request("user", str(PERSONS[0])).replace("R-1", "OWN"))
+    (settings.base / "own.yaml").write_text(request_file("user", str(PERSONS[0])).replace("R-1", "OWN"))
     asked(settings, *PERSONS[:2], days=[2, 1])
     narrowed(settings, "R-2", asked=NOW - timedelta(hours=1))
     plan_by_file(settings, [settings.base / "own.yaml"])  # it is another person's data
@@ -159,6 +174,62 @@ def test_a_request_file_erases_nothing_that_its_person_keeps(settings: Settings)
     begin_requests(settings, rest, NOW + timedelta(hours=1))
     ran(settings, rest)
     plan_by_file(settings, [settings.base / "own.yaml"])
+
+
+def test_pruning_names_the_request_that_stops_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = shop(tmp_path)
+    settings.estate_file.write_text(settings.estate_file.read_text() + "deletion_log: {keep_days: 365}\n")
+    asked(settings, PERSONS[0], days=[2])
+    narrowed(settings, asked=NOW - timedelta(hours=1))
+    _, plan = made(settings)
+    logged(settings, plan)
+    for moment, told in ((NOW + timedelta(days=300), False), (NOW + YEARS, True)):
+        assert called(settings, "log", "prune", "--as-of", moment.isoformat()) == ExitCode.DONE
+        assert ("the rows of the request R-1 stay" in capsys.readouterr().err) is told
+
+
+@pytest.mark.parametrize("since", ["narrowed", "erased"])
+def test_a_plan_of_a_request_file_erases_nothing_that_its_person_keeps_since(
+    tmp_path: Path, since: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = shop(tmp_path)
+    (tmp_path / "own.yaml").write_text(request_file("user", str(PERSONS[0])).replace("R-1", "OWN"))
+    path = str(tmp_path / "o.plan.json")
+    assert called(settings, "plan", str(tmp_path / "own.yaml"), "--out", path) == ExitCode.DONE
+    asked(settings, *PERSONS[:2], days=[3, 2])
+    narrowed(settings, "R-2", asked=NOW - timedelta(hours=1))  # it is another person's data
+    assert called(settings, "check", path) == called(settings, "approve", path, *APPROVER) == ExitCode.DONE
+    narrowed(settings, asked=NOW - timedelta(hours=1))
+    if since == "erased":
+        _, plan = made(settings)
+        begin_requests(settings, plan, NOW)
+        ran(settings, plan)
+    capsys.readouterr()
+    assert called(settings, "check", path) == ExitCode.POLICY_DENIED
+    assert "1 person asks to keep other data now" in capsys.readouterr().out
+    assert called(settings, "approve", path, *APPROVER) == ExitCode.NOT_APPROVED
+    assert called(settings, "apply", path) == ExitCode.ERROR
+    assert "the person of the request OWN keeps data by the request R-1" in capsys.readouterr().err
+    assert PERSONS[0] in DeltaTable(str(tmp_path / "w" / "orders")).to_pyarrow_table().column("user_id").to_pylist()
+    loaded = load_plan(Path(path)).plan
+    values = partial(key_sets_at_hand, settings, loaded, Path(path))
+    with pytest.raises(Refused, match="keeps data by the request R-1"):
+        begin_requests(settings, loaded, NOW, values)
+
+
+def test_a_run_that_has_touched_data_is_gone_on_with(tmp_path: Path) -> None:
+    settings = shop(tmp_path)
+    (tmp_path / "own.yaml").write_text(request_file("user", str(PERSONS[0])).replace("R-1", "OWN"))
+    plan = plan_by_file(settings, [tmp_path / "own.yaml"], out=tmp_path / "o.plan.json").plan
+    values = partial(key_sets_at_hand, settings, plan, tmp_path / "o.plan.json")
+    asked(settings, PERSONS[0])
+    narrowed(settings)
+    with pytest.raises(Refused):
+        refuse_withdrawn(settings, plan, values)
+    journal = folder_of(settings.state, plan.plan_id).journal
+    journal.parent.mkdir(parents=True)
+    journal.touch()
+    refuse_withdrawn(settings, plan, values)
 
 
 def test_a_name_that_was_taken_back_does_not_come_back(settings: Settings) -> None:
@@ -189,20 +260,9 @@ def test_who_asks_for_everything_when_nothing_is_left_is_answered_by_a_proved_se
     tmp_path: Path, database: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = shop(tmp_path, database)
-    asked(settings, PERSONS[0], days=[3])
-    narrowed(settings, asked=NOW - timedelta(hours=1))
-    _, plan = made(settings)
-    begin_requests(settings, plan, NOW)
-    ran(settings, plan)
-    for name in ("users", "orders"):  # of the orders the shop's own retention took care
-        without(settings, name)
-    again(settings, NOW)
-    found, empty = made(settings)
-    assert (found.requests, found.marked, empty.copies, empty.complete) == (("R-9",), True, (), True)
-    assert found.written is not None
-    path, approver = str(found.written.path), ("--approver", "asha", "--role", "dpo", "--reason", "r", "--unsigned")
+    empty, path = nothing_left(settings)
     assert called(settings, "check", path) == ExitCode.DONE
-    assert called(settings, "approve", path, *approver) == ExitCode.DONE
+    assert called(settings, "approve", path, *APPROVER) == ExitCode.DONE
     assert called(settings, "apply", path) == ExitCode.DONE
     assert "not verified" not in capsys.readouterr().out
     answered = opened(settings).find("R-9")
@@ -220,10 +280,96 @@ def test_who_asks_for_everything_when_nothing_is_left_is_answered_by_a_proved_se
     assert ("(no copy) app.orders/" in scope, "(no copy) app.users/" in scope) == (True, True)
 
 
+@pytest.mark.parametrize("key", [103, 1003, 123403, 12345603, 4417700103])
+@pytest.mark.parametrize("table", ["users", "orders"])
+def test_a_person_who_came_back_is_not_called_erased_however_short_the_key_is(
+    tmp_path: Path, key: int, table: str
+) -> None:
+    settings = shop(tmp_path, persons=[key, key + 1, key + 2])
+    _, path = nothing_left(settings, key)
+    place = settings.base / "w" / table
+    write_deltalake(place, pa.table({"user_id": [key], "city": ["Pune"]}), mode="append")
+    assert called(settings, "approve", path, *APPROVER) == ExitCode.DONE
+    assert called(settings, "apply", path) != ExitCode.DONE
+    found = opened(settings).find("R-9")
+    assert (found.state, "something of the persons is left" in found.reason) == (RequestState.CARRIED_OVER, True)
+    assert called(settings, "verify", path) == ExitCode.RESIDUE
+
+
+def nothing_left(settings: Settings, key: int = PERSONS[0]) -> tuple[ErasurePlan, str]:
+    """A run erased her but for her orders, which the shop's own retention took; then she asks for everything."""
+    asked(settings, key, days=[3])
+    narrowed(settings, asked=NOW - timedelta(hours=1))
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan)
+    logged(settings, plan)
+    for name in ("users", "orders"):
+        without(settings, name)
+    again(settings, NOW, key=key)
+    found, empty = made(settings)
+    assert (found.requests, found.marked, empty.copies, empty.complete) == (("R-9",), True, (), True)
+    assert found.written is not None
+    return empty, str(found.written.path)
+
+
 def test_where_nothing_is_left_every_place_has_to_be_read() -> None:
     unread = [ByteVerdict(copy_id="(no copy) app.users", root="r", files=(), unverified=("a.parquet: damaged",))]
     assert with_since(RunVerdict(copies=()), unread, no_copies=True).unverified
     assert not with_since(RunVerdict(copies=()), unread).unverified
+
+
+@pytest.mark.parametrize("log", ["blocked", "deferred", "shared", "gone"])
+def test_a_run_that_does_not_show_whose_rows_it_erased_proves_no_key(tmp_path: Path, log: str) -> None:
+    settings = shop(tmp_path)
+    asked(settings, *PERSONS[:2], days=[3, 2])
+    for name in ("R-1", "R-2"):
+        narrowed(settings, name, asked=NOW - timedelta(hours=1))
+    found, plan = made(settings)
+    assert found.requests == ("R-1", "R-2")
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan)
+    if log == "shared":
+        logged(settings, plan, persons=2)
+    elif log != "gone":
+        logged(settings, plan, state=EntryState(log))
+    for name in ("users", "orders"):
+        without(settings, name, 2)
+    again(settings, NOW)
+    found, empty = made(settings)
+    assert (found.marked, empty.copies, empty.applyable) == (False, (), False)
+    assert "does not show that the key is right" in found.apart["R-9"]
+    assert "does not show that the key is right" in opened(settings).find("R-9").reason
+
+
+def test_who_is_shown_by_the_log_does_not_wait_for_who_is_not(tmp_path: Path) -> None:
+    settings = shop(tmp_path)
+    asked(settings, *PERSONS[:2], days=[3, 2])
+    for name in ("R-1", "R-2"):
+        narrowed(settings, name, asked=NOW - timedelta(hours=1))
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan)
+    logged(settings, plan, whose=1)
+    for name in ("users", "orders"):
+        without(settings, name, 2)
+    again(settings, NOW - timedelta(minutes=2), "R-8")
+    again(settings, NOW, key=PERSONS[1])
+    found, empty = made(settings)
+    assert (found.requests, found.marked, list(found.apart)) == (("R-9",), True, ["R-8"])
+    assert (empty.copies, empty.applyable) == ((), True)
+
+
+def test_a_log_that_was_pruned_may_have_had_more_persons_of_a_plan(settings: Settings) -> None:
+    asked(settings, *PERSONS[:2], days=[3, 2])
+    _, plan = made(settings)
+    logged(settings, plan, hours=-2)
+    log = open_log(settings)
+    assert log.has_one_person(plan.plan_id)
+    logged(settings, plan, whose=1)
+    assert not log.has_one_person(plan.plan_id)
+    assert log.prune(NOW - timedelta(hours=1), NOW)
+    assert not log.has_one_person(plan.plan_id)
 
 
 def test_of_a_key_that_nobody_knows_no_plan_attests_anything(settings: Settings) -> None:
@@ -232,9 +378,9 @@ def test_of_a_key_that_nobody_knows_no_plan_attests_anything(settings: Settings)
     assert (found.marked, plan.applyable, plan.copies) == (False, False, ())
 
 
-def without(settings: Settings, name: str) -> None:
-    """Nothing of the first person is in a table any more, nor in a file of it."""
+def without(settings: Settings, name: str, persons: int = 1) -> None:
+    """Nothing of the first persons is in a table any more, nor in a file of it."""
     place = settings.base / "w" / name
-    rows = DeltaTable(str(place)).to_pyarrow_table().slice(1)
+    rows = DeltaTable(str(place)).to_pyarrow_table().slice(persons)
     rmtree(place)
     write_deltalake(place, rows)

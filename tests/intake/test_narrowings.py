@@ -41,7 +41,7 @@ def settings(tmp_path: Path, database: str | None) -> Settings:
     return shop(tmp_path, database)
 
 
-def shop(base: Path, database: str | None = None) -> Settings:
+def shop(base: Path, database: str | None = None, persons: Sequence[int] = PERSONS) -> Settings:
     """Users, and orders that a job writes from them."""
     subject = "  - name: user\n    source: app.users\n    key: user_id\n"
     store = f"request_store: {database}\n" if database else ""
@@ -51,7 +51,7 @@ def shop(base: Path, database: str | None = None) -> Settings:
     (base / "jobs.sql").write_text("INSERT INTO app.orders SELECT user_id, city FROM app.users;\n")
     (base / "w").mkdir()
     for name in ("users", "orders"):
-        write_deltalake(base / "w" / name, pa.table({"user_id": PERSONS, "city": ["Pune"] * len(PERSONS)}))
+        write_deltalake(base / "w" / name, pa.table({"user_id": persons, "city": ["Pune"] * len(persons)}))
     return Settings(base / "pii-tracer.yaml", base / "state")
 
 
@@ -66,9 +66,9 @@ def strategies(plan: ErasurePlan) -> dict[str, Strategy]:
     return {str(copy.table): copy.strategy for copy in plan.copies}
 
 
-def again(settings: Settings, moment: datetime, name: str = "R-9") -> None:
+def again(settings: Settings, moment: datetime, name: str = "R-9", key: int = PERSONS[0]) -> None:
     """The first person asks for everything."""
-    took(settings, f"id,key,received\n{name},{PERSONS[0]},{moment.isoformat()}\n", f"{name}.csv")
+    took(settings, f"id,key,received\n{name},{key},{moment.isoformat()}\n", f"{name}.csv")
 
 
 def test_who_keeps_data_is_planned_apart_and_everybody_sees_what_stays(

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pii_tracer.cli.main import run
-from pii_tracer.model.datasets import Format
-from pii_tracer.model.plan import Gap
+from pii_tracer.model.datasets import Carries, DatasetId, Format
+from pii_tracer.model.plan import Examined, Gap
 from planners.step_drafts import slug
-from planners.unique_ids import distinct_gaps
+from planners.unique_ids import distinct_examined, distinct_gaps
 from tests.e2e import test_recall
 from tests.planners.smalllake import Lake, hold
 
@@ -35,6 +35,13 @@ def test_gaps_of_one_id_are_all_kept() -> None:
     assert {g.evidence for g in both.values()} == {"1", "2"}
     assert all(g.id == key and key.startswith("gap-x-") for key, g in both.items())
     assert set(distinct_gaps([gap("2"), gap("1")])) == set(both)
+
+
+@pytest.mark.parametrize("order", [(Carries.KEY, Carries.NONE), (Carries.NONE, Carries.KEY)])
+def test_a_dataset_that_lineage_connects_with_one_kind_of_person_is_connected(order: tuple[Carries, ...]) -> None:
+    dataset = DatasetId(namespace="file", name="/w/orders")
+    told = [Examined(dataset=dataset, table="app.orders", carries=one, reason="r") for one in order]
+    assert [one.carries for one in distinct_examined(told)] == [Carries.KEY]
 
 
 def test_names_of_which_an_id_keeps_nothing_have_ids_of_their_own() -> None:

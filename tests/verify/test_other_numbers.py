@@ -60,6 +60,6 @@ def test_a_copy_is_read_with_the_word_on_it(monkeypatch: pytest.MonkeyPatch, kin
 @pytest.mark.parametrize(("module", "method"), [(topic_records, "_topic_of"), (lakefs_objects, "_lakefs_of")])
 def test_what_is_no_copy_is_read_with_it_too(monkeypatch: pytest.MonkeyPatch, module: Any, method: str) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr(module, "look_elsewhere", lambda *given: seen.extend(given))
+    monkeypatch.setattr(module, "look_elsewhere", lambda *given, named, short: seen.extend(given))
     getattr(non_copies, method)(verification(kafka=("declared",)), DATASET)
     assert words(seen)[-1] == {"d": frozenset({"id"})}

@@ -152,6 +152,19 @@ def test_a_topic_that_was_no_copy_is_looked_at_again(broker: Broker) -> None:
     assert look_elsewhere(world.estate, Path(), world.state.dataset, patterns).unverified
 
 
+def test_a_short_key_counts_in_the_declared_fields_of_a_topic_where_it_is_asked_for(broker: Broker) -> None:
+    weak = (KEYS[0].model_copy(update={"weak": True, "values": (("subj_1", "77123"),)}),)
+    topic = broker.topic("short", cleanup_policy="delete")
+    broker.send(topic, ("7", json.dumps({"user": {"id": "7"}, "shop": 77123})))
+    world = planned(broker, topic, USERS, Strategy.TOMBSTONE, BY_KEY)
+    given = (world.estate, Path(), world.state.dataset, build_patterns(weak))
+    clean = look_elsewhere(*given, named=True, short=True)
+    assert (clean.clean, bool(clean.files)) == (True, True)
+    broker.send(topic, ("77123", json.dumps({"user": {"id": "8"}})))
+    assert look_elsewhere(*given, short=True).residue
+    assert look_elsewhere(*given).clean
+
+
 def waived_topic(broker: Broker, topic: str, base: Path) -> Place:
     """A topic that could not be described at planning."""
     made = estate(broker, topic, USERS)

@@ -23,6 +23,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import s3_place
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.verify.byte_search import look_past
+from pii_tracer.verify.stores.non_copies import counts_short
 from pii_tracer.verify.verdicts import NO_COPY, SINCE, ByteVerdict, no_copy_name
 from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
 
@@ -36,8 +37,9 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
     """What is no copy, looked at: datasets that were examined (whoever was not there may have come), and those that
     have come into being since.
 
-    Short numbers do not count here: lineage connects no column of these datasets with the person. only: the names of
-    the verdicts that are wanted. Two places may have one name (a table and a topic), so every store is looked at.
+    Short numbers count where a plan without copies has nothing else to tell the persons by (`counts_short`). only: the
+    names of the verdicts that are wanted. Two places may have one name (a table and a topic), so every store is looked
+    at.
     """
     from pii_tracer.lake.discovery import discover
 
@@ -65,7 +67,8 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
         root = looks.patterns.mask(str(place))
         found = scan_tree(place, patterns, searchers=looks.searchers, texts=inventory.texts).files
         stays = waived.get(dataset, NOTHING_WAIVED)
-        verdicts.append(look_past(name, root, found, named=not plan.copies, waived=stays).at(dataset))
+        short = counts_short(plan, dataset, name)
+        verdicts.append(look_past(name, root, found, named=not plan.copies, short=short, waived=stays).at(dataset))
     for shown, file in lone_files(inventory, looks.patterns):
         name = f"{NO_COPY}{shown}"
         if only is None or name in only:
@@ -149,11 +152,18 @@ def _topic_of(looks: Verification, dataset: DatasetId) -> ByteVerdict | None:
         return None
     from pii_tracer.app.topic_records import look_elsewhere
 
-    return look_elsewhere(looks.estate, looks.base, dataset, looks.patterns_at(dataset))
+    given, short = (looks.estate, looks.base, dataset), _counts_short(looks, dataset)
+    return look_elsewhere(*given, looks.patterns_at(dataset), named=not looks.plan.copies, short=short)
 
 
 def _lakefs_of(looks: Verification, dataset: DatasetId) -> ByteVerdict:
     from pii_tracer.app.lakefs_objects import look_elsewhere
 
     given = (looks.estate, looks.base, dataset, looks.patterns, looks.patterns_at(dataset))
-    return look_elsewhere(*given, named=not looks.plan.copies)
+    return look_elsewhere(*given, named=not looks.plan.copies, short=_counts_short(looks, dataset))
+
+
+def _counts_short(looks: Verification, dataset: DatasetId) -> bool:
+    """Of a topic or a repository; one that was not examined came later."""
+    examined = any(item.dataset == dataset for item in looks.plan.examined)
+    return counts_short(looks.plan, dataset, NO_COPY if examined else SINCE)

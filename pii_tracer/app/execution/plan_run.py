@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
 from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
-from pii_tracer.app.planning.plan_files import manifest_path
+from pii_tracer.app.planning.plan_files import key_sets_at_hand, manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
 from pii_tracer.app.progress import Shows, with_facts
 from pii_tracer.app.settings import Settings
@@ -137,7 +138,7 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
         raise Drift(
             "the estate file has changed since the plan was made", where=str(settings.estate_file), todo="plan again"
         )
-    refuse_withdrawn(settings, loaded.plan)
+    refuse_withdrawn(settings, loaded.plan, partial(key_sets_at_hand, settings, loaded.plan, Path(info.plan_file)))
     _await_notice(loaded.plan)
     policy, policy_file = settings.policy(Path(info.policy_file))
     estate = settings.estate()
@@ -232,7 +233,8 @@ def perform(
         ctx = _context(settings, plan, keyring, journal, lease)
         verification = verification_of(settings, plan, keyring, ctx, journal, show)
         _baseline(folder, journal, verification, ctx, show)
-        begin_requests(settings, plan, now())
+        touched = any(record.kind is Kind.STEP_INTENT for record in journal.records)
+        begin_requests(settings, plan, now(), lambda: () if touched else keyring.key_sets)
         looks = VerifyExecutor(
             verification, folder.verdicts, ctx.note, lambda step: left_of_step(journal.records, step)
         )

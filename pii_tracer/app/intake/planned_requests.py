@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.execution.run_folder import RunFolder, folder_of
 from pii_tracer.app.intake.request_store import due_by, existing_store
 from pii_tracer.app.settings import Settings
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.requests import RequestState
-from pii_tracer.intake.state_changes import CameTo, begin, gone_of, refuse_gone, settle
+from pii_tracer.intake.state_changes import CameTo, begin, gone_of, keeping_meanwhile, refuse_gone, settle
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.legal_holds import HoldKind, kept_unasked, own_holds_in
 from pii_tracer.model.plan import ErasurePlan
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pii_tracer.config.estate_file import Request
+    from pii_tracer.intake.request_store import RequestStore
+    from pii_tracer.model.datasets import KeySet
+
+    Values = Callable[[], Iterable[KeySet]]
+
+
+def no_values() -> Iterable[KeySet]:
+    """What nobody is known by."""
+    return ()
 
 
 _LEFT_OF_HER = "the run is done, and something of this person is left: `pii-tracer verify` shows where"
@@ -55,19 +65,27 @@ def refuse_stored(settings: Settings, requests: Sequence[Request]) -> None:
                 )
 
 
-def refuse_withdrawn(settings: Settings, plan: ErasurePlan) -> None:
+def refuse_withdrawn(settings: Settings, plan: ErasurePlan, values: Values = no_values) -> None:
     """Raise `Refused` where a request of the plan was withdrawn, refused, given back, narrowed or widened since it was
-    planned."""
+    planned; or where it came from a file, and its person keeps something by the store. values: the plan's key sets, by
+    which the store knows such persons. Not asked for once a run of the plan has begun."""
     store = existing_store(settings)
     if store:
-        refuse_gone(store, (request.id for request in plan.requests), plan.plan_id, own_holds_in(plan))
+        asked = no_values if folder_of(settings.state, plan.plan_id).journal.exists() else values
+        persons = _Persons(settings, store, plan, asked).of
+        refuse_gone(store, _names(plan), plan.plan_id, own_holds_in(plan), persons)
 
 
-def other_wishes(settings: Settings, plan: ErasurePlan) -> tuple[str, ...]:
+def other_wishes(settings: Settings, plan: ErasurePlan, values: Values = no_values) -> tuple[str, ...]:
     """Requests of a plan whose persons ask to keep other data now; none without the estate key, and once a run of the
-    plan has begun. Who reviews need not have the store: the run has, and refuses such a plan."""
+    plan has begun. Who reviews need not have the store: the run has, and refuses such a plan. values: as of
+    `refuse_withdrawn`."""
     store = existing_store(settings) if settings.key_file().exists() else None
-    return tuple(store.unlike(plan.plan_id, own_holds_in(plan))) if store else ()
+    if store is None:
+        return ()
+    asked = no_values if folder_of(settings.state, plan.plan_id).journal.exists() else values
+    by_file = keeping_meanwhile(store, _names(plan), plan.plan_id, _Persons(settings, store, plan, asked).of)
+    return (*store.unlike(plan.plan_id, own_holds_in(plan)), *by_file)
 
 
 def gone_from(settings: Settings, plan: ErasurePlan) -> dict[str, RequestState]:
@@ -77,11 +95,39 @@ def gone_from(settings: Settings, plan: ErasurePlan) -> dict[str, RequestState]:
     return gone_of(store, (request.id for request in plan.requests), plan.plan_id) if store else {}
 
 
-def begin_requests(settings: Settings, plan: ErasurePlan, at: datetime) -> None:
-    """From here on data is touched, and no request of the plan can be withdrawn. Raises as `refuse_withdrawn`."""
+def begin_requests(settings: Settings, plan: ErasurePlan, at: datetime, values: Values = no_values) -> None:
+    """From here on data is touched, and no request of the plan can be withdrawn. values: as of `refuse_withdrawn`; none
+    where a run of the plan has touched data already. Raises as that."""
     store = existing_store(settings)
     if store:
-        begin(store, (request.id for request in plan.requests), plan.plan_id, at, own_holds_in(plan))
+        persons = _Persons(settings, store, plan, values).of
+        begin(store, _names(plan), plan.plan_id, at, own_holds_in(plan), persons)
+
+
+def _names(plan: ErasurePlan) -> list[str]:
+    return [request.id for request in plan.requests]
+
+
+class _Persons:
+    """The persons of a plan's requests as the store knows persons: by what is sealed of them beside the plan."""
+
+    def __init__(self, settings: Settings, store: RequestStore, plan: ErasurePlan, values: Values) -> None:
+        self._settings, self._store, self._values = settings, store, values
+        self._subjects = {request.id: request.subject for request in plan.requests}
+
+    def of(self, request: str) -> Collection[str]:
+        """Each value of the person's key, also in another case, as a reference of the store."""
+        return self._known.get(self._subjects[request], ())
+
+    @cached_property
+    def _known(self) -> dict[str, set[str]]:
+        kinds = {f"{s.name}.{s.key}": s.name for s in self._settings.estate().subjects if not s.several_columns}
+        known: dict[str, set[str]] = {}
+        for key_set in self._values():
+            if kind := kinds.get(key_set.name):
+                for reference, value in key_set.values:
+                    known.setdefault(reference, set()).add(self._store.key.requester(kind, value))
+        return known
 
 
 def settle_requests(

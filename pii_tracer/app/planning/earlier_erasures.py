@@ -41,7 +41,8 @@ def erased_earlier(
     store, log = existing_store(settings), settings.state / FILE
     rest = store.erased_but_for_kept() if store else frozenset()
     references = [person.reference for person in wanted]
-    logged = DeletionLog(log, settings.estate().estate).newest_of(references) if log.exists() else {}
+    log_of = DeletionLog(log, settings.estate().estate) if log.exists() else None
+    logged = log_of.newest_of(references) if log_of else {}
     known_in = {origin: {reference for reference, _ in pairs} for origin, pairs in keys.base.items()} if logged else {}
     found: list[Earlier] = []
     for person in wanted:
@@ -55,7 +56,9 @@ def erased_earlier(
             origins = frozenset(o for o in told.origins.values() if done or o not in known)
             origins -= known_by.get((person.reference, here[-1].plan_id), frozenset())
             clean = frozenset(_clean(deed for deed in mine if deed.plan_id == here[-1].plan_id))
-            found.append(Earlier(person.request, name, origins, clean))
+            erased_by = {deed.plan_id for deed in here if deed.state in _DONE}
+            shown = log_of is not None and any(map(log_of.has_one_person, sorted(erased_by)))
+            found.append(Earlier(person.request, name, origins, clean, shows_the_key=shown))
         if person.request in rest and len(found) == before:
             again = {origin for (who, _), known in known_by.items() if who == person.reference for origin in known}
             for name, told in subject.by_table:

@@ -7,10 +7,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from pii_tracer.app.settings import Settings
 from pii_tracer.config.strict_yaml import load_yaml
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ConfigError, UsageError
 from pii_tracer.model.plan import ErasurePlan, Gap
 from pii_tracer.model.waivers import Waiver
+from pii_tracer.review.sealed_person_values import KeyRing
 
 
 def read_waivers(path: Path) -> dict[str, Waiver]:
@@ -85,3 +88,15 @@ def sibling(path: Path, ending: str) -> Path:
 def manifest_path(path: Path) -> Path:
     """The sealed manifest beside a plan."""
     return sibling(path, ".subjects.sealed")
+
+
+def key_sets_at_hand(settings: Settings, made: ErasurePlan, plan_file: Path) -> tuple[KeySet, ...]:
+    """What is sealed beside a plan; nothing without the estate key and the manifest.
+
+    Raises:
+        PlanError: the manifest does not open, or is another plan's.
+    """
+    manifest = manifest_path(plan_file)
+    if not (manifest.exists() and settings.key_file().exists()):
+        return ()
+    return KeyRing.open(manifest, made.subjects_digest, settings.key()).key_sets

@@ -101,6 +101,13 @@ def prune_log(settings: Settings, now: datetime) -> Pruning | None:
     return done
 
 
+def stops_pruning(settings: Settings, now: datetime) -> str | None:
+    """The request whose rows are old enough to be removed and stay, so that all later ones do; None where none does."""
+    days = settings.estate().deletion_log.keep_days
+    first = next(open_log(settings).numbered(), None) if days is not None else None
+    return first[1].request_id if days and first and first[1].run_at < now - timedelta(days=days) else None
+
+
 def _kept_by_law(settings: Settings, deletions: DeletionLog, before: datetime, now: datetime) -> frozenset[str]:
     """Requests whose law wants what was done for them on record for longer. Where the plan is not there any more, so
     that nobody knows the law, it counts as the strictest one."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_tracer.app.planning.plan_files import manifest_path
+from pii_tracer.app.planning.plan_files import key_sets_at_hand
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import NotApproved, UsageError
@@ -89,11 +90,11 @@ def sign_plan(
             todo="choose fewer `--hours`",
         )
     _refuse_unapplyable(loaded.plan)
-    if others := other_wishes(settings, loaded.plan):
+    if others := other_wishes(settings, loaded.plan, partial(key_sets_at_hand, settings, loaded.plan, plan_file)):
         raise NotApproved(
-            f"the request {others[0]} was narrowed, or widened again, since this plan was made",
+            f"the person of the request {others[0]} asks to keep other data now than this plan keeps",
             where=loaded.plan.plan_id,
-            todo=f"`pii-tracer requests release {loaded.plan.plan_id}`, then plan again",
+            todo=f"if the request store has it, `pii-tracer requests release {loaded.plan.plan_id}`; then plan again",
         )
     _refuse_telling(settings, loaded.plan, plan_file, (approver, role, reason))
     now = moment(None)
@@ -130,13 +131,9 @@ def patterns_at_hand(settings: Settings, made: ErasurePlan, plan_file: Path) -> 
     """All forms of the persons' values, for a few short texts: of some values at a time, since there can be very many.
     None without the estate key and the manifest. Who signs need not have them: the run has, and refuses what tells a
     value."""
-    from pii_tracer.review.sealed_person_values import KeyRing
     from pii_tracer.scan.value_forms import Patterns
 
-    if not (manifest_path(plan_file).exists() and settings.key_file().exists()):
-        return
-    ring = KeyRing.open(manifest_path(plan_file), made.subjects_digest, settings.key())
-    for some in _some_at_a_time(ring.key_sets):
+    for some in _some_at_a_time(key_sets_at_hand(settings, made, plan_file)):
         yield Patterns(some, few=_FEW)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from pii_tracer.app.settings import Settings, moment
@@ -18,8 +19,8 @@ def check(
         NotApproved: `trusted` is given and an approval beside the plan does not hold.
     """
     from pii_tracer.app.execution.approvals import signers
-    from pii_tracer.app.intake.planned_requests import other_wishes
-    from pii_tracer.app.planning.plan_files import manifest_path
+    from pii_tracer.app.intake.planned_requests import no_values, other_wishes
+    from pii_tracer.app.planning.plan_files import key_sets_at_hand, manifest_path
     from pii_tracer.config.estate_file import file_digest
     from pii_tracer.review.plan_file import load_plan
     from pii_tracer.review.policy import evaluate
@@ -35,6 +36,8 @@ def check(
         "subjects_digest": manifest_path(plan_file),
     }
     digests = {name: file_digest(path) for name, path in files.items() if path.exists()}
+    sealed = digests.get("subjects_digest") == loaded.plan.subjects_digest  # of another plan is a finding
+    values = partial(key_sets_at_hand, settings, loaded.plan, plan_file) if sealed else no_values
     now = moment(None)
     findings = evaluate(
         loaded.plan,
@@ -46,6 +49,6 @@ def check(
         else None,
         digests=digests,
         holds=estate.holds,
-        other_wishes=other_wishes(settings, loaded.plan),
+        other_wishes=other_wishes(settings, loaded.plan, values),
     )
     return report_of(loaded, findings, plan_file=str(plan_file), policy_file=str(policy_file))

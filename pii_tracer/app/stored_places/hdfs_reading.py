@@ -26,7 +26,7 @@ from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
-from pii_tracer.verify.stores.non_copies import beside_copies
+from pii_tracer.verify.stores.non_copies import beside_copies, counts_short
 from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place, rows_in, unread_file
 from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
@@ -112,7 +112,8 @@ def elsewhere(
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, place.location.dataset))
         stays = waived.get(place.location.dataset, NOTHING_WAIVED)
         scans = _scans(estate, place.location, [place], mine)
-        found = look_past(name, shown, scans, named=not plan.copies, waived=stays)
+        short = counts_short(plan, place.location.dataset, name)
+        found = look_past(name, shown, scans, named=not plan.copies, short=short, waived=stays)
         yield found.at(place.location.dataset)
 
 

@@ -34,7 +34,7 @@ from pii_tracer.scan.shapes.outlines import Keeper
 from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
-from pii_tracer.verify.stores.non_copies import beside_copies
+from pii_tracer.verify.stores.non_copies import beside_copies, counts_short
 from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, counts_rows, judge_place, unread_file
 from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
@@ -209,7 +209,8 @@ def elsewhere(
         files = _read(versioned_store(estate, place.location), place, mine, searchers)
         stays = waived.get(place.location.dataset, NOTHING_WAIVED)
         scans = without_explained(place.location, [file.scan for file in files])
-        found = look_past(name, shown, scans, named=not plan.copies, waived=stays)
+        short = counts_short(plan, place.location.dataset, name)
+        found = look_past(name, shown, scans, named=not plan.copies, short=short, waived=stays)
         kept = tuple(_soft_deleted(place, patterns))
         told = found.model_copy(update={"unverified": (*found.unverified, *kept)})
         yield told.at(place.location.dataset)

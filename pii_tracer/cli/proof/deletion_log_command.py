@@ -107,15 +107,22 @@ def prune(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
     Rows of requests that are still open, or whose law keeps them on record for longer, stay. So do all later
     rows. Recheck no longer knows the persons whose rows are gone.
     """
-    from pii_tracer.app.proof.deletion_log_access import prune_log
+    from pii_tracer.app.proof.deletion_log_access import prune_log, stops_pruning
 
-    done = prune_log(Settings(estate_file, state), moment(as_of))
+    settings, now = Settings(estate_file, state), moment(as_of)
+    done = prune_log(settings, now)
+    if request := stops_pruning(settings, now):
+        click.echo(
+            f"the rows of the request {request} stay, and all later ones: it is open, its law keeps them, or something"
+            " of its person is kept. End the hold, or let a plan erase what it kept",
+            err=True,
+        )
     if fmt == "json":
         click.echo(json.dumps(done.model_dump(mode="json") if done else None))
     elif done:
         click.echo(f"removed {counted(done.rows, 'row')} from before {done.before:%Y-%m-%d}; digest: {done.digest}")
     else:
-        click.echo("no row is old enough to be removed")
+        click.echo("no row was removed" if request else "no row is old enough to be removed")
     return int(ExitCode.DONE)
 
 

@@ -168,6 +168,19 @@ class DeletionLog:
         with self._connected() as connection:
             return tuple(map(deed_of, connection.execute(query, (plan,))))
 
+    def has_one_person(self, plan: str) -> bool:
+        """Whether a plan did what it did for one person. Not where a pruning may have removed others of the plan."""
+        t = self._tables
+        query = (
+            f"SELECT count(DISTINCT p.subject), min(a.seq) FROM {t.answers} AS a "  # noqa: S608 (quoted names)
+            f"JOIN {t.persons} AS p ON p.person = a.person WHERE a.list IN (SELECT l.list FROM {t.lists} AS l "
+            f"JOIN {t.deeds} AS d ON d.deed = l.deed WHERE d.plan_id = ?)"
+        )
+        with self._snapshot() as connection:
+            persons, first = connection.execute(query, (plan,)).fetchone()
+            pruned = self._pruned(connection)
+        return bool(persons == 1 and not (pruned and first == pruned + 1))
+
     def erased_somebody(self) -> bool:
         """Whether it says of anybody that they were erased from anywhere."""
         query = f"SELECT EXISTS (SELECT 1 FROM {self._tables.deeds} WHERE state = ?)"  # noqa: S608 (a quoted name)

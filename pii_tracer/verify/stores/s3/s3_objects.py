@@ -174,11 +174,12 @@ def look_past_s3(
     *,
     alone: bool = False,
     named: bool = False,
+    short: bool = False,
     waived: WaivedFiles = NOTHING_WAIVED,
 ) -> ByteVerdict:
     """The verdict on a place in S3 that is no copy (see `look_past`), with what could not be listed of it."""
     seen = _seen(folder, patterns, searchers)
-    verdict = look_past(name, str(folder.place), seen.told(folder.place), alone=alone, waived=waived)
+    verdict = look_past(name, str(folder.place), seen.told(folder.place), alone=alone, short=short, waived=waived)
     files = tuple(seen.files) if alone or named else ()
     told = verdict.model_copy(update={"unverified": (*verdict.unverified, *seen.refused), "files": files})
     return with_uploads(told, seen.uploads)
