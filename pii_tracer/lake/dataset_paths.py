@@ -16,6 +16,7 @@ from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import Capability
 from pii_tracer.lake.catalogs.default_table_format import TABLES
+from pii_tracer.lake.catalogs.named_places import beyond_places
 from pii_tracer.lake.catalogs.registered_tables import (
     Registered,
     Registry,
@@ -24,6 +25,7 @@ from pii_tracer.lake.catalogs.registered_tables import (
 )
 from pii_tracer.lake.catalogs.registry import catalogs_that
 from pii_tracer.lake.formats.registry import format_of
+from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.stores.any_place import AnyPlace, RemotePath, folder_at
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.s3.s3_path import S3Path
@@ -99,6 +101,13 @@ class EstatePaths:
             EstateError: a catalog's client library is not installed.
         """
         return read_registry(self._estate, self.base, self.inside)
+
+    @cached_property
+    def beyond(self) -> tuple[InventoryGap, ...]:
+        """What of folders that catalogs name in object stores lies in no place. It lists them, once."""
+        tables = (table.location for table in self.registry.stored)
+        held = {*self._places_of_objects, *tables, *self.registry.opaque_stored}
+        return tuple(beyond_places(self._estate, self.registry.folders, held))
 
     @property
     def declared_remote(self) -> tuple[RemoteTable, ...]:

@@ -56,7 +56,7 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
     found = with_sharing(_read(walk, progress or (lambda _: None)))
     states = with_originals([f.state for f in found], _files_of(found), paths.is_dev)
     gaps = [*walk.gaps, *(g for f in found for g in f.gaps), *_declared(paths, found, walk)]
-    gaps += [*paths.registry.gaps, *_registered(paths, found, walk), *_around_tables(walk)]
+    gaps += [*paths.registry.gaps, *paths.beyond, *_registered(paths, found, walk), *_around_tables(walk)]
     gaps += _histories(paths, states)
     remote = places_of(paths.remote, NO_SETTINGS if estate.s3 is None else NOT_ASKED)
     gaps += map(gap_of, remote)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from pii_tracer.common.plurals import counted
@@ -51,13 +51,11 @@ def located(estate: Estate, named: FilePlace, inside: Callable[[Path], bool]) ->
 
 
 def beyond_places(
-    estate: Estate, folders: Iterable[FilePlace], tables: Iterable[ObjectLocation]
+    estate: Estate, folders: Iterable[FilePlace], held: Collection[ObjectLocation]
 ) -> Iterator[InventoryGap]:
-    """A gap for each folder in an object store of which something lies in no place of the estate and in no table.
-
-    tables: those that catalogs name in stores of the estate.
+    """A gap for each folder in an object store of which something lies in no place that is looked into; its objects are
+    listed for it. held: those places: of the estate, and tables that it or its catalogs name.
     """
-    held = {*tables, *(location for store in estate.object_stores for location, _ in store.located())}
     for named in folders:
         if not is_object_place(named.place):
             continue
