@@ -7,8 +7,7 @@ https://openlineage.io/docs/spec/naming); an estate's relocations say where that
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -370,12 +369,6 @@ class EstatePaths:
         except EstateError:
             return False
         return any(path.is_relative_to(root) for root in self._dev_roots)
-
-
-def below(folder: str, places: Sequence[str]) -> Sequence[str]:
-    """Of places in order, those inside a folder."""
-    first = folder.rstrip("/") + "/"
-    return places[bisect_left(places, first) : bisect_left(places, first[:-1] + "0")]  # `0` comes after `/`
 
 
 def _in_warehouse(folder: Path) -> bool:
