@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from pii_tracer.model.datasets import Frozen
@@ -56,8 +57,8 @@ class TextPlaces(Frozen):
 
     def untold(self, folder: str) -> tuple[str, ...]:
         """Why files in a folder, or below it, cannot be searched by the rules by which they are read."""
-        around = next((place for place in _way_up(folder) if place in self.tables or place in self.unknown), None)
-        told = {*below(folder, self._unknown_places), *({around} & self.unknown.keys())}
+        around = (place for place in _way_up(folder) if place in self.tables or place in self.unknown)
+        told = {*below(folder, self._unknown_places), *({*islice(around, 1)} & self.unknown.keys())}
         return tuple(f"{place}: {self.unknown[place]}" for place in sorted(told))
 
     @cached_property
