@@ -119,9 +119,16 @@ def iceberg(catalog: Catalog, name: str, *versions: Rows | pa.Table, **propertie
     return table.location()
 
 
-def view(catalog: Catalog, name: str, query: str, schema: pa.Schema = _SCHEMA, *, dialect: str = "spark") -> None:
+def view(
+    catalog: Catalog,
+    name: str | tuple[str, ...],
+    query: str,
+    schema: pa.Schema = _SCHEMA,
+    *,
+    dialect: str = "spark",
+) -> None:
     """A view. Names in its query are those of its namespace."""
     told = ViewRepresentation(SQLViewRepresentation(type="sql", sql=query, dialect=dialect))
-    namespace = tuple(name.split(".")[:-1])
+    namespace = Catalog.namespace_from(name)
     version = ViewVersion(**{"schema-id": 0, "representations": [told], "default-namespace": namespace})
     catalog.create_view(name, schema, version)

@@ -59,10 +59,10 @@ def lone_files(inventory: Inventory, patterns: Patterns) -> Iterator[tuple[str, 
             yield patterns.mask(gap.evidence), Path(gap.evidence)
 
 
-def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
+def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns, marks: MarkKey) -> Iterator[ByteVerdict]:
     """What discovery cannot tell now and could at planning: a catalog that no longer answers, files beyond a table's
-    folder. Values of the persons are masked in it."""
-    told = {(str(gap.kind), str(gap.dataset or gap.evidence)) for gap in plan.gaps if not gap.task}
+    folder, and other objects than then that are in no place. Values of the persons are masked in it."""
+    told = {(str(gap.kind), str(gap.dataset or gap.evidence), gap.listed) for gap in plan.gaps if not gap.task}
     left_out = {gap.dataset for gap in plan.gaps if gap.kind == GapKind.LEFT_OUT}
     remote = {place.dataset for place in inventory.remote}  # looked at in their own right
     # so are these
@@ -72,7 +72,9 @@ def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Itera
     for gap in inventory.gaps:
         evidence = patterns.mask(gap.evidence)
         untold = gap.evidence in inventory.texts.unknown  # its files are searched, and not by the rules of their text
-        if (gap.kind in SEEN and not untold) or (str(gap.kind), str(gap.dataset or evidence)) in told:
+        place = str(gap.dataset or evidence)
+        listed = marks.of_file(place, gap.listed) if gap.listed and gap.kind == GapKind.OUTSIDE_ROOTS else ""
+        if (gap.kind in SEEN and not untold) or (str(gap.kind), place, listed) in told:
             continue
         if gap.dataset in left_out or (gap.kind == GapKind.REMOTE_TABLE and gap.dataset in remote):
             continue

@@ -7,8 +7,7 @@ https://openlineage.io/docs/spec/naming); an estate's relocations say where that
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import Capability
 from pii_tracer.lake.catalogs.default_table_format import TABLES
+from pii_tracer.lake.catalogs.named_places import beyond_places
 from pii_tracer.lake.catalogs.registered_tables import (
     Registered,
     Registry,
@@ -24,6 +24,7 @@ from pii_tracer.lake.catalogs.registered_tables import (
 )
 from pii_tracer.lake.catalogs.registry import catalogs_that
 from pii_tracer.lake.formats.registry import format_of
+from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.stores.any_place import AnyPlace, RemotePath, folder_at
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.s3.s3_path import S3Path
@@ -99,6 +100,13 @@ class EstatePaths:
             EstateError: a catalog's client library is not installed.
         """
         return read_registry(self._estate, self.base, self.inside)
+
+    @cached_property
+    def beyond(self) -> tuple[InventoryGap, ...]:
+        """What of folders that catalogs name in object stores lies in no place. It lists them, once."""
+        tables = (table.location for table in self.registry.stored)
+        held = {*self._places_of_objects, *tables, *self.registry.opaque_stored}
+        return tuple(beyond_places(self._estate, self.registry.folders, held))
 
     @property
     def declared_remote(self) -> tuple[RemoteTable, ...]:
@@ -361,12 +369,6 @@ class EstatePaths:
         except EstateError:
             return False
         return any(path.is_relative_to(root) for root in self._dev_roots)
-
-
-def below(folder: str, places: Sequence[str]) -> Sequence[str]:
-    """Of places in order, those inside a folder."""
-    first = folder.rstrip("/") + "/"
-    return places[bisect_left(places, first) : bisect_left(places, first[:-1] + "0")]  # `0` comes after `/`
 
 
 def _in_warehouse(folder: Path) -> bool:

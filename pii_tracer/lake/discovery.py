@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.careful_reading import Readings
-from pii_tracer.lake.dataset_paths import EstatePaths, below
+from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.duplicate_folders import with_originals
 from pii_tracer.lake.folder_walk import Walk
 from pii_tracer.lake.formats.plain_files.data_file import DataFile, data_file, text_file
@@ -32,7 +32,7 @@ from pii_tracer.lake.streaming_checkpoints import checkpoint_state
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import TEXT_AROUND, FileText, text_of
-from pii_tracer.model.locations import is_remote
+from pii_tracer.model.locations import below, is_remote
 
 
 def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None = None) -> Inventory:
@@ -56,7 +56,7 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
     found = with_sharing(_read(walk, progress or (lambda _: None)))
     states = with_originals([f.state for f in found], _files_of(found), paths.is_dev)
     gaps = [*walk.gaps, *(g for f in found for g in f.gaps), *_declared(paths, found, walk)]
-    gaps += [*paths.registry.gaps, *_registered(paths, found, walk), *_around_tables(walk)]
+    gaps += [*paths.registry.gaps, *paths.beyond, *_registered(paths, found, walk), *_around_tables(walk)]
     gaps += _histories(paths, states)
     remote = places_of(paths.remote, NO_SETTINGS if estate.s3 is None else NOT_ASKED)
     gaps += map(gap_of, remote)

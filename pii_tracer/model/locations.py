@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -351,3 +353,9 @@ def names_place(name: str, table: str | None, *places: str) -> bool:
     if "/" not in wanted:
         return False
     return any(p == wanted or p.endswith("/" + wanted.lstrip("./")) for p in (place.rstrip("/") for place in places))
+
+
+def below(folder: str, places: Sequence[str]) -> Sequence[str]:
+    """Of places in order, those inside a folder."""
+    first = folder.rstrip("/") + "/"
+    return places[bisect_left(places, first) : bisect_left(places, first[:-1] + "0")]  # `0` comes after `/`

@@ -239,7 +239,7 @@ class Gap(Frozen):
 
     seen: digest of what the gap shows, and of whom where it is about persons; a waiver names it. files: marks
     (`MarkKey.of_file`) of the files that hold the persons in a place that lineage does not explain; a waiver covers no
-    others. unread: the same of files that could not be read, or only in part.
+    others. unread: the same of files that could not be read, or only in part. listed: of a list of objects in no place.
     """
 
     id: str
@@ -251,6 +251,7 @@ class Gap(Frozen):
     seen: str = ""
     files: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    listed: str = Field(default="", exclude_if=lambda listed: not listed)
 
     @property
     def task(self) -> OwnerTask | None:

@@ -40,7 +40,8 @@ def accepted(
         return tuple(sorted(keyed.of_file(place, digest) for digest in digests))
 
     holding = hashes.holding if gap.kind in _STAY else ()
-    shown = gap.model_copy(update={"files": marks(holding), "unread": marks(hashes.unread)})
+    told = {"listed": keyed.of_file(place, gap.listed)} if gap.listed else {}
+    shown = gap.model_copy(update={"files": marks(holding), "unread": marks(hashes.unread), **told})
     shown = shown.model_copy(update={"seen": keyed.of_gap(_facts(shown, world, persons))})
     waiver = waivers.get(gap.id)
     if waiver and gap.kind == GapKind.LEFT_OUT:

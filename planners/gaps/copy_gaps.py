@@ -287,5 +287,7 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
         name = g.dataset.name if g.dataset else evidence
         gap_id = f"gap-{slug(kind)}-{slug(name)}"
         told = f"{reason}; {g.listed}" if g.listed else ""
-        gaps.append(Gap(id=gap_id, dataset=g.dataset, kind=kind, reason=reason, evidence=evidence, seen=told))
+        listed = g.listed if kind is GapKind.OUTSIDE_ROOTS else ""
+        made = Gap(id=gap_id, dataset=g.dataset, kind=kind, reason=reason, evidence=evidence, seen=told, listed=listed)
+        gaps.append(made)
     return gaps

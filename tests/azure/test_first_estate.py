@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from pii_tracer.app.settings import Settings
+from pii_tracer.app.unplanned_places import unseen
 from pii_tracer.config.estate_file import Estate, load_estate
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.scan.value_forms import build_patterns
 from tests.app.estate_draft.corrections import corrected
 from tests.azure.blob_service import BlobService
 from tests.azure.shared_key import ACCOUNT, KEY
 from tests.azure.shop import CONTAINER, STORE, Shop
 from tests.gcs.test_first_estate import HERE
 from tests.hdfs.drafted import draft_of, planned, told
-from tests.hdfs.shop import OTHERS, PERSON, REFILLS, csv, parquet
+from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, csv, parquet
 from tests.unitysupport import TOKEN, serving
 
 
@@ -70,6 +76,32 @@ def test_volumes_and_external_locations_are_cut_into_their_folders(
     assert [gap.evidence for gap in told] == [STORE, f"{STORE}/old"]
     assert "1 object of the volume main.shop.old is in no place of `object_stores`" in told[1].reason
     assert [one.listed for one in told] != [one.listed for one in more], "a waiver is of what was there"
+
+
+def test_objects_that_come_into_no_place_after_planning_are_told(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waived the gap did not know them."""
+    monkeypatch.setenv("PII_TRACER_CATALOG_UNITY_TOKEN", TOKEN)
+    settings = Settings(shop.base / "pii-tracer.yaml", shop.base / "state")
+    shop.put("letters/2019.csv", csv(OTHERS[0]))
+    key = KeySet(name="mail", origin="mail", weak=False, values=(("s", MAIL),))
+
+    def since(plan: ErasurePlan) -> list[str]:
+        found = unseen(plan, discover(settings.estate(), shop.base), build_patterns((key,)), settings.key().marks)
+        return [reason for verdict in found for reason in verdict.unverified]
+
+    with serving() as server:
+        server.location("lake", STORE)
+        server.schema("main.shop")
+        table = {"name": "shop.users", "format": "parquet", "location": "tables/users"}
+        declared = {"type": "declared", "tables": [table]}
+        _, made = shop.plan(catalogs={"spark_catalog": declared, "unity": {"type": "unity", "uri": server.uri}})
+        plan = ErasurePlan.model_validate(made)
+        assert "2019.csv" not in json.dumps(made)
+        assert since(plan) == []
+        shop.drop("letters/2019.csv")
+        shop.put("letters/2020.csv", csv(PERSON))
+        [told] = since(plan)
+    assert told.startswith("outside_roots: 1 object of the external location lake is in no place")
 
 
 def outside(estate: Estate, base: Path) -> list[InventoryGap]:

@@ -12,6 +12,9 @@ from executors.stores.object_places.swept_files import ObjectFiles
 from executors.stores.spark_connectors import connectors, store_of
 from executors.sweep.table_folders import empty_partitions, files_below
 from pii_tracer.config.estate_file import Estate, load_estate
+from pii_tracer.config.stores.object_stores import StoredFiles
+from pii_tracer.lake.catalogs.base import FilePlace
+from pii_tracer.lake.catalogs.named_places import beyond_places
 from pii_tracer.lake.stores.azure.login import KEY as KEY_VARIABLE
 from pii_tracer.lake.stores.azure.login import SIGNATURE
 from pii_tracer.lake.stores.base import Absent
@@ -61,6 +64,26 @@ def test_a_deleted_directory_hides_what_lay_in_it_and_is_waited_for(azure: BlobS
         assert (found.state, found.key) == (VersionState.SOFT_DELETED, max(f"{deleted}/", "top/a/")), deleted
         assert found.gone_on is not None
         assert found.old_since is not None
+        assert found.hides
+
+
+def test_what_a_deleted_directory_around_a_place_hides_is_no_mark_of_a_folder(
+    azure: BlobService, tmp_path: Path
+) -> None:
+    """An external location is looked into for what lies beside the places, and no listing shows that here."""
+    shop = Shop.on(azure, tmp_path, hierarchical=True, soft_delete_days=7)
+    estate = estate_of(shop)
+    [entry] = estate.object_stores
+    kept = entry.model_copy(update={"places": (StoredFiles(prefix="lake/exports/calls"),)})
+    held = [place for place, _ in kept.located()]
+    shop.put("lake/exports/calls/x", b"1")
+    location = [FilePlace("the external location lake", f"{STORE}/lake", whole=False)]
+    assert not list(beyond_places(estate, location, held))
+    shop.put("lake/exports/letters/x", MAIL.encode())
+    Paths(azure.account, shop.container).delete("lake/exports", recursive=True)
+    shop.put("lake/exports/calls/x", b"1")
+    [gap] = beyond_places(estate, location, held)
+    assert gap.reason.startswith("1 object of the external location lake is in no place")
 
 
 def estate_of(shop: Shop, **spark: str) -> Estate:

@@ -96,3 +96,29 @@ def test_columns_of_text_are_part_of_where_a_file_is_known(tmp_path: Path) -> No
     ) == len(texts)
     whole = [text and text.of(Path()) for text in texts]
     assert len({place_in_store("s3://b/", "f", text) for text in whole}) == len(whole)
+
+
+def test_texts_near_a_folder_are_those_around_and_below_it() -> None:
+    """Names that a sorted list has between a folder and what lies in it are neither."""
+    text = TextTable(columns=(), layout=TextLayout(serde=Serde.DELIMITED, delimiter=","))
+    places = ["s3://b", "s3://b/a", "s3://b/a-", "s3://b/a/x", "s3://b/a/x/y", "s3://b/a0", "s3://b/ab", "s3://c/a"]
+    near = TextPlaces(tables=dict.fromkeys(places, text), unknown=dict.fromkeys(places, "why")).near("s3://b/a/")
+    assert sorted(near.tables) == sorted(near.unknown) == ["s3://b", "s3://b/a", "s3://b/a/x", "s3://b/a/x/y"]
+    assert near.untold("s3://b/a/x") == ("s3://b/a/x: why", "s3://b/a/x/y: why")
+    assert TextPlaces(unknown={"s3://b": "why"}).untold("s3://b/a/x") == ("s3://b: why",)
+
+
+def test_files_of_several_folders_are_read_by_the_table_of_each(tmp_path: Path) -> None:
+    """One folder is another's link, and files are asked for in any order."""
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to("b")
+    tables = {
+        (tmp_path / name).resolve().as_posix(): TextTable(
+            columns=(), layout=TextLayout(serde=Serde.DELIMITED, delimiter=sign)
+        )
+        for name, sign in (("a", "|"), ("b", ";"))
+    }
+    texts = TextPlaces(tables=tables)
+    found = [texts.of_path(tmp_path / folder / "x.csv") for folder in ("a", "b", "a", "link", "b")]
+    assert [one and one.layout.delimiter for one in found] == ["|", ";", "|", ";", ";"]

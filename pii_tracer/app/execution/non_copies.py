@@ -84,7 +84,7 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
         *_in_places(looks, inventory),
         *_in_s3(looks, new, inventory.texts),
         *_stored(looks),
-        *unseen(plan, inventory, looks.patterns),
+        *unseen(plan, inventory, looks.patterns, looks.marks),
         *partitions_since(plan, inventory, paths, looks.patterns),
         *left_since(plan, telling_left(inventory, looks.patterns), looks.patterns, looks.marks),
     ]

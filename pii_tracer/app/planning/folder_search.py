@@ -10,7 +10,6 @@ from typing import TypeVar
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.planning.unmatched_rows.remaining_values import places
 from pii_tracer.lake.careful_reading import Readings
-from pii_tracer.lake.dataset_paths import below
 from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
@@ -18,6 +17,7 @@ from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE
 from pii_tracer.model.hive_text.text_places import TextPlaces
+from pii_tracer.model.locations import below
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers

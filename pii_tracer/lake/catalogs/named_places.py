@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from pii_tracer.common.plurals import counted
@@ -11,6 +11,7 @@ from pii_tracer.lake.catalogs.base import FilePlace
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import gap
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
+from pii_tracer.lake.stores.object_places.versions import StoredVersion
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import (
@@ -50,26 +51,26 @@ def located(estate: Estate, named: FilePlace, inside: Callable[[Path], bool]) ->
 
 
 def beyond_places(
-    estate: Estate, folders: Iterable[FilePlace], tables: Iterable[ObjectLocation]
+    estate: Estate, folders: Iterable[FilePlace], held: Collection[ObjectLocation]
 ) -> Iterator[InventoryGap]:
-    """A gap for each folder in an object store of which something lies in no place of the estate and in no table.
-
-    tables: those that catalogs name in stores of the estate.
+    """A gap for each folder in an object store of which something lies in no place that is looked into; its objects are
+    listed for it. held: those places: of the estate, and tables that it or its catalogs name.
     """
-    held = {*tables, *(location for store in estate.object_stores for location, _ in store.located())}
     for named in folders:
         if not is_object_place(named.place):
             continue
         try:
             place = object_location(named.place)
             if not any(at.holds(place) for at in held):
-                yield from _left(estate, named, place, [at.key for at in held if place.holds(at)])
+                yield from _left(estate, named, place, [at for at in held if place.holds(at)])
         except EstateError as error:
             yield _unplaced(named, error)
 
 
-def _left(estate: Estate, named: FilePlace, place: ObjectLocation, held: Sequence[str]) -> Iterator[InventoryGap]:
-    """held: keys of the estate's places in the folder.
+def _left(
+    estate: Estate, named: FilePlace, place: ObjectLocation, held: Sequence[ObjectLocation]
+) -> Iterator[InventoryGap]:
+    """held: the estate's places in the folder.
 
     Raises:
         EstateError: it cannot be listed.
@@ -78,15 +79,28 @@ def _left(estate: Estate, named: FilePlace, place: ObjectLocation, held: Sequenc
         reason = f"{named.title} lies in an object store and was not looked into: name the place under `object_stores`"
         yield gap(place.dataset, GapKind.OUTSIDE_ROOTS, reason, str(place))
         return
-    inside, around = set(held), {above for key in held for above in _folders_around(key)}
-    keys = {version.key.rstrip("/") for version in versioned_store(estate, place).all_versions(place.prefix)}
-    left = sorted(key for key in keys - around if inside.isdisjoint((key, *_folders_around(key))))
+    inside, folders = {at.key for at in held}, {key for at in held for key in (at.key, *_folders_around(at.key))}
+    versions = versioned_store(estate, place).all_versions(place.prefix)
+    left = sorted(
+        {
+            version.key.rstrip("/")
+            for version in versions
+            if inside.isdisjoint(_folders_around(version.key)) and not _is_mark(version, folders)
+        }
+    )
     if left:
         reason = (
             f"{counted(len(left), 'object')} of {named.title} {'is' if len(left) == 1 else 'are'} in no place of"
             " `object_stores`, and nobody looked into them: name their folders there"
         )
         yield gap(place.dataset, GapKind.OUTSIDE_ROOTS, reason, str(place), listed=left)
+
+
+def _is_mark(version: StoredVersion, folders: Container[str]) -> bool:
+    """Whether it does no more than stand for one of some folders, as engines and accounts with folders write it. An
+    object with bytes can have the key of a folder."""
+    empty = version.key.endswith("/") or not version.size
+    return empty and not version.hides and version.key.rstrip("/") in folders
 
 
 def _folders_around(key: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, FilePlace, Head
-from pii_tracer.lake.catalogs.named_places import beyond_places, located
+from pii_tracer.lake.catalogs.named_places import located
 from pii_tracer.lake.catalogs.partitions_elsewhere import PartitionsElsewhere
 from pii_tracer.lake.catalogs.registry import list_catalogs
 from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable, StoredTable, apart, in_hdfs, in_object_stores, in_store
@@ -96,7 +96,8 @@ class Registry:
 
     opaque: folders whose files are not the rows of a table, though they may look so, each with that table's title;
     opaque_s3: those in S3; opaque_hdfs: those in HDFS; opaque_stored: those in stores of `object_stores`. views: those
-    whose queries are read as lineage. partitioned: as of `Inventory`; the dataset of those on this machine is not told.
+    whose queries are read as lineage. folders: those that are no tables. partitioned: as of `Inventory`; the dataset of
+    those on this machine is not told.
     """
 
     tables: Mapping[Path, Registered] = field(default_factory=dict)
@@ -109,6 +110,7 @@ class Registry:
     opaque_hdfs: Mapping[HdfsLocation, str] = field(default_factory=dict)
     opaque_stored: Mapping[ObjectLocation, str] = field(default_factory=dict)
     views: tuple[CatalogView, ...] = ()
+    folders: tuple[FilePlace, ...] = ()
     partitioned: tuple[PartitionedTable, ...] = ()
 
     def texts(self, others: Iterable[str] = ()) -> TextPlaces:
@@ -218,7 +220,6 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             _add(found, gaps, _of_heads(location, kind, [head for _, head in group], listing.committed))
     for location in [place for place, table in found.items() if table.misread]:
         opaque[location] = ", ".join(found.pop(location).names)
-    gaps += beyond_places(estate, folders, [table.location for table in stored])
     misread_hdfs, misread_stored = _misread(hdfs, opaque_hdfs), _misread(stored, opaque_stored)
     misread = _misread(remote, opaque_s3)
     own, left = elsewhere.settled(estate, complete=complete)
@@ -240,6 +241,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
         opaque_hdfs=opaque_hdfs | misread_hdfs,
         opaque_stored=opaque_stored | misread_stored,
         views=tuple(views),
+        folders=tuple(folders),
         partitioned=elsewhere.partitioned(estate),
     )
 

@@ -46,7 +46,9 @@ class LocalPlaces:
 
     def __iter__(self) -> Iterator[ListedPlace]:
         roots = self.paths.roots
-        self.not_listed += [NotListed(one.evidence, one.reason) for one in self.paths.registry.gaps]
+        self.not_listed += [
+            NotListed(one.evidence, one.reason) for one in (*self.paths.registry.gaps, *self.paths.beyond)
+        ]
         for root in roots:
             if not root.is_dir():
                 self._miss(root, "a root of the estate does not exist, or cannot be reached")

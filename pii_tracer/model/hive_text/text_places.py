@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.hive_text.layout import FileText, TextTable, text_near
+from pii_tracer.model.locations import below
 
 
 class TextPlaces(Frozen):
@@ -42,21 +45,41 @@ class TextPlaces(Frozen):
 
     def of_path(self, file: Path) -> FileText | None:
         """As `of`, of a file of this machine."""
-        return self.of((file.parent.resolve() / file.name).as_posix()) if self.tables else None
+        return self.of(f"{self._real(file.parent)}/{file.name}") if self.tables else None
 
     def near(self, folder: str) -> TextPlaces:
         """Those that say how files below a folder are read."""
-        above, front = {*_way_up(folder)}, f"{folder.rstrip('/')}/"
-        tables = {place: t for place, t in self.tables.items() if place in above or place.startswith(front)}
-        unknown = {place: why for place, why in self.unknown.items() if place in above or place.startswith(front)}
+        around = [*_way_up(folder)]
+        inside = below(folder, self._table_places), below(folder, self._unknown_places)
+        tables = {place: self.tables[place] for place in (*around, *inside[0]) if place in self.tables}
+        unknown = {place: self.unknown[place] for place in (*around, *inside[1]) if place in self.unknown}
         return TextPlaces(tables=tables if any(tables.values()) else {}, unknown=unknown)
 
     def untold(self, folder: str) -> tuple[str, ...]:
         """Why files in a folder, or below it, cannot be searched by the rules by which they are read."""
-        near = self.near(folder)
-        known = next((place for place in _way_up(folder) if place in self.tables or place in near.unknown), "")
-        inner = (place for place in near.unknown if place == known or place.startswith(f"{folder.rstrip('/')}/"))
-        return tuple(f"{place}: {near.unknown[place]}" for place in sorted(inner))
+        around = (place for place in _way_up(folder) if place in self.tables or place in self.unknown)
+        told = {*below(folder, self._unknown_places), *({*islice(around, 1)} & self.unknown.keys())}
+        return tuple(f"{place}: {self.unknown[place]}" for place in sorted(told))
+
+    @cached_property
+    def _table_places(self) -> Sequence[str]:
+        return sorted(self.tables)
+
+    @cached_property
+    def _unknown_places(self) -> Sequence[str]:
+        return sorted(self.unknown)
+
+    def _real(self, folder: Path) -> str:
+        """A folder with links followed. Files are asked for one folder after the other, twice in a row."""
+        known, real = self._last[0]
+        if known != folder:
+            real = folder.resolve().as_posix().rstrip("/")
+            self._last[0] = folder, real
+        return real
+
+    @cached_property
+    def _last(self) -> list[tuple[Path | None, str]]:
+        return [(None, "")]
 
 
 NO_TEXTS = TextPlaces()

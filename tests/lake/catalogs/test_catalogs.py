@@ -272,6 +272,102 @@ def test_views_of_a_rest_catalog_are_lineage_and_their_former_versions_are_searc
     client.drop_view("shop.strange")  # other tests have the server, too
 
 
+@contextmanager
+def older(server: RestServer, views: int | None = None) -> Iterator[str]:
+    """The server through a door that does not tell its endpoints, as servers of before did; views: the status that it
+    answers to lists of views. Gives the URI."""
+
+    class Door(Json):
+        def do_GET(self) -> None:
+            if views and self.path.endswith("/views"):
+                self.answer(views, b"no")
+                return
+            with urllib.request.urlopen(server.uri + self.path) as answer:
+                told = json.loads(answer.read())
+            told.pop("endpoints", None)
+            self.answer(200, json.dumps(told).encode())
+
+    with answering(Door) as uri:
+        yield uri
+
+
+def test_a_rest_catalog_that_does_not_tell_its_endpoints_is_asked_for_views(rest: RestServer) -> None:
+    """One that has none says so in one of three ways; any other answer is a gap."""
+    client = RestCatalog("lake", uri=rest.uri)
+    table(client, "older.people")
+    view(client, "older.named", "SELECT uid FROM people", ROWS.schema)
+    told = {}
+    for status in (None, 404, 405, 501, 403, 500):
+        with older(rest, status) as uri:
+            listing = tables.list_rest("lake", Catalog(type=CatalogType.ICEBERG_REST, uri=uri))
+        gaps = [one.evidence for one in listing.gaps if one.evidence.endswith("lake.older")]
+        told[status] = ([one.name for one in listing.views if ".older." in one.name], gaps)
+    found, nothing, gap = (["lake.older.named"], []), ([], []), ([], ["catalog lake.older"])
+    assert told == {None: found, 404: nothing, 405: nothing, 501: nothing, 403: gap, 500: gap}
+    client.drop_view("older.named")
+
+
+@pytest.mark.parametrize("what", ["namespaces", "tables", "views"])
+@pytest.mark.parametrize("tokens", [("a",), ("a", "b"), ()], ids=["the same page", "a circle", "no end"])
+def test_a_list_of_a_rest_catalog_that_leads_back_or_has_no_end_is_a_gap(
+    what: str, tokens: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "MOST_PAGES", 5)
+    asked: list[str] = []
+
+    class Endless(Json):
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            told: dict[str, Any] = {"namespaces": [] if "parent=" in self.path else [["shop"]], "identifiers": []}
+            told |= {"defaults": {}, "overrides": {}}
+            if path.endswith(f"/{what}") and "parent=" not in self.path:
+                asked.append(self.path)
+                told["next-page-token"] = tokens[len(asked) % len(tokens)] if tokens else str(len(asked))
+            self.answer(200, json.dumps(told).encode())
+
+    with answering(Endless) as uri:
+        listing = tables.list_rest("lake", Catalog(type=CatalogType.ICEBERG_REST, uri=uri))
+    [gap] = listing.gaps
+    assert gap.evidence == ("catalog lake" if what == "namespaces" else "catalog lake.shop")
+    assert "EndlessList" in gap.reason
+    assert len(asked) == (len(tokens) or 5) + 1
+
+
+def test_a_view_that_cannot_be_read_is_a_gap_and_the_others_are_read(
+    rest: RestServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Comments of columns in other columns are searched, too."""
+    client = RestCatalog("lake", uri=rest.uri)
+    client.create_namespace("odd")
+    inner = pa.field("mail", pa.string(), metadata={"doc": "asha's"})
+    view(client, "odd.deep", "SELECT who FROM people", pa.schema([pa.field("who", pa.struct([inner]))]))
+    view(client, "odd.torn", "SELECT 1", ROWS.schema)
+    view(client, ("odd", "v.1"), "SELECT 1", ROWS.schema)
+    catalog = Catalog(type=CatalogType.ICEBERG_REST, uri=rest.uri)
+    texts = {text.parts: text.document for text in tables.texts_of("lake", catalog)}
+    assert ["mail", "asha's"] in texts["odd", "deep"]["columns"]
+
+    def torn(read: Any) -> Any:
+        def reading(*given: Any) -> Any:
+            if given[-1].name()[-1] == "torn":
+                raise ValueError("not as the specification has it")
+            return read(*given)
+
+        return reading
+
+    for name in ("view_of", "document_of"):
+        monkeypatch.setattr(tables, name, torn(getattr(tables, name)))
+    listing, texts_now = tables.list_rest("lake", catalog), list(tables.texts_of("lake", catalog))
+    reasons = {one.evidence: one.reason for one in listing.gaps}
+    assert "ValueError" in reasons["catalog lake.odd.torn"]
+    assert "holds a dot" in reasons["catalog lake.odd.v.1"]
+    assert "lake.odd.deep" in {one.name for one in listing.views}
+    assert [one.parts for one in texts_now if one.unread] == [("odd", "torn")]
+    assert ("odd", "deep") in {one.parts for one in texts_now}
+    for left in ("deep", "torn", "v.1"):
+        client.drop_view(("odd", left))
+
+
 @pytest.fixture
 def glue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -286,6 +382,25 @@ GLUE = Catalog(type=CatalogType.GLUE, region="ap-south-1")
 def glue_table(glue: Any, name: str, location: Path | str, more: dict[str, Any]) -> None:
     storage = {"Location": str(location), **more.pop("storage", {})}
     glue.create_table(DatabaseName="prod", TableInput={"Name": name, "StorageDescriptor": storage, **more})
+
+
+def test_a_list_of_glue_that_leads_back_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over another page, which the client's library does not notice."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    asked: list[str] = []
+
+    class Endless(Json):
+        def do_POST(self) -> None:
+            asked.append(self.headers["X-Amz-Target"])
+            token = "ab"[len(asked) % 2]
+            self.answer(200, json.dumps({"DatabaseList": [], "NextToken": token}).encode())
+
+    with answering(Endless) as uri:
+        listing = list_glue("lake", Catalog(type=CatalogType.GLUE, region="ap-south-1", endpoint_url=uri))
+    [gap] = listing.gaps
+    assert "PaginationError" in gap.reason
+    assert len(asked) == 3
 
 
 def test_tables_of_glue_in_all_formats(glue: Any, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ from pii_tracer.lake.inventory import (
     Ref,
     RefKind,
 )
+from pii_tracer.model.errors import EstateError
+from tests import servers
 from tests.kits.catalog_kit import CatalogKit, Filled
 from tests.nessiesupport import ROWS, Lake, lake, put, running, table_content
 
@@ -195,6 +198,25 @@ def test_a_server_that_does_not_answer_as_it_should_is_a_gap(lake: Lake, status:
         found = lake.discover(uri=uri)
     assert ("catalog_unreadable", "catalog nes") in told(found)
     assert [state.table for state in found.tables] == [None]  # nothing names it, so that nothing can be written
+
+
+def test_a_list_that_leads_back_is_an_error() -> None:
+    """Over another page, too."""
+    asked: list[str] = []
+
+    class Endless(servers.Json):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            told = {"references": [], "hasMore": True, "token": "ab"[len(asked) % 2]}
+            self.answer(200, json.dumps(told).encode())
+
+    with servers.answering(Endless) as uri:
+        server = client.NessieClient(
+            "nes", Catalog(type=CatalogType.NESSIE, uri=f"{uri}/api/v2", warehouse="warehouse")
+        )
+        with pytest.raises(EstateError, match="off in the middle"):
+            server.references()
+    assert len(asked) == 3
 
 
 def test_a_server_that_is_not_there_is_a_gap(lake: Lake) -> None:

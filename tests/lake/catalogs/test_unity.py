@@ -23,6 +23,7 @@ from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.datasets import Column, Format
+from tests.gcssupport import strict_gcs
 from tests.kits.catalog_kit import CatalogKit, Filled
 from tests.lake.catalogs.test_catalogs import ROWS, estate, kinds
 from tests.unitysupport import TOKEN, Unity, installed, serving, token
@@ -253,6 +254,34 @@ def test_a_volume_in_a_declared_store_is_that_places(unity: Unity, tmp_path: Pat
     ]
     kinds_now = [kind for kind, _ in kinds(discover(Estate.model_validate(made), tmp_path))]
     assert not {"remote_table", "outside_roots"} & set(kinds_now)
+
+
+@pytest.mark.parametrize(
+    ("key", "data", "left"),
+    [
+        ("lake/exports", b"1", 1),
+        ("lake/exports/orders", b"1", 1),
+        ("lake/exports", b"", 0),
+        ("lake/exports/", b"", 0),
+        ("lake/exports/orders/part", b"1", 0),
+    ],
+)
+def test_an_object_with_the_key_of_a_folder_around_a_place_is_told(
+    databricks: Unity, tmp_path: Path, key: str, data: bytes, left: int
+) -> None:
+    """An empty one stands for the folder, and one with bytes is in no place."""
+    databricks.location("lake", "gs://club/lake")
+    with strict_gcs() as gcs:
+        gcs.bucket("club")
+        gcs.put("club", key, data)
+        made = lake(databricks).model_dump(exclude_defaults=True)
+        places = [{"prefix": "lake/exports/orders"}]
+        made["object_stores"] = [{"store": "gs://club", "anonymous": True, "endpoint": gcs.endpoint, "places": places}]
+        drawn = Estate.model_validate(made)
+        found = discover(drawn, tmp_path)
+    assert EstatePaths(drawn, tmp_path).registry.gaps == (), "only discovery lists what lies there"
+    told = [gap.reason for gap in found.gaps if gap.kind == "outside_roots"]
+    assert [reason.startswith("1 object of the external location lake") for reason in told] == [True] * left
 
 
 def test_external_locations_beyond_the_roots_are_gaps(unity: Unity, tmp_path: Path) -> None:

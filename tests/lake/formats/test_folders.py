@@ -15,13 +15,14 @@ from pyarrow import csv, orc
 
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.dataset_paths import EstatePaths, below
+from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import data_files, read_columns
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import below
 from tests.lake.s3_lakehouse import estate_of
 
 PEOPLE = pa.table({"uid": [1, 2, 3], "name": ["Asha", "Bo", "Chi"]})

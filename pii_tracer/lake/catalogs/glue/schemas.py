@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pii_tracer.config.lineage import GlueDatabase
+from pii_tracer.lake.catalogs.glue.tables import pages
 from pii_tracer.lake.stores.aws_clients import aws_client, refusals_as
 from pii_tracer.model.datasets import Column
 from pii_tracer.model.errors import LineageError
@@ -37,8 +38,7 @@ def tables_of(database: GlueDatabase) -> Iterator[GlueTable]:
     )
     with refused:
         client = aws_client("glue", database.region, database.endpoint_url)
-        pages = client.get_paginator("get_tables").paginate(DatabaseName=database.database)
-        tables = [table for page in pages for table in page["TableList"]]
+        tables = list(pages(client, "get_tables", DatabaseName=database.database))
     for table in tables:
         name = f"{database.database}.{table['Name']}"
         storage = table.get("StorageDescriptor") or {}

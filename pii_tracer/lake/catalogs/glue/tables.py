@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import boto3
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, PaginationError
 
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.aws_errors import error_code, remedy
@@ -50,8 +50,13 @@ def pages(client: Any, operation: str, **arguments: str) -> Iterator[Mapping[str
     Raises:
         ClientError, BotoCoreError: it is refused, or nobody answers.
     """
+    tokens = set[str]()
     for page in client.get_paginator(operation).paginate(**arguments):
         yield from page[_ANSWERS[operation]]
+        token = page.get("NextToken") or ""
+        if token in tokens:  # the library compares with the last one alone
+            raise PaginationError(message="the list led back to an earlier page")
+        tokens |= {token} - {""}
 
 
 def databases_of(client: Any, catalog: Catalog) -> tuple[str, ...]:

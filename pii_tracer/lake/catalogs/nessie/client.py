@@ -151,19 +151,19 @@ class NessieClient:
     # -- wire ----------------------------------------------------------------------------------------------------
 
     def _pages(self, path: str, part: str, query: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        token: str | None = None
+        token, tokens = "", {""}
         while True:
             words = {**query, "max-records": str(PAGE), **({"page-token": token} if token else {})}
             answer = self._ask("GET", path, query=words)
             if not isinstance(answer.get(part), list):
                 raise self._odd(f"the Nessie server's answer has no `{part}`", "look at the server")
             yield from answer[part]
-            following = answer.get("token")
             if not answer.get("hasMore"):
                 return
-            if not following or following == token:
+            token = str(answer.get("token") or "")
+            if token in tokens:
                 raise self._odd("the Nessie server breaks a list off in the middle", "look at the server")
-            token = str(following)
+            tokens.add(token)
 
     def _ask(
         self, method: str, path: str, body: Mapping[str, str] | None = None, query: Mapping[str, str] | None = None

@@ -7,7 +7,9 @@ variables `PII_TRACER_CATALOG_<NAME>_TOKEN` and `…_CREDENTIAL`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.base import (
@@ -28,10 +30,16 @@ from pii_tracer.model.gap_kinds import GapKind
 if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog
 
+M = TypeVar("M")
+
 # a catalog that answers an endless tree is not followed for ever
 _DEEPEST = 32
 CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 120.0
+MOST_PAGES = 20_000
+"""Of one list: a server that always has one more page is not followed for ever."""
+_NO_VIEWS = frozenset({404, 405, 501})
+"""Answers to a list of views by servers that have none, if they do not tell their endpoints."""
 
 
 def credentials(name: str) -> dict[str, str]:
@@ -64,14 +72,27 @@ def texts_of(name: str, catalog: Catalog) -> Iterator[CatalogText]:
     yield from walk.texts
 
 
+class EndlessList(Exception):
+    """A server hands out a page a second time, or ever more of them."""
+
+
 def _client(name: str, catalog: Catalog) -> RestCatalog:
-    """PyIceberg's client, which by itself would wait for ever for a server that has fallen silent."""
-    from pyiceberg.catalog.rest import RestCatalog
-    from requests import PreparedRequest, Response, Session
+    """PyIceberg's client, which by itself would wait for ever for a server that has fallen silent, follow a list for
+    ever, and ask no server for views that does not tell its endpoints."""
+    from pyiceberg.catalog.rest import (
+        DEFAULT_ENDPOINTS,
+        VIEW_ENDPOINTS,
+        VIEW_ENDPOINTS_SUPPORTED,
+        RestCatalog,
+    )
+    from requests import HTTPError, PreparedRequest, Response, Session
     from requests.adapters import HTTPAdapter
+
+    followed = _Followed()
 
     class Impatient(HTTPAdapter):
         def send(self, request: PreparedRequest, *args: Any, **kwargs: Any) -> Response:
+            followed.check(str(request.url))
             return super().send(request, *args, **{**kwargs, "timeout": (CONNECT_SECONDS, ANSWER_SECONDS)})
 
     class Client(RestCatalog):
@@ -81,8 +102,40 @@ def _client(name: str, catalog: Catalog) -> RestCatalog:
                 session.mount(scheme, Impatient())
             return session
 
-    warehouse = {"warehouse": catalog.warehouse} if catalog.warehouse else {}
-    return Client(name, uri=str(catalog.uri), **warehouse, **credentials(name))
+        def list_views(self, namespace: str | tuple[str, ...]) -> list[tuple[str, ...]]:
+            try:
+                found: list[tuple[str, ...]] = super().list_views(namespace)
+            except Exception as error:
+                answer = error.__cause__.response if isinstance(error.__cause__, HTTPError) else None
+                untold = self._supported_endpoints == {*DEFAULT_ENDPOINTS, *VIEW_ENDPOINTS}
+                if untold and answer is not None and answer.status_code in _NO_VIEWS:
+                    return []
+                raise
+            return found
+
+    told = {"warehouse": catalog.warehouse} if catalog.warehouse else {}
+    told[VIEW_ENDPOINTS_SUPPORTED] = "true"  # for servers that do not tell their endpoints
+    return Client(name, uri=str(catalog.uri), **told, **credentials(name))
+
+
+class _Followed:
+    """The pages that were asked for, by list."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[str, set[str]] = {}
+
+    def check(self, url: str) -> None:
+        """Raises EndlessList: this page of the list was asked for before, or they are too many."""
+        parts = urlsplit(url)
+        query = dict(parse_qsl(parts.query))
+        token = query.pop("pageToken", "")
+        tokens = self._tokens.setdefault(f"{parts.path}?{query}", set())
+        if not token:
+            tokens.clear()  # the list from its beginning, which is asked for again with another login
+        elif token in tokens or len(tokens) >= MOST_PAGES:
+            raise EndlessList
+        else:
+            tokens.add(token)
 
 
 class _Walk:
@@ -120,11 +173,11 @@ class _Walk:
         what: str,
         namespace: tuple[str, ...],
         listed: Callable[[tuple[str, ...]], Any],
-        load: Callable[[tuple[str, ...]], Any],
-    ) -> Iterator[tuple[tuple[str, ...], Any]]:
+        load: Callable[[tuple[str, ...]], M],
+    ) -> Iterator[tuple[tuple[str, ...], M]]:
         """The tables or views of a namespace. what: what they are called."""
         try:
-            found = sorted(tuple(one) for one in listed(namespace))
+            found = sorted({tuple(one) for one in listed(namespace)})
         except Exception as error:
             self._gap(f"the {what}s of the namespace cannot be listed ({type(error).__name__})", namespace)
             return
@@ -136,8 +189,22 @@ class _Walk:
                 continue
             yield parts, made
 
-    def _views(self, namespace: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-        return self._each("view", namespace, self._client.list_views, lambda parts: self._client.load_view(parts))
+    def _views(
+        self, namespace: tuple[str, ...], read: Callable[[tuple[str, ...], Any], M]
+    ) -> Iterator[tuple[tuple[str, ...], M]]:
+        """Each view, as `read` makes it of what the client has."""
+        client = self._client
+        return self._each("view", namespace, client.list_views, lambda parts: read(parts, client.load_view(parts)))
+
+
+_NO_QUERY = (
+    "no query of the view can be read, so the tables that its readers read are unknown. Put its CREATE VIEW statement"
+    " into a file under `lineage.sql`, and waive this"
+)
+_UNNAMED = (
+    "a part of the view's name holds a dot, which looks like the end of a namespace, so the tables that its readers"
+    " read are unknown: rename it"
+)
 
 
 class _Lists(_Walk):
@@ -153,16 +220,11 @@ class _Lists(_Walk):
         for parts, table in self._each("table", namespace, self._client.list_tables, self._client.load_table):
             name = sql_name(self._name, *parts)
             self.entries.append(CatalogEntry(name, parts, TABLES, table.location(), table.metadata_location))
-        for parts, made in self._views(namespace):
-            view = view_of(self._name, parts, made)
+        for parts, view in self._views(namespace, partial(view_of, self._name)):
             if view is not None:
                 self.views.append(view)
-                continue
-            reason = (
-                "no query of the view can be read, so the tables that its readers read are unknown. Put its CREATE VIEW"
-                " statement into a file under `lineage.sql`, and waive this"
-            )
-            self._gap(reason, parts)
+            else:
+                self._gap(_UNNAMED if sql_name(self._name, *parts) is None else _NO_QUERY, parts)
 
     def _gap(self, reason: str, parts: tuple[str, ...]) -> None:
         self.gaps.append(catalog_gap(self._name, GapKind.CATALOG_UNREADABLE, reason, *parts))
@@ -182,7 +244,8 @@ class _Texts(_Walk):
             self._gap(type(error).__name__, namespace)
         else:
             self.texts.append(CatalogText(namespace, PROPERTIES, dict(told)))
-        self.texts += (CatalogText(parts, VIEW, document_of(made)) for parts, made in self._views(namespace))
+        documents = self._views(namespace, lambda _, made: document_of(made))
+        self.texts += (CatalogText(parts, VIEW, document) for parts, document in documents)
 
     def _gap(self, reason: str, parts: tuple[str, ...]) -> None:
         self.texts.append(CatalogText(parts, PROPERTIES, unread=reason))

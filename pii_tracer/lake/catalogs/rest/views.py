@@ -34,9 +34,11 @@ def view_of(catalog: str, parts: tuple[str, ...], view: Any) -> CatalogView | No
 def document_of(view: Any) -> dict[str, Any]:
     """What the catalog keeps of a view, its former versions too, as catalogs' texts are searched."""
     metadata = view.metadata
+    # those in other columns, too
+    fields = [[one.find_field(number) for number in sorted(one.field_ids)] for one in metadata.schemas]
     return {
         "query": [one.root.sql for version in metadata.versions for one in version.representations],
         "properties": metadata.properties,
         "summary": [version.summary for version in metadata.versions],
-        "columns": [[field.name, field.doc or ""] for schema in metadata.schemas for field in schema.fields],
+        "columns": [[field.name, field.doc or ""] for schema in fields for field in schema],
     }

@@ -81,6 +81,7 @@ def deleted_containers(service: BlobServiceClient, name: str, prefix: str, where
                     version_id=f"container={item.version}",
                     state=VersionState.SOFT_DELETED,
                     size=0,
+                    hides=True,
                     mark=str(item.etag or ""),
                     modified=moment(item.last_modified),
                 )

@@ -118,9 +118,11 @@ def is_folder(item: BlobProperties) -> bool:
     return bool((item.metadata or {}).get(_IS_FOLDER) == "true")
 
 
-def stored(item: BlobProperties, now: datetime, held: tuple[str, ...] = ()) -> StoredVersion:
+def stored(
+    item: BlobProperties, now: datetime, held: tuple[str, ...] = (), *, hierarchical: bool = False
+) -> StoredVersion:
     """A state in words of no provider. now: from when the days count that soft-deleted bytes remain. held: holds on
-    the whole container.
+    the whole container. hierarchical: directories of the account are more than blobs.
     """
     policy, deleted, past = item.immutability_policy, bool(item.deleted), is_past(item)
     until, days = policy.expiry_time if policy else None, item.remaining_retention_days
@@ -141,6 +143,7 @@ def stored(item: BlobProperties, now: datetime, held: tuple[str, ...] = ()) -> S
         old_since=(moment(item.deleted_time) or None) if deleted else None,
         offline=item.blob_tier == _ARCHIVE,
         pins=bool(item.snapshot),
+        hides=hierarchical and deleted and is_folder(item),
         plan=metadata.get(PLAN),
         unfinished=PLAN in metadata and bool(_UNFINISHED.fullmatch(item.name.rpartition("/")[2])),
         beside=_beside(item, metadata),
@@ -160,6 +163,7 @@ def uncommitted(item: BlobProperties, now: datetime) -> StoredVersion:
         mark="",
         modified=moment(item.last_modified),
         gone_on=gone,
+        hides=True,
     )
 
 

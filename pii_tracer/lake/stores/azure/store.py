@@ -190,11 +190,11 @@ class AzureStore:
         yield from deleted_containers(self.service, self.container_name, prefix, self.name)
         now, held = datetime.now(timezone.utc), self._held()
         for item in deleted_above(self._container, prefix, self.name) if self.hierarchical else ():
-            yield stored(item, now).model_copy(update={"key": prefix})
+            yield stored(item, now, hierarchical=True).model_copy(update={"key": prefix})
         asked = partial(self._with_blocks, all_blobs=True)
         for item, (there, waiting) in several(asked, self._listed(prefix), workers=8):
             if there:
-                yield stored(item, now, held)
+                yield stored(item, now, held, hierarchical=self.hierarchical)
             if waiting:
                 yield uncommitted(item, now)
 

@@ -68,7 +68,8 @@ class ObjectPlace(Frozen):
         return text_at(self.text, self.location.prefix, key)
 
     def searched_as(self, key: str) -> FileText | None:
-        """The columns of text by which an object is searched, by its key. What a plan says of a copy counts first."""
+        """The columns of text by which an object is searched, by its key. What catalogs say counts first: they know the
+        innermost table around it. A plan's copy is searched by what the plan says, and has no `texts`."""
         own = text_near(self.text, self.location.prefix, key)
         return self.texts.of(f"{self.location.store}/{key}") or own
 

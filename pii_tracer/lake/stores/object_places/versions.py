@@ -37,6 +37,8 @@ class StoredVersion(Frozen):
     gone_on: of a soft-deleted version, when the store removes its bytes; None where it does not say. offline: its bytes
     cannot be read until somebody brings them back. pins: the store deletes no object under its key before it.
 
+    hides: it stands for bytes that no listing shows, such as a deleted folder with what lay in it.
+
     plan: the plan that wrote it (`PLAN_TAG`). unfinished: a rewrite of that plan left it beside an object.
 
     beside: texts that stand beside the bytes (metadata, headers, tags). They are searched for persons and never written
@@ -57,6 +59,7 @@ class StoredVersion(Frozen):
     old_since: str | None = None
     offline: bool = False
     pins: bool = False
+    hides: bool = False
     plan: str | None = None
     unfinished: bool = False
     beside: tuple[str, ...] = Field(default=(), exclude=True, repr=False)
