@@ -2,8 +2,8 @@
 after the sources were erased, and neither is nor begins with the bytes of a file that was there before.
 
 Counts are not compared: nobody knows what they should be. Nor does anybody see what the job read: that it began then,
-and that no earlier run of it wrote later, is its owner's word. Nor is it shown that no file was made out of an old one. If
-that one was merged behind another, cut, compressed or converted, the bytes are others.
+and that no earlier run of it wrote later, is its owner's word. Nor is it shown that no file was made out of an old one:
+merging it behind another, cutting, compressing or converting it gives other bytes.
 """
 
 from __future__ import annotations

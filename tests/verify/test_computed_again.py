@@ -27,6 +27,8 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.proof.attestation import on_owners_word, recomputed_words
+from pii_tracer.proof.request_answers.answer import Standing
+from pii_tracer.proof.request_answers.answer_rules import Proved, items_of
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.computed_again import Noted, contents_of, mark, note_of, noted_in
@@ -421,6 +423,24 @@ def test_a_look_that_finds_somebody_is_noted(folder: Path, tmp_path: Path) -> No
     (folder / "1.csv").write_text("name\n")
     executor.run(look, source)
     assert len(found) == 1
+
+
+def test_no_answer_calls_it_computed_again_to_whom_is_left_in_a_source() -> None:
+    made = waived(lake())
+    again = {"facts": {"computed_again": ComputedAgain(before=2, after=1).model_dump()}}
+    records = [record(n, Kind.STEP_VERIFIED, one, again["facts"]) for n, one in enumerate(made.steps)]
+    subject = made.requests[0].subject
+    clean = frozenset(one.id for one in made.copies)
+
+    def standing(left_of: dict[str, frozenset[str]]) -> Standing:
+        proved = Proved(made, records, clean=clean, left_of=left_of)
+        (item,) = (one for one in items_of(proved, subject, None) if one.what == "prod.counts")
+        return item.standing
+
+    assert standing({}) is Standing.ANSWERED
+    assert standing({"c-prod.events": frozenset({subject})}) is Standing.UNCONFIRMED
+    assert standing({"c-prod.events": frozenset({"subj_other"})}) is Standing.ANSWERED
+    assert standing({RECOMPUTED: frozenset({subject})}) is Standing.FOUND
 
 
 # -- in S3 -------------------------------------------------------------------------------------------------------------
