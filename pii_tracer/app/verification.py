@@ -172,8 +172,7 @@ class Verification:
     def _again(self, copy: Copy) -> CopyVerdict:
         """A copy that its owner computes again; one that is gone holds no counts."""
         noted = self.noted(copy)
-        sizes = noted.sizes if noted else ()
-        files = written_files(self.estate, copy, self._patterns(copy), self.marks, sizes)
+        files = written_files(self.estate, copy, self._patterns(copy), self.marks, noted)
         if is_empty(self.estate, copy):
             seen = ByteVerdict(copy_id=copy.id, root=copy.location, files=())
         else:

@@ -51,3 +51,19 @@ def test_an_old_file_that_was_copied_is_left(hdfs: Hdfs) -> None:
     hdfs.ask(f"{root}/1.csv", "DELETE", method="DELETE")
     hdfs.put(f"{root}/2.csv", b"people\n3\n")
     assert old(looked(copy, before, told)) == ["2.csv"], "it has another id and the same bytes"
+
+
+def test_an_old_file_in_the_trash_is_left(hdfs: Hdfs) -> None:
+    above = hdfs.folder()
+    root, trash = f"{above}/counts", f"{above}/.Trash/lake/Current{above}/counts"
+    told, copy = estate(hdfs=[hdfs.declared]), counts(f"{hdfs.uri}{root}")
+    hdfs.put(f"{root}/1.csv", b"people\n3\n")
+    before = noted(copy, told)
+    hdfs.put(f"{trash}/0.csv", b"people\n9\n")
+    hdfs.ask(f"{root}/1.csv", "RENAME", destination=f"{trash}/1.csv")
+    hdfs.put(f"{root}/1.csv", b"people\n2\n")
+    assert old(looked(copy, before, told)) == [f"{trash}/1.csv"]
+    hdfs.ask(root, "DELETE", method="DELETE", recursive="true")
+    assert old(looked(copy, before, told)) == [f"{trash}/1.csv"], "the folder is gone, and its old file is not"
+    hdfs.ask(f"{above}/.Trash", "DELETE", method="DELETE", recursive="true")
+    assert looked(copy, before, told).clean

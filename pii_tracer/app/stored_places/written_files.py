@@ -11,7 +11,7 @@ from pathlib import Path
 from pii_tracer.app.stored_places import hdfs_reading, object_reading
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.base import Absent
-from pii_tracer.lake.stores.hdfs.discovery import places_now
+from pii_tracer.lake.stores.hdfs.discovery import places_now, trash_now
 from pii_tracer.lake.stores.hdfs.places import HdfsKind
 from pii_tracer.lake.stores.hdfs.webhdfs import client_at
 from pii_tracer.lake.stores.object_places.discovery import place_now
@@ -24,7 +24,7 @@ from pii_tracer.model.timestamps import instant
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.folder_scan import walk_files
 from pii_tracer.scan.value_forms import Patterns
-from pii_tracer.verify.computed_again import WrittenFile, contents_of, mark
+from pii_tracer.verify.computed_again import Noted, WrittenFile, contents_of, mark
 
 _Contents = Callable[[Iterable[bytes | memoryview]], frozenset[str]]
 _BLOCK = 1024 * 1024
@@ -33,18 +33,19 @@ _EMPTY_SUM, _EMPTY_SUM_SIZE = "._SUCCESS.crc", 8
 
 
 def written_files(
-    estate: Estate, copy: Copy, patterns: Patterns, keyed: MarkKey, sizes: Collection[int] = ()
+    estate: Estate, copy: Copy, patterns: Patterns, keyed: MarkKey, before: Noted | None = None
 ) -> tuple[WrittenFile, ...]:
-    """The files of a copy as they are now. A folder that is gone has none. keyed: makes the marks. sizes: of files of
-    before, up to which each file's first bytes are marked, too. All bytes are read: checksums of stores need not be of
-    the bytes alone.
+    """The files of a copy as they are now. A folder that is gone has none. keyed: makes the marks. before: what was
+    noted of it. Each file's first bytes are marked up to the sizes there, too, and files of it that lie in the trash of
+    HDFS are among them. All bytes are read: checksums of stores need not be of the bytes alone.
 
     Raises:
         EstateError, ScanError: they cannot be listed or read.
     """
-    contents = partial(contents_of, keyed, sizes=sizes)
+    contents = partial(contents_of, keyed, sizes=before.sizes if before else ())
     if is_hdfs(copy.location):
-        return tuple(_in_hdfs(estate, copy, patterns, keyed, contents))
+        deleted = _in_trash(estate, copy, patterns, keyed, before.writes if before else ())
+        return (*_in_hdfs(estate, copy, patterns, keyed, contents), *deleted)
     if in_place(copy.location):
         return tuple(_in_object_store(estate, copy, patterns, keyed, contents))
     if place := copy.s3_table:
@@ -140,6 +141,18 @@ def _in_hdfs(
             data = hdfs_reading.fetch(client, file, kind is HdfsKind.SNAPSHOT)
             write = mark(keyed, file.file_id)
             yield WrittenFile(patterns.mask(name), file.size, write, _moment(file.modified / 1000), contents([data]))
+
+
+def _in_trash(
+    estate: Estate, copy: Copy, patterns: Patterns, keyed: MarkKey, writes: Collection[str]
+) -> Iterator[WrittenFile]:
+    """Files of before that were deleted into a trash, where each keeps its id."""
+    files, gaps = trash_now(estate, hdfs_location(copy.location))
+    for gap in gaps:
+        raise ScanError(gap.reason, where=patterns.mask(gap.evidence), todo="give the rights to list it")
+    for file in files:
+        if file.size and (write := mark(keyed, file.file_id)) in writes:
+            yield WrittenFile(patterns.mask(file.path), file.size, write, _moment(file.modified / 1000), frozenset())
 
 
 def _in_object_store(
