@@ -32,15 +32,17 @@ def test_a_file_is_known_by_its_id(hdfs: Hdfs) -> None:
 def test_an_old_file_that_was_touched_or_appended_to_is_left(hdfs: Hdfs) -> None:
     root = f"{hdfs.folder()}/counts"
     told, copy = estate(hdfs=[hdfs.declared]), counts(f"{hdfs.uri}{root}")
-    for name in ("1.csv", "2.csv"):
+    for name in ("1.csv", "2.csv", "3.csv"):
         hdfs.put(f"{root}/{name}", f"people\n{name}\n".encode())
     before = noted(copy, told)
+    hdfs.ask(f"{root}/3.csv", "TRUNCATE", method="POST", newlength="0")
     late = str(int((BEGAN + timedelta(minutes=9)).timestamp() * 1000))
     hdfs.ask(f"{root}/1.csv", "SETTIMES", modificationtime=late)
-    place = str(hdfs.ask(f"{root}/2.csv", "APPEND", method="POST", noredirect="true")["Location"])
-    with urllib.request.urlopen(urllib.request.Request(place, data=b"7\n", method="POST"), timeout=60):
-        pass
-    assert old(looked(copy, before, told)) == ["1.csv", "2.csv"]
+    for name in ("2.csv", "3.csv"):
+        place = str(hdfs.ask(f"{root}/{name}", "APPEND", method="POST", noredirect="true")["Location"])
+        with urllib.request.urlopen(urllib.request.Request(place, data=b"7\n", method="POST"), timeout=60):
+            pass
+    assert old(looked(copy, before, told)) == ["1.csv", "2.csv", "3.csv"], "the last one has other bytes, and its id"
 
 
 def test_an_old_file_that_was_copied_is_left(hdfs: Hdfs) -> None:
