@@ -79,8 +79,10 @@ def listing(estate: Estate, copy: Copy, place: S3Location, patterns: Patterns) -
     return Seen(files, f"sha256:{hashlib.sha256(data).hexdigest()}")
 
 
-def written(estate: Estate, copy: Copy, place: S3Location, patterns: Patterns) -> Iterator[tuple[str, ObjectVersion]]:
-    """Every version that has bytes, old ones included, with its name in verdicts.
+def written(
+    estate: Estate, copy: Copy, place: S3Location, patterns: Patterns
+) -> Iterator[tuple[str, ObjectVersion, memoryview]]:
+    """Every version that has bytes, old ones included, with its name in verdicts, and its bytes.
 
     Raises:
         EstateError, ScanError: refused.
@@ -89,7 +91,7 @@ def written(estate: Estate, copy: Copy, place: S3Location, patterns: Patterns) -
     with _listed(place):
         for version in folder.versions():
             if version.size and not version.delete_marker:
-                yield folder.named(version, patterns), version
+                yield folder.named(version, patterns), version, fetch(folder.client, place.bucket, version)[0]
 
 
 def is_empty(estate: Estate, copy: Copy, place: S3Location) -> bool:

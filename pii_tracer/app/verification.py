@@ -17,7 +17,7 @@ from pii_tracer.app import vault_verification
 from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.app.other_people_counts import OBJECTS, counted_by_spark, counting_of
 from pii_tracer.app.persons_apart.values_by_person import PartOfPatterns, each_person, without_persons
-from pii_tracer.app.stored_places.written_files import is_empty, written_files
+from pii_tracer.app.stored_places.written_files import is_empty, place_of, written_files
 from pii_tracer.app.work_pace import PLACE, Pace
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -167,16 +167,17 @@ class Verification:
                 where=copy.location,
                 todo="put the table back where it was; if it was dropped, make a new plan",
             )
-        return note_of(files, self.now())
+        return note_of(files, place_of(copy, self.marks), self.now())
 
     def _again(self, copy: Copy) -> CopyVerdict:
         """A copy that its owner computes again; one that is gone holds no counts."""
-        files = written_files(self.estate, copy, self._patterns(copy), self.marks)
+        noted = self.noted(copy)
+        files = written_files(self.estate, copy, self._patterns(copy), self.marks, noted)
         if is_empty(self.estate, copy):
             seen = ByteVerdict(copy_id=copy.id, root=copy.location, files=())
         else:
             seen = self._bytes_and_rows(copy).bytes or ByteVerdict(copy_id=copy.id, root=copy.location, files=())
-        return CopyVerdict(copy_id=copy.id, bytes=compared(seen, self.noted(copy), files))
+        return CopyVerdict(copy_id=copy.id, bytes=compared(seen, noted, files, place_of(copy, self.marks)))
 
     def _looked(self, copy: Copy) -> CopyVerdict:
         try:

@@ -340,7 +340,7 @@ def recomputed_words(facts: Mapping[str, Any]) -> str:
     return (
         "computed again by its owner, not erased, and no proof by bytes. When its sources had been erased,"
         f" {counted(before, 'file was', 'files were')} there, and none of these is left. Now {now}. The"
-        " counts themselves were not compared"
+        " counts themselves were not compared, and a file that was merged or compressed out of old ones is not known"
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pii_tracer.model.actions import SOURCES, Action
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.run.journal import Kind, Record
@@ -76,6 +77,12 @@ def wrong_about_open(
         yield "the attestation is not about all requests that were answered"
     if not left_in(records) <= persons:
         yield "the journal says that something is left of a person whom no leaf calls open"
+
+
+def computed_from(plan: ErasurePlan, copy_id: str) -> frozenset[str]:
+    """Ids of the copies that a copy is computed from, where its owner computes it again; of others, none."""
+    notes = (step for step in plan.steps if step.copy_ == copy_id and step.action is Action.NOTE_FILES)
+    return frozenset(str(name) for step in notes for name in step.parameters.get(SOURCES, ()))
 
 
 def left_in(records: Iterable[Record]) -> frozenset[str]:

@@ -1,13 +1,16 @@
 """What shows that a copy was computed again: each of its files was written after the owner's job began, which began
-after the sources were erased, and has other bytes than any file that was there before.
+after the sources were erased, and neither is nor begins with the bytes of a file that was there before.
 
 Counts are not compared: nobody knows what they should be. Nor does anybody see what the job read: that it began then,
-and that no earlier run of it wrote later, is its owner's word.
+and that no earlier run of it wrote later, is its owner's word. Nor is it shown that no file was made out of an old one:
+merging it behind another, cutting, compressing or converting it gives other bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,37 +19,41 @@ from pii_tracer.model.canonical_json import iso, parse_time
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.verify.verdicts import STILL_THERE, ByteVerdict, ComputedAgain, Residue
 
-_THERE, _BYTES = "there", "bytes"
+_THERE, _BYTES, _SIZES, _PLACE = "there", "bytes", "sizes", "place"
 
 
 @dataclass(frozen=True)
 class WrittenFile:
     """A file that is not empty. path: values of the persons in it masked. write: mark of the write that made it;
-    modified: time of that; content: mark of its bytes, empty where the store does not tell."""
+    modified: time of that. contents: marks of its bytes (`contents_of`)."""
 
     path: str
+    size: int
     write: str
     modified: datetime
-    content: str = ""
+    contents: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Noted:
-    """What was there when the sources of a copy were erased, as marks of writes and of bytes. at: when that was noted.
-    began: when the owner's job began, as the owner says; None where nobody said it. erased_since: a source was erased
-    again after that, so that what was computed between may count the persons."""
+    """What was there when the sources of a copy were erased, as marks of writes and of bytes, with the sizes of the
+    files. place: mark of where its location led to. at: when that was noted. began: when the owner's job began, as the
+    owner says; None where nobody said it. erased_since: a source was erased again after that, or held a person again,
+    so that what was computed between may count the persons."""
 
     writes: frozenset[str]
     contents: frozenset[str]
+    sizes: frozenset[int]
+    place: str
     at: datetime
     began: datetime | None = None
     erased_since: bool = False
 
     def is_old(self, file: WrittenFile) -> bool:
-        """Whether a file may be from before the job: it was there, has the bytes of one that was there, or is not
-        from after the job began. Stores tell times to the second."""
+        """Whether a file may be from before the job: it was there, begins with all bytes of one that was there, or is
+        not from after the job began. Stores tell times to the second."""
         late = self.began is not None and file.modified >= self.began.replace(microsecond=0)
-        known = file.write in self.writes or file.content in self.contents
+        known = file.write in self.writes or not file.contents.isdisjoint(self.contents)
         return known or file.modified <= self.at or not late
 
 
@@ -55,29 +62,48 @@ def mark(keyed: MarkKey, *parts: object) -> str:
     return keyed.of_content("written file", "\0".join(map(str, parts)))[:16]
 
 
-def note_of(files: Sequence[WrittenFile], at: datetime) -> dict[str, Any]:
-    """What the journal keeps of the files that are there."""
+def contents_of(keyed: MarkKey, pieces: Iterable[bytes | memoryview], sizes: Collection[int] = ()) -> frozenset[str]:
+    """Marks of all bytes of a file, and of its first bytes up to each of some sizes: what was only appended to begins
+    with what it was."""
+    digest, read, found, ends = hashlib.sha256(), 0, set[str](), sorted(sizes)
+    for piece in pieces:
+        rest, after = memoryview(piece), read + len(piece)
+        for end in ends[bisect_left(ends, read + 1) : bisect_left(ends, after + 1)]:
+            part, rest = rest[: end - read], rest[end - read :]
+            digest.update(part)
+            read = end
+            found.add(mark(keyed, read, digest.hexdigest()))
+        digest.update(rest)
+        read = after
+    return frozenset((*found, mark(keyed, read, digest.hexdigest())))
+
+
+def note_of(files: Sequence[WrittenFile], place: str, at: datetime) -> dict[str, Any]:
+    """What the journal keeps of the files that are there. place: mark of where their folder is."""
     return {
         "files": len(files),
         "at": iso(at),
+        _PLACE: place,
+        _SIZES: sorted({file.size for file in files}),
         _THERE: sorted({file.write for file in files}),
-        _BYTES: sorted({file.content for file in files if file.content}),
+        _BYTES: sorted({content for file in files for content in file.contents}),
     }
 
 
 def noted_in(facts: Iterable[Mapping[str, Any]], *, began: datetime | None, erased_since: bool) -> Noted | None:
     """The last note among the facts of a step; None where there is none."""
     for fact in reversed(tuple(facts)):
-        writes, contents = fact.get(_THERE), fact.get(_BYTES)
-        if isinstance(writes, list) and isinstance(contents, list):
-            at = parse_time(str(fact["at"]))
-            return Noted(frozenset(map(str, writes)), frozenset(map(str, contents)), at, began, erased_since)
+        writes, contents, sizes = (fact.get(name) for name in (_THERE, _BYTES, _SIZES))
+        if isinstance(writes, list) and isinstance(contents, list) and isinstance(sizes, list):
+            marks, at = (frozenset(map(str, writes)), frozenset(map(str, contents))), parse_time(str(fact["at"]))
+            return Noted(*marks, frozenset(map(int, sizes)), str(fact.get(_PLACE)), at, began, erased_since)
     return None
 
 
-def compared(verdict: ByteVerdict, noted: Noted | None, files: Sequence[WrittenFile]) -> ByteVerdict:
-    """The verdict on a copy that its owner computes again, with the files that should be gone as residue."""
-    if noted is None or noted.erased_since or noted.began is None:
+def compared(verdict: ByteVerdict, noted: Noted | None, files: Sequence[WrittenFile], place: str) -> ByteVerdict:
+    """The verdict on a copy that its owner computes again, with the files that should be gone as residue. place: mark
+    of where its folder is."""
+    if noted is None or noted.erased_since or noted.began is None or noted.place != place:
         return verdict.model_copy(update={"unverified": (*verdict.unverified, f"{verdict.root}: {_unknown(noted)}")})
     old = sorted({file.path for file in files if noted.is_old(file)})
     residue = (Residue(copy_id=verdict.copy_id, file=path, where=STILL_THERE, form="file") for path in old)
@@ -90,4 +116,6 @@ def _unknown(noted: Noted | None) -> str:
         return "whether it was computed again is not known: no run has noted which files were there"
     if noted.erased_since:
         return "a source was erased again after the files were noted: make a new plan, then let the owner do it again"
+    if noted.began is not None:
+        return "its path leads to another folder than when its files were noted: let it lead there again"
     return "its owner has not said when the job began: `pii-tracer confirm` its task with `--began`"

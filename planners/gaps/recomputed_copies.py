@@ -18,6 +18,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import Evidence
 from planners.gaps.recomputed_sources import NO_INPUT, against, free_of_persons, shown, sources
+from planners.locate.sql.rebuild_statement import overwrites
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft, Draft, verification
 
@@ -25,6 +26,8 @@ _OFFER = (
     ". Or its owner computes it again after the erasure (docs/gaps.md#computed-again-by-its-owner). Then waive this gap"
     " with a task: {who: NAME, why: REASON, until: DATE, of: DIGEST, task: {owner: TEAM, act: run the job of %s again}}"
 )
+_KEEPS = "not each of its jobs has a recorded statement that overwrites the whole table: old rows may stay in it"
+_UNPLANNED = "this plan erases nothing that it is computed from"
 _NO_OFFER = ". Its owner cannot compute it again after the erasure: %s"
 
 
@@ -54,10 +57,16 @@ def by_owners(
     """What owners may compute again. gaps: all of the plan. cleared: datasets that were searched and hold nobody."""
     mine = {_gap_id(item): item.copy for item in items if item.recomputable and item.copy.strategy is Strategy.BLOCKED}
     others = [gap for gap in gaps if gap.id not in mine]
+    above = {name: sources(copy.dataset, world.graph) for name, copy in mine.items()}
     doubted = {gap.dataset: f"{gap.id} is about it, too" for gap in others if gap.dataset}
+    worked = {item.copy.dataset for item in items if item.copy.kind not in NO_INPUT and item.drafts}
+    for name, copy in mine.items():
+        if not overwrites(world.graph.jobs_into(copy.dataset)):
+            doubted.setdefault(copy.dataset, _KEEPS)
+        elif above[name] and above[name].isdisjoint(worked):
+            doubted.setdefault(copy.dataset, _UNPLANNED)
     asked = {copy.dataset for copy in mine.values()} - doubted.keys()
     wrong = against(asked, free_of_persons(items, others, cleared), world.graph, world.title_of) | doubted
-    above = {name: sources(copy.dataset, world.graph) for name, copy in mine.items()}
     return ByOwners(
         above,
         {name: wrong[copy.dataset] for name, copy in mine.items() if copy.dataset in wrong},

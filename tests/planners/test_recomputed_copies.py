@@ -225,5 +225,36 @@ def test_what_is_computed_from_one_of_them_is_noted_when_that_one_was_verified()
 
 
 def test_one_task_for_both_of_them_is_refused() -> None:
-    with pytest.raises(PlanError, match="a task waits for a step that waits for it"):
+    with pytest.raises(PlanError, match=r"prod\.sums again, and prod\.counts, which it is computed from") as refused:
         chained("run both", "run both")
+    assert "a task in other words" in str(refused.value.todo)
+
+
+@pytest.mark.parametrize(
+    ("sql", "offered"),
+    [
+        ("INSERT OVERWRITE counts SELECT SUM(amount) AS amount FROM events", True),
+        ("INSERT OVERWRITE counts SELECT SUM(amount) AS amount, current_date() AS day FROM events", True),
+        ("CREATE OR REPLACE TABLE counts AS SELECT SUM(amount) AS amount FROM events", True),
+        ("CREATE TABLE counts AS SELECT SUM(amount) AS amount FROM events", True),
+        ("INSERT INTO counts SELECT SUM(amount) AS amount FROM events", False),
+        ("INSERT OVERWRITE counts PARTITION (day = '1') SELECT SUM(amount) AS amount FROM events", False),
+        ("MERGE INTO counts USING events ON FALSE WHEN NOT MATCHED THEN INSERT *", False),
+        ("", False),
+    ],
+)
+def test_only_a_job_that_overwrites_the_whole_table_is_offered(sql: str, offered: bool) -> None:
+    """Appended to an old file, new counts would stand beside old ones."""
+    plan = waived(lake(sql={**lake().sql, "counts": sql}))
+    assert copy(plan, "counts").strategy is (Strategy.RECOMPUTED if offered else Strategy.BLOCKED)
+    assert ("not each of its jobs has a recorded statement that overwrites" in gap_of(plan).reason) is not offered
+    assert contradiction(plan) is None
+
+
+def test_one_of_which_the_plan_erases_no_source_stays_blocked() -> None:
+    """An earlier run erased them: no step of this plan shows it, so the note of the files could wait for nothing."""
+    made = lake(seen={f"/w/{name}": NOBODY for name in ("users", "events", "counts", "sums")})
+    plan = waived(made)
+    assert not {"c-prod.users", "c-prod.events"} & set(strategies(plan))
+    assert (copy(plan, "counts").strategy, contradiction(plan)) == (Strategy.BLOCKED, None)
+    assert "this plan erases nothing that it is computed from" in gap_of(plan).reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pii_tracer.app.execution.run_journal_facts import noted_of
+from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.plan_verification import PlanVerification
-from pii_tracer.app.stored_places.written_files import written_files
+from pii_tracer.app.stored_places.written_files import place_of, written_files
 from pii_tracer.app.verification import Verification
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.actions import COMPUTES, Action
@@ -23,9 +27,11 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.proof.attestation import on_owners_word, recomputed_words
+from pii_tracer.proof.request_answers.answer import Standing
+from pii_tracer.proof.request_answers.answer_rules import Proved, items_of
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.verify.computed_again import Noted, note_of, noted_in
+from pii_tracer.verify.computed_again import Noted, contents_of, mark, note_of, noted_in
 from pii_tracer.verify.verdicts import STILL_THERE, ByteVerdict, ComputedAgain, CopyVerdict, RunVerdict
 from tests.planners.test_recomputed_copies import COUNTS as RECOMPUTED
 from tests.planners.test_recomputed_copies import lake, waived
@@ -39,7 +45,7 @@ MAIL = "asha.rao@mail.example"
 KEYS = (KeySet(name="user.mail", origin="mail", weak=False, values=(("subj_1", MAIL),)),)
 AT = datetime.now(timezone.utc).replace(microsecond=500_000) - timedelta(hours=1)
 BEGAN = AT + timedelta(minutes=1)
-NOTHING = Noted(frozenset(), frozenset(), AT, BEGAN)
+NOTHING = Noted(frozenset(), frozenset(), frozenset(), "", AT, BEGAN)
 
 
 def counts(location: str, kind: Format = Format.CSV) -> Copy:
@@ -99,7 +105,7 @@ def looked(copy: Copy, noted: Noted | None, told: Estate | None = None) -> ByteV
 
 def noted(copy: Copy, told: Estate | None = None) -> Noted:
     """What a run notes of the files that are there now, an hour ago; the job began a minute later."""
-    facts = note_of(written_files(told or estate(), copy, build_patterns(KEYS), MARKS), AT)
+    facts = note_of(written_files(told or estate(), copy, build_patterns(KEYS), MARKS), place_of(copy, MARKS), AT)
     found = noted_in([facts], began=BEGAN, erased_since=False)
     assert found is not None
     return found
@@ -154,6 +160,60 @@ def test_a_file_with_the_bytes_of_one_of_before_is_left(folder: Path) -> None:
     (folder / "2.csv").unlink()
     (folder / "back.csv").write_text("people\n5\n")
     assert old(looked(copy, before)) == ["back.csv"]
+
+
+def test_a_file_that_was_appended_to_is_left(folder: Path) -> None:
+    copy = counts(str(folder))
+    before = noted(copy)
+    (folder / "2.csv").unlink()
+    with (folder / "1.csv").open("a") as stream:
+        stream.write("2\n")
+    assert old(looked(copy, before)) == ["1.csv"]
+
+
+def test_a_file_that_others_were_merged_behind_is_left(folder: Path) -> None:
+    copy = counts(str(folder))
+    before = noted(copy)
+    merged = "".join((folder / name).read_text() for name in ("2.csv", "1.csv"))
+    for path in folder.iterdir():
+        path.unlink()
+    (folder / "all.csv").write_text(merged)
+    assert old(looked(copy, before)) == ["all.csv"]
+
+
+@given(st.lists(st.binary(max_size=4), max_size=5), st.sets(st.integers(0, 20), max_size=5))
+def test_the_first_bytes_are_marked_up_to_each_size(pieces: list[bytes], sizes: set[int]) -> None:
+    whole = b"".join(pieces)
+    ends = {size for size in sizes if 0 < size <= len(whole)} | {len(whole)}
+    assert contents_of(MARKS, pieces, sizes) == {
+        mark(MARKS, end, hashlib.sha256(whole[:end]).hexdigest()) for end in ends
+    }
+
+
+def test_a_checksum_of_an_empty_file_is_no_file(folder: Path) -> None:
+    """Hadoop writes it after each job, with the same bytes."""
+    (folder / "._SUCCESS.crc").write_bytes(b"crc\0\0\0\2\0")
+    copy = counts(str(folder))
+    before = noted(copy)
+    for path in folder.iterdir():
+        path.unlink()
+    (folder / "1.csv").write_text("people\n2\n")
+    (folder / "._SUCCESS.crc").write_bytes(b"crc\0\0\0\2\0")
+    assert old(looked(copy, before)) == []
+
+
+def test_a_path_that_leads_elsewhere_than_at_the_note_is_unverified(folder: Path) -> None:
+    """What it led to before stays there with its files."""
+    first, second, link = folder.rename(folder.parent / "v1"), folder.parent / "v2", folder
+    link.symlink_to(first)
+    copy = counts(str(link))
+    before = noted(copy)
+    second.mkdir()
+    (second / "1.csv").write_text("people\n2\n")
+    link.unlink()
+    link.symlink_to(second)
+    (why,) = looked(copy, before).unverified
+    assert "leads to another folder" in why
 
 
 @pytest.mark.parametrize(
@@ -248,7 +308,7 @@ def test_a_folder_that_is_gone_with_the_folder_around_it_is_unverified(tmp_path:
 def test_nobody_without_the_key_can_guess_what_a_small_file_held(folder: Path) -> None:
     copy = counts(str(folder))
     ours, others = (written_files(estate(), copy, build_patterns(KEYS), key) for key in (MARKS, MarkKey(b"another")))
-    assert not {file.content for file in ours} & {file.content for file in others}
+    assert not {one for file in ours for one in file.contents} & {one for file in others for one in file.contents}
     assert not {file.write for file in ours} & {file.write for file in others}
 
 
@@ -271,7 +331,7 @@ def run(folder: Path) -> tuple[Copy, ErasurePlan, list[Record]]:
     note = step("c-counts/01-note-files", copy.id, [source.id], action=Action.NOTE_FILES)
     task = step("tasks/01", None, [note.id], action=Action.OWNER_TASK, parameters={COMPUTES: [copy.id]})
     other = step("tasks/02", None, action=Action.OWNER_TASK)
-    facts = note_of(written_files(estate(), copy, build_patterns(KEYS), MARKS), AT)
+    facts = note_of(written_files(estate(), copy, build_patterns(KEYS), MARKS), place_of(copy, MARKS), AT)
     told: list[tuple[Kind, Step, dict[str, Any]]] = [
         (Kind.STEP_RESULT, erasing, {}),
         (Kind.STEP_VERIFIED, source, {}),
@@ -300,13 +360,15 @@ def test_the_journal_tells_what_was_noted_last(run: tuple[Copy, ErasurePlan, lis
     note, look = (next(s for s in made.steps if s.id == name) for name in ("c-counts/01-note-files", "c-src/99-verify"))
     looked_back = [*records, record(98, Kind.STEP_RESULT, look, {})]
     assert noted_of(looked_back, made, copy) == noted(copy), "a source was looked at again, and not erased again"
+    unread = [*records, record(97, Kind.STEP_FAILED, look, {}), record(98, Kind.STEP_VERIFIED, look, {})]
+    assert noted_of(unread, made, copy) == noted(copy), "a look that failed erases nothing"
     late = noted_of([*records, record(99, Kind.STEP_RESULT, note, dict(records[3].facts["facts"]))], made, copy)
     assert late is not None
     assert late.began is None, "that word was given about the note before"
 
 
 @pytest.mark.parametrize(
-    ("kind", "step_id"), [(Kind.STEP_VERIFIED, "c-src/99-verify"), (Kind.STEP_INTENT, "c-src/01")], ids=["seen", "done"]
+    ("kind", "step_id"), [(Kind.STEP_NOTED, "c-src/99-verify"), (Kind.STEP_INTENT, "c-src/01")], ids=["seen", "done"]
 )
 def test_a_source_that_is_erased_again_makes_the_note_void(
     run: tuple[Copy, ErasurePlan, list[Record]], kind: Kind, step_id: str
@@ -333,6 +395,52 @@ def test_what_its_owner_computed_again_is_not_called_erased() -> None:
     assert word.startswith(RECOMPUTED)
     assert "owner's word" in word
     assert on_owners_word(lake().plan()) == ()
+
+
+def test_files_are_not_noted_while_a_source_holds_a_person(
+    run: tuple[Copy, ErasurePlan, list[Record]], tmp_path: Path
+) -> None:
+    """Of several persons one may be left there: what is computed then counts that one."""
+    copy, made, _ = run
+    note = next(one for one in made.steps if one.id == "c-counts/01-note-files")
+    left = {"c-src/99-verify": frozenset({"subj_1"})}
+    executor = VerifyExecutor(verification(copy, None), tmp_path, noted=lambda step: left.get(step, frozenset()))
+    with pytest.raises(ScanError, match="1 source still holds a person"):
+        executor.run(note, copy)
+    left.clear()
+    assert executor.run(note, copy).facts["files"] == 2
+
+
+def test_a_look_that_finds_somebody_is_noted(folder: Path, tmp_path: Path) -> None:
+    """So a note of the files of what is computed from it is void, also when somebody removes it by hand."""
+    (folder / "1.csv").write_text(f"name\n{MAIL}\n")
+    source = counts(str(folder)).model_copy(update={"id": "c-src", "strategy": Strategy.DELETE_BY_KEY})
+    look, found = step("c-src/99-verify", source.id, action=Action.VERIFY_COPY), []
+    executor = VerifyExecutor(verification(source, None), tmp_path, lambda name, facts: found.append((name, facts)))
+    executor.run(look, source)
+    ((name, noted),) = found
+    assert (name, noted["left_of"], noted["residue"] > 0) == (look.id, [], True)
+    (folder / "1.csv").write_text("name\n")
+    executor.run(look, source)
+    assert len(found) == 1
+
+
+def test_no_answer_calls_it_computed_again_to_whom_is_left_in_a_source() -> None:
+    made = waived(lake())
+    again = {"facts": {"computed_again": ComputedAgain(before=2, after=1).model_dump()}}
+    records = [record(n, Kind.STEP_VERIFIED, one, again["facts"]) for n, one in enumerate(made.steps)]
+    subject = made.requests[0].subject
+    clean = frozenset(one.id for one in made.copies)
+
+    def standing(left_of: dict[str, frozenset[str]]) -> Standing:
+        proved = Proved(made, records, clean=clean, left_of=left_of)
+        (item,) = (one for one in items_of(proved, subject, None) if one.what == "prod.counts")
+        return item.standing
+
+    assert standing({}) is Standing.ANSWERED
+    assert standing({"c-prod.events": frozenset({subject})}) is Standing.UNCONFIRMED
+    assert standing({"c-prod.events": frozenset({"subj_other"})}) is Standing.ANSWERED
+    assert standing({RECOMPUTED: frozenset({subject})}) is Standing.FOUND
 
 
 # -- in S3 -------------------------------------------------------------------------------------------------------------
@@ -376,3 +484,23 @@ def test_in_s3_each_version_is_a_file(store: Store, keeps: bool, monkeypatch: py
         for item in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
             client.delete_object(Bucket=bucket, Key=item["Key"], VersionId=item["VersionId"])
     assert looked(copy, before, told).clean, "all of it is gone"
+
+
+def test_in_s3_the_same_bytes_are_old_whatever_the_store_calls_their_checksum(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ETag of an object that came in parts, or that is encrypted, is no digest of its bytes."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    client, bucket = store.client(), "counts-parts"
+    client.create_bucket(Bucket=bucket)
+    copy, told = counts(f"s3://{bucket}/counts"), estate(s3={"region": REGION, "endpoint_url": store.endpoint_url})
+    upload = {"Bucket": bucket, "Key": "counts/1.csv"}
+    upload["UploadId"] = client.create_multipart_upload(**upload)["UploadId"]
+    tag = client.upload_part(**upload, PartNumber=1, Body=b"people\n3\n")["ETag"]
+    client.complete_multipart_upload(**upload, MultipartUpload={"Parts": [{"PartNumber": 1, "ETag": tag}]})
+    before = noted(copy, told)
+    client.copy_object(Bucket=bucket, Key="counts/2.csv", CopySource={"Bucket": bucket, "Key": "counts/1.csv"})
+    client.delete_object(Bucket=bucket, Key="counts/1.csv")
+    (left,) = old(looked(copy, before, told))
+    assert left.startswith("2.csv")

@@ -69,12 +69,13 @@ def noted_of(records: Sequence[Record], plan: ErasurePlan, copy: Copy) -> Noted 
 
 
 def _erasing_again(plan: ErasurePlan, note: Step) -> set[tuple[Kind, str]]:
-    """Records after which a note says nothing: a source of the copy was erased, or verified, once more."""
+    """Records after which a note says nothing: a source of the copy was erased once more, or a look at it noted whom
+    it found. A look that could not read it found nobody, and erased nothing."""
     looks = [s for s in plan.steps if s.id in note.depends_on and s.action is Action.VERIFY_COPY]
     copies = {look.copy_ for look in looks}
     acts = [s for s in plan.steps if s.copy_ in copies and s.action not in READS_ONLY]
     begun = {(kind, act.id) for act in acts for kind in (Kind.STEP_INTENT, Kind.STEP_RESULT)}
-    return begun | {(Kind.STEP_VERIFIED, look.id) for look in looks}
+    return begun | {(Kind.STEP_NOTED, look.id) for look in looks}
 
 
 def written(records: Sequence[Record]) -> dict[tuple[str, str], str]:

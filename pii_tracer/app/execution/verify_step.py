@@ -52,10 +52,17 @@ class VerifyExecutor:
         if copy is None:
             raise ScanError("a verification without a copy", where=step.id, todo="make the plan again")
         if step.action is Action.NOTE_FILES:
+            if held := [look for look in step.depends_on if self._noted(look)]:
+                still = counted(len(held), "source still holds", "sources still hold")
+                raise ScanError(
+                    f"its files are not noted: {still} a person",
+                    where=copy.location,
+                    todo=f"erase what {held[0]} found there, then `pii-tracer resume` until this is noted",
+                )
             return Outcome(self._verification.note_files(copy))
         verdict = self._whose.told_apart(copy, self._verification.look(copy))
-        if {*verdict.left_of} != self._noted(step.id):  # not the verdict file: a run may end between the two
-            self._note(step.id, {LEFT_OF: list(verdict.left_of)})
+        if verdict.residue or {*verdict.left_of} != self._noted(step.id):  # not the verdict file: a run may end between
+            self._note(step.id, {LEFT_OF: list(verdict.left_of), "residue": len(verdict.residue)})
         write_atomic(verdict_file(self._folder, copy.id), verdict.model_dump_json(indent=1).encode())
         return Outcome(numbers_of(verdict))
 
@@ -144,4 +151,4 @@ def is_as_noted(folder: Path, plan: ErasurePlan, records: Sequence[Record]) -> b
     return True
 
 
-_NOTED = ("residue", "unverified", "rows_left", "bystander_rows_lost", "persons_left")
+_NOTED = ("residue", "unverified", "rows_left", "bystander_rows_lost", "persons_left", AGAIN)

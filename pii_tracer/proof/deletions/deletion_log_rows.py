@@ -15,6 +15,7 @@ from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan, Gap, Step
 from pii_tracer.proof.deletions.entries import Deed, EntryState, Group, Person
+from pii_tracer.proof.open_requests import computed_from
 from pii_tracer.run.journal import Kind, Record
 
 _ENDS = (Kind.STEP_VERIFIED, Kind.STEP_FAILED, Kind.STEP_WAITING)
@@ -78,7 +79,7 @@ def _deeds(logged: Logged, left: Collection[str]) -> Iterator[Deed]:
 def _of_step(logged: Logged, left: Collection[str], step: Step, copy: Copy, record: Record) -> Deed:
     known = logged.facts.get(step.id, {})
     seen = record.facts.get("facts") or {} if record.kind is Kind.STEP_VERIFIED else {}
-    state, reason = _state(logged, left, copy, record)
+    state, reason = _state(logged, left, step, copy, record)
     return Deed(
         plan_id=logged.plan.plan_id,
         step_id=step.id,
@@ -103,7 +104,9 @@ def _of_step(logged: Logged, left: Collection[str], step: Step, copy: Copy, reco
     )
 
 
-def _state(logged: Logged, left: Collection[str], copy: Copy, record: Record) -> tuple[EntryState, str | None]:
+def _state(
+    logged: Logged, left: Collection[str], step: Step, copy: Copy, record: Record
+) -> tuple[EntryState, str | None]:
     if record.kind is Kind.STEP_FAILED:
         return EntryState.BLOCKED, str(record.facts["reason"])
     if record.kind is Kind.STEP_WAITING:
@@ -113,8 +116,12 @@ def _state(logged: Logged, left: Collection[str], copy: Copy, record: Record) ->
         return EntryState.CONFIRMED, "a person's word"
     if copy.id in left:
         return EntryState.DEFERRED, "done; something of this person is left in the copy"
+    if copy.strategy is Strategy.RECOMPUTED and not computed_from(logged.plan, copy.id).isdisjoint(left):
+        return EntryState.DEFERRED, "done; something of this person is left in what the copy is computed from"
     if copy.id in logged.erased and copy.strategy is Strategy.RECOMPUTED:
-        return EntryState.CONFIRMED, "its owner computed it again; no file of before is left, counts were not compared"
+        again = "its owner computed it again; no file of before is left, counts were not compared"
+        noted = "its files were noted, which erases nothing; the verification of the copy says what became of them"
+        return EntryState.CONFIRMED, again if step.action is Action.VERIFY_COPY else noted
     if copy.id in logged.erased and copy.mask:
         return EntryState.PARTIAL, f"erased in {', '.join(copy.mask.columns)}; a hold keeps the rest"
     if copy.id in logged.erased:

@@ -19,6 +19,7 @@ from pii_tracer.model.legal_holds import kept_as_asked
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan, Step
 from pii_tracer.proof.attestation import exceptions_of
 from pii_tracer.proof.evidence_leaves import ReservedKind
+from pii_tracer.proof.open_requests import computed_from
 from pii_tracer.proof.request_answers.answer import ERASING, AnswerItem, Standing, latest
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.run_state import State
@@ -97,7 +98,8 @@ def last_records(records: Sequence[Record]) -> dict[str, Record]:
 def items_of(proved: Proved, subject: str, doubt: str | None) -> Iterator[AnswerItem]:
     """How each place stands for a person. subject: keyed reference of the person. doubt: as of `doubt_of`."""
     last = last_records(proved.records)
-    words = [*_words(proved, last)]
+    left = {copy.id for copy in proved.plan.copies if _counts_again(proved, copy, subject)}
+    words = [item for item in _words(proved, last) if item.what not in left]
     answered = {item.what for item in words}
     for copy in proved.plan.copies:
         by_word = copy.kind is CopyKind.BACKUP or copy.strategy is Strategy.RECOMPUTED
@@ -148,6 +150,13 @@ def _open(plan: ErasurePlan, last: Mapping[str, Record], answered: Collection[st
             yield AnswerItem(standing=Standing.NOT_ERASED, what=what, why="the plan leaves it out")
 
 
+def _counts_again(proved: Proved, copy: Copy, subject: str) -> bool:
+    """Whether a copy that its owner computes again may count a person who is left there, or in a source of it."""
+    if copy.strategy is not Strategy.RECOMPUTED:
+        return False
+    return any(subject in proved.left_of.get(one, ()) for one in (copy.id, *computed_from(proved.plan, copy.id)))
+
+
 def _of_copy(proved: Proved, copy: Copy, last: Mapping[str, Record], subject: str) -> AnswerItem:
     what = name_of(copy)
     if subject in proved.left_of.get(copy.id, ()):
@@ -168,6 +177,8 @@ def _of_copy(proved: Proved, copy: Copy, last: Mapping[str, Record], subject: st
     if copy.strategy is Strategy.DESTROY_KEY:
         why = "it is encrypted, and the key that opened it was destroyed"
         return AnswerItem(standing=Standing.UNREADABLE, what=what, why=why, at=at)
+    if _counts_again(proved, copy, subject):
+        return AnswerItem(standing=Standing.UNCONFIRMED, what=what, why="something is left in what it is computed from")
     if copy.strategy is Strategy.RECOMPUTED:
         why = "its owner computed it again after the erasure of its sources; the counts were not compared"
         return AnswerItem(standing=Standing.ANSWERED, what=what, why=why, at=at)

@@ -141,8 +141,7 @@ def recorded(
     jobs: all that write the table, latest last. dynamic: as of `splits_partitions` for the estate's sessions.
     passing: whether a table's name in a statement stands for a branch, a version or the metadata of a table.
     """
-    writing = [job for job in jobs if job.inputs or not ALTER.match(job.statement or "")]
-    texts = dict.fromkeys(job.statement or job.sql or "" for job in writing)
+    texts = dict.fromkeys(_texts(jobs))
     texts.pop("", None)
     found = {text: _overwrite(text, dynamic and bool(state.partition_columns)) for text in texts}
     parts = [why for why in found.values() if isinstance(why, str)]
@@ -158,6 +157,19 @@ def recorded(
         )
     why = next((why for one in whole if (why := one.unsteady or _passing(one, passing) or _misfit(one, state))), None)
     return Recorded(why=why) if why else Recorded(newest, "")
+
+
+def overwrites(jobs: Sequence[JobRef]) -> bool:
+    """Whether each job that writes a table has a recorded statement, and this overwrites the whole table. jobs: all
+    that write it."""
+    texts = _texts(jobs)
+    return bool(texts) and all(isinstance(_overwrite(text, dynamic=False), _Overwrite) for text in texts)
+
+
+def _texts(jobs: Sequence[JobRef]) -> list[str]:
+    """The statements of all jobs that write rows; empty where none is recorded."""
+    writing = (job for job in jobs if job.inputs or not ALTER.match(job.statement or ""))
+    return [job.statement or job.sql or "" for job in writing]
 
 
 def _overwrite(text: str, dynamic: bool) -> _Overwrite | str:

@@ -108,8 +108,10 @@ def test_where_columns_are_held_steps_are_partial_and_what_is_held_is_exempt(tmp
     assert {e.state for e in unverified} == {EntryState.DEFERRED}
 
 
-def rows(folder: Path, erased: tuple[str, ...] = (), **executor: Any) -> tuple[list[Entry], Logged]:
-    made, clock = everything(), Ticking()
+def rows(
+    folder: Path, erased: tuple[str, ...] = (), made: ErasurePlan | None = None, **executor: Any
+) -> tuple[list[Entry], Logged]:
+    made, clock = made or everything(), Ticking()
     journal = Journal.open(folder / "journal", clock)
     run(made, {"fake": FakeExecutor(World(), clock=clock, **executor)}, journal, clock=clock, lease=FakeLease())
     logged = Logged(
@@ -218,3 +220,20 @@ def test_a_person_s_word_is_no_erasure_and_names_the_person(tmp_path: Path) -> N
 
 def _with(record: Any, facts: dict[str, object]) -> Any:
     return type(record)(**{**vars(record), "facts": {**record.facts, "facts": facts}})
+
+
+def test_what_an_owner_computed_again_is_confirmed_for_nobody_who_is_left_in_a_source(tmp_path: Path) -> None:
+    counts = copy("c2", strategy=Strategy.RECOMPUTED)
+    steps = [
+        step("c1/2", "c1", action=Action.VERIFY_COPY),
+        step("c2/1", "c2", after=["c1/2"], action=Action.NOTE_FILES, parameters={"sources": ["c1"]}),
+        step("c2/2", "c2", after=["c2/1"], action=Action.VERIFY_COPY),
+    ]
+    made = everything().model_copy(update={"steps": tuple(steps), "copies": (copy("c1"), counts)})
+    _, logged = rows(tmp_path, ("c1", "c2"), made)
+    found = {(e.request_id, e.step_id): e for e in told_of(replace(logged, left_of={"c1": {"subj_2"}}))}
+    noted, verified = found["REQ-1", "c2/1"], found["REQ-1", "c2/2"]
+    assert noted.state is verified.state is EntryState.CONFIRMED
+    assert "computed it again" in (verified.reason or "")
+    assert "computed it again" not in (noted.reason or ""), "noting files erases nothing"
+    assert {found["REQ-2", name].state for name in ("c1/2", "c2/1", "c2/2")} == {EntryState.DEFERRED}

@@ -238,7 +238,7 @@ def _told(item: Mapping[str, Any]) -> StoredVersion:
         state=state,
         size=int(item["size"]),
         mark=f'"{generation}-{int(item["metageneration"])}"',
-        modified=item["updated"],
+        modified=item["timeCreated"],  # `updated` moves when metadata does
         checksum=item.get("md5Hash") or item.get("crc32c", ""),
         storage_class=item.get("storageClass", ""),
         holds=tuple(words for name, words in held.items() if item.get(name)),

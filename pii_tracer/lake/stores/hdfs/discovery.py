@@ -100,6 +100,19 @@ def places_now(
     return tuple(walk.places()), tuple(walk.gaps)
 
 
+def trash_now(estate: Estate, location: HdfsLocation) -> tuple[tuple[HdfsFile, ...], tuple[InventoryGap, ...]]:
+    """All files of the trash that what is deleted in a place can go to, and what could not be listed.
+
+    Raises:
+        EstateError: the NameNode does not answer.
+    """
+    walk = _Walk(client_at(estate, location), location.name_node)
+    for folder in _above(location.path):
+        walk.trash_at(folder)
+    walk.trash()
+    return tuple(file for place in walk.places() for file in place.files), tuple(walk.gaps)
+
+
 def is_snapshot(location: HdfsLocation) -> bool:
     """Whether a place is a snapshot of a folder."""
     return location.path.rpartition("/")[0].endswith(f"/{SNAPSHOTS}")
@@ -174,7 +187,7 @@ class _Walk:
             self._refused(error, path)
         for folder in _above(path):
             self._snapshots(folder)
-            self._trash_at(folder)  # an encryption zone has a trash of its own
+            self.trash_at(folder)  # an encryption zone has a trash of its own
         self.within(path)
 
     def trash(self) -> None:
@@ -192,9 +205,10 @@ class _Walk:
         for user in users:
             if user.kind == "DIRECTORY":
                 self._snapshots(joined(homes, user.name))
-                self._trash_at(joined(homes, user.name))
+                self.trash_at(joined(homes, user.name))
 
-    def _trash_at(self, folder: str) -> None:
+    def trash_at(self, folder: str) -> None:
+        """The trash in a folder, where it has one."""
         path = joined(folder, TRASH)
         try:
             self.client.status(path)
