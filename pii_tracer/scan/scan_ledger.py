@@ -21,7 +21,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -52,16 +52,20 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS shapes (name BLOB PRIMARY KEY, at TEXT, sealed BLOB)",
 )
 _NONCE = 12
+_IN_PARTS = "in parts "
+"""Begins the entry about an object of which a part was read."""
 END = 1 << 16
 """So many bytes at the end of a file are part of the key to its shapes."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What an earlier search found, and when."""
+    """What an earlier search found. at: when all the bytes had been read. in_parts: that was before this search, which
+    read only those that could hold a value."""
 
     scan: FileScan
     at: datetime
+    in_parts: bool = False
 
 
 class ScanLedger:
@@ -120,7 +124,12 @@ class ScanLedger:
 
     def of(self, names: Sequence[bytes]) -> dict[bytes, Entry]:
         """The entries of these names that are there and whole."""
-        return self._read(names, lambda at, text: Entry(FileScan.model_validate_json(text), at))
+
+        def entry(at: datetime, text: str) -> Entry:
+            alone = text.removeprefix(_IN_PARTS)
+            return Entry(FileScan.model_validate_json(alone), at, in_parts=alone != text)
+
+        return self._read(names, entry)
 
     def rows_of(self, names: Sequence[bytes]) -> dict[bytes, str]:
         """What was kept of rows under these names (`rows_name`)."""
@@ -143,19 +152,26 @@ class ScanLedger:
                 return {}
         return found
 
-    def keep(self, scans: Sequence[tuple[bytes, FileScan]]) -> None:
+    def keep(self, scans: Sequence[tuple[bytes, FileScan]], since: Mapping[bytes, datetime] | None = None) -> None:
         """Write down what was found now; entries that are too old or too many go.
 
-        A disk that is full costs the entries only.
+        since: of entries about objects of which a part was read now, when all their bytes were. A disk that is full
+        costs the entries only.
         """
-        self.keep_rows([(name, scan.model_dump_json(exclude_defaults=True)) for name, scan in scans])
+        since = since or {}
+        whole = [(name, scan.model_dump_json(exclude_defaults=True)) for name, scan in scans]
+        self._write([(name, since.get(name), _IN_PARTS + text if name in since else text) for name, text in whole])
 
     def keep_rows(self, entries: Sequence[tuple[bytes, str]]) -> None:
         """As `keep`, of what is known of rows, without a value."""
+        self._write([(name, None, text) for name, text in entries])
+
+    def _write(self, entries: Sequence[tuple[bytes, datetime | None, str]]) -> None:
         if not entries:
             return
-        at = iso(self._now())
-        rows = [(name, at, text, self._mac("scan", name.hex(), at, text)) for name, text in entries]
+        now = self._now()
+        timed = [(name, iso(at or now), text) for name, at, text in entries]
+        rows = [(name, at, text, self._mac("scan", name.hex(), at, text)) for name, at, text in timed]
         with self._lock:
             try:
                 with closing(self._opened()) as store, store:
@@ -180,9 +196,10 @@ class ScanLedger:
                 self._empty("it is damaged, or somebody else wrote in it")
                 return False
 
-    def shapes(self, data: memoryview, told: str) -> bytes | None:
-        """What was kept of the column chunks of a file (`pii_tracer.scan.shapes`). data: its bytes, or the last of
-        them. told: SHA-256 of its bytes, or place and identity of an object.
+    def shapes(self, data: memoryview, told: str) -> tuple[bytes, datetime] | None:
+        """What was kept of the column chunks of a file (`pii_tracer.scan.shapes`), and when it was read.
+
+        data: its bytes, or the last of them. told: SHA-256 of its bytes, or place and identity of an object.
         """
         if not self.file.exists():
             return None
@@ -195,7 +212,8 @@ class ScanLedger:
                     return None
                 at, sealed = str(row[0]), bytes(row[1])
                 content = seal.decrypt(sealed[:_NONCE], sealed[_NONCE:], name + at.encode())
-                return content if parse_time(at) >= self._now() - KEPT else None
+                since = parse_time(at)
+                return (content, since) if since >= self._now() - KEPT else None
             except (sqlite3.Error, OSError, ValueError, TypeError, InvalidTag):
                 self._empty("it is damaged, or somebody else wrote in it")
                 return None

@@ -95,14 +95,14 @@ class ObjectKeeper(Protocol):
     def outline_of(self, told: str, end: memoryview) -> Outline | None:
         """What is known of a version whose bytes end so; None where it has to be read whole."""
 
-    def read_again(self, outline: Outline) -> Collection[Place]:
-        """Its chunks that are read whatever their shape."""
+    def read_again(self, told: str) -> Collection[Place]:
+        """The chunks of a version that are read whatever their shape."""
 
     def keep_outline(self, told: str, end: memoryview, outline: Outline) -> None:
         """Write down what became known."""
 
-    def count(self, shapes: FileShapes, sha256: str, *, in_parts: bool) -> None:
-        """Take note of how an object was read."""
+    def count(self, shapes: FileShapes, told: str, unfetched: Collection[Place] = ()) -> None:
+        """Take note of how an object was read. unfetched: chunks that were left out and not even read."""
 
 
 class Keeper(ShapeKeeper, ObjectKeeper, Protocol):

@@ -41,7 +41,7 @@ def search_in_parts(
         outline = keeper.outline_of(stored.told, memoryview(end))
         if outline is None:
             return None
-        again = keeper.read_again(outline)
+        again = keeper.read_again(stored.told)
         left = {
             place for place in outline.hollow if place not in again and not patterns.sought.fits(outline.shapes[place])
         }
@@ -57,7 +57,7 @@ def search_in_parts(
     found = scan_object(key, data, patterns, text, shapes, outline.sha256)
     if found.unread or not left <= shapes.left:  # the reader took up what was not read
         return None
-    keeper.count(shapes, outline.sha256, in_parts=True)
+    keeper.count(shapes, stored.told, left)
     return found
 
 
@@ -76,12 +76,12 @@ def search_whole(
     end, sha256 = data[-END:], hashlib.sha256(data).hexdigest()
     outline = keeper.outline_of(told, end) if keeper.has_outline(told) else None
     known = outline if outline is not None and outline.sha256 == sha256 else None
-    again = keeper.read_again(known) if known else ()
+    again = keeper.read_again(told) if known else ()
     shapes = FileShapes(data, patterns.sought, lambda: known.shapes if known else None, again)
     found = scan_object(key, data, patterns, text, shapes, sha256)
     if shapes.made and not found.unread:
         keeper.keep_outline(told, end, Outline.of(data, sha256, shapes.hollow, shapes.made))
-    keeper.count(shapes, sha256, in_parts=False)
+    keeper.count(shapes, told)
     return found
 
 
