@@ -196,3 +196,13 @@ def test_each_object_has_its_own_sample_where_bytes_are_the_same(lake: Lake, mon
 def test_nothing_is_said_of_a_sample_where_nothing_was_left_out(lake: Lake) -> None:
     _, reading = lake.search(Held(objects(1)), HIM)
     assert (reading.left, reading.unfetched, reading.drawn, reading.refetched) == (0, 0, 0, 0)
+
+
+def test_an_object_with_another_end_costs_what_is_known_of_it_and_nothing_else(lake: Lake) -> None:
+    held = objects()
+    lake.search(Held(held), HIM)
+    held["1.parquet"] = held["1.parquet"][:-30] + b"x" + held["1.parquet"][-29:]
+    _, reading = lake.search(Held(held), HER)
+    assert reading.in_parts == 2
+    assert not lake.told
+    assert lake.search(Held(held), HIM)[1].before == 2, "the entries are there"

@@ -38,7 +38,7 @@ def search_in_parts(
         return None
     try:
         end = stored.part(stored.size - END, END)
-        outline = keeper.outline_of(stored.told, memoryview(end))
+        outline = keeper.outline_of(stored.told, memoryview(end)) if len(end) == END else None
         if outline is None:
             return None
         again = keeper.read_again(stored.told)
