@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import TypeVar
@@ -15,7 +15,7 @@ from typing import TypeVar
 from pii_tracer.common.parallel_map import several
 from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.hits import FileScan, Reading
-from pii_tracer.scan.scan_ledger import Entry, ScanLedger
+from pii_tracer.scan.scan_ledger import LARGEST, Entry, ScanLedger
 from pii_tracer.scan.search_workers import THREADS, Look, OfBytes, Searchers, Threads, told_by
 from pii_tracer.scan.shapes.chunk_shapes import Place, read, written
 from pii_tracer.scan.shapes.chunk_skipping import Shape
@@ -31,6 +31,8 @@ chunks that are left out."""
 _MORE = 3
 """So many known files are read again, one after the other, where none of the sample could be compared."""
 _PART = 1_000
+_WHOLE = "\0whole"
+"""Behind what tells an object of which no part is ever read: nobody asks for its end to learn that."""
 _ASKED_AT_ONCE = 8
 """So many questions about objects that are known."""
 
@@ -70,7 +72,8 @@ class KeptShapes:
 
     def outline_of(self, told: str, end: memoryview) -> Outline | None:
         """As `ObjectKeeper.outline_of`."""
-        if (kept := self.ledger.shapes(end, told)) is None:
+        kept = self.ledger.shapes(end, told) or self.ledger.shapes(end, told + _WHOLE)
+        if kept is None:
             return None
         outline, self._outlined[told] = Outline.read(kept[0]), kept[1]
         return None if outline.sha256 in self.whole else outline
@@ -81,7 +84,11 @@ class KeptShapes:
 
     def keep_outline(self, told: str, end: memoryview, outline: Outline) -> None:
         """As `ObjectKeeper.keep_outline`."""
-        self.ledger.keep_shapes(end, told, outline.written())
+        content = outline.written()
+        if len(content) > LARGEST:
+            outline = replace(outline, hollow={}, digests={}, shapes={})
+            content = outline.written()
+        self.ledger.keep_shapes(end, told if outline.hollow else told + _WHOLE, content)
 
     def count(self, shapes: FileShapes, told: str, unfetched: Collection[Place] = ()) -> None:
         """As `ObjectKeeper.count`."""

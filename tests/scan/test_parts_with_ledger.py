@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
@@ -19,10 +21,11 @@ from pii_tracer.scan.hits import FileScan, Reading
 from pii_tracer.scan.incremental_search import READ_AGAIN, KeptShapes, LedgerSearchers
 from pii_tracer.scan.scan_ledger import KEPT, ScanLedger
 from pii_tracer.scan.search_workers import THREADS, KnownByStore, Stamp, place_in_store
+from pii_tracer.scan.shapes import outlines
 from pii_tracer.scan.shapes.outlines import Keeper
 from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
-from tests.scan.wide_objects import HER, HIM, Stored, columns, parquet, patterns_of, plain, small
+from tests.scan.wide_objects import HER, HIM, KEY, LARGE, Known, Stored, columns, parquet, patterns_of, plain, small
 
 DAY = timedelta(days=1)
 
@@ -206,3 +209,61 @@ def test_an_object_with_another_end_costs_what_is_known_of_it_and_nothing_else(l
     assert reading.in_parts == 2
     assert not lake.told
     assert lake.search(Held(held), HIM)[1].before == 2, "the entries are there"
+
+
+@dataclass
+class Watched(Stored):
+    """Notes how many parts were asked for at the same time."""
+
+    now: int = 0
+    most: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def part(self, first: int, at_most: int) -> bytes:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.02)
+        with self.lock:
+            self.now -= 1
+        return super().part(first, at_most)
+
+
+def test_several_parts_are_asked_for_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small(monkeypatch)
+    known, data = Known(tmp_path), parquet()
+    known.read_whole(Stored(data))
+    stored = Watched(data)
+    assert known.read(stored) == plain(data)
+    assert stored.most > 1
+
+
+def test_an_object_with_small_pages_is_read_whole_in_one_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request for each page would take longer than the pages. What is known saves decoding all the same."""
+    monkeypatch.setattr(outlines, "_HOLE", 1 << 15)
+    known, data = Known(tmp_path), parquet(columns(LARGE), data_page_size=30_000, write_batch_size=20)
+    stored = Stored(data)
+    known.read_whole(stored)
+    assert known.read(stored) is None
+    assert not stored.read
+    keeper = known.keeper()
+    found = search_whole(KEY, memoryview(data), stored.told, patterns_of(HER), None, keeper)
+    assert found == plain(data)
+    assert keeper.reading.left
+
+
+def test_an_outline_that_is_too_large_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incremental_search, "LARGEST", 5_000)
+    small(monkeypatch)
+    known, data = Known(tmp_path), parquet()
+    stored = Stored(data)
+    known.read_whole(stored)
+    assert known.read(stored) is None
+    assert not stored.read
+    made = list[Any]()
+    monkeypatch.setattr(KeptShapes, "keep_outline", lambda *given: made.append(given))
+    assert known.read_whole(stored, HER) == plain(data)
+    assert not made
+    assert known.file.stat().st_size < 50_000
