@@ -100,9 +100,15 @@ def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: st
                 f"not decoded by their shape: {counted(found.reading.left, 'column chunk')}"
                 f" in {counted(found.reading.shaped, 'file')},"
                 f" {found.reading.drawn} of them decoded all the same as a sample · decoded: {found.reading.chunks}"
-                + (f" · read in parts: {counted(found.reading.in_parts, 'object')}" if found.reading.in_parts else "")
             )
-        if found.reading.oldest:
+        if found.reading.in_parts:
+            click.echo(
+                f"read in parts: {counted(found.reading.in_parts, 'object')}"
+                f" · not read: pages of {counted(found.reading.unfetched, 'column chunk')},"
+                f" {found.reading.refetched} of them read all the same as a sample"
+                f" · the others when they were read, {found.reading.oldest:%Y-%m-%d %H:%M} UTC or later"
+            )
+        if found.reading.before:
             click.echo(
                 f"read now: {counted(found.reading.now, 'file')}, {found.reading.again}"
                 " of them as a sample · same bytes as when"

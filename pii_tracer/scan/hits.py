@@ -155,11 +155,12 @@ class Reading(Frozen):
 
     now: so many were decoded. before: so many were not, since an earlier search saw the same bytes. by_store: so many
     of those were not even read: their store says that they are the same. again: so many known ones were read again as a
-    sample, and compared with what is known of them. oldest: when the first of those not decoded was searched.
-    shaped: so many of `now` were decoded but for column chunks in whose shape none of the values fits. chunks: column
-    chunks that were decoded where shapes are kept. left: so many were not. drawn: of these, so many were decoded all
-    the same, as a sample. in_parts: so many of `shaped` are objects of which some pages were not even read: their store
-    says that they are the same.
+    sample, and compared with what is known of them. oldest: when the first bytes were read that were not read or not
+    decoded now. shaped: so many of `now` were decoded but for column chunks in whose shape none of the values fits.
+    chunks: column chunks that were decoded where shapes are kept. left: so many were not. drawn: of these, so many were
+    decoded and compared all the same, as a sample. in_parts: so many of `shaped` and `before` are objects of which some
+    pages were not even read when they were searched for these values: their store says that they are the same.
+    unfetched: so many of `left` have such pages. refetched: so many of `drawn` are of these.
     """
 
     now: int = 0
@@ -172,6 +173,8 @@ class Reading(Frozen):
     left: int = 0
     drawn: int = 0
     in_parts: int = 0
+    unfetched: int = 0
+    refetched: int = 0
 
     def and_(self, other: Reading) -> Reading:
         """Both together."""
@@ -187,6 +190,8 @@ class Reading(Frozen):
             left=self.left + other.left,
             drawn=self.drawn + other.drawn,
             in_parts=self.in_parts + other.in_parts,
+            unfetched=self.unfetched + other.unfetched,
+            refetched=self.refetched + other.refetched,
         )
 
     @property

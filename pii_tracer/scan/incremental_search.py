@@ -7,15 +7,16 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
 from pii_tracer.common.parallel_map import several
 from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.hits import FileScan, Reading
-from pii_tracer.scan.scan_ledger import Entry, ScanLedger
-from pii_tracer.scan.search_workers import THREADS, Look, OfBytes, Searchers, Threads
+from pii_tracer.scan.scan_ledger import LARGEST, Entry, ScanLedger
+from pii_tracer.scan.search_workers import THREADS, Look, OfBytes, Searchers, Threads, told_by
 from pii_tracer.scan.shapes.chunk_shapes import Place, read, written
 from pii_tracer.scan.shapes.chunk_skipping import Shape
 from pii_tracer.scan.shapes.file_shapes import FileShapes
@@ -30,6 +31,8 @@ chunks that are left out."""
 _MORE = 3
 """So many known files are read again, one after the other, where none of the sample could be compared."""
 _PART = 1_000
+_WHOLE = "\0whole"
+"""Behind what tells an object of which no part is ever read: nobody asks for its end to learn that."""
 _ASKED_AT_ONCE = 8
 """So many questions about objects that are known."""
 
@@ -38,15 +41,19 @@ _ASKED_AT_ONCE = 8
 class KeptShapes:
     """The shapes in a ledger, for the files of one place (`pii_tracer.scan.shapes.file_shapes.ShapeKeeper`).
 
-    whole: SHA-256 of files that are decoded whatever is known of them; again: so of some of their column chunks. left:
-    what was left out, by the file's SHA-256.
+    whole: SHA-256 of files that are decoded whatever is known of them. The others by what tells a file (its SHA-256) or
+    a version of an object (place and identity): again: column chunks that are decoded whatever is known. left: those
+    that were left out; unfetched: of these, those that were not even read; since: then, when they were.
     """
 
     ledger: ScanLedger
     whole: Collection[str] = ()
     again: Mapping[str, Collection[Place]] = field(default_factory=dict)
     left: dict[str, frozenset[Place]] = field(default_factory=dict)
+    unfetched: dict[str, frozenset[Place]] = field(default_factory=dict)
+    since: dict[str, datetime] = field(default_factory=dict)
     reading: Reading = field(default_factory=Reading)
+    _outlined: dict[str, datetime] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def shapes_of(self, data: memoryview, digest: str, patterns: Patterns) -> FileShapes:
@@ -57,7 +64,7 @@ class KeptShapes:
         """As `ShapeKeeper.keep`. Of a file that was not read to its end nothing is kept."""
         if shapes.made and not scan.unread:
             self.ledger.keep_shapes(shapes.data, scan.sha256, written(shapes.made))
-        self.count(shapes, scan.sha256, in_parts=False)
+        self.count(shapes, scan.sha256)
 
     def has_outline(self, told: str) -> bool:
         """As `ObjectKeeper.has_outline`."""
@@ -65,30 +72,39 @@ class KeptShapes:
 
     def outline_of(self, told: str, end: memoryview) -> Outline | None:
         """As `ObjectKeeper.outline_of`."""
-        content = self.ledger.shapes(end, told)
-        outline = Outline.read(content) if content is not None else None
-        return None if outline is None or outline.sha256 in self.whole else outline
+        kept = self.ledger.shapes(end, told) or self.ledger.shapes(end, told + _WHOLE)
+        if kept is None:
+            return None
+        outline, self._outlined[told] = Outline.read(kept[0]), kept[1]
+        return None if outline.sha256 in self.whole else outline
 
-    def read_again(self, outline: Outline) -> Collection[Place]:
+    def read_again(self, told: str) -> Collection[Place]:
         """As `ObjectKeeper.read_again`."""
-        return self.again.get(outline.sha256, ())
+        return self.again.get(told, ())
 
     def keep_outline(self, told: str, end: memoryview, outline: Outline) -> None:
         """As `ObjectKeeper.keep_outline`."""
-        self.ledger.keep_shapes(end, told, outline.written())
+        content = outline.written()
+        if len(content) > LARGEST:
+            outline = replace(outline, hollow={}, digests={}, shapes={})
+            content = outline.written()
+        self.ledger.keep_shapes(end, told if outline.hollow else told + _WHOLE, content)
 
-    def count(self, shapes: FileShapes, sha256: str, *, in_parts: bool) -> None:
+    def count(self, shapes: FileShapes, told: str, unfetched: Collection[Place] = ()) -> None:
         """As `ObjectKeeper.count`."""
-        shaped = bool(shapes.left)
-        here = Reading(shaped=shaped, chunks=shapes.decoded, left=len(shapes.left), in_parts=int(in_parts))
+        here = Reading(shaped=bool(shapes.left), chunks=shapes.decoded, left=len(shapes.left))
         with self._lock:
+            if shapes.left:
+                self.left[told] = shapes.left
+            if unfetched:
+                self.unfetched[told], self.since[told] = frozenset(unfetched), self._outlined[told]
+                parts = Reading(in_parts=1, unfetched=len(unfetched), oldest=self.since[told])
+                here = here.and_(parts)
             self.reading = self.reading.and_(here)
-            if shaped:
-                self.left[sha256] = shapes.left
 
     def _known(self, data: memoryview, digest: str) -> dict[Place, Shape] | None:
-        content = self.ledger.shapes(data, digest) if digest not in self.whole else None
-        return read(content) if content is not None else None
+        kept = self.ledger.shapes(data, digest) if digest not in self.whole else None
+        return read(kept[0]) if kept is not None else None
 
 
 @dataclass
@@ -149,7 +165,8 @@ class LedgerSearchers:
         kept = KeptShapes(ledger, whole={known[n].scan.sha256 for n in again})
         found = self.inner.search(self._shaped(look, kept), [things[n] for n in left], patterns)
         new: list[tuple[bytes, FileScan]] = []
-        shaped: list[tuple[T, FileScan]] = []
+        since: dict[bytes, datetime] = {}
+        shaped: list[tuple[T, FileScan, str]] = []
         compared = 0
         for number, thing in enumerate(things):
             if number in taken:
@@ -159,19 +176,21 @@ class LedgerSearchers:
             searched = look.of_bytes(thing, scan)
             if number in known:
                 compared += _compared(ledger, searched, part[number][1], known[number].scan, scan)
+            told = (told_by(look.place(thing), part[number][1]) or "") if look.by_store else scan.sha256
             if searched is not None and not searched[1].unread:  # under the identity of the bytes that were searched
                 identity, alone = searched
                 here = _names(ledger, look.place(thing), identity, searches[:1])
                 new += [(name, alone) for name in here if name not in entries]
-            if scan.sha256 in kept.left:
-                shaped.append((thing, scan))
+                since |= {name: kept.since[told] for name in here if told in kept.since}
+            if told in kept.left:
+                shaped.append((thing, scan, told))
             yield thing, scan
         if again and not compared:
             compared = self._another(ledger, look, part, {n: known[n].scan for n in taken}, patterns)
-        drawn = self._look_again(ledger, look, shaped, kept.left, patterns)
+        drawn, refetched = self._look_again(look, shaped, kept, patterns)
         if new and not look.by_store and (place := look.place(things[0])) is not None:
             new.append((ledger.folder_name(place, searches[0]), _NOTHING))
-        ledger.keep(new)
+        ledger.keep(new, since)
         reading = Reading(
             now=len(left),
             before=len(taken),
@@ -179,6 +198,8 @@ class LedgerSearchers:
             again=compared,
             oldest=min((known[number].at for number in taken), default=None),
             drawn=drawn,
+            in_parts=sum(known[number].in_parts for number in taken),
+            refetched=refetched,
         )
         self.reading = self.reading.and_(reading).and_(kept.reading)
 
@@ -207,30 +228,61 @@ class LedgerSearchers:
         return look.keeping(kept) if kept.ledger.with_shapes and isinstance(self.inner, Threads) else look
 
     def _look_again(
-        self,
-        ledger: ScanLedger,
-        look: Look[T],
-        shaped: Sequence[tuple[T, FileScan]],
-        left: Mapping[str, frozenset[Place]],
-        patterns: Patterns,
-    ) -> int:
-        """Decode a sample of the column chunks that were left out; returns how many.
+        self, look: Look[T], shaped: Sequence[tuple[T, FileScan, str]], kept: KeptShapes, patterns: Patterns
+    ) -> tuple[int, int]:
+        """Decode a sample of the column chunks that were left out, and one of those that were not even read.
+
+        Returns how many were compared in all, and how many of the second sample. shaped: with what tells each file in
+        `kept`.
 
         Raises:
             ScanError: one of them shows something.
         """
-        chunks = [(n, place) for n, (_, scan) in enumerate(shaped) for place in sorted(left[scan.sha256])]
-        drawn = self.draw.sample(chunks, -(-len(chunks) // READ_AGAIN))
-        files = sorted({n for n, _ in drawn})
-        places = {shaped[n][1].sha256: [place for m, place in drawn if m == n] for n in files}
+        unread = [kept.unfetched.get(told, frozenset()) for _, _, told in shaped]
+        places = [kept.left[told] for _, _, told in shaped]
+        fetched = [(n, place) for n, here in enumerate(places) for place in sorted(here - unread[n])]
+        unfetched = [(n, place) for n, here in enumerate(unread) for place in sorted(here)]
+        drawn = [self.draw.sample(chunks, -(-len(chunks) // READ_AGAIN)) for chunks in (fetched, unfetched)]
+        done = self._decoded_again(look, shaped, kept.ledger, [*drawn[0], *drawn[1]], patterns)
+        counts = []
+        for chunks, sample in zip((fetched, unfetched), drawn, strict=True):
+            compared = sum(n in done for n, _ in sample)
+            tried = {n for n, _ in sample}
+            others = [chunk for chunk in chunks if chunk[0] not in tried] if sample and not compared else []
+            for chunk in self.draw.sample(others, min(_MORE, len(others))):
+                if self._decoded_again(look, shaped, kept.ledger, [chunk], patterns):
+                    compared = 1
+                    break
+            counts.append(compared)
+        return sum(counts), counts[1]
+
+    def _decoded_again(
+        self,
+        look: Look[T],
+        shaped: Sequence[tuple[T, FileScan, str]],
+        ledger: ScanLedger,
+        chunks: Sequence[tuple[int, Place]],
+        patterns: Patterns,
+    ) -> set[int]:
+        """Decode column chunks, by the number of their file; returns the files that were compared.
+
+        Raises:
+            ScanError: as `_compared`.
+        """
+        places: dict[str, set[Place]] = {}
+        for n, place in chunks:
+            places.setdefault(shaped[n][2], set()).add(place)
+        files = sorted({n for n, _ in chunks})
         kept = KeptShapes(ledger, again=places)
         scans = THREADS.search(self._shaped(look, kept), [shaped[n][0] for n in files], patterns)
+        done = set()
         for n, (_, scan) in zip(files, scans, strict=True):
             # a file that somebody wrote meanwhile is another
-            thing, known = shaped[n]
-            if (before := look.of_bytes(thing, known)) is not None:
-                _compared(ledger, look.of_bytes(thing, scan), *before, scan)
-        return len(drawn)
+            thing, known, _ = shaped[n]
+            before = look.of_bytes(thing, known)
+            if before is not None and _compared(ledger, look.of_bytes(thing, scan), *before, scan):
+                done.add(n)
+        return done
 
 
 _NOTHING = FileScan(path="", size=0, sha256="", decoded_as="")

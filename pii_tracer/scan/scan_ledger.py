@@ -21,10 +21,12 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -45,23 +47,33 @@ KEPT = timedelta(days=90)
 """An entry that is older is forgotten."""
 MOST = 2_000_000
 """So many entries are kept at most, the newest: about half a gigabyte."""
+MOST_BYTES = 8 << 30
+"""So many bytes of shapes are kept at most, the newest."""
+LARGEST = 256 << 20
+"""Shapes of one file that take more bytes are not kept: SQLite keeps no value of 10^9 bytes."""
 _SWEPT_AFTER = 100_000
 """A process that writes so many entries looks at all of them again, for those that are too old or too many."""
+_SWEPT_AFTER_BYTES = 512 << 20
+"""The same after so many bytes of shapes."""
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS scans (name BLOB PRIMARY KEY, at TEXT, scan TEXT, mac BLOB) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS shapes (name BLOB PRIMARY KEY, at TEXT, sealed BLOB)",
 )
 _NONCE = 12
+_IN_PARTS = "in parts "
+"""Begins the entry about an object of which a part was read."""
 END = 1 << 16
 """So many bytes at the end of a file are part of the key to its shapes."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What an earlier search found, and when."""
+    """What an earlier search found. at: when all the bytes had been read. in_parts: that was before this search, which
+    read only those that could hold a value."""
 
     scan: FileScan
     at: datetime
+    in_parts: bool = False
 
 
 class ScanLedger:
@@ -84,7 +96,7 @@ class ScanLedger:
         self._warn = warn
         self._lock = threading.Lock()
         self._named: tuple[Sequence[KeySet], Sequence[KeySet], str] = ((), (), "")
-        self._until_swept = 0
+        self._until_swept = self._bytes_until_swept = 0
 
     def search_names(self, patterns: Patterns) -> tuple[str, ...]:
         """What stands for a search in the names of its entries; then, for the same search without columns.
@@ -120,11 +132,17 @@ class ScanLedger:
 
     def of(self, names: Sequence[bytes]) -> dict[bytes, Entry]:
         """The entries of these names that are there and whole."""
-        return self._read(names, lambda at, text: Entry(FileScan.model_validate_json(text), at))
+
+        def entry(at: datetime, text: str) -> Entry:
+            alone = text.removeprefix(_IN_PARTS)
+            return Entry(FileScan.model_validate_json(alone), at, in_parts=alone != text)
+
+        return self._read(names, entry)
 
     def rows_of(self, names: Sequence[bytes]) -> dict[bytes, str]:
         """What was kept of rows under these names (`rows_name`)."""
-        return self._read(names, lambda _, text: text)
+        sealed, seal = self._read(names, lambda _, text: b64decode(text)), self._row_seal
+        return {name: seal.decrypt(row[:_NONCE], row[_NONCE:], name).decode() for name, row in sealed.items()}
 
     def _read(self, names: Sequence[bytes], entry: Callable[[datetime, str], T]) -> dict[bytes, T]:
         if not names or not self.file.exists():
@@ -143,19 +161,34 @@ class ScanLedger:
                 return {}
         return found
 
-    def keep(self, scans: Sequence[tuple[bytes, FileScan]]) -> None:
+    def keep(self, scans: Sequence[tuple[bytes, FileScan]], since: Mapping[bytes, datetime] | None = None) -> None:
         """Write down what was found now; entries that are too old or too many go.
 
-        A disk that is full costs the entries only.
+        since: of entries about objects of which a part was read now, when all their bytes were. A disk that is full
+        costs the entries only.
         """
-        self.keep_rows([(name, scan.model_dump_json(exclude_defaults=True)) for name, scan in scans])
+        since = since or {}
+        whole = [(name, scan.model_dump_json(exclude_defaults=True)) for name, scan in scans]
+        self._write([(name, since.get(name), _IN_PARTS + text if name in since else text) for name, text in whole])
 
     def keep_rows(self, entries: Sequence[tuple[bytes, str]]) -> None:
-        """As `keep`, of what is known of rows, without a value."""
+        """As `keep`, of what is known of rows. It is sealed: a sum over a few rows could be guessed."""
+        nonces = [os.urandom(_NONCE) for _ in entries]
+        sealed = [
+            n + self._row_seal.encrypt(n, row.encode(), name) for n, (name, row) in zip(nonces, entries, strict=True)
+        ]
+        self._write([(name, None, b64encode(row).decode()) for (name, _), row in zip(entries, sealed, strict=True)])
+
+    @cached_property
+    def _row_seal(self) -> AESGCM:
+        return AESGCM(self._mac("key of rows"))
+
+    def _write(self, entries: Sequence[tuple[bytes, datetime | None, str]]) -> None:
         if not entries:
             return
-        at = iso(self._now())
-        rows = [(name, at, text, self._mac("scan", name.hex(), at, text)) for name, text in entries]
+        now = self._now()
+        timed = [(name, iso(at or now), text) for name, at, text in entries]
+        rows = [(name, at, text, self._mac("scan", name.hex(), at, text)) for name, at, text in timed]
         with self._lock:
             try:
                 with closing(self._opened()) as store, store:
@@ -180,9 +213,11 @@ class ScanLedger:
                 self._empty("it is damaged, or somebody else wrote in it")
                 return False
 
-    def shapes(self, data: memoryview, told: str) -> bytes | None:
-        """What was kept of the column chunks of a file (`pii_tracer.scan.shapes`). data: its bytes, or the last of
-        them. told: SHA-256 of its bytes, or place and identity of an object.
+    def shapes(self, data: memoryview, told: str) -> tuple[bytes, datetime] | None:
+        """What was kept of the column chunks of a file (`pii_tracer.scan.shapes`), and when it was read.
+
+        data: its bytes, or the last of them. told: SHA-256 of its bytes, or place and identity of an object. What other
+        bytes do not open is forgotten, and nothing else.
         """
         if not self.file.exists():
             return None
@@ -191,23 +226,40 @@ class ScanLedger:
             try:
                 with closing(self._opened()) as store:
                     row = store.execute("SELECT at, sealed FROM shapes WHERE name = ?", (name,)).fetchone()
-                if row is None:
-                    return None
-                at, sealed = str(row[0]), bytes(row[1])
-                content = seal.decrypt(sealed[:_NONCE], sealed[_NONCE:], name + at.encode())
-                return content if parse_time(at) >= self._now() - KEPT else None
-            except (sqlite3.Error, OSError, ValueError, TypeError, InvalidTag):
+                    if row is None:
+                        return None
+                    at, sealed = str(row[0]), bytes(row[1])
+                    try:
+                        content = seal.decrypt(sealed[:_NONCE], sealed[_NONCE:], name + at.encode())
+                    except InvalidTag:
+                        with store:
+                            store.execute("DELETE FROM shapes WHERE name = ?", (name,))
+                        return None
+                since = parse_time(at)
+                return (content, since) if since >= self._now() - KEPT else None
+            except (sqlite3.Error, OSError, ValueError, TypeError):
                 self._empty("it is damaged, or somebody else wrote in it")
                 return None
 
     def keep_shapes(self, data: memoryview, told: str, content: bytes) -> None:
-        """Write down what is known of the column chunks of a file. A disk that is full costs that only."""
+        """Write down what is known of the column chunks of a file. A disk that is full costs that only.
+
+        Of more than `LARGEST` bytes nothing is kept.
+        """
+        if len(content) > LARGEST:
+            return
         (name, seal), at, nonce = self._seal(data, told), iso(self._now()), os.urandom(_NONCE)
         sealed = nonce + seal.encrypt(nonce, content, name + at.encode())
         with self._lock:
             try:
                 with closing(self._opened()) as store, store:
                     store.execute("INSERT OR REPLACE INTO shapes VALUES (?, ?, ?)", (name, at, sealed))
+                    self._bytes_until_swept -= len(sealed)
+                    if self._bytes_until_swept < 0:
+                        self._sweep(store)
+                        self._bytes_until_swept = _SWEPT_AFTER_BYTES
+            except sqlite3.DataError:  # larger than this SQLite can keep: what is there stays
+                return
             except (sqlite3.Error, OSError):
                 self._empty("it cannot be written")
 
@@ -234,6 +286,8 @@ class ScanLedger:
         if total > MOST:
             oldest = "SELECT at FROM scans ORDER BY at LIMIT 1 OFFSET ?"
             store.execute(f"DELETE FROM scans WHERE at <= ({oldest})", (total - MOST - 1,))  # noqa: S608
+        sizes = "SELECT name, sum(length(sealed)) OVER (ORDER BY at DESC, name) AS total FROM shapes"
+        store.execute(f"DELETE FROM shapes WHERE name IN (SELECT name FROM ({sizes}) WHERE total > ?)", (MOST_BYTES,))  # noqa: S608
 
     def _time(self, name: bytes, at: str, text: str, mac: bytes) -> datetime:
         if not hmac.compare_digest(bytes(mac), self._mac("scan", name.hex(), at, text)):

@@ -82,13 +82,17 @@ class KnownByStore(ABC):
 
     def told(self, thing: Any) -> str | None:
         """Where a thing lies, and what its store calls its bytes; None where nothing is remembered of it."""
-        place, identity = self.place(thing), self.identity(thing)
-        return None if place is None or identity is None else f"{place}\0{identity}"
+        return told_by(self.place(thing), self.identity(thing))
 
     def of_bytes(self, thing: Any, scan: FileScan) -> OfBytes | None:
         """As `Look.of_bytes`. `FileScan.of_bytes` is there where the answer with the bytes had this identity."""
         identity = self.identity(thing)
         return None if identity is None or scan.of_bytes is None else (identity, scan.of_bytes)
+
+
+def told_by(place: str | None, identity: str | None) -> str | None:
+    """Where something lies, and what its bytes are called there; None where nothing is remembered of it."""
+    return None if place is None or identity is None else f"{place}\0{identity}"
 
 
 def place_in_store(store: str, key: str, text: FileText | None = None) -> str:

@@ -53,11 +53,11 @@ class Certificate:
     persons: (request id, keyed reference, law). gone: names of what was erased. qualified: what limits that, all of it.
     files, scope: number of files that were searched, digest of their list. compared: copies in which everybody else's
     rows were compared, before against after. attestation: digest of the envelope. file: what to check. known: files of
-    the scope with the bytes of an earlier search, which were not decoded again; known_since: when the first of them was
-    searched; known_by_store: objects of these that were not read, as their store says which they are. chunks_left:
-    column chunks of Parquet that were not decoded, since none of the values fits in their shape; in_parts: objects of
-    which such pages were not read, as their store says that they are the same. still: requests of the same run that
-    stay open.
+    the scope with the bytes of an earlier search, which were not decoded again; known_since: when the first bytes were
+    read that were not read or not decoded again; known_by_store: objects of these that were not read, as their store
+    says which they are. chunks_left: column chunks of Parquet that were not decoded, since none of the values fits in
+    their shape; in_parts: objects of which such pages were not read, as their store says that they are the same; some
+    of them may be in `known`. still: requests of the same run that stay open.
     """
 
     persons: tuple[tuple[str, str, str], ...]

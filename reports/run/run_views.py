@@ -178,9 +178,11 @@ class ByteCheck(Frozen):
     other_meaning: notes on equal digits in columns of another origin (a merchant's number), one line each.
     unread: files that could not be decoded; any entry keeps the run from being complete.
     known: files of these that were not decoded again, since their bytes were searched before; known_since: when the
-    first of them was; known_by_store: objects of these that were not read, since their store says which they are.
+    first bytes were read that were not read or not decoded again; known_by_store: objects of these that were not read,
+    since their store says which they are.
     shaped: files of these that were decoded but for column chunks in whose shape no value fits; chunks_left: how many.
-    in_parts: objects of these of which such pages were not read, since their store says that they are the same.
+    in_parts: objects of which such pages were not read, since their store says that they are the same; some of them may
+    be in `known`.
     """
 
     formats: tuple[FormatCheck, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -26,6 +27,7 @@ from pii_tracer.review.plan_file import load_plan
 from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.scan.hits import Reading
 from pii_tracer.scan.incremental_search import KeptShapes
+from pii_tracer.scan.shapes.file_shapes import FileShapes
 from tests.cli.small import declared
 from tests.s3support import REGION, World, standin, world
 from tests.scan import wide_objects
@@ -176,9 +178,9 @@ def test_plans_and_verdicts_of_an_estate_in_s3_are_the_same_with_ledger_and_shap
     parts: dict[str, int] = dict.fromkeys(("him", "again", "her", "then"), 0)
     count = KeptShapes.count
 
-    def counted(kept: KeptShapes, *given: Any, in_parts: bool) -> None:
-        parts[name] += in_parts
-        count(kept, *given, in_parts=in_parts)
+    def counted(kept: KeptShapes, shapes: FileShapes, told: str, unfetched: Collection[Any] = ()) -> None:
+        parts[name] += bool(unfetched)
+        count(kept, shapes, told, unfetched)
 
     monkeypatch.setattr(KeptShapes, "count", counted)
     on, shaped, off, shown = (True, False), (True, True), (False, False), []

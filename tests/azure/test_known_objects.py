@@ -15,10 +15,12 @@ from tests.kits.known_objects_kit import (
     counted_once,
     found_beside_known_bytes,
     found_in_other_bytes,
+    kept_though_the_search_stops,
     other_sums_are_found_out,
     read_in_parts,
     read_once,
     replaced_between_two_parts,
+    rows_of_an_unread_object_are_not_told,
     unread_as_without_the_ledger,
 )
 from tests.s3support import estate
@@ -78,3 +80,13 @@ def test_a_state_that_is_replaced_between_two_parts_is_no_mixture(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replaced_between_two_parts(place, monkeypatch)
+
+
+def test_rows_of_a_known_version_that_cannot_be_read_are_not_told(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows_of_an_unread_object_are_not_told(place, monkeypatch)
+
+
+def test_rows_that_were_counted_are_kept_though_the_search_stops(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept_though_the_search_stops(place, monkeypatch)

@@ -23,6 +23,7 @@ from pii_tracer.model.datasets import Format, KeySet, Match, MatchTerm
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.hive_text.text_places import NO_TEXTS
 from pii_tracer.model.locations import object_location
+from pii_tracer.scan import incremental_search
 from pii_tracer.scan.hits import Reading
 from pii_tracer.scan.incremental_search import LedgerSearchers
 from pii_tracer.scan.scan_ledger import ScanLedger
@@ -167,6 +168,43 @@ def counted_in_other_bytes(place: Place) -> None:
     assert first.baseline is not None
     assert [s.rows_total for s in then.baseline.states] == [s.rows_total for s in first.baseline.states]
     assert then.baseline != first.baseline
+
+
+def rows_of_an_unread_object_are_not_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an object that is known, and that nobody may read any more."""
+    whole, _ = place.count()
+    kind: Any = type(versioned_store(place.estate, place.location))
+    true = kind.read_version
+
+    def refused(store: Any, version: Any, first: int, at_most: int) -> bytes:
+        if version.key == LAST:
+            raise Absent("an object cannot be read", "notFound", where=store.name)
+        return bytes(true(store, version, first, at_most))
+
+    monkeypatch.setattr(kind, "read_version", refused)
+    found, reading = place.count()
+    assert reading.by_store
+    assert found == place.count(kept=False)[0] != whole
+
+
+def kept_though_the_search_stops(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of the last object cannot be read; then they can."""
+    monkeypatch.setattr(row_counts, "_KEPT_AFTER", 2)
+    monkeypatch.setattr(incremental_search, "_PART", 2)
+    true = row_counts.rows_in
+
+    def unreadable(copy: Any, name: str, *given: Any) -> Any:
+        if name == LAST:
+            raise ScanError("the rows of an object cannot be read", where=name, todo="")
+        return true(copy, name, *given)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(row_counts, "rows_in", unreadable)
+        with pytest.raises(ScanError, match="rows"):
+            place.count()
+    found, reading = place.count()
+    assert reading.by_store >= 2
+    assert found == place.count(kept=False)[0]
 
 
 def other_sums_are_found_out(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

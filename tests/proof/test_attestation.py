@@ -129,14 +129,21 @@ def test_it_says_of_which_objects_the_store_tells_that_they_are_the_same(
 
 
 def test_it_says_which_column_chunks_were_not_decoded_and_the_certificate_too(tmp_path: Path) -> None:
-    reading = Reading(now=2, shaped=1, chunks=3, left=4, drawn=1, in_parts=1)
+    reading = Reading(now=2, shaped=1, chunks=3, left=4, drawn=1, in_parts=1, unfetched=2, refetched=1, oldest=NOW)
     envelope = made(tmp_path, replace(proven(tmp_path), reading=reading))
     assert check(envelope, tmp_path) == []
     statement = dsse.unseal(envelope, [KEY.public_key()]).statement
     assert statement["predicate"]["scope"]["reading"] == reading.model_dump(mode="json")
     words = render_certificate(certificate(statement, CHECKED))
     assert "Left out: 4 column chunks of Parquet whose recorded shape fits none of the values." in words
-    assert "Of 1 object with such chunks, not all pages were read: the store" in words
+    assert "Of 1 object, not all pages were read. The others were read on 21 Nov 2026" in words
+
+
+def test_the_certificate_says_of_known_objects_that_they_were_read_in_parts(tmp_path: Path) -> None:
+    reading = Reading(now=1, before=1, by_store=1, again=1, in_parts=1, oldest=NOW)
+    statement = dsse.unseal(made(tmp_path, replace(proven(tmp_path), reading=reading)), [KEY.public_key()]).statement
+    words = render_certificate(certificate(statement, CHECKED))
+    assert "Of 1 object, not all pages were read. The others were read on 21 Nov 2026" in words
 
 
 def test_a_whole_attestation_holds_and_says_what_it_cannot_prove(tmp_path: Path) -> None:

@@ -164,10 +164,12 @@ def test_the_run_page_says_which_column_chunks_were_not_decoded() -> None:
     assert "column chunk" not in render_run_html(run)
     checked = run.bytes_checked.model_copy(update={"shaped": 2, "chunks_left": 7})
     page = render_run_html(run.model_copy(update={"bytes_checked": checked}))
-    assert "7 column chunks in 2 files were not decoded: in what was written down when the same bytes" in page
+    assert "7 column chunks in 2 files were not decoded: in what was written down when they were decoded, none" in page
     assert "not all pages were read" not in page
-    page = render_run_html(run.model_copy(update={"bytes_checked": checked.model_copy(update={"in_parts": 1})}))
-    assert "Of 1 object among them, not all pages were read" in page
+    parts = {"in_parts": 1, "known_since": run.finished}
+    for first in (checked, run.bytes_checked.model_copy(update={"known": 1})):
+        page = render_run_html(run.model_copy(update={"bytes_checked": first.model_copy(update=parts)}))
+        assert "Of 1 object, not all pages were read. The others were read on " in page
 
 
 def test_the_run_page_says_of_which_objects_the_store_tells_that_they_are_the_same() -> None:

@@ -226,3 +226,59 @@ def test_nothing_of_a_value_can_be_read_in_the_ledger_nor_opened_without_the_fil
     assert world.ledger().shapes(memoryview(data), digest) is not None
     assert world.ledger().shapes(memoryview(data[:-9] + b"otherwise"), digest) is None
     assert world.ledger(b"x" * 32).shapes(memoryview(data), digest) is None
+
+
+def told_of(world: World, many: int) -> list[bytes]:
+    """Contents of so many files that are kept, by the first letter of their names."""
+    ends = [memoryview(f"{n}".encode()) for n in range(many)]
+    kept = [world.ledger().shapes(end, f"{n}") for n, end in enumerate(ends)]
+    return [one[0] for one in kept if one is not None]
+
+
+def keep(world: World, *contents: bytes, ledger: Callable[[World], ScanLedger] = World.ledger) -> None:
+    made = ledger(world)
+    for n, content in enumerate(contents):
+        made.keep_shapes(memoryview(f"{n}".encode()), f"{n}", content)
+        world.now += timedelta(seconds=1)
+
+
+def test_shapes_that_are_too_large_are_not_kept_and_the_others_stay(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan_ledger, "LARGEST", 1_000)
+    keep(world, b"a" * 1_000, b"b" * 1_001, b"c")
+    assert told_of(world, 3) == [b"a" * 1_000, b"c"]
+
+
+@pytest.mark.skipif(not hasattr(sqlite3.Connection, "setlimit"), reason="this Python cannot lower SQLite's limit")
+def test_shapes_that_sqlite_cannot_keep_do_not_empty_the_ledger(world: World) -> None:
+    class Small(ScanLedger):
+        def _opened(self) -> sqlite3.Connection:
+            store = super()._opened()
+            store.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 5_000)
+            return store
+
+    told = list[str]()
+    keep(
+        world,
+        b"a" * 1_000,
+        b"b" * 10_000,
+        ledger=lambda world: Small(world.file, SECRET, lambda: world.now, told.append),
+    )
+    assert told_of(world, 2) == [b"a" * 1_000]
+    assert not told
+
+
+def test_the_newest_shapes_are_kept_where_all_take_too_many_bytes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan_ledger, "MOST_BYTES", 2_500)
+    monkeypatch.setattr(scan_ledger, "_SWEPT_AFTER_BYTES", 0)
+    keep(world, b"a" * 1_000, b"b" * 1_000, b"c" * 1_000)
+    assert told_of(world, 3) == [b"b" * 1_000, b"c" * 1_000]
+
+
+def test_a_file_that_ends_otherwise_costs_its_own_shapes_only(world: World) -> None:
+    keep(world, b"a", b"b")
+    assert world.ledger().shapes(memoryview(b"otherwise"), "0") is None
+    assert told_of(world, 2) == [b"b"]

@@ -304,3 +304,11 @@ def test_encrypted_files_are_opened_each_time(world: World) -> None:
     patterns.file_keys = object()  # type: ignore[assignment]  # any keys: they may be gone the next time
     world.scan(patterns)
     assert not world.file.exists()
+
+
+def test_sums_of_rows_cannot_be_guessed_from_the_ledger(world: World) -> None:
+    ledger = world.ledger()
+    ledger.keep_rows([(b"n", "[1, 2, 12345678901234567890]"), (b"m", "[0, 0, 0]")])
+    assert ledger.rows_of([b"n", b"m", b"o"]) == {b"n": "[1, 2, 12345678901234567890]", b"m": "[0, 0, 0]"}
+    assert b"12345678901234567890" not in world.file.read_bytes()
+    assert world.ledger(b"x" * 32).rows_of([b"n"]) == {}

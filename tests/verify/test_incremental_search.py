@@ -73,7 +73,7 @@ def test_files_that_are_known_are_not_called_decoded(tmp_path: Path) -> None:
     assert verdict.reading is None
 
     again = executor.run(step, copy).facts
-    none_of_parquet = {"shaped": 0, "chunks": 0, "left": 0, "drawn": 0, "in_parts": 0}
+    none_of_parquet = {"shaped": 0, "chunks": 0, "left": 0, "drawn": 0, "in_parts": 0, "unfetched": 0, "refetched": 0}
     known_before = {"now": 3, "before": FILES - 3, "by_store": 0, "again": 3, "oldest": "2026-11-21T10:00:00Z"}
     assert again["reading"] == {**known_before, **none_of_parquet}
     assert again["files_decoded"] == 3

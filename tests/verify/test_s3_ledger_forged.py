@@ -86,7 +86,7 @@ class Killed(ScanLedger):
 place = Place(World(sys.argv[1]), Path(sys.argv[2]), False)
 place.put(LAST, rows(HER))
 whole, keep, entries = place.verify(kept=False)[0], ScanLedger.keep, []
-ScanLedger.keep = lambda self, scans: entries.extend(scans)
+ScanLedger.keep = lambda self, scans, since: entries.extend(scans)
 place.verify()
 ScanLedger.keep = keep
 kills = within = status = 0

@@ -240,14 +240,12 @@ def _read(
 
     def told(version: StoredVersion, scan: FileScan) -> ReadFile:
         path = scan.path.removeprefix(place.location.prefix if front is None else front)
-        own = rows.found.get(version.key) if rows is not None and rows.counts(version) else None
+        own = rows.of(version, scan) if rows is not None else None
         return ReadFile(scan.model_copy(update={"path": path}), own)
 
-    whole: list[StoredVersion] = []
     for version, scan in searchers.search(StoredLook(store, place, rows, at_once=1), counted, patterns):
-        whole += [] if scan.unread else [version]
         yield told(version, scan)
     if rows is not None:
-        rows.keep(whole)
+        rows.keep()
     for version, scan in searchers.search(StoredLook(store, place), others, patterns):
         yield told(version, scan)

@@ -8,30 +8,35 @@ tell only how many there are together. It holds for the same bytes, values, colu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
 from pii_tracer.model.plan import Copy
+from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.incremental_search import disagreement
 from pii_tracer.scan.scan_ledger import ScanLedger
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.object_rows import Rows
 from pii_tracer.verify.stores.stored_files import counts_rows_of, rows_in
 
+_KEPT_AFTER = 1_000
+"""So many objects are written down at once: what was counted is known though the search of the place stops."""
+
 
 @dataclass
 class RowCounts:
     """The rows of a copy's objects. ledger: None where everything is read. found: by key, of those that were counted or
-    are known."""
+    are known. new: the entries that are to be written down."""
 
     copy: Copy
     place: ObjectPlace
     patterns: Patterns
     ledger: ScanLedger | None = None
     found: dict[str, Rows] = field(default_factory=dict)
+    new: list[tuple[bytes, str]] = field(default_factory=list)
 
     def counts(self, version: StoredVersion) -> bool:
         """Whether the rows of a version are counted: old ones are nobody's rows any more."""
@@ -62,24 +67,30 @@ class RowCounts:
                 self.ledger.distrust()
                 raise disagreement(self.patterns.mask(version.key))
 
-    def keep(self, versions: Iterable[StoredVersion]) -> None:
-        """Write down what was counted in these versions, of which nothing was unread."""
+    def of(self, version: StoredVersion, scan: FileScan) -> Rows | None:
+        """The rows of a version that was searched; None where they are not counted, or not all of it could be read."""
+        if scan.unread or not scan.sha256 or not self.counts(version):
+            return None
+        key, rows = version.key, self.found.get(version.key)
+        if rows is not None and key in self._names and key not in self._known:
+            self.new.append((self._names[key], _written(rows)))
+            if len(self.new) >= _KEPT_AFTER:
+                self.keep()
+        return rows
+
+    def keep(self) -> None:
+        """Write down what was counted since this was last done."""
         if self.ledger is not None:
-            names = self._names
-            self.ledger.keep_rows(
-                [
-                    (names[v.key], _written(self.found[v.key]))
-                    for v in versions
-                    if v.key in names and v.key in self.found and v.key not in self._known
-                ]
-            )
+            self.ledger.keep_rows(self.new)
+            self.new.clear()
 
     @cached_property
     def _names(self) -> dict[str, bytes]:
         """The names of the entries, by key. `file_keys`: of encrypted files, which are never known."""
         if self.ledger is None or self.patterns.file_keys is not None:
             return {}
-        search, about = self.ledger.search_names(self.patterns)[0], self.copy.model_dump_json()
+        search = self.ledger.search_names(self.patterns)[0]
+        about = sha256(self.copy.model_dump_json().encode()).hexdigest()  # a copy of many files is long
         return {
             v.key: self.ledger.rows_name(
                 f"{self.place.location.store}\0{v.key}", v.identity, search, self._read_as(v, about)

@@ -19,8 +19,10 @@ from pii_tracer.scan.shapes.file_shapes import FileShapes, ShapeKeeper
 
 EDGE = 4096
 """So many bytes at both ends of a page count to the frame: a value may begin before the page or go on behind it."""
-_HOLE = 1 << 17
-"""Fewer bytes than these are read with those around them."""
+_HOLE = 1 << 19
+"""Fewer bytes than these are read with those around them: each hole costs a request, and that takes as long."""
+_WORTH = 8
+"""Where less than so small a part of an object could be left unread, it is read whole."""
 
 Hollow = Mapping[Place, Sequence[range]]
 
@@ -46,7 +48,10 @@ class Stored(Protocol):
 
 @dataclass(frozen=True)
 class Outline:
-    """What is known of an object that was read. sha256, frame, digests: as hex; digests: of hollow bytes, by chunk."""
+    """What is known of an object that was read. sha256, frame, digests: as hex; digests: of hollow bytes, by chunk.
+
+    hollow: nothing where it is always read whole, since too few bytes could be left unread.
+    """
 
     sha256: str
     frame: str
@@ -59,6 +64,8 @@ class Outline:
         """Of all bytes of an object. hollow: as the decoder tells it."""
         inner = {place: _inner(hollow.get(place, ())) for place in shapes}
         inner = {place: ranges for place, ranges in inner.items() if ranges}
+        if not is_worth(in_order(inner.values()), len(data)):
+            inner = {}
         digests = {place: _digest(data, ranges) for place, ranges in inner.items()}
         return cls(sha256, _digest(data, gaps(in_order(inner.values()), range(len(data)))), inner, digests, shapes)
 
@@ -90,23 +97,28 @@ class ObjectKeeper(Protocol):
     """Keeps what is known of objects, and counts how they are read."""
 
     def has_outline(self, told: str) -> bool:
-        """Whether anything is known of a version."""
+        """Whether so much is known of a version that a part may be enough."""
 
     def outline_of(self, told: str, end: memoryview) -> Outline | None:
-        """What is known of a version whose bytes end so; None where it has to be read whole."""
+        """What is known of a version whose bytes end so; None where nothing is, or where it has to be decoded whole."""
 
-    def read_again(self, outline: Outline) -> Collection[Place]:
-        """Its chunks that are read whatever their shape."""
+    def read_again(self, told: str) -> Collection[Place]:
+        """The chunks of a version that are read whatever their shape."""
 
     def keep_outline(self, told: str, end: memoryview, outline: Outline) -> None:
         """Write down what became known."""
 
-    def count(self, shapes: FileShapes, sha256: str, *, in_parts: bool) -> None:
-        """Take note of how an object was read."""
+    def count(self, shapes: FileShapes, told: str, unfetched: Collection[Place] = ()) -> None:
+        """Take note of how an object was read. unfetched: chunks that were left out and not even read."""
 
 
 class Keeper(ShapeKeeper, ObjectKeeper, Protocol):
     """Keeps what is known of files and of objects."""
+
+
+def is_worth(holes: Iterable[range], size: int) -> bool:
+    """Whether so much need not be read of an object that the others are read in parts."""
+    return sum(map(len, holes)) * _WORTH >= size
 
 
 def _inner(bodies: Iterable[range]) -> list[range]:

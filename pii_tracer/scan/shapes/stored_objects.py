@@ -2,14 +2,16 @@
 
 A search reads an object's frame, and the hollow bytes of every chunk that may hold one of the values (`outlines`). All
 that is read has to have the digests that are written down, so that it is what was read before, whatever the store does;
-else the object is read whole. Of the bytes that are not read the store says that they are the same (ADR 26 and 28).
+else the object is read whole. Of the bytes that are not read the store says that they are the same (ADR 26 and 29).
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
+from pii_tracer.common.parallel_map import several
 from pii_tracer.common.unnamed_file import in_sparse_file
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import FileText
@@ -18,14 +20,14 @@ from pii_tracer.scan.folder_scan import scan_object
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.scan_ledger import END
 from pii_tracer.scan.shapes.file_shapes import FileShapes
-from pii_tracer.scan.shapes.outlines import EDGE, ObjectKeeper, Outline, Stored, in_order
+from pii_tracer.scan.shapes.outlines import EDGE, ObjectKeeper, Outline, Stored, in_order, is_worth
 from pii_tracer.scan.value_forms import Patterns
 
 LEAST = 1 << 19
 """Of objects with fewer bytes nothing is written down: they are read whole in one request."""
-_WORTH = 8
-"""Where less than so small a part of an object need not be read, it is read whole."""
-_PIECE = 16 << 20
+_PIECE = 8 << 20
+_AT_ONCE = 2
+"""So many parts of one object are asked for at once; a place reads several objects at once."""
 
 
 def search_in_parts(
@@ -38,15 +40,15 @@ def search_in_parts(
         return None
     try:
         end = stored.part(stored.size - END, END)
-        outline = keeper.outline_of(stored.told, memoryview(end))
+        outline = keeper.outline_of(stored.told, memoryview(end)) if len(end) == END else None
         if outline is None:
             return None
-        again = keeper.read_again(outline)
+        again = keeper.read_again(stored.told)
         left = {
             place for place in outline.hollow if place not in again and not patterns.sought.fits(outline.shapes[place])
         }
         holes = in_order(outline.hollow[place] for place in left)
-        if sum(map(len, holes)) * _WORTH < stored.size:
+        if not is_worth(holes, stored.size):
             return None
         data = in_sparse_file(stored.size, _fetched(stored, holes, end))
     except (EstateError, OSError):
@@ -57,7 +59,7 @@ def search_in_parts(
     found = scan_object(key, data, patterns, text, shapes, outline.sha256)
     if found.unread or not left <= shapes.left:  # the reader took up what was not read
         return None
-    keeper.count(shapes, outline.sha256, in_parts=True)
+    keeper.count(shapes, stored.told, left)
     return found
 
 
@@ -74,14 +76,14 @@ def search_whole(
     if keeper is None or told is None or not _may_be_known(len(data), patterns, text):
         return scan_object(key, data, patterns, text)
     end, sha256 = data[-END:], hashlib.sha256(data).hexdigest()
-    outline = keeper.outline_of(told, end) if keeper.has_outline(told) else None
+    outline = keeper.outline_of(told, end)
     known = outline if outline is not None and outline.sha256 == sha256 else None
-    again = keeper.read_again(known) if known else ()
+    again = keeper.read_again(told) if known else ()
     shapes = FileShapes(data, patterns.sought, lambda: known.shapes if known else None, again)
     found = scan_object(key, data, patterns, text, shapes, sha256)
     if shapes.made and not found.unread:
         keeper.keep_outline(told, end, Outline.of(data, sha256, shapes.hollow, shapes.made))
-    keeper.count(shapes, sha256, in_parts=False)
+    keeper.count(shapes, told)
     return found
 
 
@@ -93,11 +95,18 @@ def _may_be_known(size: int, patterns: Patterns, text: FileText | None) -> bool:
 def _fetched(stored: Stored, holes: Sequence[range], end: bytes) -> Iterator[tuple[int, bytes]]:
     """Everything that lies in no hole, with its offset. end: the last bytes, which are there."""
     last = stored.size - len(end)
-    for gap in gaps(holes, range(stored.size)):
-        for first in range(gap.start, min(gap.stop, last), _PIECE):
-            wanted = min(_PIECE, gap.stop - first, last - first)
-            data = stored.part(first, wanted)
-            if len(data) != wanted:
-                raise OSError("a store returned a wrong number of bytes")
-            yield first, data
+    wanted = (
+        range(first, min(first + _PIECE, gap.stop, last))
+        for gap in gaps(holes, range(stored.size))
+        for first in range(gap.start, min(gap.stop, last), _PIECE)
+    )
+
+    def part(here: range) -> tuple[int, bytes]:
+        data = stored.part(here.start, len(here))
+        if len(data) != len(here):
+            raise OSError("a store returned a wrong number of bytes")
+        return here.start, data
+
+    while some := list(islice(wanted, _AT_ONCE)):  # no more, for their bytes are in memory
+        yield from several(part, some, _AT_ONCE)
     yield last, end
