@@ -13,6 +13,7 @@ import pytest
 from deltalake import write_deltalake
 
 from pii_tracer.model.errors import ExitCode
+from planners.locate.sql import shared_rows
 from tests.app.planning.test_nested_subject import called
 from tests.app.planning.test_several_persons import actions, copy_of
 from tests.cli.small import declared, request
@@ -268,3 +269,17 @@ def test_a_map_of_persons_does_not_make_every_key_theirs(tmp_path: Path) -> None
     report = pa.table({"key": [A, *range(90_001, 90_080)], "element": [A, *range(90_001, 90_080)]})
     plan = planned(tmp_path, TOLD % ("scores.key", ""), SHORT, table=table, report=report)
     assert [g for g in plan["gaps"] if g["kind"] == "same_digits"] == []
+
+
+@pytest.mark.parametrize(("many", "comparisons", "blocked"), [(0, 4, True), (1, 4, False), (0, 5, False)])
+def test_too_many_keys_for_a_table_with_lists_are_a_gap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int, comparisons: int, blocked: bool
+) -> None:
+    """Every row is compared with every key: naively a plan for very many persons is approved, and never ends."""
+    monkeypatch.setattr(shared_rows, "MANY_KEYS", many)
+    monkeypatch.setattr(shared_rows, "COMPARISONS", comparisons)
+    plan = planned(tmp_path, TOLD % ("members.element", ""), table=only(LONG, "members"))
+    found = [g for g in plan["gaps"] if g["dataset"]["name"].endswith("teams")]
+    assert [g["kind"] for g in found] == ["several_persons"] * blocked
+    assert all("Plan for fewer persons at a time" in g["reason"] for g in found)
+    assert copy_of(plan, "app.teams")["strategy"] == ("blocked" if blocked else "clear_mentions")
