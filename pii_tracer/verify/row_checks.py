@@ -293,8 +293,8 @@ def _refuse_other_way(state: State, frame: DataFrame, before: Baseline | None) -
     ways = [told.way for told in before.states if told.state == state.name] if before else []
     if not all(is_same_way(frame, state.loose, way) for way in ways):
         raise ScanError(
-            f"an earlier version of pii-tracer summed up other people's rows in the {state.name} state, by hashes that"
-            " do not tell all of what is in lists, maps and structs: finish this run with that version",
+            f"the baseline of the {state.name} state is of an earlier version of pii-tracer, which did not see all"
+            " changes in lists, maps and structs. Finish this run with that version",
             todo="apply the run again with the version that began it",
         )
 

@@ -212,7 +212,7 @@ def test_a_baseline_of_an_earlier_version_is_not_compared(spark: SparkSession, s
     for state in earlier["states"]:
         del state["way"]
     assert check.baseline(steps.copy, planned) == planned
-    with pytest.raises(ScanError, match=r"an earlier version of pii-tracer .* finish this run with that version"):
+    with pytest.raises(ScanError, match=r"of an earlier version of pii-tracer, .* Finish this run with that version"):
         check.baseline(steps.copy, Baseline.model_validate(earlier))
 
 
