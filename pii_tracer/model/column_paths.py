@@ -108,8 +108,17 @@ def elements_of(kind: str) -> str | None:
 
 def keys_of(kind: str) -> str | None:
     """The type of the keys of a map's type; None for any other type."""
+    both = key_and_value(kind)
+    return both[0] if both else None
+
+
+def key_and_value(kind: str) -> tuple[str, str] | None:
+    """The types of the keys and of the values of a map's type; None for any other type."""
     match = _MAP.fullmatch(kind)
-    return next(_split(match["both"])).strip() if match else None
+    if match is None:
+        return None
+    key, value = _split(match["both"])
+    return key.strip(), value.strip()
 
 
 def leaves(name: str, kind: str) -> Iterator[tuple[str, ...]]:

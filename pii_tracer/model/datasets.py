@@ -198,6 +198,17 @@ def _is_empty(told: tuple[object, ...]) -> bool:
     return not told
 
 
+def place_of(column: str, access: tuple[Access, ...]) -> str:
+    """What the search of files calls a place in a column: the elements of a list are called as the list is."""
+    return _label(column, tuple(s for s in access if not (isinstance(s, ElementAccess) and s.name == "element")))
+
+
+def _label(column: str, way: tuple[Access, ...]) -> str:
+    for access in way:
+        column += ".$." + ".".join(access.path) if isinstance(access, JsonAccess) else f".{access.name}"
+    return column
+
+
 class KeyPart(Frozen):
     """Where in a row one column of a key is. `type` is the Spark SQL type of the leaf."""
 
@@ -207,16 +218,12 @@ class KeyPart(Frozen):
 
     def label(self) -> str:
         """`column.field`, `column.element` or `column.$.member`, for people."""
-        label = self.column
-        for access in self.access:
-            label += ".$." + ".".join(access.path) if isinstance(access, JsonAccess) else f".{access.name}"
-        return label
+        return _label(self.column, self.access)
 
     @property
     def place(self) -> str:
-        """As the search of files calls it: the elements of a list are called as the list is."""
-        steps = tuple(step for step in self.access if not (isinstance(step, ElementAccess) and step.name == "element"))
-        return self.model_copy(update={"access": steps}).label()
+        """As the search of files calls it."""
+        return place_of(self.column, self.access)
 
     @property
     def within(self) -> ElementAccess | None:

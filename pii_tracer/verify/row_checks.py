@@ -20,6 +20,7 @@ from pii_tracer.verify.formats.base import State
 from pii_tracer.verify.key_texts import element_text, leaf, named, present
 from pii_tracer.verify.list_elements import flagged as flagged_elements
 from pii_tracer.verify.list_elements import without
+from pii_tracer.verify.row_hashes import WAY, is_same_way, row_hash
 from pii_tracer.verify.table_states import states
 from pii_tracer.verify.verdicts import (
     Baseline,
@@ -31,7 +32,6 @@ from pii_tracer.verify.verdicts import (
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import DataType
 
 _FLAG = "__pii_tracer_person"
 _NO_ZSTD = "native zStandard library not available"
@@ -144,13 +144,14 @@ class Verifier:
         for mention in copy.mentions:
             frame = self._cleared(state, frame, mention)
         columns = sorted(name for name in frame.columns if not name.startswith("_hoodie_"))
+        _refuse_other_way(state, frame, before)
         kept = {name.lower() for name in mask.kept} if mask else set()
         flagged = self._flag(state, frame, terms)
         lasting = self._flag(state, frame, tuple(t for t in terms if t.column.lower() in kept)) if mask else None
         row = flagged.agg(
             f.count(f.lit(1)).alias("total"),
             f.count_if(f.col(_FLAG)).alias("person"),
-            *_sums(f.when(~f.col(_FLAG), _row_hash(flagged, columns, state.loose))),
+            *_sums(f.when(~f.col(_FLAG), row_hash(flagged, columns, state.loose))),
         ).collect()[0]
         held = None
         if lasting is not None:
@@ -161,6 +162,7 @@ class Verifier:
             rows_person=row["person"],
             checksum=f"{row['sum']}:{row['xor']}",
             held=held,
+            way=WAY,
         )
 
     def _cleared(self, state: State, frame: DataFrame, mention: Mention) -> DataFrame:
@@ -187,7 +189,7 @@ class Verifier:
         from pyspark.sql import functions as f
 
         mine = lasting.where(f"`{_FLAG}`")
-        row = mine.agg(f.count(f.lit(1)).alias("rows"), *_sums(_row_hash(mine, kept, state.loose))).collect()[0]
+        row = mine.agg(f.count(f.lit(1)).alias("rows"), *_sums(row_hash(mine, kept, state.loose))).collect()[0]
         if row["rows"] != rows:
             raise ScanError(
                 f"{counted(rows - row['rows'], 'row')} in the {state.name} state can be"
@@ -282,6 +284,21 @@ def _may_lack(state: State, frame: DataFrame, before: Baseline | None) -> bool:
     return state.loose and (before is not None or frame.isEmpty())
 
 
+def _refuse_other_way(state: State, frame: DataFrame, before: Baseline | None) -> None:
+    """Sums that were made in another way say nothing of these rows.
+
+    Raises:
+        ScanError: the baseline has such a sum of this state.
+    """
+    ways = [told.way for told in before.states if told.state == state.name] if before else []
+    if not all(is_same_way(frame, state.loose, way) for way in ways):
+        raise ScanError(
+            f"the baseline of the {state.name} state is of an earlier version of pii-tracer, which did not see all"
+            " changes in lists, maps and structs. Finish this run with that version",
+            todo="apply the run again with the version that began it",
+        )
+
+
 def _missing(state: State, match: Match, present: tuple[MatchTerm, ...]) -> ScanError:
     return ScanError(
         f"a key column is missing in the {state.name} state",
@@ -298,42 +315,3 @@ def _sums(hashes: Column) -> tuple[Column, Column]:
         f.coalesce(f.sum(hashes.cast("decimal(38,0)")), f.lit(0)).alias("sum"),
         f.coalesce(f.bit_xor(hashes), f.lit(0)).alias("xor"),
     )
-
-
-def _row_hash(frame: DataFrame, columns: list[str], loose: bool) -> Column:
-    """64 bits over all columns and over which of them are NULL (the hash itself steps over NULLs).
-
-    Maps have no hash in Spark, so a column with a map inside goes in as JSON. Numbers go in as the widest of their
-    kind: a reference that is written again has the types of today's schema, with the same values. loose: over what
-    the row has, by name: a column, or a field of a struct, that only the persons' rows had may be gone.
-    """
-    from pyspark.sql import functions as f
-
-    if loose:
-        row = f.to_json(f.struct(*(named(name) for name in columns)), {"ignoreNullFields": "true"})
-        return f.xxhash64(row if columns else f.lit("{}"))
-    kinds = {field.name: field.dataType for field in frame.schema.fields}
-    parts, nulls = [], []
-    for name in columns:
-        kind, column = _widest(kinds[name]), named(name)
-        column = column if kind == kinds[name] else column.cast(kind)
-        parts.append(f.to_json(column) if "map<" in kind.simpleString() else column)
-        nulls.append(f.when(column.isNull(), f.lit("1")).otherwise(f.lit("0")))
-    return f.xxhash64(*parts, f.concat(*nulls))
-
-
-def _widest(kind: DataType) -> DataType:
-    """The type in which every value of one is the same and in which it would be after Iceberg widened it."""
-    from pyspark.sql import types as t
-
-    if isinstance(kind, t.StructType):
-        return t.StructType([t.StructField(f.name, _widest(f.dataType), f.nullable) for f in kind.fields])
-    if isinstance(kind, t.ArrayType):
-        return t.ArrayType(_widest(kind.elementType), kind.containsNull)
-    if isinstance(kind, t.MapType):
-        return t.MapType(_widest(kind.keyType), _widest(kind.valueType), kind.valueContainsNull)
-    if isinstance(kind, t.DecimalType):
-        return t.DecimalType(38, kind.scale)
-    if isinstance(kind, (t.ByteType, t.ShortType, t.IntegerType)):
-        return t.LongType()
-    return t.DoubleType() if isinstance(kind, t.FloatType) else kind

@@ -176,7 +176,8 @@ class RowVerdict(Frozen):
 class StateBaseline(Frozen):
     """Everybody in one state. checksum: of the other rows, independent of their order.
 
-    held: where a hold keeps columns, the same over these columns of the persons' rows.
+    held: where a hold keeps columns, the same over these columns of the persons' rows. way: how rows were hashed
+    (`pii_tracer.verify.row_hashes.WAY`); the baselines of earlier versions do not say it.
     """
 
     state: str
@@ -184,6 +185,7 @@ class StateBaseline(Frozen):
     rows_person: int
     checksum: str
     held: str | None = None
+    way: int = 1
 
     @property
     def rows_other(self) -> int:

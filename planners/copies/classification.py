@@ -306,7 +306,7 @@ def _copy(
     blind = all(found.derived[t.origin, t.expression].blind for _, t in carriage.terms)
     strategy = Strategy.REBUILD if carriage.mixed or blind else _STRATEGY.get(carriage.carries, Strategy.REBUILD)
     if carriage.mentions:
-        strategy = _of_several(state, carriage, strategy)
+        strategy = _of_several(found, state, carriage, strategy)
     rebuild = Recorded()
     if strategy is Strategy.REBUILD:
         jobs = world.graph.jobs_into(state.dataset)
@@ -353,11 +353,11 @@ def _copy(
     )
 
 
-def _of_several(state: TableState, carriage: Carriage, strategy: Strategy) -> Strategy:
+def _of_several(found: Survey, state: TableState, carriage: Carriage, strategy: Strategy) -> Strategy:
     """Where a row can name several persons: with a way for each column, or none."""
     if not carriage.terms:
         strategy = Strategy.CLEAR_MENTIONS
-    return Strategy.BLOCKED if strategy not in BY_ROWS or refused(state, carriage) else strategy
+    return Strategy.BLOCKED if strategy not in BY_ROWS or refused(found, state, carriage) else strategy
 
 
 def _origin(
@@ -379,7 +379,7 @@ def match_of(found: Survey, state: TableState, by_location: Mapping[str, TableSt
 def mentions_in(found: Survey, state: TableState, by_location: Mapping[str, TableState]) -> tuple[Mention, ...]:
     """The columns of a table that name the persons in rows of others."""
     carriage, _ = carriage_of(found, state, by_location)
-    return mentions_of(found, state, carriage) if carriage and refused(state, carriage) is None else ()
+    return mentions_of(found, state, carriage) if carriage and refused(found, state, carriage) is None else ()
 
 
 def _found(seen: Evidence | None) -> Found | None:

@@ -256,6 +256,7 @@ class _Elements:
 
 def _elements(batch: pa.RecordBatch, term: MatchTerm) -> _Elements | None:
     """What stands in the lists or maps of a column; None where only Spark can tell."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -275,7 +276,10 @@ def _elements(batch: pa.RecordBatch, term: MatchTerm) -> _Elements | None:
         return None
     values = pc.list_flatten(lists)
     texts = _texts_along(values, way)
-    return None if texts is None else _Elements(values, pc.list_parent_indices(lists).cast(pa.int64()), texts)
+    # list_parent_indices also counts values that stand behind a list that is NULL
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    rows = pa.array(np.repeat(np.arange(len(lists), dtype=np.int64), lengths))
+    return None if texts is None else _Elements(values, rows, texts)
 
 
 def without_elements(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) -> pa.RecordBatch | None:
@@ -337,7 +341,7 @@ def _part_leaf(row: Mapping[str, Any], term: KeyPart) -> str | None:
 
 
 def _cell(row: Mapping[str, Any], column: str) -> Any:
-    """A row's value; Spark finds columns in any case."""
+    """A row's value, or a struct's; Spark finds columns and fields in any case."""
     if column in row:
         return row[column]
     named = [name for name in row if name.lower() == column.lower()]
@@ -347,7 +351,7 @@ def _cell(row: Mapping[str, Any], column: str) -> Any:
 def _text_along(value: Any, way: tuple[Access, ...]) -> str | None:
     for access in way:
         if not isinstance(access, JsonAccess):
-            value = value.get(access.name) if isinstance(value, Mapping) else None
+            value = _cell(value, access.name) if isinstance(value, Mapping) else None
         else:
             value = _member(value, access.path)
     return None if value is None else plain(value)

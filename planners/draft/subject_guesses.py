@@ -193,7 +193,11 @@ def _with_further(guess: SubjectGuess, tables: Sequence[SampledTable], lineage: 
             further.append(FurtherTable(table.name, column.name, shared, table.by_lineage))
             break
     named = {guess.source, *(table.table for table in further)}
-    others = [t for t in tables if t.name not in named and not (t.clone or t.by_lineage)]
+    others = [
+        t if t.name not in named else replace(t, columns=())  # its lists may name further persons in a row
+        for t in tables
+        if not (t.clone or t.by_lineage)
+    ]
     told = lineage.reached(guess.source, [guess.key, *guess.identifiers]) if lineage else frozenset[tuple[str, str]]()
     mentioned = [m for m in _mentioned(guess, source, others) if (m.table, m.column.lower()) not in told]
     return replace(guess, further=tuple(further[:MOST_FURTHER]), mentioned=tuple(mentioned[:MOST_FURTHER]))

@@ -54,7 +54,7 @@ def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft
     """What stands against treating the copy as planned."""
     name = slug(title(state))
     gaps = [*rows_of_others(state, item, seen), *(silent_key(state, item, seen) if carriage.declared else [])]
-    if item.copy.strategy is Strategy.BLOCKED and (several := refused(state, carriage)):
+    if item.copy.strategy is Strategy.BLOCKED and (several := refused(found, state, carriage)):
         gaps.append(several_persons(item, several))
     elif item.copy.strategy is Strategy.BLOCKED:
         gaps.append(

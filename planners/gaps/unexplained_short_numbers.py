@@ -18,12 +18,14 @@ from pii_tracer.model.datasets import (
     JsonAccess,
     Match,
     MatchTerm,
+    place_of,
 )
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from planners.copies.derived_keys import everybodys
 from planners.copies.scan_evidence import Digits, Evidence
 from planners.locate.edge_effects import value_edges
+from planners.locate.identifier_traces import ColumnCarriage
 from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import slug
@@ -55,19 +57,26 @@ Names = Mapping[str, frozenset[str]]
 def key_names(found: Survey, matches: Iterable[Match]) -> Names:
     """What columns with a short key are called: by the estate file, and in the copies that are found by it."""
     names: dict[str, set[str]] = {}
+    leaves: dict[str, str] = {}
     for match in matches:
         for term in match.terms:
+            leaves[term.label().lower()] = _leaf(term)
             names.setdefault(found.key_sets[term.key_set].origin, set()).add(_bare(_leaf(term)))
+
+    def called_by(name: str) -> str:
+        return _bare(leaves.get(name.lower()) or name.rsplit(".", 1)[-1])
+
     subject = found.subject
     for told in (subject, *subject.tables):
-        called = {_bare(name.rsplit(".", 1)[-1]) for name in told.key_names}
+        called = {called_by(name) for name in told.key_names}
         names.setdefault(told.keyed_by or subject.key, set()).update(called)
         for column in told.record_keys:
-            names.setdefault(told.origin(column), set()).add(_bare(column.rsplit(".", 1)[-1]))
+            names.setdefault(told.origin(column), set()).add(called_by(column))
     return {origin: frozenset(called - {""}) for origin, called in names.items()}
 
 
 def _leaf(term: MatchTerm) -> str:
+    """The elements of a list are called as the list is, and the keys of a map as the map."""
     for step in reversed(term.access):
         if isinstance(step, FieldAccess):
             return step.name
@@ -87,17 +96,32 @@ def unexplained(
 
     Where lineage connects the table with the persons, it explains the columns that come from other columns, and those
     in which it looks for the persons. That a column comes from none (a constant), or that the estate file calls what
-    fills it an anonymiser, does not explain what stands there.
+    fills it an anonymiser, does not explain what stands there. Nor does a key in a field of a column, or in the keys of
+    a map, explain what stands elsewhere in it.
     """
     mine = sorted((d for d in seen.digits if d.key_set in found.key_sets) if seen else (), key=repr)
     if carriage is None:
         return tuple(mine)
     filled = {e.target.column.lower() for e in value_edges(graph.edges_into(carriage.dataset))}
+    places = set[str]()
     if carriage.found_in:
         mine = [d for d in mine if d.column]
-        filled |= {name.lower() for name in carriage.columns}
+        inside = {name: column.traces for name, column in carriage.columns.items() if _is_inside(column)}
+        filled |= {name.lower() for name in carriage.columns if name not in inside}
+        places = {_plain(place_of(name, t.access)) for name, traces in inside.items() for t in traces}
     filled -= {name.lower() for name, column in carriage.columns.items() if column.ended}
-    return tuple(d for d in mine if not filled.intersection(tops(d.column or "")))
+    open_ = (d for d in mine if not filled.intersection(tops(d.column or "")))
+    return tuple(d for d in open_ if not places.intersection(tops(_plain(d.column or ""))))
+
+
+def _is_inside(column: ColumnCarriage) -> bool:
+    """Whether all that a column has of the persons stands in known places inside of it."""
+    return bool(column.traces) and all(t.access for t in column.traces) and not column.lost and not column.ended
+
+
+def _plain(label: str) -> str:
+    """A label in lower case, without the signs that say in what a part of it stands: JSON, or a union."""
+    return ".".join(filter(None, _PARTS.split(label.lower())))
 
 
 def doubted(found: Survey, world: World, location: str) -> frozenset[str]:

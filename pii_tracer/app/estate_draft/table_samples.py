@@ -50,7 +50,14 @@ def sampled_tables(
         elif columns:
             unread.append(table.table)
         clone = table.clone_of is not None or table.same_files_as is not None or paths.is_dev(table.location)
-        listed = _listed(table, paths) if table.bytes <= MOST_SAMPLED else {}
+        listed = dict[str, Sequence[object]]()
+        if table.bytes <= MOST_SAMPLED:
+            try:
+                listed = _listed(table, paths)
+            except (EstateError, OSError):
+                unread.append(table.table)
+        elif names_in_lists(table.columns):
+            unread.append(table.table)
         sampled.append(SampledTable(table.table, table.columns, sample, count, clone, table.in_objects, listed=listed))
     of_files, large = _folders_in_stores(estate, found, say)
     return [*sampled, *of_files], tuple(sorted({*unread, *large}))
@@ -66,7 +73,11 @@ def _values(table: TableState, columns: Sequence[str], paths: EstatePaths) -> tu
 
 
 def _listed(table: TableState, paths: EstatePaths) -> dict[str, Sequence[object]]:
-    """Values in lists and maps, by their names in the estate file; none where these columns cannot be read."""
+    """Values in lists and maps, by their names in the estate file.
+
+    Raises:
+        EstateError, OSError: such a column cannot be read.
+    """
     from pii_tracer.lake.rows.current_rows import read_columns
     from pii_tracer.scan.decode.arrow import leaf_arrays
 
@@ -75,10 +86,7 @@ def _listed(table: TableState, paths: EstatePaths) -> dict[str, Sequence[object]
         names = names_in_lists([column])
         if not names:
             continue
-        try:
-            rows = read_columns(table, [column.name], paths)
-        except (EstateError, OSError):
-            continue
+        rows = read_columns(table, [column.name], paths)
         for place, values in leaf_arrays(rows.column(column.name), column.name):
             there = found.setdefault(names[place], []) if place in names else []
             there += values.slice(0, max(MOST_VALUES - len(there), 0)).to_pylist()

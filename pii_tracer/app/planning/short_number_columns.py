@@ -24,7 +24,7 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import data_files, guarded
 from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.datasets import Carries, Format
+from pii_tracer.model.datasets import Carries, Format, Match
 from pii_tracer.model.errors import EstateError
 from pii_tracer.scan.decode.cells.json_members import json_leaves
 from planners.copies.classification import match_of
@@ -47,6 +47,7 @@ from planners.gaps.unexplained_short_numbers import (
     worth_reading,
 )
 from planners.locate.key_location import Carriage
+from planners.locate.sql.shared_rows import mentions_of
 from planners.locate.subject_survey import Survey, title
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def key_digits(
     found: dict[str, tuple[KeyDigits, ...]] = {}
     by_location = {s.location: s for s in inventory.tables}
     for survey in surveys:
-        matches = [m for state in inventory.tables if (m := match_of(survey, state, by_location))]
+        matches = [m for state in inventory.tables for m in _matches(survey, state, by_location)]
         names, known = key_names(survey, matches), cache(partial(known_keys, survey))
         for state in inventory.tables:
             carriage, _ = carriage_of(survey, state, by_location)
@@ -90,6 +91,15 @@ def key_digits(
                 told = readings.table(state, judge, _unjudged(digits))
                 found[state.location] = (*found.get(state.location, ()), *told)
     return found
+
+
+def _matches(survey: Survey, state: TableState, by_location: Mapping[str, TableState]) -> Iterator[Match]:
+    """By what a table's rows are found, and what names the persons in rows of others."""
+    carriage, _ = carriage_of(survey, state, by_location)
+    if match := match_of(survey, state, by_location):
+        yield match
+    if carriage:
+        yield from (mention.match for mention in mentions_of(survey, state, carriage))
 
 
 def unread_digits(

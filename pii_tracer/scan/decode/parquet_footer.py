@@ -60,8 +60,10 @@ def holds_positions(file: pq.ParquetFile) -> bool:
 
 
 def label_of(path: str) -> str:
-    """Leaf path as the Arrow columns are labelled: without the list's and map's own levels."""
-    return path.replace(".list.element", "").replace(".bag.array_element", "").replace(".key_value.", ".")
+    """Leaf path as the Arrow columns are labelled: without the list's and map's own levels, as writers call them."""
+    for level in (".list.element", ".list.item", ".bag.array_element"):
+        path = path.replace(level, "")
+    return path.replace(".key_value.", ".")
 
 
 def _column_under(key: bytes) -> str | None:

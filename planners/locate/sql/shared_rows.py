@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import GENERATED, NOT_NULL, TableState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import ElementAccess, Match, MatchTerm, Strategy
@@ -33,7 +34,16 @@ from planners.step_drafts import NO_ROWS, CopyDraft, StepWriter
 _SAY = "`row: delete` where the row is the person's, `row: keep` where it is somebody else's, too"
 
 
-def refused(state: TableState, carriage: Carriage) -> str | None:
+MANY_KEYS = 1_000
+COMPARISONS = 10**9
+"""Every row with a list is compared with every key, by steps and by the verifier: with more than so many keys, in more
+than so many comparisons, a run would not end in time."""
+
+UNKNOWN_ROWS = 1_000_000
+"""What a table is taken to have where its metadata do not tell."""
+
+
+def refused(found: Survey, state: TableState, carriage: Carriage) -> str | None:
     """Why nothing is done in a table whose rows can name several persons, with what its owner does; None otherwise."""
     if not carriage.mentions:
         return None
@@ -43,7 +53,21 @@ def refused(state: TableState, carriage: Carriage) -> str | None:
             f"a row can name several persons, and the estate file does not say whose it is when {', '.join(unsaid)}"
             f" names the person. Say it there, at the table of the subject: {_SAY}"
         )
-    return _cannot(state, carriage)
+    return _cannot(state, carriage) or _too_many(found, state, carriage)
+
+
+def _too_many(found: Survey, state: TableState, carriage: Carriage) -> str | None:
+    """Why the elements of so many persons are not removed in one plan, with what to do; None where they are."""
+    looked = [found.derived[m.trace.origin, m.trace.expression].keys for m in carriage.mentions if m.in_list]
+    keys = max((len(one.values) for one in looked), default=0)
+    rows = UNKNOWN_ROWS if state.rows is None else state.rows
+    if keys <= MANY_KEYS or keys * rows <= COMPARISONS:
+        return None
+    return (
+        f"{counted(keys, 'key')} would be looked for in the lists or maps of {counted(rows, 'row')}, each in each:"
+        f" a run would not end in time. Plan for fewer persons at a time: {max(MANY_KEYS, COMPARISONS // rows):,} keys"
+        " are taken in this table"
+    )
 
 
 def _cannot(state: TableState, carriage: Carriage) -> str | None:

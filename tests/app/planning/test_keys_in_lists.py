@@ -13,6 +13,7 @@ import pytest
 from deltalake import write_deltalake
 
 from pii_tracer.model.errors import ExitCode
+from planners.locate.sql import shared_rows
 from tests.app.planning.test_nested_subject import called
 from tests.app.planning.test_several_persons import actions, copy_of
 from tests.cli.small import declared, request
@@ -52,6 +53,7 @@ def planned(
     table: pa.Table | None = None,
     jobs: str = "SELECT 1;\n",
     form: str = "delta",
+    report: pa.Table | None = None,
 ) -> dict[str, Any]:
     """A plan for the first of three users. table: the teams', with a report that jobs make of them."""
     (base / "w" / "teams").mkdir(parents=True)
@@ -61,7 +63,8 @@ def planned(
         write_deltalake(base / "w" / "teams", rows)
     else:
         pq.write_table(rows, base / "w" / "teams" / "part-0.parquet")
-    write_deltalake(base / "w" / "report", pa.table({"who": [keys[1], keys[0]], "id": [2, 2]}))
+    made = pa.table({"who": [keys[1], keys[0]], "id": [2, 2]}) if report is None else report
+    write_deltalake(base / "w" / "report", made)
     formats = {"app.users": "delta", "app.teams": form, "app.report": "delta"}
     (base / "pii-tracer.yaml").write_text(declared("w", formats) + SUBJECT + more)
     (base / "jobs.sql").write_text(jobs)
@@ -209,3 +212,74 @@ def test_a_list_that_a_job_collects_can_be_declared(tmp_path: Path, declared_too
     told = TOLD % ("members.element", "") if declared_too else ""
     plan = planned(tmp_path, told, table=only(LONG, "members"), jobs=jobs)
     assert copy_of(plan, "app.teams")["strategy"] == ("clear_mentions" if declared_too else "blocked")
+
+
+REFS = pa.struct([("user_id", pa.int64()), ("ref", pa.int64())])
+A, B, C = SHORT
+ELSEWHERE: dict[str, tuple[str, pa.Array, str]] = {
+    "a list": (
+        TOLD % ("who.element.user_id", ""),
+        pa.array([[{"user_id": A, "ref": B}], [{"user_id": B, "ref": A}]], pa.list_(REFS)),
+        "who.ref",
+    ),
+    "a map": (
+        TOLD % ("who.key", ""),
+        pa.array([[(A, B), (B, C)], [(C, A)]], pa.map_(pa.int64(), pa.int64())),
+        "who.value",
+    ),
+    "fields of a map": (
+        TOLD % ("who.key", ""),
+        pa.array([[(A, {"user_id": B, "ref": 1})], [(B, {"user_id": A, "ref": 2})]], pa.map_(pa.int64(), REFS)),
+        "who.value.user_id",
+    ),
+    "a struct": (
+        "    tables: [{table: app.teams, key: who.user_id}]\n",
+        pa.array([{"user_id": A, "ref": B}, {"user_id": B, "ref": A}], REFS),
+        "who.ref",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ELSEWHERE)
+def test_a_short_key_elsewhere_in_the_column_is_a_gap(tmp_path: Path, kind: str) -> None:
+    """Naively the plan is complete: the key in one field explains the digits in another."""
+    told, column, place = ELSEWHERE[kind]
+    plan = planned(tmp_path, told, SHORT, table=pa.table({"id": [1, 2], "who": column, "lead": ["a", "b"]}))
+    (gap,) = (g for g in plan["gaps"] if g["dataset"]["name"].endswith("teams"))
+    assert gap["kind"] == "others_rows"
+    assert f"in {place}" in gap["reason"]
+    assert not plan["applyable"]
+
+
+def test_another_things_number_in_an_element_is_no_residue(tmp_path: Path) -> None:
+    """Of seats one is called as the person's key by chance, as it may be in a column beside the list."""
+    seats = [[{"user_id": A, "ref": n} for n in range(9)], [{"user_id": B, "ref": A}]]
+    table = pa.table({"id": [1, 2], "who": pa.array(seats, pa.list_(REFS)), "lead": ["a", "b"]})
+    plan = planned(tmp_path, TOLD % ("who.element.user_id", ""), SHORT, table=table)
+    assert [g for g in plan["gaps"] if g["dataset"]["name"].endswith("teams")] == []
+    others = copy_of(plan, "app.teams")["other_keys"]
+    assert "who.ref" in others
+    assert not {"who", "who.user_id"} & set(others)
+
+
+def test_a_map_of_persons_does_not_make_every_key_theirs(tmp_path: Path) -> None:
+    """Columns are called `key` everywhere: values that are no keys of the source tell that it is something else."""
+    lists = pa.array([[(A, 1)], [(B, 1)]], pa.map_(pa.int64(), pa.int32()))
+    table = pa.table({"id": [1, 2], "scores": lists, "lead": ["a", "b"]})
+    report = pa.table({"key": [A, *range(90_001, 90_080)], "element": [A, *range(90_001, 90_080)]})
+    plan = planned(tmp_path, TOLD % ("scores.key", ""), SHORT, table=table, report=report)
+    assert [g for g in plan["gaps"] if g["kind"] == "same_digits"] == []
+
+
+@pytest.mark.parametrize(("many", "comparisons", "blocked"), [(0, 4, True), (1, 4, False), (0, 5, False)])
+def test_too_many_keys_for_a_table_with_lists_are_a_gap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int, comparisons: int, blocked: bool
+) -> None:
+    """Every row is compared with every key: naively a plan for very many persons is approved, and never ends."""
+    monkeypatch.setattr(shared_rows, "MANY_KEYS", many)
+    monkeypatch.setattr(shared_rows, "COMPARISONS", comparisons)
+    plan = planned(tmp_path, TOLD % ("members.element", ""), table=only(LONG, "members"))
+    found = [g for g in plan["gaps"] if g["dataset"]["name"].endswith("teams")]
+    assert [g["kind"] for g in found] == ["several_persons"] * blocked
+    assert all("Plan for fewer persons at a time" in g["reason"] for g in found)
+    assert copy_of(plan, "app.teams")["strategy"] == ("blocked" if blocked else "clear_mentions")

@@ -12,8 +12,10 @@ from executors.engine import mask_sql
 from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_MASK_ROWS
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_MASK_ROWS
 from pii_tracer.model.datasets import Access, ElementAccess, FieldAccess, Match, MatchTerm, Strategy
+from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy, Mask, Mention
 from pii_tracer.verify.row_checks import Verifier, compare
+from pii_tracer.verify.verdicts import Baseline
 from tests.executors.world import UID, Keyring, Steps, context
 from tests.sparksession import SparkEstate
 
@@ -160,13 +162,28 @@ def test_a_map_loses_the_persons_entry(spark: SparkSession, spark_estate: SparkE
     assert compare(planned, check.baseline(steps.copy)).equal
 
 
-WRONG: dict[str, Callable[[str], str]] = {
-    "lost": lambda right: f"filter({right}, x -> x <> {TWO})",
-    "once": lambda right: f"array_distinct({right})",
-    "order": lambda right: f"reverse({right})",
-    "null": lambda right: f"nullif({right}, {right})",
+NUMBERS = ("array<bigint>", by("members", "bigint"), f"array({TWO}L, NULL, 7L, {UID}L, {TWO}L, NULL)")
+SEATS = (
+    "array<struct<user_id:bigint,a:int,b:int>>",
+    by("members", "bigint", ELEMENT, FieldAccess(name="user_id")),
+    f"array(named_struct('user_id', {UID}L, 'a', 1, 'b', 7), named_struct('user_id', {TWO}L, 'a', NULL, 'b', 7), NULL)",
+)
+WRONG: dict[str, tuple[tuple[str, MatchTerm, str], Callable[[str], str]]] = {
+    "lost": (NUMBERS, lambda right: f"filter({right}, x -> x <> {TWO})"),
+    "once": (NUMBERS, lambda right: f"array_distinct({right})"),
+    "order": (NUMBERS, lambda right: f"reverse({right})"),
+    "null": (NUMBERS, lambda right: f"nullif({right}, {right})"),
+    "nulls": (NUMBERS, lambda right: f"filter({right}, x -> x IS NOT NULL)"),
+    "null_struct": (SEATS, lambda right: f"filter({right}, x -> x IS NOT NULL)"),
+    "fields_swapped": (
+        SEATS,
+        lambda right: (
+            f"transform({right}, x -> IF(x IS NULL, x, named_struct('user_id', x.user_id, 'a', x.b, 'b', x.a)))"
+        ),
+    ),
 }
-"""Another's element is lost, or one of two; their order is another; the list is lost."""
+"""A column, and what a wrong step leaves of it: another's element is lost, or one of two, or what is no element; their
+order is another; the list is lost; what stands in another's element is lost, or elsewhere."""
 
 
 @pytest.mark.parametrize("fault", WRONG)
@@ -174,17 +191,29 @@ def test_an_executor_that_takes_more_than_her_elements_is_noticed(
     spark: SparkSession, spark_estate: SparkEstate, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """The step itself sees nothing: none of her elements is left."""
-    columns = {"members": ("array<bigint>", by("members", "bigint"))}
-    rows = [f"array({TWO}L, 7L, {UID}L, {TWO}L, 8L), 'n'", f"array({TWO}L), 'n'"]
-    steps = made(spark, spark_estate, fault, columns, rows)
+    (kind, term, cell), wrong = WRONG[fault]
+    steps = made(spark, spark_estate, fault, {"members": (kind, term)}, [f"{cell}, 'n'", f"{cell}, 'n'"])
     check = verifier(spark)
     planned = check.baseline(steps.copy)
     right = mask_sql.without
-    monkeypatch.setattr(mask_sql, "without", lambda *given: WRONG[fault](right(*given)))
+    monkeypatch.setattr(mask_sql, "without", lambda *given: wrong(right(*given)))
     steps.mask()
     assert check.rows(steps.copy).states[0].rows == 0
     told = compare(planned, check.baseline(steps.copy))
     assert (told.lost, told.equal) == (0, False)
+
+
+def test_a_baseline_of_an_earlier_version_is_not_compared(spark: SparkSession, spark_estate: SparkEstate) -> None:
+    """Naively the run would end with other people's rows changed that nobody changed."""
+    steps = made(spark, spark_estate, "earlier", {"members": NUMBERS[:2]}, [f"{NUMBERS[2]}, 'n'"])
+    check = verifier(spark)
+    planned = check.baseline(steps.copy)
+    earlier = planned.model_dump()
+    for state in earlier["states"]:
+        del state["way"]
+    assert check.baseline(steps.copy, planned) == planned
+    with pytest.raises(ScanError, match=r"of an earlier version of pii-tracer, .* Finish this run with that version"):
+        check.baseline(steps.copy, Baseline.model_validate(earlier))
 
 
 def test_what_says_more_of_her_becomes_null_where_she_was_and_the_row_stays(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -149,6 +150,10 @@ def test_columns_with_the_sources_values_are_named_whatever_they_are_called() ->
     teams = SampledTable("raw.teams", (), {}, 2, listed={"members.element.id": [*keys, keys[0]], "tags.element": ["a"]})
     (listed,) = guess_subjects([*tables, teams])[0].mentioned[3:4]
     assert (listed.table, listed.column, listed.of, listed.in_list) == ("raw.teams", "members.element.id", None, True)
+    tables[0] = replace(tables[0], listed={"friends.element": [*keys]})
+    tables[1] = replace(tables[1], listed={"shared_with.key": [*keys]})
+    more = [(m.table, m.column) for m in guess_subjects(tables)[0].mentioned if m.in_list]
+    assert more == [("raw.orders", "shared_with.key"), ("raw.users", "friends.element")]
     short = [table("a.users", {"user_id": [1, 2], "email": [*mails]}), table("a.b", {"rank": [1, 2]})]
     assert guess_subjects(short)[0].mentioned == ()
 
