@@ -92,11 +92,7 @@ def test_carriage_shows_the_field_and_the_way_out_of_it(tmp_path: Path, capsys: 
     ("key", "mail", "told"),
     [
         ("buyer.id", "buyer.old", "buyer.old of prod.sales is a list"),
-<<<<<<< HEAD
         ("buyer.id", "buyer.old.x", "whose elements are named `element`"),
-=======
-        ("buyer.id", "buyer.old.x", "`old` is a list, whose elements are named `element`"),
->>>>>>> w/mendlists
         ("buyer.nr", "buyer.mail", "the struct `buyer` has no field nr"),
         ("buyer", "buyer.mail", "buyer of prod.sales is a struct"),
     ],
