@@ -45,7 +45,6 @@ from planners.gaps.left_behind import beyond_engine
 from planners.gaps.owner_tasks import with_tasks
 from planners.gaps.persons_of_gaps import seen_persons
 from planners.gaps.recomputed_copies import by_owners, recomputed
-from planners.gaps.recomputed_sources import cleared
 from planners.gaps.remaining_values import remaining_values
 from planners.gaps.running_writers import running_writers, writers_stopped
 from planners.gaps.table_descriptions import table_texts
@@ -162,7 +161,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
             *echoes(written, world),
         ]
     )
-    ways = by_owners(written, tuple(shown.values()), cleared(found.examined, found.origins, world), world)
+    ways = by_owners(written, tuple(shown.values()), world)
     gaps = tuple(
         accepted(g, world, persons(g), inputs.waivers or {}, as_of, inputs.marks)
         for g in map(ways.told, shown.values())

@@ -51,10 +51,8 @@ class ByOwners:
         return gap.model_copy(update={"reason": reason, "seen": f"{gap.seen or reason}; {self.shown[gap.id]}"})
 
 
-def by_owners(
-    items: Sequence[CopyDraft], gaps: Sequence[Gap], cleared: Collection[DatasetId], world: World
-) -> ByOwners:
-    """What owners may compute again. gaps: all of the plan. cleared: datasets that were searched and hold nobody."""
+def by_owners(items: Sequence[CopyDraft], gaps: Sequence[Gap], world: World) -> ByOwners:
+    """What owners may compute again. gaps: all of the plan."""
     mine = {_gap_id(item): item.copy for item in items if item.recomputable and item.copy.strategy is Strategy.BLOCKED}
     others = [gap for gap in gaps if gap.id not in mine]
     above = {name: sources(copy.dataset, world.graph) for name, copy in mine.items()}
@@ -66,7 +64,7 @@ def by_owners(
         elif above[name] and above[name].isdisjoint(worked):
             doubted.setdefault(copy.dataset, _UNPLANNED)
     asked = {copy.dataset for copy in mine.values()} - doubted.keys()
-    wrong = against(asked, free_of_persons(items, others, cleared), world.graph, world.title_of) | doubted
+    wrong = against(asked, free_of_persons(items, others), world.graph, world.title_of) | doubted
     return ByOwners(
         above,
         {name: wrong[copy.dataset] for name, copy in mine.items() if copy.dataset in wrong},

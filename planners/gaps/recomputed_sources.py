@@ -1,7 +1,7 @@
 """What a table of aggregates is computed from, and why its owner's word that it was computed again would prove nothing.
 
 Computed from what still holds the persons, it would count them again. So every source, over any number of datasets, has
-to be erased and verified by the plan, or searched and found without them. What nobody knows counts as holding them.
+to be erased and verified by the plan. What no step looks at, and what nobody knows, counts as holding them.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.actions import Action
-from pii_tracer.model.datasets import Carries, CopyKind, DatasetId, Strategy
-from pii_tracer.model.plan import STAYS, Examined, Gap
-from planners.copies.scan_evidence import Evidence
-from planners.locate.subject_survey import World
+from pii_tracer.model.datasets import CopyKind, DatasetId, Strategy
+from pii_tracer.model.plan import STAYS, Gap
 from planners.step_drafts import CopyDraft
 
 NO_INPUT = frozenset({CopyKind.OBJECT_VERSION, CopyKind.REPLICA, CopyKind.BACKUP})
@@ -80,7 +78,7 @@ def _against(
     held = sorted(title(one) for one in found if one not in good and not _shows(one, graph))
     if held:
         more = f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
-        return f"it is computed from {', '.join(held[:_SHOWN])}{more}, and this plan does not show that nobody is there"
+        return f"it is computed from {', '.join(held[:_SHOWN])}{more}, which no step looks at again before the job runs"
     return None
 
 
@@ -89,30 +87,19 @@ def _shows(dataset: DatasetId, graph: LineageGraph) -> bool:
     return dataset.namespace == VIEW and bool(_inputs(dataset, graph))
 
 
-def free_of_persons(items: Sequence[CopyDraft], gaps: Iterable[Gap], cleared: Collection[DatasetId]) -> set[DatasetId]:
+def free_of_persons(items: Sequence[CopyDraft], gaps: Iterable[Gap]) -> set[DatasetId]:
     """Datasets that are without the persons when the plan has erased them. One that a gap is about is not, waived or
-    not: a waiver accepts that something is left."""
+    not: a waiver accepts that something is left. Nor is one that was only searched: a person may come into it before
+    the job runs, and no step looks at it again."""
     inputs = [item for item in items if item.copy.kind not in NO_INPUT]
     left = {item.copy.dataset for item in inputs if not _erases(item)}
     doubted = {gap.dataset for gap in gaps if gap.dataset}
-    return ({item.copy.dataset for item in inputs} | {*cleared}) - left - doubted
+    return {item.copy.dataset for item in inputs} - left - doubted
 
 
 def _erases(item: CopyDraft) -> bool:
     stays = item.copy.strategy in STAYS or item.copy.strategy is Strategy.BLOCKED
     return not stays and bool(item.drafts) and item.drafts[-1].action is Action.VERIFY_COPY
-
-
-def cleared(examined: Iterable[Examined], origins: Iterable[CopyDraft], world: World) -> set[DatasetId]:
-    """Tables that were searched as a whole and hold nobody, and not even the same digits. origins: those to which
-    lineage leads from the persons, and whose search looked for values that these have."""
-    looked = {item.copy.dataset for item in origins}
-    told = {one.dataset for one in examined if one.carries is Carries.NONE or one.dataset in looked}
-    return {dataset for dataset in told if _holds_nobody(world.evidence.get(world.location_of(dataset) or ""))}
-
-
-def _holds_nobody(seen: Evidence | None) -> bool:
-    return seen is not None and not (seen.found or seen.unread or seen.weak or seen.keyless)
 
 
 def shown(dataset: DatasetId, found: Collection[DatasetId], graph: LineageGraph) -> str:

@@ -3,6 +3,7 @@ Empty files hold no counts, and are left out."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime, timezone
 from functools import partial
@@ -28,8 +29,8 @@ from pii_tracer.verify.computed_again import Noted, WrittenFile, contents_of, ma
 
 _Contents = Callable[[Iterable[bytes | memoryview]], frozenset[str]]
 _BLOCK = 1024 * 1024
-_EMPTY_SUM, _EMPTY_SUM_SIZE = "._SUCCESS.crc", 8
-"""Hadoop's checksum of an empty file: the same bytes after each job."""
+_SUM, _EMPTY_SUM_SIZE = re.compile(r"\..+\.crc"), 8
+"""Hadoop's checksum of an empty file: the same bytes after each job, and those that the sum of each file begins with."""
 
 
 def written_files(
@@ -111,7 +112,7 @@ def _in_folder(root: Path, patterns: Patterns, keyed: MarkKey, contents: _Conten
                 where=patterns.mask(str(path)),
                 todo="give the permission to read it, and stop the jobs that write there",
             ) from None
-        if told.st_size and (path.name, told.st_size) != (_EMPTY_SUM, _EMPTY_SUM_SIZE):
+        if told.st_size and not (told.st_size == _EMPTY_SUM_SIZE and _SUM.fullmatch(path.name)):
             write = mark(keyed, name, told.st_mtime_ns)
             yield WrittenFile(patterns.mask(name), told.st_size, write, _moment(told.st_mtime), found)
 
