@@ -65,8 +65,8 @@ def _too_many(found: Survey, state: TableState, carriage: Carriage) -> str | Non
         return None
     return (
         f"{counted(keys, 'key')} would be looked for in the lists or maps of {counted(rows, 'row')}, each in each:"
-        f" a run would not end in time. Plan for fewer persons at a time: {max(MANY_KEYS, COMPARISONS // rows):,} keys"
-        " are taken in this table"
+        " a run would not end in time. Plan for fewer persons at a time: this table takes up to"
+        f" {counted(max(MANY_KEYS, COMPARISONS // rows), 'key')}"
     )
 
 
