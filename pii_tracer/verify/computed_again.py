@@ -115,8 +115,10 @@ def _unknown(noted: Noted | None) -> str:
     if noted is None:
         return "whether it was computed again is not known: no run has noted which files were there"
     if noted.erased_since:
-        return "a source was erased again after the files were noted: remove the table's files with all old versions, make a new"
-            " plan with `--source-erased`, and let the owner compute it then"
+        return (
+            "a source was erased again after the files were noted: remove the table's files with all old versions,"
+            " make a new plan with `--source-erased`, and let the owner compute it then"
+        )
     if noted.began is not None:
         return "its path leads to another folder than when its files were noted: let it lead there again"
     return "its owner has not said when the job began: `pii-tracer confirm` its task with `--began`"

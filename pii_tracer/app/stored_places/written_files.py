@@ -30,7 +30,7 @@ from pii_tracer.verify.computed_again import Noted, WrittenFile, contents_of, ma
 _Contents = Callable[[Iterable[bytes | memoryview]], frozenset[str]]
 _BLOCK = 1024 * 1024
 _SUM, _EMPTY_SUM_SIZE = re.compile(r"\..+\.crc"), 8
-"""Hadoop's checksum of an empty file: the same bytes after each job, and those that the sum of each file begins with."""
+"""Hadoop's checksum of an empty file: the same bytes after each job, and the first ones of the sum of each file."""
 
 
 def written_files(
