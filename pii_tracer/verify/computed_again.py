@@ -116,8 +116,8 @@ def _unknown(noted: Noted | None) -> str:
         return "whether it was computed again is not known: no run has noted which files were there"
     if noted.erased_since:
         return (
-            "a source was erased again after the files were noted: remove the table's files with all old versions,"
-            " make a new plan with `--source-erased`, and let the owner compute it then"
+            "a source was erased again after the files were noted. Remove the table's files with all old versions. Then"
+            " make a new plan with `--source-erased`, and let the owner compute it"
         )
     if noted.began is not None:
         return "its path leads to another folder than when its files were noted: let it lead there again"
