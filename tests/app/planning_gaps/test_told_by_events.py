@@ -292,7 +292,7 @@ def test_other_tables_and_other_systems_are_no_gap(lab: Estate, named: dict[str,
 
 def test_what_a_table_was_loaded_from_may_have_its_name(lab: Estate) -> None:
     lab.named["landing"] = {"namespace": "sftp", "name": "db.people"}
-    lab.job(["landing"], "people", {name: [("landing", name, "IDENTITY")] for name in ("cust", "email")})
+    lab.job(["landing"], "people", {name: [("landing", name, "IDENTITY")] for name in PEOPLE})
     assert lab.gaps() == set()
 
 
