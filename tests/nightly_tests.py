@@ -124,7 +124,7 @@ NIGHTLY: dict[str, str] = {
     "tests/e2e/stores/test_hive_s3.py::": "test_glue beside it: the same tables and steps; test_hive_s3 of `tests/app/planning`: what the metastore names",
     "tests/e2e/stores/test_glue_estate.py::test_an_estate_of_twelve": "test_glue beside it; the plan of the same estate beside it; Hudi and kills in `tests/executors`",
     "tests/gcs/test_rest_estate.py::test_an_estate_of_twenty": "Delta in Cloud Storage; the plan of the same estate beside it; kills in `tests/executors`",
-    "tests/azure/test_unity_estate.py::test_an_estate_of_twenty": "Iceberg in Azure, killed; the plan of the same estate beside it",
+    "tests/azure/test_unity_estate.py::": "test_iceberg beside it, killed; test_first_estate: the draft; the plan of the same estate in `tests/gcs`",
     "tests/hdfs/test_hive_estate.py::test_an_estate_of_eleven": "test_hive_tables and test_failover beside it, killed; the plan of the same estate beside it",
     "tests/e2e/stores/test_hive_text.py::": "test_hive_text of HDFS, killed in the middle; Hive itself reads what is written in test_hive_text of plain files",
     "tests/executors/test_corrupt_tables.py::test_a_corrupt_data_file_stops_the_step_whatever_spark_is_told_to_pass_over[hudi": "the same for Delta and Iceberg",
