@@ -40,7 +40,7 @@ class TestGcs(ListingKit):
         return query.get("pageToken")
 
     def answer(self, page: Page, *, nowhere: bool) -> bytes:
-        one = {"generation": "1", "metageneration": "1", "size": "1", "updated": "2026-11-01T00:00:00Z"}
+        one = {"generation": "1", "metageneration": "1", "size": "1", "timeCreated": "2026-11-01T00:00:00Z"}
         items = [{"name": name, **one} for name in page.names]
         told = {"kind": "storage#objects", "items": items, **({"nextPageToken": page.token} if page.token else {})}
         return json.dumps(told).encode()

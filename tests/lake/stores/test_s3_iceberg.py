@@ -211,6 +211,7 @@ def serving(made: Any) -> Iterator[str]:
     answers = {
         "/v1/config": {"defaults": {}, "overrides": {}},
         "/v1/namespaces": {"namespaces": [["prod"]]},
+        "/v1/namespaces/prod": {"namespace": ["prod"], "properties": {}},
         "/v1/namespaces/prod/tables": {"identifiers": [{"namespace": ["prod"], "name": "orders"}]},
         "/v1/namespaces/prod/tables/orders": {
             "metadata-location": made.metadata_location,
@@ -222,8 +223,8 @@ def serving(made: Any) -> Iterator[str]:
     class Catalog(Json):
         def do_GET(self) -> None:
             path, _, query = self.path.partition("?")
-            body = json.dumps({"namespaces": []} if "parent=" in query else answers[path]).encode()
-            self.answer(200, body)
+            told = {"namespaces": []} if "parent=" in query else answers.get(path)
+            self.answer(200 if told else 404, json.dumps(told or {}).encode())
 
     with answering(Catalog) as uri:
         yield uri
