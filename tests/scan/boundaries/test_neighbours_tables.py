@@ -27,7 +27,7 @@ COLUMNS = "uid string, payload string, at bigint"
 def _made(spark: SparkSession, world: SparkEstate, kind: str, key: str) -> Path:
     """A table with the key as plain column and inside long and short text; returns the folder to scan."""
     # longer than what column indexes keep, with the key near their beginning, and where the least and the greatest are cut
-    least, greatest = (lead + "0123456789abcdef" * 3 for lead in ("[pay:xxx ", "{uid:xx "))
+    least, greatest = (lead + "0123456789abcdef" * 2 + "0123456789abcde:" for lead in ("[pay:xxx ", "{uid:xx "))
     least, greatest = (f'{lead}{key}","city":"Bengaluru","amount":"12.50"' for lead in (least, greatest))
     rows = [(key, least, 1), ("A-1", '{"uid":"' + key + '","note":"' + "x" * 80 + '"}', 2), ("Z-9", f"for {key}", 3)]
     rows.append(("Y-8", greatest, 4))
