@@ -54,9 +54,7 @@ test-slow test-nightly test-spark4: WORKERS := 2
 # `make demo`, and its test, run as users run them.
 JAVA_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC \
     -Xms1g -Xmn400m -XX:MetaspaceSize=256m -Dspark.sql.codegen.wholeStage=false -Dspark.sql.adaptive.enabled=false
-# jars of Maven's need no look for bytes that no compiler writes: a tenth of the time of a Java that starts cold
-UNVERIFIED := -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote
-test test-slow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) $(UNVERIFIED) -Dspark.sql.codegen.factoryMode=NO_CODEGEN -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
+test test-slow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
 test-airflow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN
 test-nightly: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
 test-spark4: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(SPARK4_CLASSES)
