@@ -170,9 +170,8 @@ def counted_in_other_bytes(place: Place) -> None:
     assert then.baseline != first.baseline
 
 
-def rows_of_an_unread_object_are_not_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an object that is known, and that nobody may read any more."""
-    whole, _ = place.count()
+def _refuse_the_last(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on nobody may read the last object."""
     kind: Any = type(versioned_store(place.estate, place.location))
     true = kind.read_version
 
@@ -182,6 +181,12 @@ def rows_of_an_unread_object_are_not_told(place: Place, monkeypatch: pytest.Monk
         return bytes(true(store, version, first, at_most))
 
     monkeypatch.setattr(kind, "read_version", refused)
+
+
+def rows_of_an_unread_object_are_not_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an object that is known, and that nobody may read any more."""
+    whole, _ = place.count()
+    _refuse_the_last(place, monkeypatch)
     found, reading = place.count()
     assert reading.by_store
     assert found == place.count(kept=False)[0] != whole
@@ -287,15 +292,7 @@ def found_beside_known_bytes(place: Place, change: Callable[[str], Any]) -> None
 def unread_as_without_the_ledger(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody may read an object any more, or it goes between the listing and the search."""
     place.verify()
-    kind: Any = type(versioned_store(place.estate, place.location))
-    true = kind.read_version
-
-    def refused(store: Any, version: Any, first: int, at_most: int) -> bytes:
-        if version.key == LAST:
-            raise Absent("an object cannot be read", "notFound", where=store.name)
-        return bytes(true(store, version, first, at_most))
-
-    monkeypatch.setattr(kind, "read_version", refused)
+    _refuse_the_last(place, monkeypatch)
     found, _ = place.verify()
     assert found == place.verify(kept=False)[0]
     assert LAST.removeprefix("out/") in found.partition('"unverified":[')[2].partition("]")[0]
