@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
-from pii_tracer.config.laws import Ground
-from pii_tracer.intake.kept_scopes import FOR_EVERYTHING, holds_of, keep_on, keeping, narrowings_of, unlike_a_plan
+from pii_tracer.intake.kept_scopes import (
+    all_in_force,
+    holds_of,
+    keeping,
+    unlike_a_plan,
+)
 from pii_tracer.intake.request_databases.base import Connection
-from pii_tracer.intake.request_intake import Due, request_name
 from pii_tracer.intake.request_store import RequestStore, of_plan, one, request_of
 from pii_tracer.intake.requests import OPEN, RequestState, Stored
 from pii_tracer.intake.row_rules import tells
-from pii_tracer.model.canonical_json import iso, parse_time
+from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.errors import Refused, UsageError
 
-_PROGRAM = "pii-tracer"
+PROGRAM = "pii-tracer"
 """Who changes a state that no person changes."""
 
 
@@ -53,12 +56,12 @@ def end(store: RequestStore, name: str, state: RequestState, said: Said) -> tupl
                 where=str(found.plan),
                 todo="let the run end; or give it up by `pii-tracer requests release PLAN`, then try again",
             )
-        _change(connection, found.id, state, said)
+        change_state(connection, [found.id], state, said)
         connection.execute("UPDATE requests SET sealed = NULL WHERE id = ?", (found.id,))
         if found.state is not RequestState.PLANNED:
             return found, ()
         others = of_plan(connection, str(found.plan))
-        why = Said(_PROGRAM, f"{found.id} of the same plan is {state}: the plan is not to be applied", said.at)
+        why = Said(PROGRAM, f"{found.id} of the same plan is {state}: the plan is not to be applied", said.at)
         for other in others:
             _set_free(connection, other, why)
         return found, tuple(other.id for other in others)
@@ -106,22 +109,25 @@ def plan_them(
         UsageError: one of them is in another state by now, or is to keep something else; none is changed.
     """
     with store.writing() as connection:
+        query = "SELECT id FROM requests WHERE state IN ('received', 'carried_over')"
+        waiting = {str(name) for (name,) in connection.execute(query)}
+        narrowed = all_in_force(connection)
         for name in requests:
-            if one(connection, name).state not in (RequestState.RECEIVED, RequestState.CARRIED_OVER):
+            if name not in waiting:
                 raise UsageError(
                     f"the request {name} was planned, or has ended, while this plan was made",
                     where=plan,
                     todo="do not use this plan; make it again",
                 )
-            if asked != holds_of(narrowings_of(connection, name)):
+            if asked != holds_of(narrowed.get(name, ())):
                 raise UsageError(
                     f"the request {name} was narrowed, or widened again, while this plan was made",
                     where=plan,
                     todo="do not use this plan; make it again",
                 )
-            _change(connection, name, RequestState.PLANNED, Said(_PROGRAM, f"planned by {plan}", at))
-            query = "UPDATE requests SET plan = ?, begun = NULL, holds = '', kept = ? WHERE id = ?"
-            connection.execute(query, (plan, ",".join(sorted(kept)), name))
+        change_state(connection, requests, RequestState.PLANNED, Said(PROGRAM, f"planned by {plan}", at))
+        query = "UPDATE requests SET plan = ?, begun = NULL, holds = '', kept = ? WHERE id = ?"
+        connection.execute_each(query, [(plan, ",".join(sorted(kept)), name) for name in requests])
 
 
 def release(store: RequestStore, plan: str, said: Said) -> tuple[Stored, ...]:
@@ -147,7 +153,7 @@ def release(store: RequestStore, plan: str, said: Said) -> tuple[Stored, ...]:
 
 def _given_up(connection: Connection, plan: str) -> list[Stored]:
     """What waits for a plan, or was carried over by its run, which could still go on."""
-    found = (one(connection, name) for name in _of_run(connection, plan))
+    found = (one(connection, name) for name in of_run(connection, plan))
     return [request for request in found if request.state is RequestState.PLANNED or request.begun is not None]
 
 
@@ -185,11 +191,9 @@ def begin(
         _refuse_gone(connection, requests, plan, keeps, persons)
         query = "SELECT id FROM requests WHERE plan = ? AND state = 'carried_over' ORDER BY id"
         for (name,) in connection.execute(query, (plan,)).fetchall():
-            _go_on(connection, name, plan, at)
-        change = (
-            "UPDATE requests SET begun = ?, first_begun = coalesce(first_begun, ?) WHERE plan = ? AND begun IS NULL"
-        )
-        connection.execute(change, (iso(at), iso(at), plan))
+            go_on(connection, name, plan, at)
+        query = "UPDATE requests SET begun = ?, first_begun = coalesce(first_begun, ?) WHERE plan = ? AND begun IS NULL"
+        connection.execute(query, (iso(at), iso(at), plan))
 
 
 def gone_of(store: RequestStore, requests: Iterable[str], plan: str) -> dict[str, RequestState]:
@@ -253,136 +257,42 @@ def carry_each_over(store: RequestStore, reasons: Mapping[str, str], at: datetim
     """Requests that a plan does not erase, or did not erase wholly, with the reason. reasons: by request. holds: ids of
     those that keep data of theirs."""
     with store.writing() as connection:
-        _carry(connection, reasons, at, dict.fromkeys(reasons, holds))
+        carry(connection, reasons, at, dict.fromkeys(reasons, holds))
 
 
-def _carry(
-    connection: Connection, reasons: Mapping[str, str], at: datetime, holds: Mapping[str, Sequence[str]]
-) -> None:
+def carry(connection: Connection, reasons: Mapping[str, str], at: datetime, holds: Mapping[str, Sequence[str]]) -> None:
+    """Requests that are open are carried over, each with its reason, and with the holds that keep data of it."""
     for name, reason in reasons.items():
         found, kept = one(connection, name), tuple(sorted(holds.get(name, ())))
         told = (found.state, found.reason, found.holds) == (RequestState.CARRIED_OVER, reason, kept)
         if found.state in OPEN and not told:
-            _change(connection, name, RequestState.CARRIED_OVER, Said(_PROGRAM, reason, at))
+            change_state(connection, [name], RequestState.CARRIED_OVER, Said(PROGRAM, reason, at))
             connection.execute("UPDATE requests SET holds = ? WHERE id = ?", (",".join(kept), name))
 
 
-def _undated(law: str, received: datetime, extended: datetime | None = None, /) -> datetime:
-    raise ValueError("proofs need the deadlines of later receipts")
-
-
-@dataclass(frozen=True)
-class CameTo:
-    """What a run came to. carried: requests that it did not erase wholly, with the reason; holds: what keeps data, of
-    each of these of which a hold does. waiting: those that wait for it to go on, with the reason. proofs: of those that
-    it answered. due: says the deadline of a receipt of after the run began; needed with proofs."""
-
-    carried: Mapping[str, str] = field(default_factory=dict)
-    holds: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    waiting: Mapping[str, str] = field(default_factory=dict)
-    proofs: Mapping[str, str] = field(default_factory=dict)
-    due: Due = _undated
-
-
-def settle(store: RequestStore, plan: str, came_to: Callable[[Sequence[str]], CameTo], at: datetime) -> None:
-    """Write down what the run of a plan came to, for the requests whose last plan it is, and that it has still to
-    erase. Nobody binds them to another plan meanwhile. came_to: is asked about these, if there are any."""
-    with store.writing() as connection:
-        mine = _of_run(connection, plan)
-        if not mine:
-            return
-        found = came_to(mine)
-        if not {*found.carried, *found.waiting, *found.proofs} <= {*mine}:
-            raise ValueError("a run settles requests of its own plan alone")
-        _carry(connection, found.carried, at, found.holds)
-        for name, reason in found.waiting.items():
-            if one(connection, name).state is RequestState.CARRIED_OVER:
-                _go_on(connection, name, plan, at)
-            connection.execute("UPDATE requests SET reason = ? WHERE id = ?", (reason, name))
-        for name, proof in found.proofs.items():
-            _answer(store, connection, name, proof, found.due, at)
-
-
-def _of_run(connection: Connection, plan: str) -> list[str]:
+def of_run(connection: Connection, plan: str) -> list[str]:
+    """Requests whose last plan it is, and that its run has still to erase."""
     query = "SELECT id FROM requests WHERE plan = ? AND state IN ('planned', 'carried_over') ORDER BY id"
     return [str(name) for (name,) in connection.execute(query, (plan,)).fetchall()]
 
 
-def _go_on(connection: Connection, name: str, plan: str, at: datetime) -> None:
-    _change(connection, name, RequestState.PLANNED, Said(_PROGRAM, f"the run of {plan} goes on", at))
-
-
-def _answer(store: RequestStore, connection: Connection, name: str, proof: str, due: Due, at: datetime) -> None:
-    """A request is answered with its proof, and its value goes.
-
-    A receipt of after the run began was not answered by it, nor the person's own one for everything of after she
-    narrowed it: it becomes a request of its own, which repeats this one.
-    """
-    request = one(connection, name)
-    _change(connection, name, RequestState.ERASED, Said(_PROGRAM, "", at))
-    connection.execute("UPDATE requests SET proof = ?, holds = '' WHERE id = ?", (proof, name))
-    late = [r for r in _late(connection, request) if request_name(*r[:3]) != name]
-    if late:
-        _again(store, connection, request, late, due)
-    connection.execute("UPDATE requests SET sealed = NULL WHERE id = ?", (name,))
-
-
-_Late = tuple[str | None, str, int, str, datetime, str, str, str | None]
-
-
-def _late(connection: Connection, request: Stored) -> list[_Late]:
-    if request.begun is None:
-        return []
-    # a plan that keeps something does not answer who asked for everything after that
-    kept = {n.hold: n.asked for n in narrowings_of(connection, request.id) if n.keeps and n.hold in request.kept}
-    query = (
-        "SELECT e.id, e.file, e.line, e.law, e.received, e.verified, e.ground, e.noticed"  # noqa: S608 (own words)
-        " FROM receipts e"
-        f" WHERE e.request = ? AND (e.received > ? OR ({FOR_EVERYTHING} AND e.received > ?))"
-        " AND NOT EXISTS (SELECT 1 FROM work_items w WHERE w.id = e.id AND w.outcome = 'removed')"
-        " ORDER BY e.received, e.file, e.line"
-    )
-    begun = iso(request.begun)
-    rows = connection.execute(query, (request.id, begun, min([begun, *map(iso, kept.values())])))
-    return [(*row[:4], parse_time(row[4]), *row[5:]) for row in rows]
-
-
-def _again(store: RequestStore, connection: Connection, request: Stored, late: Sequence[_Late], due: Due) -> None:
-    name = request_name(*late[0][:3])
-    dated = min(late, key=lambda r: due(r[3], r[4]))
-    asked = next((r for r in late if r[6] == Ground.REQUEST), dated)
-    person, sealed = connection.execute("SELECT person, sealed FROM requests WHERE id = ?", (request.id,)).fetchone()
-    sealed = store.key.seal_value(store.key.open_value(sealed, request.id), name)
-    connection.execute(
-        "INSERT INTO requests (id, person, kind, sealed, law, received, due, verified, state, repeats,"
-        " ground, noticed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received', ?, ?, ?)",
-        (
-            name,
-            person,
-            request.kind,
-            sealed,
-            dated[3],
-            iso(dated[4]),
-            iso(due(dated[3], dated[4])),
-            dated[5],
-            request.id,
-            *asked[6:],
-        ),
-    )
-    for _, file, line, *_rest in late:
-        connection.execute("UPDATE receipts SET request = ? WHERE file = ? AND line = ?", (name, file, line))
-    keep_on(connection, person, name)
+def go_on(connection: Connection, name: str, plan: str, at: datetime) -> None:
+    """A request that was carried over waits for the run of its plan again."""
+    change_state(connection, [name], RequestState.PLANNED, Said(PROGRAM, f"the run of {plan} goes on", at))
 
 
 def _set_free(connection: Connection, request: Stored, said: Said) -> None:
     """A request waits again. One whose run had begun is carried over: its source may know the person no more."""
     state = RequestState.RECEIVED if request.begun is None else RequestState.CARRIED_OVER
-    _change(connection, request.id, state, said)
+    change_state(connection, [request.id], state, said)
     connection.execute("UPDATE requests SET plan = NULL, kept = '' WHERE id = ?", (request.id,))
 
 
-def _change(connection: Connection, request: str, state: RequestState, said: Said) -> None:
+def change_state(connection: Connection, requests: Sequence[str], state: RequestState, said: Said) -> None:
+    """Requests are in another state, and their histories say who changed it."""
     told = "" if state is RequestState.PLANNED else said.reason
-    connection.execute("UPDATE requests SET state = ?, reason = ? WHERE id = ?", (state, told, request))
+    connection.execute_each(
+        "UPDATE requests SET state = ?, reason = ? WHERE id = ?", [(state, told, name) for name in requests]
+    )
     query = "INSERT INTO changes (request, at, state, who, reason) VALUES (?, ?, ?, ?, ?)"
-    connection.execute(query, (request, iso(said.at), state, said.by, said.reason))
+    connection.execute_each(query, [(name, iso(said.at), state, said.by, said.reason) for name in requests])

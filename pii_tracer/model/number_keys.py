@@ -33,7 +33,7 @@ _LONGEST = 40
 """No key that is a number has more digits: Spark's decimals have 38."""
 
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
-_FRACTIONS = ("", ".0", ".00")
+_FRACTIONS = (".0", ".00")
 
 
 def is_short_number(value: str) -> bool:
@@ -59,7 +59,9 @@ def without_fraction(text: str) -> str:
 
 def spellings(values: Iterable[str]) -> frozenset[str]:
     """The values, and those that are whole numbers also as texts may have them: `4711.0`, `4711.00`."""
-    return frozenset(v + f for v in values for f in (_FRACTIONS if _DIGITS.match(v) else ("",)))
+    found = set(values)
+    numbers = [value for value in found if _DIGITS.match(value)]
+    return frozenset(found.union(*([number + fraction for number in numbers] for fraction in _FRACTIONS)))
 
 
 def same_numbers(mine: Iterable[str], others: Collection[str]) -> frozenset[str]:
@@ -79,7 +81,10 @@ def writings(value: str, *, several: bool = False) -> frozenset[str]:
 
 def spelled(found: KeySet) -> frozenset[str]:
     """The values of a key set in all spellings."""
-    return frozenset[str]().union(*(writings(value, several=bool(found.columns)) for _, value in found.values))
+    values = {value for _, value in found.values}
+    if not found.columns:
+        return spellings(values | {without_fraction(value) for value in values})
+    return frozenset[str]().union(*(writings(value, several=True) for value in values))
 
 
 def plain_texts(array: pa.Array) -> pa.Array | None:

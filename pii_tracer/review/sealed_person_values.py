@@ -50,11 +50,11 @@ class EstateKey:
 
     def reference(self, kind: str, value: str) -> str:
         """A keyed reference to a person: `subj_` and 16 hex digits of HMAC-SHA256."""
-        return "subj_" + hmac.new(self._ref, f"{kind}\0{value}".encode(), sha256).hexdigest()[:16]
+        return "subj_" + hmac.digest(self._ref, f"{kind}\0{value}".encode(), "sha256").hex()[:16]
 
     def suppression(self, key_set: str, value: str) -> str:
         """A keyed reference to one value of a key set: 32 hex digits of HMAC-SHA256."""
-        return hmac.new(self._suppress, f"{key_set}\0{value}".encode(), sha256).hexdigest()[:32]
+        return hmac.digest(self._suppress, f"{key_set}\0{value}".encode(), "sha256").hex()[:32]
 
     def requester(self, kind: str, value: str) -> str:
         """A keyed reference by which a person who asks again is recognised: 32 hex digits of HMAC-SHA256."""

@@ -7,7 +7,6 @@ loader before it writes, `pii-tracer recheck` long after the run. The list is a 
 from __future__ import annotations
 
 import fcntl
-import json
 import operator
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.datasets import Frozen
@@ -44,6 +43,9 @@ class Entry(Frozen):
     open: bool = Field(default=False, exclude_if=operator.not_)
 
 
+_ENTRIES = TypeAdapter(tuple[Entry, ...])
+
+
 class SuppressionList:
     """The list as it is in its file. Entries are only ever added: who was erased stays erased."""
 
@@ -65,12 +67,12 @@ class SuppressionList:
         except FileNotFoundError:
             return ()
         try:
-            entries = tuple(Entry.model_validate_json(line) for line in lines)
+            entries = _ENTRIES.validate_json(b"[" + b",".join(lines) + b"]")
         except ValidationError:
             raise RunError(
                 "the suppression list is broken", where=str(self._path), todo="restore it from a backup"
             ) from None
-        if any(e.key_check not in ("", self._key.check) for e in entries):
+        if not {e.key_check for e in entries} <= {"", self._key.check}:
             raise RunError(
                 "the suppression list was made with another estate key: it would find nobody",
                 where=str(self._path),
@@ -111,12 +113,14 @@ class SuppressionList:
     def open_of(self, plan_id: str, persons: Collection[str]) -> None:
         """Say in the file which entries of a plan are of persons (keyed references) whom it did not erase: of these and
         of no others."""
-        if all(entry.plan_id != plan_id for entry in self.entries):
+        if not self._path.exists():
             return
         with self._locked():
             known = SuppressionList(self._path, self._key).entries
             said = [
-                entry.model_copy(update={"open": entry.subject in persons}) if entry.plan_id == plan_id else entry
+                entry
+                if entry.plan_id != plan_id or entry.open == (entry.subject in persons)
+                else entry.model_copy(update={"open": entry.subject in persons})
                 for entry in known
             ]
             if said != list(known):
@@ -130,13 +134,13 @@ class SuppressionList:
             yield
 
     def _write(self, entries: Iterable[Entry]) -> None:
-        lines = [json.dumps(entry.model_dump(mode="json"), sort_keys=True) for entry in entries]
+        lines = [entry.model_dump_json() for entry in entries]
         write_atomic(self._path, ("\n".join(lines) + "\n").encode(), mode=0o600)
 
     def _written(
         self, values: Iterable[tuple[str, str, str]], plan_id: str, since: datetime, recheck_on: datetime
     ) -> SuppressionList:
-        found = dict(self._known)
+        found, check = dict(self._known), self._key.check
         for key_set, subject, value in values:
             reference = self._key.suppression(key_set, value)
             found[key_set, reference] = Entry(
@@ -146,7 +150,10 @@ class SuppressionList:
                 plan_id=plan_id,
                 since=since,
                 recheck_on=recheck_on,
-                key_check=self._key.check,
+                key_check=check,
             )
-        self._write(found[key] for key in sorted(found))
-        return SuppressionList(self._path, self._key)
+        entries = tuple(found[key] for key in sorted(found))
+        self._write(entries)
+        now = SuppressionList(self._path, self._key)
+        now.entries = entries
+        return now

@@ -44,6 +44,8 @@ class Verifier:
     def __init__(self, spark: SparkSession, keys: Iterable[KeySet]) -> None:
         self._spark = spark
         self._keys: Mapping[str, KeySet] = {k.name: k for k in keys}
+        self._spelled: dict[str, list[str]] = {}
+        self._frames: dict[str, DataFrame] = {}
 
     def rows(self, copy: Copy, before: Baseline | None = None) -> RowVerdict:
         """Count the rows with the persons in every state of a copy; where a hold keeps columns, those that hold more.
@@ -208,19 +210,27 @@ class Verifier:
         ways = [(term, written) for term in terms for written in dict.fromkeys((state.written, False))]
         for number, (term, written) in enumerate(ways):
             key, mark = f"__pii_tracer_key_{number}", f"__pii_tracer_mark_{number}"
-            values = self._texts(term)
             marks.append(mark)
             if term.within is not None:
-                frame = flagged_elements(self._spark, frame, term, partial(element_text, term, written), values, mark)
+                text = partial(element_text, term, written)
+                frame = flagged_elements(self._spark, frame, term, text, self._texts(term), mark)
                 continue
-            keys = frame_of_rows(self._spark, [(value,) for value in values], f"`{key}` string")
-            keys = keys.withColumn(mark, f.lit(True))
+            keys = self._frame(term).select(f.col("k").alias(key), f.lit(True).alias(mark))
             frame = frame.join(f.broadcast(keys), leaf(term, written) == f.col(key), "left").drop(key)
         flag = reduce(lambda a, b: a | b, (f.coalesce(f.col(mark), f.lit(False)) for mark in marks), f.lit(False))
         return frame.withColumn(_FLAG, flag).drop(*marks)
 
     def _texts(self, term: MatchTerm) -> list[str]:
-        return sorted(spelled(self._key_set(term)))
+        if term.key_set not in self._spelled:
+            self._spelled[term.key_set] = sorted(spelled(self._key_set(term)))
+        return self._spelled[term.key_set]
+
+    def _frame(self, term: MatchTerm) -> DataFrame:
+        """The texts of a term's key set, in the column `k`."""
+        if term.key_set not in self._frames:
+            rows = [(value,) for value in self._texts(term)]
+            self._frames[term.key_set] = frame_of_rows(self._spark, rows, "k string")
+        return self._frames[term.key_set]
 
     def _key_set(self, term: MatchTerm) -> KeySet:
         try:

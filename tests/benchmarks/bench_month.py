@@ -36,7 +36,8 @@ from pii_tracer.app.intake.request_lists import add_requests
 from pii_tracer.app.intake.request_store import due_by, store_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
-from pii_tracer.intake.state_changes import CameTo, begin, settle
+from pii_tracer.intake.run_results import CameTo, settle
+from pii_tracer.intake.state_changes import begin
 from tests.benchmarks.bench_requests import SUBJECT
 from tests.cli.small import declared
 

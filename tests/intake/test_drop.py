@@ -28,7 +28,8 @@ from pii_tracer.cli.main import run as cli
 from pii_tracer.intake.drop.standard_forms import digest_told, email_form, phone_form
 from pii_tracer.intake.kept_scopes import Wish, hold_of
 from pii_tracer.intake.requests import RequestState
-from pii_tracer.intake.state_changes import CameTo, begin, carry_each_over, plan_them, settle
+from pii_tracer.intake.run_results import CameTo, settle
+from pii_tracer.intake.state_changes import begin, carry_each_over, plan_them
 from pii_tracer.model.errors import ExitCode, RequestError, UsageError
 from pii_tracer.model.plan import PlannedHold
 from tests.intake.places import NOW, opened, place

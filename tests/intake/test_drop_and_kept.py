@@ -12,7 +12,8 @@ from pii_tracer.app.intake.request_states import narrow_request
 from pii_tracer.app.settings import Settings
 from pii_tracer.intake.kept_scopes import Wish, hold_of
 from pii_tracer.intake.requests import RequestState
-from pii_tracer.intake.state_changes import CameTo, begin, plan_them, settle
+from pii_tracer.intake.run_results import CameTo, settle
+from pii_tracer.intake.state_changes import begin, plan_them
 from pii_tracer.model.errors import ExitCode
 from tests.intake.places import NOW, opened, took
 from tests.intake.test_drop import USERS, answered, archive, hashed, item

@@ -16,7 +16,8 @@ from pii_tracer.intake.request_databases.sqlite import SqliteFile
 from pii_tracer.intake.request_intake import Intake
 from pii_tracer.intake.request_store import RequestStore
 from pii_tracer.intake.requests import Incoming, RequestState, Stored
-from pii_tracer.intake.state_changes import CameTo, Said, begin, end, plan_them, release, settle
+from pii_tracer.intake.run_results import CameTo, settle
+from pii_tracer.intake.state_changes import Said, begin, end, plan_them, release
 from pii_tracer.model.errors import Refused, UsageError
 from pii_tracer.review.sealed_person_values import KEY_BYTES, EstateKey
 

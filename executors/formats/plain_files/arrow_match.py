@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -104,9 +105,15 @@ def person_mask(table: pa.Table, terms: tuple[MatchTerm, ...], keys: Keys) -> pa
     mask = pa.array([False] * table.num_rows, pa.bool_())
     for term in terms:
         leaf = joined_arrays([_leaf(_column(table, part), part) for part in term.parts])
-        found = pc.is_in(leaf, value_set=pa.array(sorted(keys[term.key_set]), pa.large_string()))
+        found = pc.is_in(leaf, value_set=_value_set(keys[term.key_set]))
         mask = pc.or_(mask, pc.fill_null(found, False))
     return mask
+
+
+@lru_cache(maxsize=4)
+def _value_set(values: frozenset[str]) -> pa.Array:
+    """Keys as Arrow compares with them: the same ones for each piece of a file."""
+    return pa.array(sorted(values), pa.large_string())
 
 
 def _column(table: pa.Table, part: KeyPart) -> pa.Array:

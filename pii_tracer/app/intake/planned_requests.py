@@ -14,7 +14,8 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.config.laws import laws_of
 from pii_tracer.intake.requests import RequestState
-from pii_tracer.intake.state_changes import CameTo, begin, gone_of, keeping_meanwhile, refuse_gone, settle
+from pii_tracer.intake.run_results import CameTo, settle
+from pii_tracer.intake.state_changes import begin, gone_of, keeping_meanwhile, refuse_gone
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.legal_holds import HoldKind, kept_unasked, own_holds_in
 from pii_tracer.model.plan import ErasurePlan

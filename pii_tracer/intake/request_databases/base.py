@@ -24,6 +24,10 @@ class Connection(Protocol):
         """Run one statement."""
         ...
 
+    def execute_each(self, query: str, rows: Sequence[Values]) -> None:
+        """Run one statement for each of some rows of values, inside of a transaction."""
+        ...
+
     def stream(self, query: str, values: Values = ()) -> Iterator[Any]:
         """The rows of a query one by one, however many; outside of a transaction."""
         ...

@@ -6,7 +6,7 @@ of the server can quote what stands in a row, so only their kind is told (SQLSTA
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,11 @@ class PostgresConnection:
     def execute(self, query: str, values: Values = ()) -> psycopg.Cursor[Any]:
         """Run one statement."""
         return self._connection.execute(_marked(query), [_plain(value) for value in values])
+
+    def execute_each(self, query: str, rows: Sequence[Values]) -> None:
+        """Run one statement for each row of values, without waiting for each answer."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(_marked(query), [[_plain(value) for value in row] for row in rows])
 
     def stream(self, query: str, values: Values = ()) -> Iterator[Any]:
         """Rows in portions, out of a cursor of the server."""

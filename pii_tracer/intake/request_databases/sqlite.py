@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,10 @@ class SqliteConnection:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self.execute = connection.execute
+
+    def execute_each(self, query: str, rows: Sequence[Values]) -> None:
+        """Run one statement for each row of values."""
+        self._connection.executemany(query, rows)
 
     def stream(self, query: str, values: Values = ()) -> Iterator[Any]:
         """Rows as they are read."""

@@ -7,6 +7,7 @@ out.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,9 +123,18 @@ class Builder:
             hashes = _most_telling(patterns.only(rows), span, None if inside is None else inside[rows])
             self._found.setdefault(span, []).append((hashes, owners[rows]))
 
+    def take(self, other: Builder) -> None:
+        """What another builder took, too."""
+        self.longest = max(self.longest, other.longest)
+        self.windowless |= other.windowless
+        for span, parts in other._found.items():
+            self._found.setdefault(span, []).extend(parts)
+
     def table(self) -> Windows:
         """All that was added."""
-        made = {span: _Table.of(self._found.pop(span)) for span in sorted(self._found)}
+        spans = sorted(self._found)
+        with ThreadPoolExecutor(2) as pool:  # sorting works outside of Python's lock
+            made = dict(zip(spans, pool.map(lambda span: _Table.of(self._found.pop(span)), spans), strict=True))
         return Windows(made)
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
 
 import numpy as np
 
@@ -22,6 +26,8 @@ DIGESTS, WRITINGS = 0, 1
 
 _TOGETHER = 1 << 14
 """Values that are written together."""
+_SIDE_BY_SIDE = 2
+"""Parts of the values that are written at a time, each in some hundred MiB."""
 _SINGLES = 1 << 8
 """Values of which each is written by itself; their windows are chosen together."""
 _Single = tuple[Callable[[Tables, KeySet, str], None], KeySet, str, int]
@@ -34,8 +40,10 @@ _DENSE, _SPARSE = 8, 16
 
 def builder_of(values: Sequence[Value]) -> Builder:
     """Windows of every digest and every writing of some values."""
-    builder = Builder()
-    _add_digests(builder, values)
+    tasks: list[Callable[[Builder], None]] = [
+        partial(_add_digests, values=values[start : start + _TOGETHER], first=start)
+        for start in range(0, len(values), _TOGETHER)
+    ]
     regular: dict[int, list[tuple[int, str]]] = defaultdict(list)
     singles: list[_Single] = []
     for number, (key_set, given) in enumerate(values):
@@ -47,14 +55,34 @@ def builder_of(values: Sequence[Value]) -> Builder:
                 singles.append((Tables.of_its_kind, key_set, given, owner))
         else:
             singles.append((Tables.written, key_set, given, owner))
-    _add_one_by_one(builder, singles)
+    tasks.append(partial(_add_one_by_one, values=singles))
     for length, some in regular.items():
         for start in range(0, len(some), _TOGETHER):
             part = some[start : start + _TOGETHER]
             owners = np.array([owner for owner, _ in part], np.uint32)
             rows = np.frombuffer("".join(text for _, text in part).encode(), np.uint8).reshape(-1, length)
-            _add_rows(builder, rows, owners)
-    return builder
+            tasks.append(partial(_add_rows, rows=rows, owners=owners))
+    return _filled(tasks)
+
+
+def _filled(tasks: Sequence[Callable[[Builder], None]]) -> Builder:
+    """A builder that took what all tasks add. They run side by side: NumPy works outside of Python's lock."""
+    waiting: SimpleQueue[Callable[[Builder], None]] = SimpleQueue()
+    for task in tasks:
+        waiting.put(task)
+
+    def work(_: int) -> Builder:
+        builder = Builder()
+        with suppress(Empty):
+            while True:
+                waiting.get_nowait()(builder)
+        return builder
+
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        first, *others = pool.map(work, range(_SIDE_BY_SIDE))
+    for other in others:
+        first.take(other)
+    return first
 
 
 def _add_one_by_one(builder: Builder, values: Sequence[_Single]) -> None:
@@ -113,27 +141,26 @@ def _cased(rows: Bytes, change: Callable[[bytes], bytes]) -> Bytes:
     return np.frombuffer(change(rows.tobytes()), np.uint8).reshape(rows.shape)
 
 
-def _add_digests(builder: Builder, values: Sequence[Value]) -> None:
-    """Digests in hex; those that are searched as bytes, in base64 and in pieces, too."""
-    for start in range(0, len(values), _TOGETHER):
-        texts = [
-            (variant.encode(), 2 * number + DIGESTS)
-            for number, (_, given) in enumerate(values[start : start + _TOGETHER], start)
-            for text in digested_texts(given)
-            for variant in dict.fromkeys((text, text.lower(), text.upper()))
-        ]
-        owners = np.array([owner for _, owner in texts], np.uint32)
-        for form, algorithm in ALGORITHMS.items():
-            digest = getattr(hashlib, algorithm)
-            joined = b"".join([digest(text, usedforsecurity=False).digest() for text, _ in texts])
-            rows = np.frombuffer(joined, np.uint8).reshape(len(texts), -1)
-            builder.add(groups_of_bytes.table(_hex(rows)), owners, _SPARSE)
-            if form in SEALED:
-                builder.add(groups_of_bytes.table(rows), owners, _DENSE)
-                for patterns, of in groups_of_bytes.base64_alone(rows):
-                    builder.add(patterns, owners[of], _SPARSE)
-                for joint in transcriptions.DIGEST_JOINTS:
-                    builder.add(groups_of_bytes.table(_in_pieces(rows, joint)), owners, _SPARSE)
+def _add_digests(builder: Builder, values: Sequence[Value], first: int) -> None:
+    """Digests in hex; those that are searched as bytes, in base64 and in pieces, too. first: number of the first."""
+    texts = [
+        (variant.encode(), 2 * number + DIGESTS)
+        for number, (_, given) in enumerate(values, first)
+        for text in digested_texts(given)
+        for variant in dict.fromkeys((text, text.lower(), text.upper()))
+    ]
+    owners = np.array([owner for _, owner in texts], np.uint32)
+    for form, algorithm in ALGORITHMS.items():
+        digest = getattr(hashlib, algorithm)
+        joined = b"".join([digest(text, usedforsecurity=False).digest() for text, _ in texts])
+        rows = np.frombuffer(joined, np.uint8).reshape(len(texts), -1)
+        builder.add(groups_of_bytes.table(_hex(rows)), owners, _SPARSE)
+        if form in SEALED:
+            builder.add(groups_of_bytes.table(rows), owners, _DENSE)
+            for patterns, of in groups_of_bytes.base64_alone(rows):
+                builder.add(patterns, owners[of], _SPARSE)
+            for joint in transcriptions.DIGEST_JOINTS:
+                builder.add(groups_of_bytes.table(_in_pieces(rows, joint)), owners, _SPARSE)
 
 
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
