@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pii_tracer.lake.stores.gcs.credentials import no_credentials
 from pii_tracer.lake.stores.gcs.json_api import GcsBucket
 from pii_tracer.lake.stores.gcs.store import GcsStore
-from tests.servers import served
+from tests.servers import Kept, served
 
 _LIST = {"prefix", "maxResults", "versions", "softDeleted", "pageToken"}
 MATCH = {"ifGenerationMatch", "ifMetagenerationMatch"}
@@ -272,9 +272,7 @@ def strict_gcs(kind: type[Server] = Gcs) -> Iterator[Server]:  # type: ignore[as
     """A stand-in on loopback."""
     gcs = kind()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(Kept):
         def _any(self) -> None:
             body = _body(self.rfile, self.headers)
             more: dict[str, str] = {}
@@ -295,9 +293,6 @@ def strict_gcs(kind: type[Server] = Gcs) -> Iterator[Server]:  # type: ignore[as
                 self.wfile.write(data)
 
         do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _any
-
-        def log_message(self, *_: object) -> None:
-            pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     gcs.endpoint = f"http://127.0.0.1:{server.server_port}"

@@ -11,8 +11,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+from tests.servers import Kept
 
 _ENTRY = re.compile(rb"<(Version|DeleteMarker)>.*?</\1>", re.DOTALL)
 _UPLOAD = re.compile(rb"<Upload>.*?</Upload>", re.DOTALL)
@@ -98,12 +100,7 @@ def lying(endpoint_url: str) -> Iterator[tuple[str, Lies]]:
     """A store before the one at `endpoint_url`: where it answers, and what it lies about."""
     lies, behind = Lies(), urlsplit(endpoint_url)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
+    class Handler(Kept):
         def _pass_on(self) -> None:
             parts = urlsplit(self.path)
             query = parse_qs(parts.query, keep_blank_values=True)

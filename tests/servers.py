@@ -22,6 +22,7 @@ from executors.engine.spark_home import spark_jars
 __all__ = [
     "PROMPT_HDFS",
     "Json",
+    "Kept",
     "answering",
     "arrives",
     "cache",
@@ -75,6 +76,20 @@ def served(server: BaseServer) -> Iterator[None]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class Kept(BaseHTTPRequestHandler):
+    """What answers on connections that clients keep, and prints nothing.
+
+    Headers and body are sent one after the other. Naively, the system holds the second back until the client has
+    acknowledged the first, which takes it 40 ms at each answer.
+    """
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_: object) -> None:
+        """Nothing between the lines of a test."""
 
 
 class Json(BaseHTTPRequestHandler):

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import format_datetime, parsedate_to_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -24,7 +24,7 @@ from tests.azure.entra import CHALLENGE, Entra
 from tests.azure.path_access import CONTENT, beside
 from tests.azure.shared_key import ACCOUNT, refuse_unsigned
 from tests.certificates import secured
-from tests.servers import served
+from tests.servers import Kept, served
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SETTINGS = {name.replace("x-ms-", "x-ms-blob-"): header for name, header in CONTENT.items()}
@@ -49,14 +49,10 @@ def blob_service(account: Account, entra: Entra | None = None, tls: Path | None 
         yield BlobService(f"http{'s' * bool(tls)}://127.0.0.1:{server.server_port}/{ACCOUNT}", account, asked)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Kept):
     account: Account
     asked: list[str]
     entra: Entra | None
-
-    def log_message(self, *_: object) -> None:
-        pass
 
     def _any(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

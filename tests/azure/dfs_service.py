@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timezone
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -23,7 +23,7 @@ from tests.azure.path_access import beside, created, set_access, shown
 from tests.azure.path_state import Paths
 from tests.azure.shared_key import ACCOUNT, refuse_unsigned
 from tests.certificates import secured
-from tests.servers import served
+from tests.servers import Kept, served
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -52,14 +52,10 @@ class _Unknown(Exception):
     """No request that the stand-in has an answer for."""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Kept):
     account: Account
     service: DfsService
     entra: Entra | None
-
-    def log_message(self, *_: object) -> None:
-        pass
 
     def _any(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from jsonschema import Draft202012Validator
 
 from tests.lakefs.standin import Call, Entry, Lakefs, Refused, Repo
+from tests.servers import Kept
 
 FACTS = json.loads((Path(__file__).parent / "api_facts.json").read_text(encoding="utf-8"))
 ACCESS, SECRET = "AKIAIOSFODNN7EXAMPLE", "example-secret"
@@ -33,12 +34,8 @@ def _schema_errors(name: str, value: Any) -> list[str]:
     return [error.message for error in Draft202012Validator(schema).iter_errors(value)]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Kept):
     lakefs: Lakefs
-
-    def log_message(self, *args: Any) -> None:
-        """Nothing."""
 
     def do_GET(self) -> None:
         self._serve()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from tests.review.plans import plan
 from tests.run.fakes import FakeLease, Ticking
 from tests.run.history import violations
 from tests.s3support import World, standin, step, world
+from tests.servers import Kept
 
 __all__ = ["standin", "world"]
 
@@ -38,9 +39,8 @@ class Weather(ThreadingHTTPServer):
         self.asked: list[str] = []
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Kept):
     server: Weather
-    protocol_version = "HTTP/1.1"
 
     def _pass(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -80,9 +80,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Silent."""
 
 
 @pytest.fixture

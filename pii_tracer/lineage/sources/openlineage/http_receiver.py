@@ -139,6 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     owner: Receiver
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else who sends batches waits 40 ms for the body of each answer
     timeout = _SECONDS_SILENT
     server_version = "pii-tracer"
     sys_version = ""
