@@ -109,6 +109,4 @@ def test_tiny_numbers_count_only_under_the_keys_name(tmp_path: Path, column: str
     more(tmp_path, {column: [412]}, "late")
     more(tmp_path, {column: [412]})
     found = looked(tmp_path, plan, 412)
-    assert {name for name, verdict in found.items() if verdict.unverified} == (
-        {"late", "loose"} if told else set()
-    )
+    assert {name for name, verdict in found.items() if verdict.unverified} == ({"late", "loose"} if told else set())
