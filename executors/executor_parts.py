@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -60,6 +60,15 @@ def as_run_errors() -> Iterator[None]:
         yield
     except EstateError as error:
         raise RunError(error.what, where=error.where, todo=error.todo) from None
+
+
+@contextmanager
+def placed(where: str) -> Iterator[None]:
+    """An error of the run without a place is about this one."""
+    try:
+        yield
+    except RunError as error:
+        raise RunError(error.what, where=error.where or where, todo=error.todo) from None
 
 
 def parameters_of(kind: type[Parameters], step: Step, todo: str) -> Parameters:
@@ -143,6 +152,14 @@ class PartsExecutor(Generic[Context]):
         """How far the step came. Reads only."""
         with self.refusals():
             return self._part(step, copy).probe()
+
+    def rehearse(self, step: Step, copy: Copy, names: Container[str]) -> None:
+        """Read what a step that writes files or objects again would read, before anything is approved. names: of those
+        that are read. Raises `RunError` as the step would.
+        """
+        with self.refusals():
+            part: Any = self._part(step, copy)
+            part.rehearse(names)
 
     def refusals(self) -> AbstractContextManager[None]:
         """Turns the system's own errors into errors of the run. Without one, the parts do that themselves."""

@@ -48,6 +48,7 @@ from planners.gaps.recomputed_copies import by_owners, recomputed
 from planners.gaps.remaining_values import remaining_values
 from planners.gaps.running_writers import running_writers, writers_stopped
 from planners.gaps.table_descriptions import table_texts
+from planners.gaps.unexplained_short_numbers import with_digits
 from planners.holds.hold_rules import idle_holds, keep_held
 from planners.keys.crypto_shredding import with_keys
 from planners.locate.sql.shared_rows import spare_stored
@@ -210,7 +211,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
         and (bool(strategies - {Strategy.EXEMPT}) if copies else worked_on(inputs.surveys) >= {r.id for r in requests}),
         gaps=gaps,
         copies=copies,
-        examined=found.examined,
+        examined=with_digits(found.examined, world),
         steps=steps,
         schedules=tuple(
             _schedule(dated[r], r, due, sum(s.estimate.cost for s in steps))

@@ -22,9 +22,14 @@ def _renamed(item: CopyDraft) -> CopyDraft:
 
 
 def distinct_examined(examined: Iterable[Examined]) -> list[Examined]:
-    """One of each dataset, by name. Where lineage connects it with one kind of person and not with another, it does."""
-    ordered = sorted(examined, key=lambda one: one.carries is not Carries.NONE)
-    last = {str(one.dataset): one for one in ordered}
+    """One of each dataset, by name. Where lineage connects it with one kind of person and not with another, it does. A
+    column means something else only if it does for all kinds.
+    """
+    last: dict[str, Examined] = {}
+    for one in sorted(examined, key=lambda one: one.carries is not Carries.NONE):
+        before = last.get(str(one.dataset), one)
+        others = tuple(column for column in one.other_keys if column in before.other_keys)
+        last[str(one.dataset)] = one.model_copy(update={"other_keys": others})
     return sorted(last.values(), key=lambda one: one.table or one.dataset.name)
 
 

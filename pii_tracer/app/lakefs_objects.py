@@ -23,6 +23,7 @@ from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.known_columns import key_columns, row_columns
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past, unread_uploads
+from pii_tracer.verify.short_numbers import ShortNumbersThen
 from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook, Shown, judge_repository
 from pii_tracer.verify.verdicts import ByteVerdict
 from planners.copies.scan_evidence import LakefsEvidence
@@ -118,7 +119,7 @@ def look_elsewhere(
     in_rows: Patterns,
     *,
     named: bool = False,
-    short: bool = False,
+    short: ShortNumbersThen | None = None,
 ) -> ByteVerdict:
     """A repository that was examined and is no copy, looked at again. named, short: as in `look_past`, the latter in
     objects that are declared to hold rows."""

@@ -10,6 +10,7 @@ from typing import Any
 from pii_tracer.app.execution.run_folder import choose_run, folder_of
 from pii_tracer.app.execution.run_journal_facts import noted_of
 from pii_tracer.app.execution.verify_step import numbers_of
+from pii_tracer.app.persons_apart.found_since import found_by, keep_found
 from pii_tracer.app.progress import SILENT, Shows, with_facts
 from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings, moment
@@ -155,7 +156,28 @@ def verify(
     elsewhere = verification.elsewhere()
     left = whose.left(RunVerdict(copies=tuple(verdicts)), elsewhere)
     verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in elsewhere]
-    return PlanVerification(plan, RunVerdict(copies=tuple(verdicts)), verification.whole_reading(), left)
+    whole = RunVerdict(copies=tuple(verdicts))
+    _keep(settings, loaded, whole, left, show)
+    return PlanVerification(plan, whole, verification.whole_reading(), left)
+
+
+def _keep(settings: Settings, loaded: LoadedPlan, verdict: RunVerdict, left: PersonsLeft, show: Shows) -> None:
+    """Tell the plan's run what was found where it had found nothing, as far as it is known who wrote the journal."""
+    folder = folder_of(settings.state, loaded.plan.plan_id)
+    try:
+        if folder.recorded().plan_digest != loaded.digest:
+            return
+    except UsageError:
+        return  # it has not begun
+    before = folder.found_since()
+    found = found_by(loaded, _records_of(settings, loaded), verdict, left, before, moment(None))
+    if found is None and before is None:
+        return
+    try:
+        keep_found(folder.path, found)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        show.warn(f"{folder.path}: what was found cannot be written there ({why}), and the run will not know it")
 
 
 def _records_of(settings: Settings, loaded: LoadedPlan) -> tuple[Record, ...]:

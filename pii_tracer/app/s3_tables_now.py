@@ -26,7 +26,7 @@ from pii_tracer.model.waivers import MarkKey
 from pii_tracer.proof.storage_witness import FileBefore, Seen, in_log
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
-from pii_tracer.verify.stores.non_copies import counts_short
+from pii_tracer.verify.short_numbers import ShortNumbersThen, short_numbers_then
 from pii_tracer.verify.stores.s3.s3_objects import S3Folder, look_past_s3, verify_s3_table
 from pii_tracer.verify.verdicts import ByteVerdict
 from pii_tracer.verify.waived_files import NOTHING_WAIVED, WaivedFiles, waived_files
@@ -152,7 +152,8 @@ def elsewhere(
         inside = list(_inside(place, others))
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, str(place)))
         stays = waived.get(place.dataset, NOTHING_WAIVED)
-        given, short = (estate, place, name, mine, texts, searchers, inside), counts_short(plan, place.dataset, name)
+        given = (estate, place, name, mine, texts, searchers, inside)
+        short = short_numbers_then(plan, place.dataset, name, mine.key_sets)
         seen = look_at(*given, named=not plan.copies, short=short, waived=stays).at(place.dataset)
         untold = () if place.dataset in told else tuple(map(patterns.mask, texts.untold(str(place))))
         more = {"root": patterns.mask(seen.root), "unverified": (*seen.unverified, *untold)}
@@ -179,7 +180,7 @@ def look_at(
     *,
     alone: bool = False,
     named: bool = False,
-    short: bool = False,
+    short: ShortNumbersThen | None = None,
     waived: WaivedFiles = NOTHING_WAIVED,
 ) -> ByteVerdict:
     """Everything in a place in S3 that is no copy (see `look_past_s3`). texts: by what rules text is read. without:

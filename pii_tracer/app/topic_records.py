@@ -30,6 +30,7 @@ from pii_tracer.scan.hits import Hit, column_of
 from pii_tracer.scan.known_columns import row_columns
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past
+from pii_tracer.verify.short_numbers import ShortNumbersThen
 from pii_tracer.verify.streams.kafka.topic_records import Reading, TopicLook, look_at_topic
 from pii_tracer.verify.verdicts import ByteVerdict
 from planners.copies.scan_evidence import TopicEvidence
@@ -159,7 +160,13 @@ def state_of(estate: Estate, base: Path, copy: Copy) -> TopicState:
 
 
 def look_elsewhere(
-    estate: Estate, base: Path, dataset: DatasetId, patterns: Patterns, *, named: bool = False, short: bool = False
+    estate: Estate,
+    base: Path,
+    dataset: DatasetId,
+    patterns: Patterns,
+    *,
+    named: bool = False,
+    short: ShortNumbersThen | None = None,
 ) -> ByteVerdict:
     """A topic that was examined and is no copy, looked at again. named, short: as in `look_past`, the latter in the
     fields that are declared."""

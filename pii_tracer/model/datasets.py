@@ -282,6 +282,16 @@ Currency = Annotated[str, Field(pattern=r"^[A-Za-z$¢£¤¥₠-⃀]{1,8}$")]
 """Letters, or a currency's sign: it stands in reports beside every amount."""
 
 
+class ShortNumbers(Frozen):
+    """How many short numbers of a key set (`KeySet.weak`) stand in one place of a dataset. place: a column, as scans
+    call it, or a kind of place without one.
+    """
+
+    key_set: str
+    place: str
+    count: int
+
+
 class KeySet(Frozen):
     """Values of one kind that stand for the persons of a plan. Lives only in the sealed manifest and in memory.
 

@@ -28,12 +28,27 @@ _WIDTHS = {64: "double", 32: "float", 16: "halffloat"}
 WEAK_DIGITS = 10
 """A number of fewer digits than this is likely to mean something else elsewhere (an id of another table)."""
 
+FEW = 5
+"""A number of fewer digits stands everywhere by chance: only in a column that is named as the key is the key."""
+
 _WHOLE = re.compile(WHOLE_NUMBER)
 _LONGEST = 40
 """No key that is a number has more digits: Spark's decimals have 38."""
 
+_SIGNS = re.compile(r"[^0-9a-z]")
+_PARTS = re.compile(r"[.\[\]()$]+")
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
 _FRACTIONS = (".0", ".00")
+
+
+def bare(name: str) -> str:
+    """A column's name in lower case and without signs, as names are compared."""
+    return _SIGNS.sub("", name.lower())
+
+
+def bare_parts(label: str) -> frozenset[str]:
+    """What a column and each field on the way to a value are called (`bare`), of a label as `Hit.column`."""
+    return frozenset(map(bare, _PARTS.split(label)))
 
 
 def is_short_number(value: str) -> bool:

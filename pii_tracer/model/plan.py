@@ -24,6 +24,7 @@ from pii_tracer.model.datasets import (
     Frozen,
     KnownPartitions,
     Match,
+    ShortNumbers,
     Strategy,
 )
 from pii_tracer.model.gap_kinds import NamedKind
@@ -260,12 +261,15 @@ class Gap(Frozen):
 
 
 class Examined(Frozen):
-    """A dataset that was looked at and is no copy, with the reason."""
+    """A dataset that was looked at and is no copy, with the reason. other_keys: as of a copy. digits: short numbers of
+    the persons that were there and were judged; None where nobody counted them."""
 
     dataset: DatasetId
     table: str | None
     carries: Carries
     reason: str
+    digits: tuple[ShortNumbers, ...] | None = None
+    other_keys: tuple[str, ...] = ()
 
 
 class PlannedHold(Frozen):
@@ -327,11 +331,6 @@ class Totals(Frozen):
     recheck_on: datetime | None = None
 
 
-def indented(document: bytes) -> bytes:
-    """A JSON document as `json.dumps(…, indent=2)` writes it, which has no fast encoder for that."""
-    return msgspec.json.format(document, indent=2)
-
-
 class ErasurePlan(Frozen):
     """A whole plan. Serialise with `to_bytes`, never by hand: the approval is bound to those bytes.
 
@@ -374,10 +373,10 @@ class ErasurePlan(Frozen):
 
     @lasting_objects()
     def to_bytes(self) -> bytes:
-        """Sorted, indented UTF-8 JSON with a final newline."""
+        """Sorted, indented UTF-8 JSON with a final newline, as `json.dumps(…, indent=2)` writes it, which is slow."""
         data = self.model_dump(mode="json", by_alias=True)
         data["requests"] = packed(data["requests"])
-        return indented(msgspec.json.encode(data, order="sorted")) + b"\n"
+        return msgspec.json.format(msgspec.json.encode(data, order="sorted"), indent=2) + b"\n"
 
     def copy_by_id(self, copy_id: str) -> Copy:
         """The copy with this id.

@@ -159,7 +159,9 @@ class _Run:
         return self._state(state)
 
     def _finished_before(self) -> bool:
-        return any(r.kind is Kind.RUN_FINISHED and r.facts.get("state") == State.COMPLETE for r in self.journal.records)
+        known = self.journal.records  # what `verify` found since is noted behind the end
+        ended = any(r.kind is Kind.RUN_FINISHED and r.facts.get("state") == State.COMPLETE for r in known)
+        return ended and known[-1].kind is not Kind.STEP_NOTED
 
     def _walk(self) -> None:
         for position, step in enumerate(self.order, 1):
@@ -378,10 +380,7 @@ class _Failed(Exception):
 
     def __init__(self, reason: str, todo: str | None, facts: Mapping[str, Any], *, partly: bool = False) -> None:
         super().__init__(reason)
-        self.reason = reason
-        self.todo = todo
-        self.facts = facts
-        self.partly = partly
+        self.reason, self.todo, self.facts, self.partly = reason, todo, facts, partly
 
 
 def _guard(call: Callable[[], T]) -> T:

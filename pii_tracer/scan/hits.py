@@ -41,6 +41,9 @@ class Form(StrEnum):
     PREFIX = "prefix"
 
 
+ROWS = frozenset({"data", "text", "log block data", "log block hfile"})
+"""Kinds of place (`Hit.where`) that are rows of people."""
+
 STATE = "streaming state"
 """`where` of a hit in the state of a streaming query."""
 
@@ -148,6 +151,18 @@ class FileScan(Frozen):
     def weak(self) -> tuple[Hit, ...]:
         """Hits of short numbers, which can mean something else."""
         return tuple(hit for hit in self.hits if hit.weak)
+
+
+def short_numbers(files: Iterable[FileScan]) -> dict[tuple[str, str], int]:
+    """How many short numbers stand where, by key set and place (`ShortNumbers`).
+
+    In a column only its rows count: what formats write beside them changes when a file is written again.
+    """
+    found: dict[tuple[str, str], int] = {}
+    for hit in (hit for file in files for hit in file.weak):
+        at = key_set_in(hit.key_set), hit.column or hit.where
+        found[at] = found.get(at, 0) + (hit.count if hit.column is None or hit.where in ROWS else 0)
+    return found
 
 
 class Reading(Frozen):

@@ -25,6 +25,7 @@ from pii_tracer.verify.hold_allowances import (
     rows_with_more,
     with_names,
 )
+from pii_tracer.verify.short_numbers import ShortNumbersThen, unjudged
 from pii_tracer.verify.verdicts import (
     ByteVerdict,
     NoKeys,
@@ -246,7 +247,7 @@ def look_past(
     *,
     alone: bool = False,
     named: bool = False,
-    short: bool = False,
+    short: ShortNumbersThen | None = None,
     waived: WaivedFiles = NOTHING_WAIVED,
 ) -> ByteVerdict:
     """The verdict on what is no copy: only values that cannot be mistaken count where no lineage leads. What could not
@@ -254,10 +255,14 @@ def look_past(
 
     alone: there is no plan that knows lineage. Short numbers count, too, since whoever asks looks at their columns, and
     the files that were searched are named. named: they are, since the plan has no copy that could be the scope. short:
-    short numbers count (`counts_short`). waived: files that a named person leaves as they were at planning, or that
+    how short numbers count. waived: files that a named person leaves as they were at planning, or that
     could not be read then either; other bytes count.
     """
     scans = tuple(scanned)
+    counted = tuple(scan for scan in scans if not waived.may_hold(scan.sha256))
+    since = short.since(counted) if short and not alone else frozenset()
+    theirs = frozenset(at for at in since if short and short.residue(at))
+    late = unjudged(since - theirs)
     residue = tuple(
         Residue(
             copy_id=name,
@@ -266,9 +271,9 @@ def look_past(
             form=hit.form.value,
             person=person_in(hit.key_set),
         )
-        for scan in scans
-        if not waived.may_hold(scan.sha256)
-        for hit in (scan.hits if alone or short else scan.strong)
+        for scan in counted
+        for hit in scan.hits
+        if alone or not hit.weak or (key_set_in(hit.key_set), hit.column or hit.where) in theirs
     )
     unread: list[str] = []
     as_waived: list[tuple[str, str]] = []
@@ -290,7 +295,8 @@ def look_past(
         root=root,
         files=files,
         residue=residue,
-        unverified=tuple(unread),
+        unverified=(*unread, *late),
+        late=late,
         no_keys=other,
         unread_as_waived=tuple(why for why, _ in as_waived),
         marks_waived=tuple(mark for _, mark in as_waived),

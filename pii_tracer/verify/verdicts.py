@@ -105,8 +105,8 @@ class ByteVerdict(Frozen):
     name it. unread_as_waived: files that cannot be read, in the very bytes that a named person waived as unread.
     marks_waived: of these files, in the same order, the marks by which gaps know them. again: of a copy that its owner
     computes again.
-    place: of what is no copy, the dataset, or the path of a lone file as it may be shown. Neither it nor the marks are
-    part of what is written.
+    place: of what is no copy, the dataset, or the path of a lone file as it may be shown. late: of what is
+    unverified, what was not so at planning. Neither of them nor the marks are part of what is written.
     """
 
     copy_id: str
@@ -123,6 +123,7 @@ class ByteVerdict(Frozen):
     again: ComputedAgain | None = None
     marks_waived: tuple[str, ...] = Field(default=(), exclude=True)
     place: DatasetId | str | None = Field(default=None, exclude=True)
+    late: tuple[str, ...] = Field(default=(), exclude=True)
 
     @property
     def since(self) -> bool:
@@ -376,6 +377,6 @@ def with_since(verdict: RunVerdict, elsewhere: Iterable[ByteVerdict], *, no_copi
     What of it was found is told apart, as all that is no copy. no_copies: the plan has none, so that all that cannot be
     looked at counts.
     """
-    late = (v for v in elsewhere if (v.since or no_copies) and v.unverified)
-    told = (ByteVerdict(copy_id=v.copy_id, root=v.root, files=(), unverified=v.unverified) for v in late)
+    late = ((v, v.unverified if v.since or no_copies else v.late) for v in elsewhere)
+    told = (ByteVerdict(copy_id=v.copy_id, root=v.root, files=(), unverified=why) for v, why in late if why)
     return RunVerdict(copies=(*verdict.copies, *(CopyVerdict(copy_id=v.copy_id, bytes=v) for v in told)))

@@ -139,7 +139,7 @@ def recognise(found: Survey, world: World) -> Recognised:
             elif isinstance(part, Gap):
                 gaps.append(part)
             elif isinstance(part, _Clean):
-                examined.append(part.told)
+                examined.append(part.told.model_copy(update={"other_keys": part.origin.copy.other_keys}))
                 origins.append(part.origin)
                 gaps += part.stored
             else:

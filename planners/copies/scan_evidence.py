@@ -9,11 +9,11 @@ from typing import Literal
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.object_places.versions import StoredVersion
+from pii_tracer.model.datasets import ShortNumbers
+from pii_tracer.scan.hits import ROWS
 
 PATH = "file path"
 """`Hit.where` of a value in a file's name, or in that of a folder above it."""
-ROWS = frozenset({"data", "text", "log block data", "log block hfile"})
-"""Kinds of place (`Hit.where`) that are rows of people."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Evidence:
     places: where among the rows of files values stand, of short numbers those in known columns. seen: every file with a
     value that cannot be mistaken. numbers: where among the rows of files short numbers stand, in known columns or not.
     Both of a store with versions are of live ones. compared: the rows of every file were compared with keys of several
-    columns.
+    columns. short: how many short numbers stand where.
     """
 
     files: int
@@ -210,6 +210,7 @@ class Evidence:
     numbers: frozenset[Place] = frozenset()
     compared: bool = False
     hashes: FileHashes = NO_HASHES
+    short: tuple[ShortNumbers, ...] = ()
 
     @property
     def found(self) -> bool:

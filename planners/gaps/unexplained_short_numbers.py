@@ -7,7 +7,7 @@ neither can be asked, a number of six digits that stands alone is taken for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
@@ -21,7 +21,8 @@ from pii_tracer.model.datasets import (
     place_of,
 )
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.plan import Gap
+from pii_tracer.model.number_keys import FEW, bare, bare_parts
+from pii_tracer.model.plan import Examined, Gap
 from planners.copies.derived_keys import everybodys
 from planners.copies.scan_evidence import Digits, Evidence
 from planners.locate.edge_effects import value_edges
@@ -30,13 +31,9 @@ from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import slug
 
-FEW = 5
-"""A number of fewer digits stands everywhere by chance: only in a column that is named as the key is the key."""
-
 ALONE = 6
 """A number of so many digits is taken for the key where there is nothing to compare it with."""
 
-_SIGNS = re.compile(r"[^0-9a-z]")
 _PARTS = re.compile(r"[.\[\]()$]+")
 _DIGITS = re.compile(r"\D*0*(\d+?)(?:\.0+)?\D*")
 _ANY = "id"
@@ -61,10 +58,10 @@ def key_names(found: Survey, matches: Iterable[Match]) -> Names:
     for match in matches:
         for term in match.terms:
             leaves[term.label().lower()] = _leaf(term)
-            names.setdefault(found.key_sets[term.key_set].origin, set()).add(_bare(_leaf(term)))
+            names.setdefault(found.key_sets[term.key_set].origin, set()).add(bare(_leaf(term)))
 
     def called_by(name: str) -> str:
-        return _bare(leaves.get(name.lower()) or name.rsplit(".", 1)[-1])
+        return bare(leaves.get(name.lower()) or name.rsplit(".", 1)[-1])
 
     subject = found.subject
     for told in (subject, *subject.tables):
@@ -83,10 +80,6 @@ def _leaf(term: MatchTerm) -> str:
         if isinstance(step, JsonAccess):
             return step.path[-1]
     return term.column
-
-
-def _bare(name: str) -> str:
-    return _SIGNS.sub("", name.lower())
 
 
 def unexplained(
@@ -147,8 +140,7 @@ def worth_reading(found: Survey, digits: Digits, names: Names) -> bool:
 
 
 def _called(found: Survey, digits: Digits, names: Names) -> frozenset[str]:
-    parts = {_bare(part) for part in _PARTS.split(digits.column or "")}
-    return names.get(found.key_sets[digits.key_set].origin, frozenset()) & parts
+    return names.get(found.key_sets[digits.key_set].origin, frozenset()) & bare_parts(digits.column or "")
 
 
 def without_values(found: Survey, digits: Digits) -> bool:
@@ -192,6 +184,27 @@ def same_digits(found: Survey, world: World, state: TableState) -> list[Gap]:
             evidence=_TODO,
         )
     ]
+
+
+def with_digits(examined: Iterable[Examined], world: World) -> tuple[Examined, ...]:
+    """What is no copy, with the short numbers that were seen in it: verification tells others from them. A place of a
+    store that is neither a table nor a folder to write has none, else it would be a gap.
+    """
+    counts = {state.dataset: world.evidence[location].short for location, state in _searched(world)}
+    none = {place.location.dataset for place in world.inventory.hdfs}
+    none |= {place.location.dataset for place in world.inventory.object_places}
+    found = []
+    for one in examined:
+        told = counts.get(one.dataset, () if one.dataset in none else None)
+        found.append(one.model_copy(update={"digits": told}))
+    return tuple(found)
+
+
+def _searched(world: World) -> Iterator[tuple[str, TableState]]:
+    stored = [seen.state for seen in (*world.hdfs.values(), *world.stored.values()) if seen.state]
+    for state in (*world.inventory.tables, *stored):
+        if state.location in world.evidence:
+            yield state.location, state
 
 
 def telling(found: Survey, column: Column) -> int:

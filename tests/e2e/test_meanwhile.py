@@ -159,6 +159,24 @@ def test_a_table_made_while_the_plan_ran_is_looked_at(small: Small, monkeypatch:
     assert small.result()["attestation"]
 
 
+def test_what_verify_finds_after_the_run_counts_for_all_that_is_said_later(small: Small) -> None:
+    assert small.apply() == 0
+    plan, where = str(small.base / "s.plan.json"), ["--estate", str(small.base / "pii-tracer.yaml")]
+    assert small.cli("verify", plan, *where) == 0
+    assert small.cli("attest", "certificate") == 0
+    small.bring_back()
+    assert small.cli("verify", plan, *where) == 9
+    assert small.cli("attest", "certificate") == 9
+    assert small.cli("attest", "answer", "--all", "--out", str(small.base / "sent"), *where) == 0
+    (page,) = (small.base / "sent").glob("*.html")
+    assert "data was found after the erasure" in page.read_text()
+    assert small.cli("close") == 2
+    assert (small.base / "s.subjects.sealed").exists()
+    assert_open(small, small.cli("resume"), "c-med.core.visits")
+    assert_repaired(small)
+    assert small.cli("attest", "certificate") == 0
+
+
 def test_others_who_write_meanwhile_lose_nothing(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody else's new row after the verification is looked at again, and is no residue."""
 

@@ -44,6 +44,14 @@ def test_the_person_leaves_every_generation_and_nobody_else_does(gcs: Gcs, tmp_p
     assert leaks(Person((MAIL, USER)), [shop.base / "state"]) == []
 
 
+def test_what_the_step_would_refuse_is_a_gap_of_the_plan(gcs: Gcs, tmp_path: Path) -> None:
+    """The run stopped there, after the source was erased."""
+    shop = Shop.of(gcs, tmp_path)
+    shop.export("csv", "a.csv", csv(OTHERS[0], (USER, '"a\nb,c"')))
+    (reason,) = [reason for name, reason in shop.reasons() if "unreadable" in name]
+    assert "a CSV record of the person continues over lines" in reason
+
+
 def test_soft_deleted_bytes_are_dated_and_never_called_clean_before(
     gcs: Gcs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,6 +76,24 @@ def test_what_came_after_the_plan_is_found_by_the_run_and_by_verify(shop: Shop) 
     assert shop.verify() == ExitCode.RESIDUE
 
 
+def test_what_the_step_would_refuse_is_a_gap_of_the_plan(shop: Shop) -> None:
+    """The run stopped there, after the source was erased."""
+
+    def refused() -> list[str]:
+        return [gap["reason"] for gap in shop.plan()[1]["gaps"] if gap["kind"] == "unreadable"]
+
+    path = shop.export("csv", "a.csv", csv(OTHERS[0], PERSON))
+    assert refused() == []
+    xattr = {"xattr.name": "user.note", "xattr.value": "x", "flag": "CREATE"}
+    shop.hdfs.ask(path, "SETXATTR", **xattr)
+    (reason,) = refused()
+    assert "a file has an access list, attributes or a storage policy of its own" in reason
+    shop.hdfs.client().delete(path)
+    shop.export("csv", "a.csv", csv(OTHERS[0], (USER, '"a\nb,c"')))
+    (reason,) = refused()
+    assert "a CSV record of the person continues over lines" in reason
+
+
 def test_a_file_that_came_since_the_plan_is_drift(shop: Shop) -> None:
     path = shop.export("csv", "a.csv", csv(OTHERS[0], PERSON))
     assert shop.plan()[0] == 0

@@ -29,7 +29,8 @@ def violations(records: Sequence[Record], plan: ErasurePlan) -> list[str]:
     - nothing is verified before what it depends on is;
     - an act whose answer is unknown is probed before it is begun again;
     - fencing tokens never go back, and every intent is under the token of its runner;
-    - a run that says it is complete has verified every step, and nothing follows it but a torn line's cut.
+    - a run that says it is complete has verified every step, and nothing follows it but a torn line's cut, or
+      what `verify` found since, which opens it again.
     """
     found: list[str] = []
     steps = {step.id: step for step in plan.steps}
@@ -39,6 +40,8 @@ def violations(records: Sequence[Record], plan: ErasurePlan) -> list[str]:
     token, complete = 0, False
     for record in records:
         at = f"record {record.seq}"
+        if record.kind is Kind.STEP_NOTED and record.facts["facts"].get("found_by") == "verify":
+            complete = False
         if complete and record.kind is not Kind.TORN_LINE_CUT:
             found.append(f"{at}: {record.kind} after the run was complete")
         if record.kind is Kind.LEASE:

@@ -17,6 +17,7 @@ from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.row_checks import compare
+from pii_tracer.verify.short_numbers import ShortNumbersThen
 from tests.kafkasupport import BY_KEY, BY_VALUE, KEYS, MAIL, USER, USERS, Broker, broker, estate, planned, value
 from tests.kits.waived_places_kit import FIRST, MAILS, Place, persons_apart, persons_apart_in_copy
 
@@ -158,10 +159,10 @@ def test_a_short_key_counts_in_the_declared_fields_of_a_topic_where_it_is_asked_
     broker.send(topic, ("7", json.dumps({"user": {"id": "7"}, "shop": 77123})))
     world = planned(broker, topic, USERS, Strategy.TOMBSTONE, BY_KEY)
     given = (world.estate, Path(), world.state.dataset, build_patterns(weak))
-    clean = look_elsewhere(*given, named=True, short=True)
+    clean = look_elsewhere(*given, named=True, short=ShortNumbersThen(certain=True))
     assert (clean.clean, bool(clean.files)) == (True, True)
     broker.send(topic, ("77123", json.dumps({"user": {"id": "8"}})))
-    assert look_elsewhere(*given, short=True).residue
+    assert look_elsewhere(*given, short=ShortNumbersThen(certain=True)).residue
     assert look_elsewhere(*given).clean
 
 

@@ -8,10 +8,11 @@ HDFS renames on no condition. So the old file is looked at (number, length, time
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from executors.executor_parts import placed
 from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES, RowRemoval
 from executors.stores.hdfs.step_base import FileRef, HdfsPart, RewriteParameters, named, refuse_another, status_of
 from pii_tracer.lake.stores.hdfs.hdfs_path import whole
@@ -38,6 +39,20 @@ class Rewriting(HdfsPart):
                 continue
             refuse_another(client, file, found, self.ctx.marks)
             self._rights(client, file)
+
+    def rehearse(self, names: Container[str]) -> None:
+        """Read files as `run` will, and write nothing. names: paths of those that are read; of the others only what the
+        NameNode tells is looked at.
+
+        Raises:
+            RunError: as `run` would, for the first file that it refuses.
+        """
+        removal, client = self._removal(), self._client
+        for file in self.parameters.files:
+            self._rights(client, file)
+            if file.path in names:
+                with placed(f"{client.name}{file.path}"):
+                    removal.kept(self._read(client, file), file.path)
 
     def run(self) -> Outcome:
         """File by file; what this plan wrote before a crash is known by the mark that the journal has."""

@@ -7,11 +7,12 @@ before that, and the new object the plan's id, so that a run after a crash knows
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from executors.executor_parts import placed
 from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES, RowRemoval
 from executors.stores.object_places.step_base import (
     ObjectPart,
@@ -46,6 +47,22 @@ class Rewriting(ObjectPart):
                 found = live_version(store, ref.key)
                 if found is not None and not self._ours(store, written, found):
                     self._refuse_another(store, ref, found)
+
+    def rehearse(self, names: Container[str]) -> None:
+        """Read objects as `run` will, and write nothing. names: keys of those that are read; of the others only what
+        the store lists is looked at.
+
+        Raises:
+            RunError: as `run` would, for the first object that it refuses.
+        """
+        removal, store = self._removal(), self._store
+        for ref in self.parameters.versions:
+            found = live_version(store, ref.key)
+            if found is not None:
+                self._refuse_another(store, ref, found)
+            if found is not None and ref.key in names:
+                with placed(f"{store.name}/{ref.key}"):
+                    removal.kept(self._read(store, found), ref.key)
 
     def run(self) -> Outcome:
         """Object by object; what this plan wrote before a crash is known by its id and the journal's hash."""

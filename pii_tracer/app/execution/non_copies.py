@@ -23,7 +23,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import s3_place
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.verify.byte_search import look_past
-from pii_tracer.verify.stores.non_copies import counts_short
+from pii_tracer.verify.short_numbers import ShortNumbersThen, short_numbers_in_file, short_numbers_then
 from pii_tracer.verify.verdicts import NO_COPY, SINCE, ByteVerdict, no_copy_name
 from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
 
@@ -37,9 +37,8 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
     """What is no copy, looked at: datasets that were examined (whoever was not there may have come), and those that
     have come into being since.
 
-    Short numbers count where a plan without copies has nothing else to tell the persons by (`counts_short`). only: the
-    names of the verdicts that are wanted. Two places may have one name (a table and a topic), so every store is looked
-    at.
+    Of short numbers, those count that were not there at planning (`short_numbers_then`). only: the names of the
+    verdicts that are wanted. Two places may have one name (a table and a topic), so every store is looked at.
     """
     from pii_tracer.lake.discovery import discover
 
@@ -67,7 +66,7 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
         root = looks.patterns.mask(str(place))
         found = scan_tree(place, patterns, searchers=looks.searchers, texts=inventory.texts).files
         stays = waived.get(dataset, NOTHING_WAIVED)
-        short = counts_short(plan, dataset, name)
+        short = short_numbers_then(plan, dataset, name, patterns.key_sets)
         verdicts.append(look_past(name, root, found, named=not plan.copies, short=short, waived=stays).at(dataset))
     for shown, file in lone_files(inventory, looks.patterns):
         name = f"{NO_COPY}{shown}"
@@ -76,7 +75,8 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
             found = scan_tree(file, looks.patterns, (), looks.searchers, texts).files if file.exists() else ()
             stays = waived.get(shown, NOTHING_WAIVED)
             root = looks.patterns.mask(str(file.parent))
-            verdicts.append(look_past(name, root, found, named=not plan.copies, waived=stays).at(shown))
+            short = short_numbers_in_file(plan, shown, looks.patterns.key_sets)
+            verdicts.append(look_past(name, root, found, named=not plan.copies, short=short, waived=stays).at(shown))
     asked = [*(item.dataset for item in plan.examined), *declared_since(looks.estate, known)]
     found_beyond = [
         *(topic.at(dataset) for dataset in asked if (topic := _topic_of(looks, dataset))),
@@ -152,7 +152,7 @@ def _topic_of(looks: Verification, dataset: DatasetId) -> ByteVerdict | None:
         return None
     from pii_tracer.app.topic_records import look_elsewhere
 
-    given, short = (looks.estate, looks.base, dataset), _counts_short(looks, dataset)
+    given, short = (looks.estate, looks.base, dataset), _short_in(looks, dataset)
     return look_elsewhere(*given, looks.patterns_at(dataset), named=not looks.plan.copies, short=short)
 
 
@@ -160,10 +160,10 @@ def _lakefs_of(looks: Verification, dataset: DatasetId) -> ByteVerdict:
     from pii_tracer.app.lakefs_objects import look_elsewhere
 
     given = (looks.estate, looks.base, dataset, looks.patterns, looks.patterns_at(dataset))
-    return look_elsewhere(*given, named=not looks.plan.copies, short=_counts_short(looks, dataset))
+    return look_elsewhere(*given, named=not looks.plan.copies, short=_short_in(looks, dataset))
 
 
-def _counts_short(looks: Verification, dataset: DatasetId) -> bool:
+def _short_in(looks: Verification, dataset: DatasetId) -> ShortNumbersThen | None:
     """Of a topic or a repository; one that was not examined came later."""
     examined = any(item.dataset == dataset for item in looks.plan.examined)
-    return counts_short(looks.plan, dataset, NO_COPY if examined else SINCE)
+    return short_numbers_then(looks.plan, dataset, NO_COPY if examined else SINCE, looks.patterns.key_sets)

@@ -22,6 +22,7 @@ from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
+from pii_tracer.app.persons_apart.found_since import FoundSince, keep_found
 from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
 from pii_tracer.app.planning.plan_files import key_sets_at_hand, manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
@@ -178,7 +179,8 @@ class Baselines(Frozen):
 
 @dataclass(frozen=True)
 class Ran:
-    """A run that came to an end, complete or not, with what the results are made of."""
+    """A run that came to an end, complete or not, with what the results are made of. found: what `verify` had found
+    when it went on."""
 
     folder: RunFolder
     info: RunInfo
@@ -188,6 +190,7 @@ class Ran:
     records: tuple[Record, ...]
     verification: Verification
     events: Sent
+    found: FoundSince | None = None
 
 
 def perform(
@@ -233,6 +236,7 @@ def perform(
         ctx = _context(settings, plan, keyring, journal, lease)
         verification = verification_of(settings, plan, keyring, ctx, journal, show)
         _baseline(folder, journal, verification, ctx, show)
+        found = _taken_over(folder, plan, ctx)
         touched = any(record.kind is Kind.STEP_INTENT for record in journal.records)
         begin_requests(settings, plan, now(), lambda: () if touched else keyring.key_sets)
         looks = VerifyExecutor(
@@ -269,7 +273,19 @@ def perform(
             show.step("waiting", f"until {state.waiting_until:%H:%M:%S}")
             time.sleep(max(left, 1.0))
         sent = sender.finish()
-        return Ran(folder, info, passed.loaded, passed.approvals, state, journal.records, verification, sent)
+        return Ran(folder, info, passed.loaded, passed.approvals, state, journal.records, verification, sent, found)
+
+
+def _taken_over(folder: RunFolder, plan: ErasurePlan, ctx: ExecutionContext) -> FoundSince | None:
+    """What `verify` found since the run went on last, which the journal hears of now."""
+    found = folder.found_since()
+    if found is None or not found.of_copies:
+        return found
+    for step, facts in found.notes(plan):
+        ctx.note(step, facts)
+    heard = found.model_copy(update={"of_copies": {}})
+    keep_found(folder.path, heard)
+    return heard
 
 
 def _context(

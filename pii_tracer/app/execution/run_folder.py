@@ -17,6 +17,7 @@ from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Refused, ReviewError, UsageError
 
 if TYPE_CHECKING:
+    from pii_tracer.app.persons_apart.found_since import FoundSince
     from pii_tracer.review.plan_file import LoadedPlan
 
 
@@ -233,12 +234,24 @@ class RunFolder:
         return Settings(Path(info.estate_file), self.state)
 
     def last_result(self) -> dict[str, Any] | None:
-        """The final object of the run, if it came to one."""
+        """The final object of the run, if it came to one, with what `verify` has found since."""
         try:
             data = json.loads(self.result.read_bytes())
         except (OSError, ValueError):
             return None
-        return data if isinstance(data, dict) else None
+        if not isinstance(data, dict):
+            return None
+        found = self.found_since()
+        return found.in_result(data) if found else data
+
+    def found_since(self) -> FoundSince | None:
+        """What `verify` found where the run had found nothing, and the run has not looked at again."""
+        from pii_tracer.app.persons_apart.found_since import read_found
+
+        try:
+            return read_found(self.path, self.recorded().plan_digest)
+        except UsageError:
+            return None
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -91,7 +91,8 @@ class VerifyExecutor:
     def undone(self, step: Step, copy: Copy) -> str | None:
         """Why a verdict of this run holds no longer, or None. A copy that changed since is looked at again."""
         verdict = read_verdict(self._folder, copy.id)
-        if verdict is not None and not self._verification.changed(copy, verdict):
+        noted = self._noted(step.id)  # others than the verdict's if `verify` found them since
+        if verdict is not None and {*verdict.left_of} == noted and not self._verification.changed(copy, verdict):
             return None
         self.run(step, copy)
         check = self.verify(step, copy)

@@ -13,16 +13,16 @@ from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
-from pii_tracer.model.datasets import Format
+from pii_tracer.model.datasets import Format, ShortNumbers
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE
 from pii_tracer.model.hive_text.text_places import TextPlaces
 from pii_tracer.model.locations import below
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
-from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.hits import ROWS, FileScan, short_numbers
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.scan_evidence import PATH, ROWS, Digits, Evidence, FileHashes, Place, PlaceEvidence, Seen
+from planners.copies.scan_evidence import PATH, Digits, Evidence, FileHashes, Place, PlaceEvidence, Seen
 
 Say = Callable[[str], None]
 E = TypeVar("E", bound=PlaceEvidence)
@@ -101,6 +101,9 @@ def evidence_of(files: Sequence[FileScan]) -> Evidence:
         seen=files_seen(files),
         numbers=numbers_seen(files),
         hashes=hashes_of(files),
+        short=tuple(
+            ShortNumbers(key_set=k, place=place, count=n) for (k, place), n in sorted(short_numbers(files).items())
+        ),
     )
 
 

@@ -342,7 +342,7 @@ def make_plan(
         marks=key.marks,
     )
     plan = build_plan(inputs)
-    if refused := with_refused(plan, inputs, say):
+    if refused := with_refused(plan, inputs, base, say):
         inputs, plan = refused, build_plan(refused)
     refuse_telling(plan, inputs, patterns, owners)
     apart = searched_apart(plan, inputs, Search(of_each, numbers, say)) if by_person or len(asked) > 1 else {}

@@ -26,7 +26,8 @@ from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
-from pii_tracer.verify.stores.non_copies import beside_copies, counts_short
+from pii_tracer.verify.short_numbers import short_numbers_then
+from pii_tracer.verify.stores.non_copies import beside_copies
 from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, judge_place, rows_in, unread_file
 from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
@@ -112,7 +113,7 @@ def elsewhere(
         mine = patterns.leaving_out(no_keys_at(plan.not_keys, place.location.dataset))
         stays = waived.get(place.location.dataset, NOTHING_WAIVED)
         scans = _scans(estate, place.location, [place], mine)
-        short = counts_short(plan, place.location.dataset, name)
+        short = short_numbers_then(plan, place.location.dataset, name, mine.key_sets)
         found = look_past(name, shown, scans, named=not plan.copies, short=short, waived=stays)
         yield found.at(place.location.dataset)
 

@@ -34,7 +34,8 @@ from pii_tracer.scan.shapes.outlines import Keeper
 from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
-from pii_tracer.verify.stores.non_copies import beside_copies, counts_short
+from pii_tracer.verify.short_numbers import short_numbers_then
+from pii_tracer.verify.stores.non_copies import beside_copies
 from pii_tracer.verify.stores.stored_files import PlaceLook, ReadFile, counts_rows, judge_place, unread_file
 from pii_tracer.verify.stores.stored_tables import judge_table
 from pii_tracer.verify.verdicts import ByteVerdict
@@ -209,7 +210,7 @@ def elsewhere(
         files = _read(versioned_store(estate, place.location), place, mine, searchers)
         stays = waived.get(place.location.dataset, NOTHING_WAIVED)
         scans = without_explained(place.location, [file.scan for file in files])
-        short = counts_short(plan, place.location.dataset, name)
+        short = short_numbers_then(plan, place.location.dataset, name, mine.key_sets)
         found = look_past(name, shown, scans, named=not plan.copies, short=short, waived=stays)
         kept = tuple(_soft_deleted(place, patterns))
         told = found.model_copy(update={"unverified": (*found.unverified, *kept)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
-from pii_tracer.model.datasets import Carries, DatasetId
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.verify.verdicts import NO_COPY, SINCE, ByteVerdict
@@ -44,19 +44,6 @@ def beside_copies(plan: ErasurePlan, places: Iterable[P], mask: Callable[[str], 
             continue
         shown = mask(str(place.location))
         yield place, shown, f"{NO_COPY if dataset in known else SINCE}{shown}"
-
-
-def counts_short(plan: ErasurePlan, dataset: DatasetId, name: str) -> bool:
-    """Whether short numbers count in what is no copy: where a plan has no copies, nobody compares rows, so that only
-    these tell whether the persons are there. In what lineage does not connect with the persons they mean nothing.
-
-    name: of the verdict. What came after planning may be connected. Where lineage connects a table with the persons, no
-    short number of theirs was anywhere in it at planning: else it would be a copy.
-    """
-    if plan.copies:
-        return False
-    carried = [item.carries for item in plan.examined if item.dataset == dataset]
-    return any(carries is not Carries.NONE for carries in carried) if carried else name.startswith(SINCE)
 
 
 def other_files(before: ByteVerdict, now: ByteVerdict) -> bool:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
+from executors.context import ExecutionContext
 from executors.formats.plain_files.executor import rehearse
+from executors.stores.hdfs.executor import HdfsExecutor
+from executors.stores.object_places.executor import ObjectsExecutor
+from pii_tracer.app.execution.executor_value_search import finds
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.read_result import in_order
+from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import BY_ROWS, PLAIN, KeySet, Match, Strategy
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import is_remote
-from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from planners.build import PlanInputs
+from planners.copies.scan_evidence import HdfsEvidence
 from planners.locate.subject_survey import title
 
 _WITHOUT = "No step writes the folder again as it is"
@@ -31,13 +38,14 @@ class _Known:
         return self.key_sets[name]
 
 
-def with_refused(plan: ErasurePlan, inputs: PlanInputs, say: Callable[[str], None]) -> PlanInputs | None:
-    """Read each bare folder on this machine that a step writes again as the step will.
+def with_refused(plan: ErasurePlan, inputs: PlanInputs, base: Path, say: Callable[[str], None]) -> PlanInputs | None:
+    """Read each bare folder that a step writes again as the step will. base: folder of the estate file.
 
     Returns the inputs with a gap for each that it refuses; None where it refuses none.
     """
     inventory, readings = inputs.world.inventory, Readings()
     known = _Known({name: keys for survey in inputs.surveys for name, keys in survey.key_sets.items()})
+    _in_stores(plan, inputs, known, base, readings, say)
     unread = {gap.dataset for gap in inventory.gaps if gap.kind == GapKind.UNREADABLE}
     states = {state.location: state for state in inventory.tables}
     for copy in plan.copies:
@@ -51,6 +59,50 @@ def with_refused(plan: ErasurePlan, inputs: PlanInputs, say: Callable[[str], Non
         return None
     gaps = in_order({*inventory.gaps, *readings.gaps})
     return replace(inputs, world=replace(inputs.world, inventory=inventory.model_copy(update={"gaps": gaps})))
+
+
+def _in_stores(
+    plan: ErasurePlan, inputs: PlanInputs, known: _Known, base: Path, readings: Readings, say: Callable[[str], None]
+) -> None:
+    """Try the steps that write files in HDFS and objects of `object_stores` again. Files in which the search saw
+    nothing are read only for keys of several columns, which no bytes show.
+    """
+    world, copies = inputs.world, {copy.id: copy for copy in plan.copies}
+    everything = tuple(known.key_sets.values())
+    ctx = ExecutionContext(
+        inputs.estate,
+        base,
+        known,
+        lambda: inputs.as_of,
+        everything=everything,
+        finds=finds(inputs.estate, base),
+        not_keys=plan.not_keys,
+        marks=inputs.marks,
+    )
+    trying: dict[Action, HdfsExecutor | ObjectsExecutor] = {
+        Action.HDFS_REWRITE: HdfsExecutor(ctx),
+        Action.OBJECT_REWRITE: ObjectsExecutor(ctx),
+    }
+    hidden = any(keys.columns for keys in everything)
+    for step in plan.steps:
+        copy = copies.get(step.copy_ or "")
+        seen = world.hdfs.get(copy.location) or world.stored.get(copy.location) if copy else None
+        if copy is None or seen is None or seen.state is None or step.action not in trying:
+            continue
+        if isinstance(seen, HdfsEvidence):
+            names = {read.path for read in seen.touched if hidden or read.holds}
+        else:
+            names = {read.version.key for read in seen.read if hidden or read.holds}
+        say(f"trying what the step for {title(seen.state)} would read")
+        act = partial(_tried_there, trying[step.action], step, copy, names)
+        readings.table(seen.state, act, None, _WITHOUT)
+
+
+def _tried_there(executor: HdfsExecutor | ObjectsExecutor, step: Step, copy: Copy, names: Collection[str]) -> None:
+    try:
+        executor.rehearse(step, copy, names)
+    except RunError as error:
+        raise EstateError(error.what, where=error.where, todo=error.todo) from None
 
 
 def _tried(state: TableState, match: Match, known: _Known) -> None:

@@ -29,14 +29,13 @@ from pii_tracer.model.datasets import Match
 from pii_tracer.model.locations import is_remote
 from pii_tracer.model.plan import Mention
 from pii_tracer.scan.hit_collector import Collector
-from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.hits import ROWS, FileScan
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.classification import match_of, mentions_in
 from planners.copies.person_rows import theirs, with_blanks, without_elements
 from planners.copies.scan_evidence import (
     PATH,
-    ROWS,
     Evidence,
     KeyDigits,
     OthersRows,

@@ -46,6 +46,7 @@ from pii_tracer.verify.byte_search import (
 )
 from pii_tracer.verify.held_rows import IN_STREAMS
 from pii_tracer.verify.hold_allowances import rows_with_more
+from pii_tracer.verify.short_numbers import ShortNumbersThen
 from pii_tracer.verify.verdicts import ByteVerdict, ScannedFile
 from pii_tracer.verify.waived_files import NOTHING_WAIVED, WaivedFiles
 
@@ -174,7 +175,7 @@ def look_past_s3(
     *,
     alone: bool = False,
     named: bool = False,
-    short: bool = False,
+    short: ShortNumbersThen | None = None,
     waived: WaivedFiles = NOTHING_WAIVED,
 ) -> ByteVerdict:
     """The verdict on a place in S3 that is no copy (see `look_past`), with what could not be listed of it."""
