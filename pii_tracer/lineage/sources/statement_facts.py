@@ -42,7 +42,8 @@ class Told:
     """A statement with who tells it.
 
     texts: those it stands in, with their dialects, when runs tell it. failed: it never succeeded. rebuild: whether
-    Spark can run it again to make the whole output anew. own: names that mean what its event names.
+    Spark can run it again to make the whole output anew. own: names that mean what its event names. filled: as of
+    `JobRef`.
     """
 
     made: StatementLineage
@@ -51,6 +52,7 @@ class Told:
     failed: bool = False
     rebuild: bool = True
     own: OwnNames = NO_NAMES
+    filled: tuple[tuple[str, str], ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -156,8 +158,8 @@ def tell(told: Told, ledger: Ledger) -> None:
             known = ledger.identities.of_rows(made.output, written=True)
         for why in told.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
             ledger.gap(known, LineageGapKind.SQL_OPAQUE, why, proof, "rewrite the statement, or say what it does")
-        if made.emptied and known is not None:  # nothing comes in by it, and what was there finds nobody any more
-            ledger.job(proof.job, None, frozenset(), known, proof, made.sql)
+        if known is not None and (made.emptied or told.filled):  # no row comes in: those that are there change
+            ledger.job(proof.job, None, frozenset(), known, proof, made.sql, filled=told.filled)
         return
     if made.effect not in _MOVES_DATA and not shared:
         return
@@ -181,7 +183,7 @@ def tell(told: Told, ledger: Ledger) -> None:
         if table not in metadata:
             ledger.member(ColumnId(dataset=source(table), column=column), target, subtype, proof)
     sql = made.sql if _again(told, ledger) else None
-    ledger.job(proof.job, sql, frozenset(inputs.values()), target, proof, made.sql, made.views)
+    ledger.job(proof.job, sql, frozenset(inputs.values()), target, proof, made.sql, made.views, told.filled)
     lost = [(table, columns) for table in sorted(metadata) if (columns := taken(made, table))]
     if made.complete and not lost:
         ledger.resolved.update((dataset, target) for dataset in inputs.values())

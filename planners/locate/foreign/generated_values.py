@@ -59,6 +59,11 @@ class _Relation:
 
         return _Relation(tuple(columns), kinds, self.somewhere)
 
+    def unnamed(self) -> _Relation:
+        """Of an INSERT by position into a table of unknown columns: what is called otherwise may be any of its own."""
+        own = {name.lower() for name in self.names or ()}
+        return _Relation(None, lambda way: self.kinds(way) if way[0] in own else self.somewhere, self.somewhere)
+
 
 _UNTOLD = _Relation(None, lambda way: _READ)
 _GROWING = _Relation(None, lambda way: _CONSTANT, _CONSTANT)
@@ -97,7 +102,8 @@ class _Reader:
         elif isinstance(tree, exp.Insert | exp.MultitableInserts):
             for insert in inserts_into(tree, target):
                 rows = self._rows(insert.args.get("expression"), self._with(insert, ctes))
-                yield rows.called(filled(insert, target))
+                names = filled(insert, target)
+                yield rows.called(names) if names or insert.args.get("by_name") else rows.unnamed()
         elif tree is not None:
             yield self._query(tree)
 
@@ -246,8 +252,8 @@ class _Reader:
 
 _PLAIN = (
     exp.Literal, exp.Null, exp.Boolean, exp.Interval, exp.Var, exp.DataType, exp.Neg, exp.Concat, exp.DPipe, exp.Lower,
-    exp.Upper, exp.Trim, exp.Array, exp.Tuple, exp.Explode, exp.Posexplode, exp.Inline, exp.Uuid, exp.Placeholder,
-    exp.Parameter, exp.Identifier, exp.Star,
+    exp.Upper, exp.Trim, exp.Array, exp.Tuple, exp.Explode, exp.Posexplode, exp.Inline, exp.Uuid, exp.Identifier,
+    exp.Star,
 )  # fmt: skip
 """What makes constants of constants. A UUID is drawn: it is no value that somebody else has."""
 

@@ -15,6 +15,7 @@ from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.graph.edges import Edge, JobRef, Subtype
 from pii_tracer.model.datasets import Access, ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.model.plan import Gap
 from planners.locate.edge_effects import along, value_edges
 from planners.locate.foreign.generated_values import makes
@@ -165,12 +166,20 @@ class _Rivals:
             lambda called: self.world.graph.identities.of_rows(called) == dataset,
         )
         for job in jobs:
+            if any(self._fills(names, *one) for one in job.filled):
+                self.makers.add(job.where or job.job)
             statement = Statement(job.statement, job.views) if job.statement else None
             if statement is None or (statement.single and (job.job, job.where) in plain):
                 continue
             ways = [(name.lower(), *steps_of(place)) for name in names for place in places]
             if any(makes(statement, way, self._names, target, self.keys) for way in ways):
                 self.makers.add(job.where or job.job)
+
+    def _fills(self, names: Collection[str], column: str, constant: str) -> bool:
+        """Whether a table fills a column with what can be a person's: a constant that is, or a number that it makes."""
+        if column.lower() not in (name.lower() for name in names):
+            return False
+        return not constant or without_fraction(constant) in self.keys
 
     def _names(self, called: str) -> tuple[str, ...] | None:
         dataset = self.world.graph.identities.of_rows(called)
