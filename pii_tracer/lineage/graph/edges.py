@@ -109,7 +109,7 @@ class JobRef(Frozen):
     sql: the statement, if running it again writes the dataset anew. statement: its text, whatever it does. views: the
     session's views that it reads, by name with their statements, each after those that it reads itself. filled:
     columns that the table fills by itself in rows of it, each with the constant, or an empty text for a number that
-    the engine makes.
+    the engine makes. Of a job without inputs and statement nobody tells what it writes.
     """
 
     job: str
