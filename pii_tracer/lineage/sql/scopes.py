@@ -331,3 +331,15 @@ def struct_fields(type_: str) -> dict[str, str]:
         return {}
     defs = [d for d in kind.expressions if isinstance(d, exp.ColumnDef)]
     return {d.name: d.kind.sql("spark") if d.kind is not None else "" for d in defs}
+
+
+def right_first(scope: Scope, source: Source, join: exp.Join, dialect: str) -> None:
+    """MySQL's RIGHT JOIN with USING has the right table's columns before the left one's
+    (https://dev.mysql.com/doc/refman/8.4/en/join.html: `SELECT * FROM t1 NATURAL RIGHT JOIN t2`).
+    """
+    if dialect != "mysql" or str(join.side or "").upper() != "RIGHT":
+        return
+    scope.sources = [source, *(one for one in scope.sources if one is not source)]
+    joins = join.parent.args.get("joins") or () if join.parent is not None else ()
+    if not all(any(one.args.get(key) for key in ("on", "using", "method")) for one in joins):
+        scope.findings.doubt("the order of the columns of RIGHT JOIN … USING behind a comma is not followed")
