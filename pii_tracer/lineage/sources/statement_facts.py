@@ -29,6 +29,7 @@ from pii_tracer.model.errors import LineageError
 from pii_tracer.model.gap_kinds import LineageGapKind
 
 _MOVES_DATA = frozenset({Effect.REPLACE, Effect.APPEND, Effect.CHANGE, Effect.VIEW, Effect.CLONE, Effect.RENAME})
+_CHANGES = frozenset({Effect.APPEND, Effect.CHANGE})
 _REBUILDS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.VIEW, Effect.CLONE})
 # what is not certain about a query or a temporary view counts where its outcome is written
 _QUIET = frozenset({Effect.NONE, Effect.QUERY, Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.DELETE})
@@ -134,7 +135,8 @@ def _of_a_session(told: Iterable[Told]) -> set[str]:
     """Names of temporary tables: no bytes lie behind them once the session is over.
 
     Only where each job that uses the name makes such a table, and none makes another one: to others it means something
-    else. Not of Spark, whose statements can be run again as they are.
+    else. Not of Spark, whose statements can be run again as they are. Nor of a query log where another statement
+    writes the table: a log has each text once, and does not show in which of several sessions it ran.
     """
     made, other, used = (defaultdict[str, set[str]](set) for _ in range(3))
     for one in told:
@@ -143,6 +145,8 @@ def _of_a_session(told: Iterable[Told]) -> set[str]:
         if one.made.output is not None and one.made.effect is Effect.REPLACE:
             temporary = makes_session_table(one.made.sql) and not one.rebuild
             (made if temporary else other)[one.made.output].add(one.proof.job)
+        elif one.made.output is not None and one.made.effect in _CHANGES and not (one.texts or one.proof.first[0] == 0):
+            other[one.made.output].add(one.proof.job)
         for name in {one.made.output, *one.made.read, *one.made.inputs} - {None}:
             used[str(name)].add(one.proof.job)
     return {name for name, jobs in made.items() if "." not in name and used[name] <= jobs and not other[name]}
