@@ -34,7 +34,7 @@ def filled_by_tables(told: Sequence[Told], ledger: Ledger) -> list[Told]:
         if filling.left or filling.made or (filling.brings and rules):
             output = _output(one, ledger)
             filled = _filled(filling.brings, filling.left, rules.get(output, {}), known=output in defined)
-            one = replace(one, filled=tuple(sorted(filled.union((column, "") for column in filling.made))))
+            one = replace(one, filled=tuple(sorted(filled.union(filling.made))))
         result.append(one)
     return result
 

@@ -20,6 +20,7 @@ from pii_tracer.lineage.sql.relations import (
     Field,
     Relation,
     constant,
+    engine_made,
     limited,
 )
 
@@ -176,10 +177,9 @@ class Scope:
                 self.findings.doubt(f"the columns of {table} are not known: give its schema")
             return whole_row(row)
         if len(parts) > 1 and parts[-1].lower() in ("nextval", "currval"):
-            return _generated(parts[-1])
-        if any(s.relation.made for s in self.sources):
-            return _generated(parts[-1])
-        return constant(parts[-1]) if parts[-1].lower() in _PSEUDO or first in _PSEUDO else None
+            return engine_made(parts[-1])
+        made = any(s.relation.made for s in self.sources)
+        return engine_made(parts[-1]) if made or parts[-1].lower() in _PSEUDO or first in _PSEUDO else None
 
     def _lookup(self, parts: list[str], *, aliases_first: bool) -> Field | None:
         first = parts[0].lower()
@@ -271,11 +271,6 @@ class Scope:
 def shown(parts: Iterable[str]) -> str:
     """A name as reasons show it. What is no plain name may be a text that the dialect takes for one: not shown."""
     return ".".join(p if _PLAIN.fullmatch(p) else "…" for p in parts)
-
-
-def _generated(name: str) -> Field:
-    """What a sequence, or a function in FROM, makes itself."""
-    return Field(name, (Alt(exp.Anonymous(this=name.lower()), ()),))
 
 
 _PLAIN = re.compile(r"[^\W\d][\w$]*")

@@ -68,13 +68,13 @@ class Filling:
     rules: such columns of its output, each with the constant that it gets, or an empty text for a number that the
     engine makes. brings: for each way in which rows come in, the columns (in lower case) that they have a value for.
     left: columns that it leaves to the table, in rows that come in or are there already. made: columns with values of
-    its own making, of statements whose text does not tell it to a planner.
+    its own making, or with constants, where its text does not tell that to a planner.
     """
 
     rules: tuple[tuple[str, str], ...] = ()
     brings: tuple[tuple[str, ...], ...] = ()
     left: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()
+    made: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,16 @@ class Draft:
     """`brings` of `Filling`, where rows come in otherwise than as the fields say."""
     left: list[str] = field(default_factory=list)
     """As of `Filling`."""
+    fixed: list[tuple[str, str]] = field(default_factory=list)
+    """Partition columns with the constants that they get."""
 
     def filling(self, dialect: str) -> Filling:
         """What it says of columns that it does not fill itself."""
         comes = self.effect in (Effect.APPEND, Effect.REPLACE) and not self.unknown
         ways = self.ways if self.ways is not None else [with_values(self.fields)] if comes else []
-        made = made_in(self.fields, dialect) if self.effect in _STORES else ()
-        return Filling(self.rules, tuple(dict.fromkeys(ways)), tuple(dict.fromkeys(self.left)), made)
+        made = (*made_in(self.fields, dialect), *self.fixed) if self.effect in _STORES else ()
+        left = tuple(dict.fromkeys(self.left))
+        return Filling(self.rules, tuple(dict.fromkeys(ways)), left, tuple(dict.fromkeys(made)))
 
     def relation(self) -> Relation:
         """What reading the output would give."""

@@ -120,6 +120,7 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     draft.partly = bool(table.args.get("partition") or node.args.get("partition") or where)
     draft.ways = _ways(draft, body, static)
     draft.fields = [*with_computed(query, target, draft.fields), *(constant(n) for n in static)]
+    draft.fixed = [(item.this.name, _text_of(item.expression)) for item in _fixed(table)]
     return draft
 
 
@@ -214,13 +215,24 @@ https://docs.starrocks.io/docs/sql-reference/sql-statements/loading_unloading/IN
 def _partitions(table: exp.Expression, dialect: str) -> tuple[list[str], list[str]]:
     """Names of static and dynamic partition columns."""
     clause = table.args.get("partition")
-    static, dynamic = [], []
+    dynamic = []
     for item in clause.expressions if clause is not None else ():
-        if isinstance(item, exp.EQ):
-            static.append(item.this.name)
-        elif dialect not in _NAMES_PARTITIONS:
+        if not isinstance(item, exp.EQ) and dialect not in _NAMES_PARTITIONS:
             dynamic.append(item.name)
-    return static, dynamic
+    return [item.this.name for item in _fixed(table)], dynamic
+
+
+def _fixed(table: exp.Expression) -> list[exp.EQ]:
+    """The partition columns that get one value."""
+    clause = table.args.get("partition")
+    return [item for item in clause.expressions if isinstance(item, exp.EQ)] if clause is not None else []
+
+
+def _text_of(value: exp.Expression) -> str:
+    """A constant; empty where it is none."""
+    sign = "-" if isinstance(value, exp.Neg) else ""
+    inner = value.this if sign else value
+    return f"{sign}{inner.name}" if isinstance(inner, exp.Literal) else ""
 
 
 def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, ctes: Ctes) -> list[tuple[str, Field]]:

@@ -14,7 +14,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model.number_keys import without_fraction
+from pii_tracer.model.number_keys import can_be_one
 from planners.locate.sql.branch_identifiers import relations, table_name
 from planners.locate.sql.column_expressions import COUNTS, choices, fields_made
 from planners.locate.sql.column_references import Way, split, way_of
@@ -244,9 +244,9 @@ class _Reader:
             return rows.kinds((rows.names[0].lower(),)) if rows.names else rows.somewhere
         if isinstance(value, COUNTS):
             return _MADE
-        if isinstance(value, exp.Literal | exp.Neg) and not value.find(exp.Column, exp.Func):
-            text = f"-{value.this.name}" if isinstance(value, exp.Neg) else value.name
-            return _MADE if without_fraction(text) in self.keys else _CONSTANT
+        if isinstance(value, exp.Literal | exp.Neg | exp.Boolean) and not value.find(exp.Column, exp.Func):
+            text = f"-{value.this.name}" if isinstance(value, exp.Neg) else value.name or str(value.this)
+            return _MADE if can_be_one(text, self.keys) else _CONSTANT
         return _READ if fields else _together(value, [of(child) for child in value.iter_expressions()])
 
 

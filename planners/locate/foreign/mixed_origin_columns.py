@@ -15,7 +15,7 @@ from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.graph.edges import Edge, JobRef, Subtype
 from pii_tracer.model.datasets import Access, ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.number_keys import without_fraction
+from pii_tracer.model.number_keys import can_be_one
 from pii_tracer.model.plan import Gap
 from planners.locate.edge_effects import along, value_edges
 from planners.locate.foreign.generated_values import makes
@@ -193,7 +193,7 @@ class _Rivals:
         """Whether a table fills a column with what can be a person's: a constant that is, or a number that it makes."""
         if column.lower() not in (name.lower() for name in names):
             return False
-        return not constant or without_fraction(constant) in self.keys
+        return not constant or can_be_one(constant, self.keys)
 
     def _names(self, called: str) -> tuple[str, ...] | None:
         dataset = self.world.graph.identities.of_rows(called)

@@ -7,50 +7,55 @@ Of statements that Spark's parser reads the planner finds that out by itself, of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from sqlglot import exp
 
 from pii_tracer.lineage.graph.edges import EdgeType
-from pii_tracer.lineage.sql.relations import COUNTED, Alt, Field
+from pii_tracer.lineage.sql.relations import COUNTED, GENERATED, Alt, Field
 from pii_tracer.lineage.sql.statements.filled_columns import DRAWN
 
 _READ_BY_PLANNERS = frozenset({"spark", "spark2", "databricks", "hive"})
 _LEFT_OUT = re.compile(r"piislot\d+[td]e|7700770077\d{4}")
 """What stands for a literal in a text that stands for many (`statement_shapes`): any value may have been there."""
-_UNKNOWN = (exp.Parameter, exp.Placeholder, exp.SessionParameter)
-_OF_PARTS = (
-    exp.Paren, exp.Cast, exp.TryCast, exp.Neg, exp.Alias, exp.Concat, exp.DPipe, exp.Lower, exp.Upper, exp.Trim,
-    exp.Coalesce, exp.Array, exp.Tuple, exp.Struct,
+_SAME = (exp.Paren, exp.Cast, exp.TryCast, exp.Alias)
+"""What leaves a constant as it is."""
+_NO_NUMBER = (
+    exp.Null, exp.Var, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.CurrentDatetime, exp.CurrentUser,
+    exp.Uuid,
 )  # fmt: skip
-"""What makes constants of constants."""
-_TIMES = (exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.CurrentDatetime, exp.CurrentUser, exp.Uuid)
 
 
-def made_in(fields: Iterable[Field], dialect: str) -> tuple[str, ...]:
-    """The columns with a value, in some rows at least, that comes from no column and is not known to be a constant."""
+def made_in(fields: Iterable[Field], dialect: str) -> tuple[tuple[str, str], ...]:
+    """The columns with a value, in some rows at least, that comes from no column: with the constant where it is one."""
     known = dialect in _READ_BY_PLANNERS
-    return tuple(f.name for f in fields if any(_makes(alt, known=known) for alt in f.alts))
+    return tuple((f.name, text) for f in fields for alt in f.alts for text in _made(alt, known=known))
 
 
-def _makes(alt: Alt, *, known: bool) -> bool:
-    if alt.expression is None or any(d.kind.type is EdgeType.DIRECT and d.kind != COUNTED for d in alt.deps):
-        return False
-    if known:
-        return any(_LEFT_OUT.search(one.name) for one in alt.expression.find_all(exp.Literal))
-    return _is_made(alt.expression)
+def _made(alt: Alt, *, known: bool) -> Iterator[str]:
+    """The constants of one way, and an empty text for a value that is not known to be one."""
+    if any(d.kind.type is EdgeType.DIRECT and d.kind != COUNTED for d in alt.deps):
+        return
+    if not known:
+        yield from [""] if alt.expression is None else _values(alt.expression)
+    elif alt.expression is not None:
+        parts = alt.expression.find_all(exp.Literal, exp.Anonymous)
+        left_out = (_LEFT_OUT.search(p.name) if isinstance(p, exp.Literal) else p.name == GENERATED for p in parts)
+        yield from [""] if any(left_out) else ()
 
 
-def _is_made(value: exp.Expression) -> bool:
-    if isinstance(value, exp.Literal):
-        return bool(_LEFT_OUT.search(value.name))
-    if isinstance(value, exp.Case | exp.If):
+def _values(value: exp.Expression) -> Iterator[str]:
+    if isinstance(value, exp.Literal | exp.Boolean):
+        yield "" if _LEFT_OUT.search(value.name) else value.name or str(value.this)
+    elif isinstance(value, exp.Neg) and isinstance(value.this, exp.Literal):
+        yield from (f"-{text}" if text else "" for text in _values(value.this))
+    elif isinstance(value, exp.Case | exp.If):
         branches = [*(i.args["true"] for i in value.args.get("ifs") or ()), value.args.get("true")]
         branches += [value.args.get("default"), value.args.get("false")]
-        return any(_is_made(branch) for branch in branches if isinstance(branch, exp.Expression))
-    if isinstance(value, _OF_PARTS):
-        return any(_is_made(cast(exp.Expression, part)) for part in value.iter_expressions())
-    if isinstance(value, _TIMES) or (isinstance(value, exp.Anonymous) and value.name.lower() in DRAWN):
-        return False
-    return isinstance(value, _UNKNOWN) or value.find(exp.Column, exp.Func, *_UNKNOWN) is not None
+        yield from (text for branch in branches if isinstance(branch, exp.Expression) for text in _values(branch))
+    elif isinstance(value, (exp.Coalesce, *_SAME)):
+        parts = (part for part in value.iter_expressions() if not isinstance(part, exp.DataType))
+        yield from (text for part in parts for text in _values(cast(exp.Expression, part)))
+    elif not isinstance(value, _NO_NUMBER) and not (isinstance(value, exp.Anonymous) and value.name.lower() in DRAWN):
+        yield ""

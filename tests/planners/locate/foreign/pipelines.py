@@ -131,6 +131,8 @@ def answered(graph: LineageGraph) -> Answer:
         )
         world = World(graph, Inventory(tables=(state,)), {}, lambda _: False)
         doubts += ["mixed"] if carriage.mixed else []
+        blind = [found.derived[trace.origin, trace.expression].blind for _, trace in carriage.terms]
+        doubts += ["shared_identifier"] if blind and all(blind) else []
         doubts += [gap.kind.value for gap in foreign_keys(found, world, state, carriage)]
         doubts += [carriage.carries.value] if carriage.carries in (Carries.UNKNOWN, Carries.AGGREGATE) else []
     return Answer(carriage, tuple(dict.fromkeys(doubts)), found)
