@@ -70,7 +70,9 @@ def test_a_text_that_is_followed_tells_what_was_written() -> None:
 
 
 def test_another_run_of_the_job_tells_its_columns() -> None:
-    fields = {"id": {"inputFields": [{**dataset("prod.users").model_dump(), "field": "user_id", "transformations": PLAIN}]}}
+    fields = {
+        "id": {"inputFields": [{**dataset("prod.users").model_dump(), "field": "user_id", "transformations": PLAIN}]}
+    }
     told = event(named("prod.out", columnLineage={"fields": fields}), 2, inputs=[named("prod.users")])
     assert doubts(KEYS, told, event(named("prod.out"))) == ()
 
