@@ -21,9 +21,10 @@ from pii_tracer.lineage.sources.dataset_facets import Notes, Tag
 from pii_tracer.lineage.sources.dbt import manifest_of, read_dbt
 from pii_tracer.lineage.sources.evidence import in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
+from pii_tracer.lineage.sources.filled_by_tables import filled_by_tables
 from pii_tracer.lineage.sources.log_lines import files_of
 from pii_tracer.lineage.sources.openlineage.events import Events, event_files, read_events
-from pii_tracer.lineage.sources.openlineage.run_lineage import tell_changes, tell_gaps, tell_run
+from pii_tracer.lineage.sources.openlineage.run_lineage import tell_changes, tell_gaps, tell_run, tell_silent
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras
 from pii_tracer.lineage.sources.openlineage.sql_facets import told_by_events
 from pii_tracer.lineage.sources.openlineage.unresolved_inputs import tell_names
@@ -141,7 +142,7 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     views(told, ledger)
     share([one.made for one in told], ledger)
     shown = defined(told, ledger)
-    told = explained(told, shown, ledger)
+    told = filled_by_tables(explained(told, shown, ledger), ledger)
     for one in told:
         tell(one, ledger)
     tell_changes(events.notes.changes, ledger)
@@ -149,7 +150,9 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
         tell_run(run, ledger)
     tell_through(told, shown, ledger)
     tell_names(events, ledger)
-    tell_gaps(events, ledger, Mended(told, ledger))
+    mended = Mended(told, ledger)
+    tell_silent(events, ledger, mended)
+    tell_gaps(events, ledger, mended)
     ledger.plain_gaps += events.gaps
     facts = collect(
         ledger.edges(), ledger.memberships(), ledger.jobs(), ledger.gaps(), ledger.columns, identities.aliases

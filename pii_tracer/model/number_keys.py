@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from decimal import Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal, InvalidOperation
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,24 @@ def plain(value: Any) -> str:
 def without_fraction(text: str) -> str:
     """`4711` of `4711.0`; other texts as they are."""
     return _WHOLE.sub(r"\1", text) if "." in text else text
+
+
+def can_be_one(constant: str, keys: Collection[str]) -> bool:
+    """Whether a constant of a statement is one of some keys, or an engine makes one of it: `01`, `1e0`, `1.7`, `true`.
+
+    Engines cut fractions off or round them, and leave blanks and noughts out.
+    """
+    text = constant.strip()
+    if text in keys or without_fraction(text) in keys:
+        return True
+    try:
+        number = Decimal({"true": "1", "false": "0"}.get(text.lower(), text))
+    except InvalidOperation:
+        return False
+    if not number.is_finite() or number.adjusted() > _LONGEST:
+        return False
+    whole = (number.to_integral_value(how) for how in (ROUND_DOWN, ROUND_HALF_UP, ROUND_HALF_EVEN))
+    return any(str(int(one)) in keys for one in whole)
 
 
 def spellings(values: Iterable[str]) -> frozenset[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pii_tracer.config.lineage import LineageSources
+from pii_tracer.config.lineage import LineageSources, QueryLog
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS
 from tests.lineage.harvesting import harvest
@@ -64,3 +65,24 @@ def _origins(graph: LineageGraph) -> set[tuple[str, object, str]]:
         for edge in graph.edges_into(COPY)
         for before in graph.edges_into_column(edge.source)
     }
+
+
+_TWO_SESSIONS = (
+    "CREATE TEMP TABLE x AS SELECT user_id AS v FROM lake.prod.payments",
+    "INSERT INTO prod.copy (uid) SELECT v FROM x",
+    "CREATE TEMP TABLE x AS SELECT user_id AS v FROM lake.prod.payments",
+    "INSERT INTO x (v) SELECT pan FROM lake.prod.payments",
+    "INSERT INTO prod.copy (pan) SELECT v FROM x",
+)
+
+
+@pytest.mark.parametrize(("rows", "gaps"), [(_TWO_SESSIONS[:3], []), (_TWO_SESSIONS, ["unresolved_name"])])
+def test_a_log_does_not_show_which_session_wrote_to_its_temporary_table(
+    tmp_path: Path, rows: tuple[str, ...], gaps: list[str]
+) -> None:
+    """Each text is there once: what another session put into its own `x` may never have gone on."""
+    lines = [json.dumps({"sql": text, "at": f"2026-11-01T00:00:0{n}Z"}) for n, text in enumerate(rows)]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines))
+    log = QueryLog(path="log.jsonl", dialect="snowflake", time="at")
+    graph = harvest(LineageSources(queries=(log,)), tmp_path, (), ALIASES, SCHEMAS)
+    assert [gap.kind.value for gap in graph.gaps] == gaps

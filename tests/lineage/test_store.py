@@ -57,8 +57,9 @@ def test_the_file_has_no_literal_of_a_statement(tmp_path: Path):
     """It outlives the runs: `close` destroys the sealed values, and this file stays."""
     text = "INSERT INTO b SELECT k FROM a WHERE mail = 'mira@x.example' AND k = 4417700102"
     job = JobRef(
-        job="j", sql=text, inputs=(ds("/a"),), output=ds("/b"), statement=text, views=(("v", "SELECT 4417700102"),)
-    )
+        job="j", sql=text, inputs=(ds("/a"),), output=ds("/b"), statement=text, views=(("v", "SELECT 4417700102"),),
+        filled=(("k", "4417700102"), ("n", "")),
+    )  # fmt: skip
     told = edge("/a", "/b").model_copy(update={"expression": "CASE WHEN a.mail = 'mira@x.example' THEN a.k END"})
     graph = LineageGraph(collect([told], [], [job], [], {}, {}))
     file = saved(graph, tmp_path)
@@ -66,6 +67,7 @@ def test_the_file_has_no_literal_of_a_statement(tmp_path: Path):
     (kept,) = load(file).jobs_into(ds("/b"))
     assert kept.statement == kept.sql == NOT_STORED
     assert kept.views == (("v", NOT_STORED),)
+    assert kept.filled == (("n", ""),)
     assert load(file).edges_into(ds("/b"))[0].expression == "CASE WHEN a.mail = '…' THEN a.k END"
     # what plans and runs use
     assert graph.jobs_into(ds("/b"))[0].sql == text

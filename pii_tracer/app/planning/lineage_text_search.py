@@ -99,7 +99,8 @@ def _statements(graph: LineageGraph) -> Iterator[tuple[str, str, str]]:
     seen: set[tuple[str, str, str]] = set()
     for dataset in graph.datasets():
         for job in graph.jobs_into(dataset):
-            texts = [text for text in (job.statement, job.sql, *(view for _, view in job.views)) if text]
+            constants = (constant for _, constant in job.filled)
+            texts = [text for text in (job.statement, job.sql, *(view for _, view in job.views), *constants) if text]
             for one in dict.fromkeys(texts):
                 key = (job.job, job.where, one)
                 if key not in seen:

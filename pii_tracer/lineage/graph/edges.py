@@ -107,7 +107,9 @@ class JobRef(Frozen):
     """A job that writes a dataset, with its statement where one is recorded.
 
     sql: the statement, if running it again writes the dataset anew. statement: its text, whatever it does. views: the
-    session's views that it reads, by name with their statements, each after those that it reads itself.
+    session's views that it reads, by name with their statements, each after those that it reads itself. filled:
+    columns that the table fills by itself in rows of it, each with the constant, or an empty text for a number that
+    the engine makes. Of a job without inputs and statement nobody tells what it writes.
     """
 
     job: str
@@ -118,3 +120,4 @@ class JobRef(Frozen):
     where: str = ""
     statement: str | None = None
     views: tuple[tuple[str, str], ...] = ()
+    filled: tuple[tuple[str, str], ...] = ()

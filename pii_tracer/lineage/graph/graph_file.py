@@ -34,13 +34,15 @@ def save(graph: LineageGraph, file: Path) -> None:
 
 
 def _without_text(job: str) -> str:
-    """A job whose statement and views are known to be recorded, without their texts: each engine has its own rules for
-    where a text in SQL begins and ends, and nobody reads them from the file.
+    """A job whose statement and views are known to be recorded, without their texts and constants: each engine has its
+    own rules for where a text in SQL begins and ends, and nobody reads them from the file.
     """
     told = JobRef.model_validate_json(job)
     views = tuple((name, NOT_STORED) for name, _ in told.views)
     sql, statement = (text if text is None else NOT_STORED for text in (told.sql, told.statement))
-    return text_of(told.model_copy(update={"sql": sql, "statement": statement, "views": views}))
+    filled = tuple((column, constant) for column, constant in told.filled if not constant)
+    changes = {"sql": sql, "statement": statement, "views": views, "filled": filled}
+    return text_of(told.model_copy(update=changes))
 
 
 def load(file: Path) -> LineageGraph:

@@ -29,7 +29,8 @@ _WITHIN_COLUMN = re.compile(r"\.|\[")
 """Where the name of a part of a column goes on: a field of a struct, an element of an array or a map."""
 
 _EdgeKey = tuple[ColumnId, ColumnId, Subtype, bool, "str | None"]
-_JobKey = tuple[str, "str | None", "str | None", tuple[DatasetId, ...], DatasetId, tuple[tuple[str, str], ...]]
+_Pairs = tuple[tuple[str, str], ...]
+_JobKey = tuple[str, "str | None", "str | None", tuple[DatasetId, ...], DatasetId, _Pairs, _Pairs]
 _GapKey = tuple["DatasetId | None", str, str, str]
 
 
@@ -78,10 +79,13 @@ class Ledger:
         output: DatasetId,
         proof: Proof,
         statement: str | None = None,
-        views: tuple[tuple[str, str], ...] = (),
+        views: _Pairs = (),
+        filled: _Pairs = (),
     ) -> None:
-        """A job writes a dataset. sql: the statement, if running it again writes it anew. views: as of `JobRef`."""
-        self._jobs[job, sql, statement, tuple(sorted(inputs)), output, views].add(proof)
+        """A job writes a dataset. sql: the statement, if running it again writes it anew. views, filled: as of
+        `JobRef`.
+        """
+        self._jobs[job, sql, statement, tuple(sorted(inputs)), output, views, filled].add(proof)
 
     def gap(self, dataset: DatasetId | None, kind: LineageGapKind, reason: str, proof: Proof, closes: str) -> None:
         """Something is not complete."""
@@ -193,7 +197,7 @@ class Ledger:
             yield Membership(source=source, target=target, subtype=subtype, evidence=evidence)
 
     def jobs(self) -> Iterator[JobRef]:
-        for (job, sql, statement, inputs, output, views), proofs in self._jobs.items():
+        for (job, sql, statement, inputs, output, views, filled), proofs in self._jobs.items():
             for proof in united(proofs):
                 at = iso(proof.last[0])
                 yield JobRef(
@@ -205,11 +209,12 @@ class Ledger:
                     where=proof.where,
                     statement=statement,
                     views=views,
+                    filled=filled,
                 )
 
     def without_text(self) -> Iterator[tuple[DatasetId, tuple[DatasetId, ...]]]:
         """Output and inputs of the jobs whose statement nobody tells."""
-        yield from ((output, inputs) for _, _, text, inputs, output, _ in self._jobs if text is None)
+        yield from ((output, inputs) for _, _, text, inputs, output, *_ in self._jobs if text is None)
 
     def gaps(self) -> Iterator[LineageGap]:
         yield from self.plain_gaps

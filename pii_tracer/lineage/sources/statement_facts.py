@@ -29,6 +29,7 @@ from pii_tracer.model.errors import LineageError
 from pii_tracer.model.gap_kinds import LineageGapKind
 
 _MOVES_DATA = frozenset({Effect.REPLACE, Effect.APPEND, Effect.CHANGE, Effect.VIEW, Effect.CLONE, Effect.RENAME})
+_CHANGES = frozenset({Effect.APPEND, Effect.CHANGE})
 _REBUILDS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.VIEW, Effect.CLONE})
 # what is not certain about a query or a temporary view counts where its outcome is written
 _QUIET = frozenset({Effect.NONE, Effect.QUERY, Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.DELETE})
@@ -42,7 +43,8 @@ class Told:
     """A statement with who tells it.
 
     texts: those it stands in, with their dialects, when runs tell it. failed: it never succeeded. rebuild: whether
-    Spark can run it again to make the whole output anew. own: names that mean what its event names.
+    Spark can run it again to make the whole output anew. own: names that mean what its event names. filled: as of
+    `JobRef`.
     """
 
     made: StatementLineage
@@ -51,6 +53,7 @@ class Told:
     failed: bool = False
     rebuild: bool = True
     own: OwnNames = NO_NAMES
+    filled: tuple[tuple[str, str], ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -132,7 +135,8 @@ def _of_a_session(told: Iterable[Told]) -> set[str]:
     """Names of temporary tables: no bytes lie behind them once the session is over.
 
     Only where each job that uses the name makes such a table, and none makes another one: to others it means something
-    else. Not of Spark, whose statements can be run again as they are.
+    else. Not of Spark, whose statements can be run again as they are. Nor of a query log where another statement
+    writes the table: a log has each text once, and does not show in which of several sessions it ran.
     """
     made, other, used = (defaultdict[str, set[str]](set) for _ in range(3))
     for one in told:
@@ -141,6 +145,8 @@ def _of_a_session(told: Iterable[Told]) -> set[str]:
         if one.made.output is not None and one.made.effect is Effect.REPLACE:
             temporary = makes_session_table(one.made.sql) and not one.rebuild
             (made if temporary else other)[one.made.output].add(one.proof.job)
+        elif one.made.output is not None and one.made.effect in _CHANGES and not (one.texts or one.proof.first[0] == 0):
+            other[one.made.output].add(one.proof.job)
         for name in {one.made.output, *one.made.read, *one.made.inputs} - {None}:
             used[str(name)].add(one.proof.job)
     return {name for name, jobs in made.items() if "." not in name and used[name] <= jobs and not other[name]}
@@ -156,8 +162,8 @@ def tell(told: Told, ledger: Ledger) -> None:
             known = ledger.identities.of_rows(made.output, written=True)
         for why in told.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
             ledger.gap(known, LineageGapKind.SQL_OPAQUE, why, proof, "rewrite the statement, or say what it does")
-        if made.emptied and known is not None:  # nothing comes in by it, and what was there finds nobody any more
-            ledger.job(proof.job, None, frozenset(), known, proof, made.sql)
+        if known is not None and (made.emptied or told.filled):  # no row comes in: those that are there change
+            ledger.job(proof.job, None, frozenset(), known, proof, made.sql, filled=told.filled)
         return
     if made.effect not in _MOVES_DATA and not shared:
         return
@@ -181,7 +187,7 @@ def tell(told: Told, ledger: Ledger) -> None:
         if table not in metadata:
             ledger.member(ColumnId(dataset=source(table), column=column), target, subtype, proof)
     sql = made.sql if _again(told, ledger) else None
-    ledger.job(proof.job, sql, frozenset(inputs.values()), target, proof, made.sql, made.views)
+    ledger.job(proof.job, sql, frozenset(inputs.values()), target, proof, made.sql, made.views, told.filled)
     lost = [(table, columns) for table in sorted(metadata) if (columns := taken(made, table))]
     if made.complete and not lost:
         ledger.resolved.update((dataset, target) for dataset in inputs.values())

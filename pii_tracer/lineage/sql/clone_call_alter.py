@@ -14,6 +14,7 @@ from pii_tracer.lineage.sql.relations import Field, Relation, table_field
 from pii_tracer.lineage.sql.scopes import Scope, Source
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
 from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fields_of
+from pii_tracer.lineage.sql.statements.filled_columns import default_of, filled_by, sequences
 from pii_tracer.lineage.sql.text.script_splitting import Call, Clone
 from pii_tracer.lineage.sql.text.table_moves import Move
 from pii_tracer.lineage.sql.text.table_names import is_location, is_place, path_table
@@ -77,7 +78,8 @@ def whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
     unknown = tuple(dict.fromkeys(relation.bases()))
     for table in unknown:
         query.findings.doubt(f"the columns of {table} are not known: give its schema")
-    return Draft(effect, target, fields, unknown)
+    rules = query.names.filled(source) if effect is Effect.CLONE else ()
+    return Draft(effect, target, fields, unknown, rules=rules)
 
 
 def _laid(query: Query, place: str, target: str, parts: Sequence[str]) -> Draft:
@@ -129,6 +131,8 @@ def moved(query: Query, move: Move) -> Draft:
         old = _table(query, move.source)
         query.names.learn(draft.output, query.names.columns(old))
         query.names.compute(draft.output, query.names.computed(old))
+        query.names.fill(draft.output, query.names.filled(old))
+        draft.rules = query.names.filled(old)
         query.names.forget(old)
     return draft
 
@@ -270,12 +274,16 @@ def altered(query: Query, node: exp.Alter) -> Draft:
         query.findings.doubt(f"what ALTER {node.args.get('kind')} does is not known")
     known = list(query.names.columns(target))
     renamed: list[Field] = []
+    rules: list[tuple[str, str]] = []
+    left: list[str] = []
     for action in actions:
         if isinstance(action, exp.AlterRename):
             new = query.names.of(_beside(node.this, action.this))
             draft = whole(query, Effect.RENAME, target, new)
             query.names.learn(new, known)
             query.names.compute(new, query.names.computed(target))
+            query.names.fill(new, query.names.filled(target))
+            draft.rules = query.names.filled(target)
             query.names.forget(target)
             return draft
         new_name = _new_name(action)
@@ -294,9 +302,16 @@ def altered(query: Query, node: exp.Alter) -> Draft:
             added = list(action.find_all(exp.ColumnDef))
             for column in added if known and not isinstance(action, exp.ModifyColumn) else ():
                 known.append((column.name, column.kind.sql("spark") if column.kind is not None else ""))
-            if rules := computed_by(added):
-                query.names.compute(target, (*query.names.computed(target), *rules))
-                renamed += fields_of(query, rules, query.lookup(target))
+            if computed := computed_by(added):
+                query.names.compute(target, (*query.names.computed(target), *computed))
+                renamed += fields_of(query, computed, query.lookup(target))
+            filled = filled_by(added, query.dialect)
+            query.findings.followed |= sequences([action])
+            if isinstance(action, exp.AlterColumn):
+                filled = tuple(default_of(action.name, action.args.get("default")))
+            elif not isinstance(action, exp.ModifyColumn):  # rows that are there get it, too
+                left += [name for name, _ in filled]
+            rules += filled
             location = _placed(action)
             if location:
                 return _laid(query, path_table(location.rstrip("/")), target, partition_columns(node))
@@ -307,4 +322,6 @@ def altered(query: Query, node: exp.Alter) -> Draft:
         known = _at_its_place(known, column)
     if known:
         query.names.learn(target, known)
-    return Draft(Effect.CHANGE if renamed else Effect.SCHEMA, target, renamed, emptied=emptied(node))
+    query.names.fill(target, (*query.names.filled(target), *rules))
+    effect = Effect.CHANGE if renamed else Effect.SCHEMA
+    return Draft(effect, target, renamed, emptied=emptied(node), rules=tuple(rules), left=left)

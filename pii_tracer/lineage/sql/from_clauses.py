@@ -21,12 +21,7 @@ from pii_tracer.lineage.sql.relations import (
     limited,
     renamed,
 )
-from pii_tracer.lineage.sql.scopes import (
-    Findings,
-    Scope,
-    Source,
-    shown,
-)
+from pii_tracer.lineage.sql.scopes import Findings, Scope, Source, right_first, shown
 from pii_tracer.lineage.sql.table_functions import generated, pivoted
 from pii_tracer.lineage.sql.text.table_names import Names, path_table
 
@@ -158,6 +153,8 @@ class FromItems(ABC):
                 if source.relation.open or any(s.relation.open for s in before):
                     self.findings.doubt("NATURAL JOIN of tables whose schemas are not given")
             self._using(using, source, before, str(join.side or "").upper())
+            if using:
+                right_first(scope, source, join, self.dialect)
             if self.dialect not in _IN_THEIR_PLACE:
                 shared = [name.lower() for name in using]
                 scope.first = [*shared, *(name for name in scope.first if name not in shared)]

@@ -108,6 +108,15 @@ def constant(name: str) -> Field:
     return Field(name, (Alt(None, ()),))
 
 
+GENERATED = "generated"
+"""The function that stands for a value which a sequence, a function in FROM, or the engine itself makes."""
+
+
+def engine_made(name: str) -> Field:
+    """A column that comes from no table, with a value that is no constant."""
+    return Field(name, (Alt(exp.Anonymous(this=GENERATED), ()),))
+
+
 class Relation:
     """Columns in order. `rest` are relations whose further, unknown columns are columns of this one as well.
 

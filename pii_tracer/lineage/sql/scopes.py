@@ -20,6 +20,7 @@ from pii_tracer.lineage.sql.relations import (
     Field,
     Relation,
     constant,
+    engine_made,
     limited,
 )
 
@@ -176,9 +177,9 @@ class Scope:
                 self.findings.doubt(f"the columns of {table} are not known: give its schema")
             return whole_row(row)
         if len(parts) > 1 and parts[-1].lower() in ("nextval", "currval"):
-            return constant(parts[-1])
+            return engine_made(parts[-1])
         made = any(s.relation.made for s in self.sources)
-        return constant(parts[-1]) if made or parts[-1].lower() in _PSEUDO or first in _PSEUDO else None
+        return engine_made(parts[-1]) if made or parts[-1].lower() in _PSEUDO or first in _PSEUDO else None
 
     def _lookup(self, parts: list[str], *, aliases_first: bool) -> Field | None:
         first = parts[0].lower()
@@ -325,3 +326,15 @@ def struct_fields(type_: str) -> dict[str, str]:
         return {}
     defs = [d for d in kind.expressions if isinstance(d, exp.ColumnDef)]
     return {d.name: d.kind.sql("spark") if d.kind is not None else "" for d in defs}
+
+
+def right_first(scope: Scope, source: Source, join: exp.Join, dialect: str) -> None:
+    """MySQL's RIGHT JOIN with USING has the right table's columns before the left one's
+    (https://dev.mysql.com/doc/refman/8.4/en/join.html: `SELECT * FROM t1 NATURAL RIGHT JOIN t2`).
+    """
+    if dialect != "mysql" or str(join.side or "").upper() != "RIGHT":
+        return
+    scope.sources = [source, *(one for one in scope.sources if one is not source)]
+    joins = join.parent.args.get("joins") or () if join.parent is not None else ()
+    if not all(any(one.args.get(key) for key in ("on", "using", "method")) for one in joins):
+        scope.findings.doubt("the order of the columns of RIGHT JOIN … USING behind a comma is not followed")

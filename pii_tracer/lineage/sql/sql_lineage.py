@@ -146,8 +146,8 @@ class Script:
             return [self._failed(statement, f"the statement could not be resolved ({type(error).__name__})")]
 
     def _failed(self, statement: Statement, reason: str) -> StatementLineage:
-        why = reason_of(statement.text, reason)
-        return StatementLineage(statement.text, statement.line, Effect.NONE, reasons=(why,), opaque=True)
+        why = (reason_of(statement.text, reason),)
+        return StatementLineage(statement.text, statement.line, Effect.NONE, reasons=why, opaque=True)
 
     def _query(self) -> Query:
         query = Query(self.names, self._base, self.dialect)
@@ -174,8 +174,7 @@ class Script:
         used = current_database(text, self.dialect, self.names.defaults)
         if used is not None:
             self._use(used)
-            return [self._finish(statement, query, Draft(Effect.NONE, None))]
-        if administration(text) is not None:
+        if used is not None or administration(text) is not None:
             return [self._finish(statement, query, Draft(Effect.NONE, None))]
         dynamic = dynamic_of(text, self.dialect)
         if dynamic is not None:
@@ -311,6 +310,7 @@ class Script:
             emptied=draft.emptied,
             views=tuple(query.findings.views),
             makes=draft.makes or draft.effect in (Effect.CLONE, Effect.RENAME),
+            filling=draft.filling(self.dialect),
             database=self.used,
         )
         self._remember(draft, made)

@@ -15,6 +15,8 @@ from pii_tracer.lineage.sql.relations import (
     limited,
     table_relation,
 )
+from pii_tracer.lineage.sql.statements.filled_columns import with_values
+from pii_tracer.lineage.sql.statements.made_values import made_in
 
 
 class Effect(StrEnum):
@@ -32,6 +34,9 @@ class Effect(StrEnum):
     SCHEMA = "schema"
     DROP = "drop"
     NONE = "none"
+
+
+_STORES = frozenset({Effect.APPEND, Effect.REPLACE, Effect.CHANGE, Effect.VIEW})
 
 
 def through_view(name: str) -> str:
@@ -57,6 +62,22 @@ class SqlEdge:
 
 
 @dataclass(frozen=True)
+class Filling:
+    """What a statement says of columns that a table fills by itself, where a row comes without a value for them.
+
+    rules: such columns of its output, each with the constant that it gets, or an empty text for a number that the
+    engine makes. brings: for each way in which rows come in, the columns (in lower case) that they have a value for.
+    left: columns that it leaves to the table, in rows that come in or are there already. made: columns with values of
+    its own making, or with constants, where its text does not tell that to a planner.
+    """
+
+    rules: tuple[tuple[str, str], ...] = ()
+    brings: tuple[tuple[str, ...], ...] = ()
+    left: tuple[str, ...] = ()
+    made: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class StatementLineage:
     """The lineage of one write of one statement.
 
@@ -66,6 +87,7 @@ class StatementLineage:
     emptied: columns whose values it takes out of the rows that are there, by a change of the schema.
     views: the session's views that it reads, by name with their statements, each after those that it reads itself.
     makes: whether its output is a table or view that it makes, and not one that has to be there.
+    filling: of columns that it does not fill itself.
     database: where its session looked up names without one, where a statement before it said so (USE).
     """
 
@@ -85,6 +107,7 @@ class StatementLineage:
     emptied: tuple[str, ...] = ()
     views: tuple[tuple[str, str], ...] = ()
     makes: bool = False
+    filling: Filling = Filling()
     database: str = ""
 
     @property
@@ -111,6 +134,22 @@ class Draft:
     """Whether it fails where the table is there already."""
     optional: bool = False
     """Whether it does nothing where the table is there already."""
+    rules: tuple[tuple[str, str], ...] = ()
+    """As of `Filling`."""
+    ways: list[tuple[str, ...]] | None = None
+    """`brings` of `Filling`, where rows come in otherwise than as the fields say."""
+    left: list[str] = field(default_factory=list)
+    """As of `Filling`."""
+    fixed: list[tuple[str, str]] = field(default_factory=list)
+    """Partition columns with the constants that they get."""
+
+    def filling(self, dialect: str) -> Filling:
+        """What it says of columns that it does not fill itself."""
+        comes = self.effect in (Effect.APPEND, Effect.REPLACE) and not self.unknown
+        ways = self.ways if self.ways is not None else [with_values(self.fields)] if comes else []
+        made = (*made_in(self.fields, dialect), *self.fixed) if self.effect in _STORES else ()
+        left = tuple(dict.fromkeys(self.left))
+        return Filling(self.rules, tuple(dict.fromkeys(ways)), left, tuple(dict.fromkeys(made)))
 
     def relation(self) -> Relation:
         """What reading the output would give."""

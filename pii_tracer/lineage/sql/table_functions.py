@@ -19,6 +19,7 @@ from pii_tracer.lineage.sql.relations import (
     Relation,
     common_members,
     constant,
+    engine_made,
     limited,
     transformed,
 )
@@ -110,7 +111,7 @@ def columns_made(
         elif isinstance(maker, exp.Posexplode) and len(names) == 2:
             found = [transformed(field(inner))]
         if isinstance(maker, exp.Posexplode) and found:
-            found = [constant(""), *found]
+            found = [engine_made(""), *found]
     if len(found) != len(names) or not found:
         return None
     return [f.named(n) for f, n in zip(found, names, strict=True)]

@@ -16,6 +16,7 @@ from pii_tracer.lineage.sql.relations import Field, Relation, constant, limited
 from pii_tracer.lineage.sql.scopes import Scope, Source, of_other_rows, shown
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
 from pii_tracer.lineage.sql.statements.computed_columns import with_computed
+from pii_tracer.lineage.sql.statements.filled_columns import DEFAULT, with_values
 from pii_tracer.lineage.sql.text.table_names import path_table
 
 BARE = "lineage_out"
@@ -73,7 +74,7 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     effect = Effect.REPLACE if node.args.get("overwrite") else Effect.APPEND
     relation = query.relation(body) if body is not None else Relation([])
     if body is None and node.args.get("default"):  # DEFAULT VALUES
-        return Draft(effect, query.target(table))
+        return Draft(effect, query.target(table), ways=[()])
     if isinstance(table, exp.Directory):
         target = path_table(table.this.name.rstrip("/"))
         query.names.pair(target, format_of([node.args.get("stored")]))
@@ -96,6 +97,9 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
         if len(columns) > len(relation.fields):
             made = {c.lower() for c, _ in query.names.computed(target)}
             columns = [c for c in columns if c.lower() not in made]
+        if len(columns) > len(relation.fields) and query.dialect in _SKIPS_COUNTED:
+            made = {c.lower() for c, constant in query.names.filled(target) if not constant}
+            columns = [c for c in columns if c.lower() not in made]
         if query.dialect in _FILLS_LEADING and not relation.open and relation.fields:
             columns = columns[: len(relation.fields)]
     elif not columns and dynamic and not relation.open:
@@ -114,8 +118,21 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     fields = by_name((f.name, f) for f in fields) if node.args.get("conflict") is not None else fields
     draft = drafted(query, effect, target, relation, fields)
     draft.partly = bool(table.args.get("partition") or node.args.get("partition") or where)
+    draft.ways = _ways(draft, body, static)
     draft.fields = [*with_computed(query, target, draft.fields), *(constant(n) for n in static)]
+    draft.fixed = [(item.this.name, _text_of(item.expression)) for item in _fixed(table)]
     return draft
+
+
+def _ways(draft: Draft, body: object, static: Sequence[str]) -> list[tuple[str, ...]] | None:
+    """The columns that rows come with a value for; DEFAULT in VALUES is none."""
+    if draft.unknown:
+        return None
+    filled = set(with_values(draft.fields)) | {name.lower() for name in static}
+    for row in body.expressions if isinstance(body, exp.Values) else ():
+        cells = row.expressions if isinstance(row, exp.Tuple) else [row]
+        filled -= {f.name.lower() for f, cell in zip(draft.fields, cells, strict=False) if is_default(cell)}
+    return [tuple(sorted(filled))]
 
 
 def _with_outer(clause: exp.Expression | None, body: exp.Expression) -> None:
@@ -184,6 +201,9 @@ def _new_row(node: exp.Insert) -> str:
 _FILLS_LEADING = frozenset({"postgres", "redshift", "materialize", "risingwave"})
 """Dialects in which INSERT without a list of columns fills the first ones
 (https://www.postgresql.org/docs/current/sql-insert.html)."""
+_SKIPS_COUNTED = frozenset({"tsql", "fabric", "redshift"})
+"""Dialects in which INSERT without a list of columns passes over identities
+(https://learn.microsoft.com/en-us/sql/t-sql/statements/insert-transact-sql)."""
 _NAMES_PARTITIONS = frozenset({"oracle", "mysql", "singlestore", "starrocks", "doris"})
 """Dialects in which PARTITION (p) names a partition, and no column
 (https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/INSERT.html,
@@ -195,13 +215,24 @@ https://docs.starrocks.io/docs/sql-reference/sql-statements/loading_unloading/IN
 def _partitions(table: exp.Expression, dialect: str) -> tuple[list[str], list[str]]:
     """Names of static and dynamic partition columns."""
     clause = table.args.get("partition")
-    static, dynamic = [], []
+    dynamic = []
     for item in clause.expressions if clause is not None else ():
-        if isinstance(item, exp.EQ):
-            static.append(item.this.name)
-        elif dialect not in _NAMES_PARTITIONS:
+        if not isinstance(item, exp.EQ) and dialect not in _NAMES_PARTITIONS:
             dynamic.append(item.name)
-    return static, dynamic
+    return [item.this.name for item in _fixed(table)], dynamic
+
+
+def _fixed(table: exp.Expression) -> list[exp.EQ]:
+    """The partition columns that get one value."""
+    clause = table.args.get("partition")
+    return [item for item in clause.expressions if isinstance(item, exp.EQ)] if clause is not None else []
+
+
+def _text_of(value: exp.Expression) -> str:
+    """A constant; empty where it is none."""
+    sign = "-" if isinstance(value, exp.Neg) else ""
+    inner = value.this if sign else value
+    return f"{sign}{inner.name}" if isinstance(inner, exp.Literal) else ""
 
 
 def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, ctes: Ctes) -> list[tuple[str, Field]]:
@@ -220,9 +251,9 @@ def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, cte
             left = exp.Tuple(expressions=[left.this])
         if isinstance(left, exp.Tuple):
             pairs += _each(query, left, right, scope, ctes)
-        elif _is_default(right):
+        elif is_default(right):
             query.findings.followed.add(id(right))
-            pairs.append((_way_of(left, scope)[0], constant("")))
+            pairs.append((_way_of(left, scope)[0], DEFAULT))
         elif not isinstance(left, exp.Column | exp.Dot | exp.Identifier):
             query.findings.doubt(f"what is set in a part of kind {left.key.upper()} is not followed")
         else:
@@ -266,15 +297,16 @@ def _each(query: Query, left: exp.Tuple, right: exp.Expression, scope: Scope, ct
     else:
         listed = right.expressions if isinstance(right, exp.Tuple | exp.Anonymous) else [right.unnest()]
         values = [v for v in listed if isinstance(v, exp.Expression)]
-        query.findings.followed |= {id(v) for v in values if _is_default(v)}
-        found = [constant("") if _is_default(v) else query.field(v, scope, ctes) for v in values]
+        query.findings.followed |= {id(v) for v in values if is_default(v)}
+        found = [DEFAULT if is_default(v) else query.field(v, scope, ctes) for v in values]
     if len(columns) != len(found) or (isinstance(right, exp.Anonymous) and right.name.upper() != "ROW"):
         query.findings.doubt("the columns of SET and their values do not pair")
         found = [Field("", limited(a for f in found for a in f.alts))] * len(columns)
     return list(zip(columns, found, strict=True))
 
 
-def _is_default(value: object) -> bool:
+def is_default(value: object) -> bool:
+    """Whether a value is the word DEFAULT."""
     return isinstance(value, exp.Column) and value.sql().upper() == "DEFAULT"
 
 

@@ -14,7 +14,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model.number_keys import without_fraction
+from pii_tracer.model.number_keys import can_be_one
 from planners.locate.sql.branch_identifiers import relations, table_name
 from planners.locate.sql.column_expressions import COUNTS, choices, fields_made
 from planners.locate.sql.column_references import Way, split, way_of
@@ -59,6 +59,11 @@ class _Relation:
 
         return _Relation(tuple(columns), kinds, self.somewhere)
 
+    def unnamed(self) -> _Relation:
+        """Of an INSERT by position into a table of unknown columns: what is called otherwise may be any of its own."""
+        own = {name.lower() for name in self.names or ()}
+        return _Relation(None, lambda way: self.kinds(way) if way[0] in own else self.somewhere, self.somewhere)
+
 
 _UNTOLD = _Relation(None, lambda way: _READ)
 _GROWING = _Relation(None, lambda way: _CONSTANT, _CONSTANT)
@@ -97,7 +102,8 @@ class _Reader:
         elif isinstance(tree, exp.Insert | exp.MultitableInserts):
             for insert in inserts_into(tree, target):
                 rows = self._rows(insert.args.get("expression"), self._with(insert, ctes))
-                yield rows.called(filled(insert, target))
+                names = filled(insert, target)
+                yield rows.called(names) if names or insert.args.get("by_name") else rows.unnamed()
         elif tree is not None:
             yield self._query(tree)
 
@@ -238,16 +244,16 @@ class _Reader:
             return rows.kinds((rows.names[0].lower(),)) if rows.names else rows.somewhere
         if isinstance(value, COUNTS):
             return _MADE
-        if isinstance(value, exp.Literal | exp.Neg) and not value.find(exp.Column, exp.Func):
-            text = f"-{value.this.name}" if isinstance(value, exp.Neg) else value.name
-            return _MADE if without_fraction(text) in self.keys else _CONSTANT
+        if isinstance(value, exp.Literal | exp.Neg | exp.Boolean) and not value.find(exp.Column, exp.Func):
+            text = f"-{value.this.name}" if isinstance(value, exp.Neg) else value.name or str(value.this)
+            return _MADE if can_be_one(text, self.keys) else _CONSTANT
         return _READ if fields else _together(value, [of(child) for child in value.iter_expressions()])
 
 
 _PLAIN = (
     exp.Literal, exp.Null, exp.Boolean, exp.Interval, exp.Var, exp.DataType, exp.Neg, exp.Concat, exp.DPipe, exp.Lower,
-    exp.Upper, exp.Trim, exp.Array, exp.Tuple, exp.Explode, exp.Posexplode, exp.Inline, exp.Uuid, exp.Placeholder,
-    exp.Parameter, exp.Identifier, exp.Star,
+    exp.Upper, exp.Trim, exp.Array, exp.Tuple, exp.Explode, exp.Posexplode, exp.Inline, exp.Uuid, exp.Identifier,
+    exp.Star,
 )  # fmt: skip
 """What makes constants of constants. A UUID is drawn: it is no value that somebody else has."""
 

@@ -15,6 +15,7 @@ from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.graph.edges import Edge, JobRef, Subtype
 from pii_tracer.model.datasets import Access, ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.number_keys import can_be_one
 from pii_tracer.model.plan import Gap
 from planners.locate.edge_effects import along, value_edges
 from planners.locate.foreign.generated_values import makes
@@ -56,10 +57,10 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
         )
         others = [f"{world.title_of(source.dataset)}.{source.column}" for source in sorted(unknown)]
         others += [f"values that {where} makes or writes itself" for where in sorted(rivals.makers)]
-        others += [
-            f"something that the job {job} does not report" for job in _silent(found, world, carriage.dataset, column)
-        ]
+        silent = rivals.silent.union(_silent(found, world, carriage.dataset, column))
+        others += [f"something that the job {job} does not report" for job in sorted(silent)]
         if others:
+            named = unknown or {ColumnId(dataset=carriage.dataset, column=column)} if silent else unknown
             gaps.append(
                 Gap(
                     id=f"gap-foreign_keys-{slug(title(state))}-{slug(column)}",
@@ -68,7 +69,7 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
                     seen=whole_list(column, others),
                     reason=f"{column} identifies the rows to delete, but is also filled from {', '.join(others[:3])}."
                     " Lineage does not connect that with the person. Equal values may belong to another person, whose"
-                    f" row would be deleted. {_same_persons(found, world, unknown)}. Otherwise let the job write the"
+                    f" row would be deleted. {_same_persons(found, world, named)}. Otherwise let the job write the"
                     " other values into a column of their own, in old rows, too, and plan again",
                     evidence=carriage.reason,
                 )
@@ -91,7 +92,8 @@ class _Rivals:
     Also through tables and views on the way, which may have no rows of their own to ask this about.
     ends: tables of which the estate file says that their values are the persons'. expressions: what the keys went
     through. keys: the persons' values there. columns: those it comes out of; changed: those of which a value is not put
-    there as the keys are. makers: statements that make values themselves.
+    there as the keys are. makers: statements that make values themselves. silent: jobs of which nobody tells what they
+    write.
     """
 
     found: Survey
@@ -102,6 +104,7 @@ class _Rivals:
     columns: set[ColumnId] = field(default_factory=set)
     changed: set[ColumnId] = field(default_factory=set)
     makers: set[str] = field(default_factory=set)
+    silent: set[str] = field(default_factory=set)
 
     def find(self, dataset: DatasetId, column: str, ways: frozenset[Way]) -> None:
         """Fill all that is found."""
@@ -116,6 +119,7 @@ class _Rivals:
             former = [c.column for c in renames.former(at) if renames.today(at, c.column).lower() == name.lower()]
             edges = self._edges(at, (name, *former), renames)
             self._note_makers(at, (name, *former), places, jobs, edges)
+            self.silent.update(self._untold(at, [job for job in jobs if at != dataset or not job.inputs]))
             for edge in edges:
                 if (edge.source, name.lower()) in joined or edge.source.dataset == at:
                     continue
@@ -165,12 +169,31 @@ class _Rivals:
             lambda called: self.world.graph.identities.of_rows(called) == dataset,
         )
         for job in jobs:
+            if any(self._fills(names, *one) for one in job.filled):
+                self.makers.add(job.where or job.job)
             statement = Statement(job.statement, job.views) if job.statement else None
             if statement is None or (statement.single and (job.job, job.where) in plain):
                 continue
             ways = [(name.lower(), *steps_of(place)) for name in names for place in places]
             if any(makes(statement, way, self._names, target, self.keys) for way in ways):
                 self.makers.add(job.where or job.job)
+
+    def _untold(self, dataset: DatasetId, jobs: Iterable[JobRef]) -> set[str]:
+        """Those of the jobs of which neither a text nor a run tells what comes into the dataset.
+
+        One with inputs is a gap of lineage. But that of a table on the way may not be shown: where nothing of the
+        persons is left in it, although its rows went on.
+        """
+        silent = {job.job for job in jobs if not job.statement}
+        if silent:
+            silent -= {told.job or "" for e in self.world.graph.edges_into(dataset) for told in e.evidence}
+        return silent
+
+    def _fills(self, names: Collection[str], column: str, constant: str) -> bool:
+        """Whether a table fills a column with what can be a person's: a constant that is, or a number that it makes."""
+        if column.lower() not in (name.lower() for name in names):
+            return False
+        return not constant or can_be_one(constant, self.keys)
 
     def _names(self, called: str) -> tuple[str, ...] | None:
         dataset = self.world.graph.identities.of_rows(called)

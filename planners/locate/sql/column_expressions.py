@@ -278,9 +278,12 @@ def _applied(node: exp.Expression, number: int, place: Place) -> Place:
     through = place.through | {function_name(node)}
     if place.fate is not Fate.FOUND or place.access:
         return replace(place, access=(), expression=INPUT, fate=_not_found(place), through=through)
+    try:
+        inner = parse(place.expression)
+    except NotComputable:  # of another engine's function, as it was written here
+        return replace(place, expression=INPUT, fate=Fate.HIDDEN, through=through)
     made = node.copy()
-    child = list(made.iter_expressions())[number]
-    child.replace(parse(place.expression))
+    list(made.iter_expressions())[number].replace(inner)
     return replace(place, expression=made.sql(dialect="spark"), through=through)
 
 

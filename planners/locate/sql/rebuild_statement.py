@@ -168,7 +168,7 @@ def overwrites(jobs: Sequence[JobRef]) -> bool:
 
 def _texts(jobs: Sequence[JobRef]) -> list[str]:
     """The statements of all jobs that write rows; empty where none is recorded."""
-    writing = (job for job in jobs if job.inputs or not ALTER.match(job.statement or ""))
+    writing = (job for job in jobs if job.inputs or (job.statement and not ALTER.match(job.statement)))
     return [job.statement or job.sql or "" for job in writing]
 
 

@@ -32,8 +32,9 @@ class Part(NamedTuple):
 
     told: outputs whose columns it tells. edges: source, target, subtype, masking. members: source, dataset, subtype.
     sql: text and dialect (empty where none is given). code: languages of source code that is not SQL.
-    engines: what ran it, in small letters. checked: inputs whose values were only checked. unread: what the producer
-    says it could not read itself. wrong: what could not be read, and of which dataset.
+    engines: what ran it, in small letters. checked: inputs whose values were only checked. kept: outputs into which no
+    rows come: they are dropped, emptied, renamed or altered. unread: what the producer says it could not read itself.
+    wrong: what could not be read, and of which dataset.
     """
 
     job: str
@@ -46,6 +47,7 @@ class Part(NamedTuple):
     code: frozenset[str]
     engines: frozenset[str]
     checked: frozenset[Id]
+    kept: frozenset[Id]
     unread: frozenset[str]
     wrong: frozenset[tuple[Id | None, str]]
 
@@ -71,6 +73,7 @@ class Draft:
         self.code: set[str] = set()
         self.engines: set[str] = set()
         self.checked: set[Id] = set()
+        self.kept: set[Id] = set()
         self.unread: set[str] = set()
         self.wrong: set[tuple[Id | None, str]] = set()
 
@@ -79,7 +82,7 @@ class Draft:
         f = frozenset
         return Part(
             self.job, f(self.inputs), f(self.outputs), f(self.told), f(self.edges), f(self.members), f(self.sql),
-            f(self.code), f(self.engines), f(self.checked), f(self.unread), f(self.wrong),
+            f(self.code), f(self.engines), f(self.checked), f(self.kept), f(self.unread), f(self.wrong),
         )  # fmt: skip
 
     def of(self, dataset: Id | None) -> Wrong:
@@ -257,9 +260,16 @@ def _type(item: Mapping[str, Any], wrong: Wrong, depth: int = 0) -> str:
     return "struct<" + ",".join(f"{f.get('name')}:{_type(f, wrong, depth + 1)}" for f in inner) + ">" if inner else kind
 
 
+_NO_ROWS = frozenset({"DROP", "TRUNCATE", "RENAME", "ALTER"})
+"""Changes of a dataset that bring no rows into it. CREATE can be that of a table that is filled at once
+(https://openlineage.io/docs/spec/facets/dataset-facets/lifecycle_state_change)."""
+
+
 def columns_told(dataset: Dataset, draft: Draft) -> None:
     """The `columnLineage` facet: https://openlineage.io/docs/spec/facets/dataset-facets/column_lineage_facet."""
     wrong = draft.of(dataset.id)
+    if str(dataset.facets.get("lifecycleStateChange", {}).get("lifecycleStateChange")).upper() in _NO_ROWS:
+        draft.kept.add(dataset.id)
     facet = dataset.facets.get("columnLineage", {})
     for column, entry in a_map(facet.get("fields"), "columnLineage.fields", wrong).items():
         if _unnamed(column, wrong):

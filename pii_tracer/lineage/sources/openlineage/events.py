@@ -15,13 +15,7 @@ from typing import Any
 from pii_tracer.lineage.dataset_names import Identities, is_place
 from pii_tracer.lineage.graph.edges import LineageGap, Subtype
 from pii_tracer.lineage.naming_schemes import sql_name
-from pii_tracer.lineage.sources.dataset_facets import (
-    Change,
-    Described,
-    Notes,
-    Parent,
-    Tag,
-)
+from pii_tracer.lineage.sources.dataset_facets import Change, Described, Notes, Parent, Tag
 from pii_tracer.lineage.sources.evidence import Proof, iso, micros
 from pii_tracer.lineage.sources.log_lines import Gaps, files_of, objects_of
 from pii_tracer.lineage.sources.openlineage.event_parsing import (  # fmt: skip
@@ -61,7 +55,7 @@ _EVERY = 20_000
 class Run:
     """What some runs of a job say. sql: texts, each with the dialect that the event names or its engine has.
 
-    checked, unread: as of `Part`. wrong: what of it could not be read, and of which dataset.
+    checked, kept, unread: as of `Part`. wrong: what of it could not be read, and of which dataset.
     """
 
     proof: Proof
@@ -75,6 +69,7 @@ class Run:
     sql: tuple[tuple[str, str], ...]
     code: tuple[str, ...]
     checked: frozenset[DatasetId]
+    kept: frozenset[DatasetId]
     unread: tuple[str, ...]
     wrong: tuple[tuple[DatasetId | None, str], ...]
 
@@ -368,6 +363,7 @@ class _Finish:
             ),
             sql=texts_of(parts),
             checked=ids("checked"),
+            kept=ids("kept"),
             unread=tuple(sorted(set().union(*(p.unread for p in parts)))),
             code=tuple(sorted(set().union(*(p.code for p in parts)))),
             wrong=tuple((self.dataset(d) if d else None, r) for p in parts for d, r in p.wrong),

@@ -45,6 +45,19 @@ def tell_run(run: Run, ledger: Ledger) -> None:
         ledger.columns.setdefault(dataset, ())
 
 
+def tell_silent(events: Events, ledger: Ledger, mended: Mended) -> None:
+    """Jobs that write a dataset, of which no event names an input, and nothing tells what comes into its columns.
+
+    A run that reads what it writes changes rows that are there. What runs as the steps of a job is told by these.
+    """
+    steps = _steps(events, _writing(events.runs))
+    for run in events.runs:
+        if run.inputs or mended.whole(run):
+            continue
+        for output in run.outputs - run.told - run.kept - steps[run.proof.job]:
+            ledger.job(run.proof.job, None, frozenset(), output, run.proof)
+
+
 def tell_changes(changes: Iterable[Change], ledger: Ledger) -> None:
     """Everything of a renamed dataset is the new one's, and was the old one's. Whatever changed or was dropped stays a
     dataset.

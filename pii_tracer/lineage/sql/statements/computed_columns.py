@@ -10,6 +10,7 @@ from sqlglot import exp
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Field, Relation
 from pii_tracer.lineage.sql.scopes import Scope, Source
+from pii_tracer.lineage.sql.statements.filled_columns import reads_columns
 
 Computed = tuple[tuple[str, exp.Expression], ...]
 """Columns with the expressions that they are made by."""
@@ -22,7 +23,7 @@ def computed_by(defs: Iterable[exp.ColumnDef]) -> Computed:
         for constraint in column.args.get("constraints") or ():
             kind = constraint.args.get("kind")
             if isinstance(kind, exp.ComputedColumnConstraint) or (
-                isinstance(kind, exp.DefaultColumnConstraint) and kind.find(exp.Column) is not None
+                isinstance(kind, exp.DefaultColumnConstraint) and reads_columns(kind)
             ):
                 found.append((column.name, cast(exp.Expression, kind.this)))
             elif isinstance(kind, exp.GeneratedAsIdentityColumnConstraint) and kind.expression is not None:

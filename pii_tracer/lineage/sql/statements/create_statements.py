@@ -15,6 +15,7 @@ from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Field, Relation
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
 from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fields_of
+from pii_tracer.lineage.sql.statements.filled_columns import filled_by, sequences
 from pii_tracer.lineage.sql.text.global_temp_views import global_view
 from pii_tracer.lineage.sql.text.table_names import Names, path_table
 from pii_tracer.lineage.sql.writes import drafted, format_of
@@ -60,6 +61,8 @@ def created(query: Query, node: exp.Create) -> Draft:
         draft.location, draft.makes = location, True
         draft.optional = bool(node.args.get("exists"))
         draft.fresh = not (draft.optional or node.args.get("replace"))
+        if isinstance(node.this, exp.Schema):  # MySQL: columns that the query may not have
+            draft.rules = filled_by((c for c in node.this.expressions if isinstance(c, exp.ColumnDef)), query.dialect)
         return draft
     if view and location:
         source = path_table(location.rstrip("/"))
@@ -74,7 +77,7 @@ def created(query: Query, node: exp.Create) -> Draft:
     _learn(query, node, target, listed)
     rules = query.names.computed(target)
     made = fields_of(query, rules, query.lookup(target)) if rules else []
-    return Draft(Effect.SCHEMA, target, location=location, makes=True, computed=made)
+    return Draft(Effect.SCHEMA, target, location=location, makes=True, computed=made, rules=query.names.filled(target))
 
 
 def _other(query: Query, node: exp.Create, kind: str) -> Draft:
@@ -120,10 +123,13 @@ def _is_empty(item: exp.Expression) -> bool:
     return isinstance(item, exp.EmptyProperty) or (isinstance(item, exp.WithDataProperty) and bool(item.args.get("no")))
 
 
+def _schema(node: exp.Create) -> list[exp.Expression]:
+    """What stands in parentheses behind the table's name."""
+    return node.this.expressions if isinstance(node.this, exp.Schema) else []
+
+
 def _columns(node: exp.Create) -> list[str]:
-    schema = node.this
-    listed = schema.expressions if isinstance(schema, exp.Schema) else []
-    return [c.name for c in listed if isinstance(c, exp.ColumnDef | exp.Identifier)]
+    return [c.name for c in _schema(node) if isinstance(c, exp.ColumnDef | exp.Identifier)]
 
 
 def _learn(query: Query, node: exp.Create, target: str, listed: Sequence[exp.Expression]) -> None:
@@ -133,10 +139,15 @@ def _learn(query: Query, node: exp.Create, target: str, listed: Sequence[exp.Exp
         origin = query.names.of(like)
         query.names.learn(target, query.names.columns(origin))
         query.names.compute(target, query.names.computed(origin))
+        query.names.fill(target, query.names.filled(origin))
     elif isinstance(node.this, exp.Schema):
         defs = [c for c in node.this.expressions if isinstance(c, exp.ColumnDef)]
+        origins = [query.names.of(p.this) for p in node.this.expressions if isinstance(p, exp.LikeProperty)]
         query.names.learn(target, [(c.name, c.kind.sql("spark") if c.kind is not None else "") for c in defs])
         query.names.compute(target, computed_by(defs))
+        taken = [rule for origin in origins for rule in query.names.filled(origin)]
+        query.names.fill(target, (*filled_by(defs, query.dialect), *taken))
+        query.findings.followed |= sequences(defs)
 
 
 def _option(listed: Sequence[exp.Expression]) -> str | None:

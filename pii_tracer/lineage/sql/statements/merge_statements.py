@@ -14,7 +14,8 @@ from pii_tracer.lineage.sql.relations import Field, Relation, constant
 from pii_tracer.lineage.sql.scopes import Scope, Source, of_other_rows
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
 from pii_tracer.lineage.sql.statements.computed_columns import with_computed
-from pii_tracer.lineage.sql.writes import assignments, called
+from pii_tracer.lineage.sql.statements.filled_columns import DEFAULT, defaulted, with_values
+from pii_tracer.lineage.sql.writes import assignments, called, is_default
 
 
 def merged(query: Query, node: exp.Merge) -> Draft:
@@ -36,6 +37,8 @@ def merged(query: Query, node: exp.Merge) -> Draft:
             if found is not None:
                 query.findings.note(found, Subtype.JOIN)
     pairs: list[tuple[str, Field]] = []
+    ways: list[tuple[str, ...]] = []
+    left: list[str] = []
     whens = node.args.get("whens")
     for when in whens.expressions if whens is not None else ():
         seen = scope
@@ -43,9 +46,15 @@ def merged(query: Query, node: exp.Merge) -> Draft:
             seen = Scope(query.findings, [into if when.args.get("source") else source], outer=scope)
         if when.args.get("condition") is not None:
             query.findings.note(query.field(when.args["condition"], seen, ctes), Subtype.FILTER)
-        pairs += _clause(query, when.args["then"], target, seen, source.relation, ctes)
+        made = _clause(query, when.args["then"], target, seen, source.relation, ctes)
+        if isinstance(when.args["then"], exp.Insert):
+            ways.append(with_values([item.named(name) for name, item in made]))
+        else:
+            left += defaulted(made)
+        pairs += made
     unknown = _unknown(query, target, source.relation, pairs)
-    return Draft(Effect.CHANGE, target, with_computed(query, target, by_name(pairs)), unknown)
+    fields = with_computed(query, target, by_name(pairs))
+    return Draft(Effect.CHANGE, target, fields, unknown, ways=[] if unknown else ways, left=left)
 
 
 def _unknown(query: Query, target: str, source: Relation, pairs: list[tuple[str, Field]]) -> tuple[str, ...]:
@@ -92,7 +101,8 @@ def _clause(
         query.findings.doubt(f"columns and values of MERGE's insertion into {target} do not pair")
         fields = [query.field(v, scope, ctes) for v in values]
         return [(c, f) for c in columns for f in fields]
-    return [(c, query.field(v, scope, ctes)) for c, v in zip(columns, values, strict=True)]
+    made = (DEFAULT if is_default(v) else query.field(v, scope, ctes) for v in values)
+    return list(zip(columns, made, strict=True))
 
 
 def _values_alone(told: exp.Tuple, dialect: str) -> list[exp.Expression] | None:

@@ -13,6 +13,7 @@ from pii_tracer.lineage.sql.relations import IDENTITY, Field, Relation
 from pii_tracer.lineage.sql.scopes import Scope, Source, of_other_rows, shown
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
 from pii_tracer.lineage.sql.statements.computed_columns import with_computed
+from pii_tracer.lineage.sql.statements.filled_columns import defaulted
 from pii_tracer.lineage.sql.text.multi_target_writes import derived_target, listed
 from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL
 from pii_tracer.lineage.sql.writes import assignments, called, one_by_one_set
@@ -59,7 +60,7 @@ def updated(query: Query, node: exp.Update) -> Draft:
     order = node.args.get("order")
     if order is not None:
         query.note(order.expressions, Subtype.SORT, scope, ctes)
-    return Draft(Effect.CHANGE, target, with_computed(query, target, by_name(pairs)))
+    return Draft(Effect.CHANGE, target, with_computed(query, target, by_name(pairs)), left=defaulted(pairs))
 
 
 def _through(table: exp.Expression, ctes: Ctes) -> Relation | None:

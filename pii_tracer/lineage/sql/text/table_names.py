@@ -85,6 +85,7 @@ class Names:
         self._spelled: dict[str, str] = {}
         self._paired: set[str] = set()
         self._computed: dict[str, tuple[tuple[str, exp.Expression], ...]] = {}
+        self._filled: dict[str, tuple[tuple[str, str], ...]] = {}
         self.variables: frozenset[str] = frozenset()
         self.table_variables: frozenset[str] = frozenset()
         """What the text at hand declares (`declared_variables`)."""
@@ -219,10 +220,19 @@ class Names:
         """The columns that a table computes from its others, as far as statements told."""
         return self._computed.get(self._plain(name), ())
 
+    def fill(self, name: str, rules: Sequence[tuple[str, str]]) -> None:
+        """A table fills these columns where a row comes without them (`filled_columns`)."""
+        self._filled[self._plain(name)] = tuple(rules)
+
+    def filled(self, name: str) -> tuple[tuple[str, str], ...]:
+        """The columns that a table fills where a row comes without them, as far as statements told."""
+        return self._filled.get(self._plain(name), ())
+
     def forget(self, name: str) -> None:
         """A table was dropped or renamed."""
         key = self._plain(name)
         self._schemas.pop(key, None)
         self._by_last.get(_last(key), {}).pop(key, None)
-        self._computed.pop(self._plain(name), None)
+        self._computed.pop(key, None)
+        self._filled.pop(key, None)
         self._loose.discard(self._plain(name))

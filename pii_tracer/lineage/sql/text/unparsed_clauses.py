@@ -92,7 +92,7 @@ _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
     (r"^(\s*DELETE)\s+(?:(?:LOW_PRIORITY|QUICK|IGNORE)\s+)+", r"\1 ", frozenset({"mysql"})),
     (r"^(\s*)REPLACE\s+(?:LOW_PRIORITY|DELAYED)\s+INTO\b", r"\1INSERT INTO", frozenset({"mysql"})),
     (r"\bWITH\s+(?:(?:CASCADED\s+|LOCAL\s+)?CHECK\s+OPTION|READ\s+ONLY)\b", " ", None),
-    (r"\bOVERRIDING\s+(?:SYSTEM|USER)\s+VALUE\b", " ", None),
+    (r"\bOVERRIDING\s+SYSTEM\s+VALUE\b", " ", None),
     (rf"^(\s*INSERT\s+INTO\s+{_NAME})\s+BY\s+POSITION\b", r"\1", frozenset({"duckdb"})),
     # several columns as one name, which `dialect_forms` takes apart
     (rf"\b(SEARCH\s+(?:DEPTH|BREADTH)\s+FIRST\s+BY|CYCLE)\s+(\w+(?:\s*,\s*\w+)+)\s+(?=SET\s+{_NAME})",

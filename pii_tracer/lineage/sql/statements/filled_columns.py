@@ -1,0 +1,91 @@
+"""Columns that a table fills by itself where a row comes without a value for them: identities, serials, defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlglot import exp
+
+from pii_tracer.lineage.sql.relations import Alt, Field
+
+Filled = tuple[tuple[str, str], ...]
+"""Columns with the constant that they get; empty text: a number that the engine makes."""
+
+_COUNTED_TYPES = frozenset({exp.DType.SERIAL, exp.DType.BIGSERIAL, exp.DType.SMALLSERIAL})
+_NEXT = frozenset({"nextval", "currval"})
+DRAWN = frozenset({"uuid", "gen_random_uuid", "uuid_generate_v4", "newid", "generateuuidv4", "uuid_string", "sys_guid"})
+"""Functions of engines that draw a UUID: it is no value that somebody else has."""
+
+
+def filled_by(defs: Iterable[exp.ColumnDef], dialect: str) -> Filled:
+    """The columns of which a definition says so."""
+    found: list[tuple[str, str]] = []
+    for column in defs:
+        kinds = [one.args.get("kind") for one in column.args.get("constraints") or ()]
+        if column.kind is not None and column.kind.this in _COUNTED_TYPES:
+            found.append((column.name, ""))
+        if dialect == "sqlite" and any(isinstance(kind, exp.PrimaryKeyColumnConstraint) for kind in kinds):
+            # https://www.sqlite.org/autoinc.html: of an INTEGER PRIMARY KEY
+            found += [(column.name, "")] if column.kind is not None and column.kind.this is exp.DType.INT else []
+        for kind in kinds:
+            found += _of_constraint(column.name, kind)
+    return tuple(dict.fromkeys(found))
+
+
+def _of_constraint(name: str, kind: object) -> list[tuple[str, str]]:
+    if isinstance(kind, exp.AutoIncrementColumnConstraint):
+        return [(name, "")]
+    if isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
+        return [(name, "")] if kind.expression is None else default_of(name, kind.expression)
+    if isinstance(kind, exp.DefaultColumnConstraint | exp.ComputedColumnConstraint):
+        return default_of(name, kind.this)
+    return []
+
+
+def default_of(name: str, value: object) -> list[tuple[str, str]]:
+    """A column with its default; nothing for NULL, a drawn UUID, and what other columns decide."""
+    sign = ""
+    while isinstance(value, exp.Paren | exp.Cast | exp.Neg):
+        sign, value = ("-" if isinstance(value, exp.Neg) else sign), value.this
+    if not isinstance(value, exp.Expression) or isinstance(value, exp.Null | exp.Uuid):
+        return []
+    if isinstance(value, exp.Literal | exp.Boolean):
+        return [(name, f"{sign}{value.name or value.sql()}")]
+    if isinstance(value, exp.Anonymous) and value.name.lower() in DRAWN:
+        return []
+    return [] if reads_columns(value) else [(name, "")]
+
+
+def reads_columns(value: exp.Expression) -> bool:
+    """Whether a default is made of other columns: a sequence (`s.NEXTVAL`) is none."""
+    return any(column.name.lower() not in _NEXT for column in value.find_all(exp.Column))
+
+
+def sequences(parts: Iterable[exp.Expression]) -> set[int]:
+    """The ids of what looks like a column and is a sequence's next number."""
+    columns = (column for part in parts for column in part.find_all(exp.Column))
+    return {id(column) for column in columns if column.name.lower() in _NEXT}
+
+
+DEFAULT = Field("", (Alt(exp.Var(this="DEFAULT"), ()),))
+"""What a column is set to by the word."""
+
+
+def defaulted(pairs: Iterable[tuple[str, Field]]) -> list[str]:
+    """The columns that are set to their default."""
+    return [name for name, item in pairs if item is DEFAULT]
+
+
+def with_values(fields: Sequence[Field]) -> tuple[str, ...]:
+    """The columns that a row comes with a value for, in every case: NULL lets some engines make one
+    (https://dev.mysql.com/doc/refman/8.4/en/example-auto-increment.html, as does 0 there).
+    """
+    return tuple(f.name.lower() for f in fields if not any(map(_is_left, f.alts)))
+
+
+def _is_left(alt: Alt) -> bool:
+    value: object = alt.expression
+    while isinstance(value, exp.Paren | exp.Cast):
+        value = value.this
+    nothing = isinstance(value, exp.Null) or (isinstance(value, exp.Var) and value.name == "DEFAULT")
+    return not alt.deps and (nothing or (isinstance(value, exp.Literal) and value.name == "0"))

@@ -1,0 +1,97 @@
+"""Jobs that write a table with keys, and of which no event tells what they write: other systems' numbers, for all one
+knows. Their rows may be anybody's.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.planners.estates import dataset
+from tests.planners.locate.foreign.pipelines import answered, harvested
+
+KEYS = "INSERT INTO prod.out SELECT user_id AS id, w FROM prod.users;"
+THROUGH = "CREATE TABLE prod.a (id BIGINT, w STRING); INSERT INTO prod.a SELECT user_id AS id, w FROM prod.users; INSERT INTO prod.out SELECT id, w FROM prod.a;"
+LOAD = "load"
+PLAIN = [{"type": "DIRECT", "subtype": "IDENTITY"}]
+
+
+def named(table: str, **facets: Any) -> dict[str, Any]:
+    return {**dataset(table).model_dump(), "facets": facets}
+
+
+def event(output: dict[str, Any], run: int = 1, state: str = "COMPLETE", **more: Any) -> dict[str, Any]:
+    """A run of the job `load` that names an output."""
+    return {
+        "eventType": state,
+        "eventTime": "2026-11-01T00:00:00Z",
+        "producer": "https://example.com/scheduler",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": f"00000000-0000-0000-0000-00000000000{run}", "facets": more.pop("of_run", {})},
+        "job": {"namespace": "n", "name": LOAD, "facets": more.pop("of_job", {})},
+        "inputs": more.pop("inputs", []),
+        "outputs": [output],
+    }
+
+
+def doubts(sql: str, *events: dict[str, Any]) -> tuple[str, ...]:
+    graph = harvested(sql, events="\n".join(map(json.dumps, events)), out="id bigint, w string")
+    return answered(graph).doubts
+
+
+def test_a_job_without_inputs_may_write_numbers_of_others() -> None:
+    assert doubts(KEYS, event(named("prod.out"))) == ("foreign_keys",)
+
+
+@pytest.mark.parametrize("state", ["FAIL", "START"])
+def test_so_may_one_that_did_not_end_well(state: str) -> None:
+    assert doubts(KEYS, event(named("prod.out"), state=state)) == ("foreign_keys",)
+
+
+def test_so_may_one_that_writes_a_table_on_the_way() -> None:
+    assert doubts(THROUGH, event(named("prod.a"))) == ("foreign_keys",)
+
+
+def test_a_table_that_is_filled_when_it_is_made_may_have_anything() -> None:
+    created = named("prod.out", lifecycleStateChange={"lifecycleStateChange": "CREATE"})
+    assert doubts(KEYS, event(created)) == ("foreign_keys",)
+
+
+@pytest.mark.parametrize("change", ["DROP", "TRUNCATE", "ALTER"])
+def test_no_rows_come_in_where_the_table_changes(change: str) -> None:
+    assert doubts(KEYS, event(named("prod.out", lifecycleStateChange={"lifecycleStateChange": change}))) == ()
+
+
+def test_a_text_that_is_followed_tells_what_was_written() -> None:
+    texts = {"sql": {"query": "CREATE TABLE IF NOT EXISTS prod.out (id BIGINT, w STRING)"}}
+    assert doubts(KEYS, event(named("prod.out"), of_job=texts)) == ()
+
+
+def test_another_run_of_the_job_tells_its_columns() -> None:
+    fields = {
+        "id": {"inputFields": [{**dataset("prod.users").model_dump(), "field": "user_id", "transformations": PLAIN}]}
+    }
+    told = event(named("prod.out", columnLineage={"fields": fields}), 2, inputs=[named("prod.users")])
+    assert doubts(KEYS, told, event(named("prod.out"))) == ()
+
+
+def test_a_job_that_reads_what_it_writes_changes_rows_that_are_there() -> None:
+    assert doubts(KEYS, event(named("prod.out"), inputs=[named("prod.out")])) == ()
+
+
+def test_the_steps_of_a_job_tell_what_it_writes() -> None:
+    step = event(named("prod.out"), 2, of_job={"sql": {"query": KEYS}}, inputs=[named("prod.users")])
+    step["job"]["name"] = "load.step"
+    step["run"]["facets"] = {"parent": {"run": {"runId": "1"}, "job": {"namespace": "n", "name": LOAD}}}
+    assert doubts("", step, event(named("prod.out"))) == ()
+
+
+def test_an_event_without_columns_of_a_job_with_other_inputs_is_a_gap_of_lineage() -> None:
+    assert doubts(KEYS, event(named("prod.out"), inputs=[named("prod.shops")])) == ("no_columns",)
+
+
+def test_and_the_keys_of_what_is_made_of_that_table_are_doubtful_too() -> None:
+    """The gap of a table on the way is not shown where nothing of the persons is in it any more."""
+    assert doubts(THROUGH, event(named("prod.a"), inputs=[named("prod.shops")])) == ("no_columns", "foreign_keys")
