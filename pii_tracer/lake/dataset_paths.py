@@ -232,8 +232,8 @@ class EstatePaths:
 
     def _is_inside(self, path: RemotePath) -> bool:
         if isinstance(path, S3Path):
-            named = (*self.registry.remote, *self._remote)
-            return any(table.location.holds(path.location) for table in named)
+            remote = (*self.registry.remote, *self._remote)
+            return any(table.location.holds(path.location) for table in remote)
         if isinstance(path, ObjectPath):
             named = (table.location for table in self.registry.stored)
             return any(place.holds(path.location) for place in (*self._places_of_objects, *named))

@@ -29,8 +29,8 @@ def others() -> str:
         ", ".join(one.title for one in _tables(by)) for by in (NamedBy.NOBODY, NamedBy.ESTATE_FILE, NamedBy.CATALOG)
     )
     return (
-        f"only tables are erased there: {alone}; folders of Parquet, ORC, Avro, CSV or JSON with nothing else in them;"
-        f" {declared} if the estate file declares it or a catalog names it; {registered} if a catalog names it"
+        f"only these are erased there: tables of {alone}, and folders of Parquet, ORC, Avro, CSV or JSON alone. Tables"
+        f" of {declared} need a name in the estate file or a catalog, and tables of {registered} in a catalog"
     )
 
 

@@ -360,9 +360,10 @@ class HdfsEvidence(PlaceEvidence):
     """short: whether a short number was looked for at all. beyond: files that metadata names outside of every place.
 
     named: paths that metadata in here names. touched: files with any value, and all data files of a folder, each as it
-    was read.
+    was read. crowded: which quota has no room for the files that would be written.
     """
 
+    crowded: str | None = None
     short: bool = False
     beyond: int = 0
     named: frozenset[str] = frozenset()
