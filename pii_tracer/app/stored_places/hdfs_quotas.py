@@ -47,9 +47,8 @@ def crowded(client: WebHdfs, files: Sequence[HdfsRead], room: Callable[[str], Ro
         if left.names is not None and left.names < need.names:
             return _told(folder, counted(max(left.names, 0), "more name"), counted(need.names, "name"))
         if left.size is not None and left.size < need.size:
-            return _told(
-                folder, counted(max(left.size, 0), "more byte"), f"{counted(need.size, 'byte')} for all replicas"
-            )
+            size = f"{counted(need.size, 'byte')} for all replicas"
+            return _told(folder, counted(max(left.size, 0), "more byte"), size)
     return None
 
 
@@ -63,8 +62,8 @@ def room_in(client: WebHdfs, folder: str) -> Room:
 
 def _told(folder: str, left: str, need: str) -> str:
     return (
-        f"the quota of {folder} leaves {left}, and to write files there again needs {need}: raise it, or make room, then"
-        " plan again"
+        f"the quota of {folder} leaves {left}, and to write files there again needs {need}: raise it, or make room,"
+        " then plan again"
     )
 
 
