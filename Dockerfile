@@ -27,7 +27,7 @@ ENV PYTHONDONTWRITEBYTECODE=1
 # the user by number, so that Kubernetes sees that it is not root
 USER 10001:10001
 # into /home/tracer/.ivy2: Iceberg, Delta, Hudi, and S3A
-RUN ["/opt/pii-tracer/bin/python", "-c", "from executors.engine.spark_session import fetch_jars; fetch_jars(s3=True)"]
+RUN ["/opt/pii-tracer/bin/python", "-c", "from executors.engine.spark_session import fetch_jars; fetch_jars(stores=['s3'])"]
 
 WORKDIR /estate
 ENTRYPOINT ["pii-tracer"]

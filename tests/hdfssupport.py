@@ -7,7 +7,7 @@ import subprocess
 import time
 import urllib.request
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -128,15 +128,15 @@ def java(classes: str, memory: str) -> list[str]:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Hdfs]:
+def running(folder: Path, datanodes: int = 1, settings: Mapping[str, str] = {}) -> Iterator[Hdfs]:
     """A cluster with its files in a folder."""
     port, http = free_ports(2)
     told = folder / "details"
     command = [
         *java(f"{hadoop_jars()}/*", "384m"),
         "org.apache.hadoop.mapreduce.MiniHadoopClusterManager",
-        *("-nomr", "-format", "-datanodes", "1"),
-        *(word for name, value in PROMPT_HDFS.items() for word in ("-D", f"{name}={value}")),
+        *("-nomr", "-format", "-datanodes", str(datanodes)),
+        *(word for name, value in {**PROMPT_HDFS, **settings}.items() for word in ("-D", f"{name}={value}")),
         *("-nnport", str(port), "-nnhttpport", str(http), "-writeDetails", str(told)),
     ]
     with (folder / "log").open("wb") as log:

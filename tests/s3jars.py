@@ -10,7 +10,7 @@ from pathlib import Path
 from executors.engine.version_profiles import installed_profile
 from tests.servers import cache
 
-_FETCH = "from executors.engine.spark_session import fetch_jars; fetch_jars(s3=True)"
+_FETCH = "from executors.engine.spark_session import fetch_jars; fetch_jars(stores=['s3'])"
 
 
 def s3a_jars() -> list[Path]:

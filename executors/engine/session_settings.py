@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 
 from executors.engine.spark_connect import EXTENSIONS
@@ -54,19 +54,24 @@ def session_conf(estate: Estate, base: Path, stores: Collection[str] = ()) -> di
 
 def packages(estate: Estate, stores: Collection[str]) -> tuple[str, ...]:
     """Maven coordinates of all the jars that a session needs."""
-    profile = profile_of(estate.spark.profile)
-    return (*profile.packages, *catalog_packages(estate), *_packages(profile, stores))
+    return wanted_packages(profile_of(estate.spark.profile), estate, stores)
 
 
-def _packages(profile: Profile, stores: Collection[str]) -> Iterator[str]:
-    return (name for one in connectors(stores) for name in one.packages(profile))
+def wanted_packages(profile: Profile, estate: Estate | None, stores: Collection[str]) -> tuple[str, ...]:
+    """As `packages`, of a profile; without an estate, of the table formats and stores alone."""
+    of_stores = (name for one in connectors(stores) for name in one.packages(profile))
+    return (*profile.packages, *(catalog_packages(estate) if estate else ()), *of_stores)
+
+
+def wanted_files(profile: Profile, estate: Estate, stores: Collection[str]) -> tuple[Path, ...]:
+    """Jars beside them, fetched where they are not there."""
+    return tuple(jar for one in connectors(stores) for jar in one.jars(estate, profile))
 
 
 def _jars(estate: Estate, stores: Collection[str]) -> dict[str, str]:
-    """Files beside them. What spark-submit started has its jars."""
-    profile = profile_of(estate.spark.profile)
-    found = [] if is_submitted() else [str(jar) for one in connectors(stores) for jar in one.jars(estate, profile)]
-    return {"spark.jars": ",".join(found)} if found else {}
+    """What spark-submit started has its jars."""
+    found = [] if is_submitted() else wanted_files(profile_of(estate.spark.profile), estate, stores)
+    return {"spark.jars": ",".join(map(str, found))} if found else {}
 
 
 def catalog_packages(estate: Estate) -> dict[str, str]:

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 
 from executors.engine.known_tables import register_tables
 from executors.engine.scratch_settings import scratch_conf, started_in_scratch
-from executors.engine.session_settings import catalog_packages, packages, runtime_conf, session_conf
+from executors.engine.session_settings import (
+    catalog_packages,
+    packages,
+    runtime_conf,
+    session_conf,
+    wanted_files,
+    wanted_packages,
+)
 from executors.engine.spark_connect import EXTENSIONS, REDACTION, open_remote
 from executors.engine.spark_home import java_home
 from executors.engine.spark_submit import is_submitted, refuse_without_jars
@@ -184,19 +191,20 @@ def _fetching_alone(profile: Profile, conf: Mapping[str, str]) -> Iterator[None]
         os.close(handle)
 
 
-def fetching_conf(profile: Profile, *, s3: bool) -> dict[str, str]:
-    """Settings of a session that does nothing but fetch the jars of a profile."""
-    wanted = {
-        "spark.jars.packages": ",".join((*profile.packages, *(profile.s3a if s3 else ()))),
-        "spark.ui.enabled": "false",
-    }
-    if s3 and profile.excluded:
+def fetching_conf(profile: Profile, packages: Collection[str], jars: Collection[Path] = ()) -> dict[str, str]:
+    """Settings of a session that does nothing but fetch jars. packages: Maven coordinates; jars: files beside them."""
+    wanted = {"spark.jars.packages": ",".join(packages), "spark.ui.enabled": "false"}
+    if jars:
+        wanted["spark.jars"] = ",".join(map(str, jars))
+    if profile.excluded:
         wanted["spark.jars.excludes"] = ",".join(profile.excluded)
     return wanted | scratch_conf(wanted)
 
 
-def fetch_jars(*, s3: bool = False) -> None:
-    """Start a small session once, so that Spark's jars are in the cache and known to load. s3: those for S3, too.
+def fetch_jars(estate: Estate | None = None, *, stores: Collection[str] = ()) -> None:
+    """Start a small session once, so that Spark's jars are in the cache and known to load.
+
+    estate: whose catalogs have jars of their own. stores: the schemes of those whose jars are wanted, too.
 
     Raises:
         RunError: as `open_session`.
@@ -207,9 +215,11 @@ def fetch_jars(*, s3: bool = False) -> None:
         os.environ["JAVA_HOME"] = home
     from pyspark.sql import SparkSession
 
+    wanted = wanted_packages(profile, estate, stores)
+    jars = wanted_files(profile, estate, stores) if estate else ()
     log = _log_file()
     try:
-        conf = fetching_conf(profile, s3=s3)
+        conf = fetching_conf(profile, wanted, jars)
         with _fetching_alone(profile, conf), _engine_output(log), started_in_scratch(conf):
             SparkSession.builder.master("local[1]").config(map={**conf}).getOrCreate().stop()
     except Exception as error:

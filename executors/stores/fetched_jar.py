@@ -39,14 +39,19 @@ class ClassifiedJar(NamedTuple):
         return f"{self.name}-{self.version}-{self.classifier}.jar"
 
 
+def place_of(jar: ClassifiedJar, profile: Profile) -> Path:
+    """Where it lies once it was fetched, beside the jars that Spark fetches."""
+    return Path.home() / profile.ivy / "jars" / jar.file
+
+
 def fetched(jar: ClassifiedJar, profile: Profile, settings: str | None = None) -> Path:
-    """Where it lies, beside the jars that Spark fetches. settings: a file of Ivy's that names other repositories.
+    """As `place_of`, fetched where it is not there. settings: a file of Ivy's that names other repositories.
 
     Raises:
         RunError: it cannot be fetched.
     """
-    folder = Path.home() / profile.ivy / "jars"
-    there = folder / jar.file
+    there = place_of(jar, profile)
+    folder = there.parent
     if not there.exists():
         folder.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=".fetching-", dir=folder))

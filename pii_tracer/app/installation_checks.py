@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pii_tracer.config.estate_file import Estate
+    from pii_tracer.model.datasets import Format
 
 
 class Level(StrEnum):
@@ -55,15 +56,43 @@ def examine(estate_file: Path, *, fetch: bool = False) -> list[Finding]:
 
     fetch: start Spark once, so that its jars are fetched and known to work.
     """
-    remote = _remote(estate_file)
+    asked = _asked(estate_file)
+    remote = asked.estate.spark.remote if asked.estate else None
     return [
         _python(),
         *_packages(),
         _one_distribution(),
-        *(_connect(estate_file, remote) if remote else (_java(), *_spark(fetch))),
-        *_estate(estate_file),
+        *(_connect(estate_file, remote) if remote else (_java(), *_spark(asked, fetch=fetch))),
+        *_estate(estate_file, asked),
         *_scratch(estate_file),
     ]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The estate, where its file can be read, and what its catalogs answered, each of which is asked once. findings: of
+    them, and of the file.
+    """
+
+    estate: Estate | None = None
+    findings: tuple[Finding, ...] = ()
+    named: tuple[tuple[str, Format], ...] = ()
+    """Place and format of the tables that catalogs name."""
+
+
+def _asked(path: Path) -> _Asked:
+    from pii_tracer.config.estate_file import load_estate
+
+    if not path.exists():
+        mend = "run `pii-tracer init`, or name it by --estate"
+        return _Asked(None, (Finding(Level.WARNING, "estate file", f"{path} is not here", mend),))
+    try:
+        estate = load_estate(path)
+    except PiiTracerError as error:
+        return _Asked(None, (Finding(Level.MISSING, "estate file", f"{path}: {error.what}", error.todo or ""),))
+    named: list[tuple[str, Format]] = []
+    findings = tuple(_catalogs(estate, real_path(path).parent, named))
+    return _Asked(estate, findings, tuple(named))
 
 
 def _scratch(estate_file: Path) -> Iterator[Finding]:
@@ -156,16 +185,6 @@ def _java() -> Finding:
     return Finding(Level.WARNING, "Java", version, "Spark 3.5 is tried with Java 17; set JAVA_HOME to one")
 
 
-def _remote(estate_file: Path) -> str | None:
-    """The Spark Connect server that the estate file names; what is wrong with the file itself `_estate` says."""
-    from pii_tracer.config.estate_file import load_estate
-
-    try:
-        return load_estate(estate_file).spark.remote if estate_file.exists() else None
-    except PiiTracerError:
-        return None
-
-
 def _connect(estate_file: Path, remote: str) -> Iterator[Finding]:
     """Whether the server answers and has what the estate needs; Java and Spark's jars are its own there."""
     from executors.engine.spark_session import open_session
@@ -202,16 +221,36 @@ def _workers(spark: SparkSession) -> Finding:
     )
 
 
-def _spark(fetch: bool) -> Iterator[Finding]:
+def _spark(asked: _Asked, *, fetch: bool) -> Iterator[Finding]:
+    from executors.engine.session_settings import wanted_packages
     from executors.engine.version_profiles import installed_profile
+    from executors.stores.spark_connectors import connectors, stores_of_estate
 
+    estate = asked.estate
     try:
         profile = installed_profile()
+        stores = stores_of_estate(estate, asked.named) if estate else frozenset()
+        wanted = wanted_packages(profile, estate, stores)
+        files = [jar for one in connectors(stores) for jar in one.places_of_jars(estate, profile)] if estate else []
     except PiiTracerError as error:
         yield Finding(Level.MISSING, "Spark", error.what, error.todo or "")
         return
-    yield from _maven(profile.packages)
-    yield from _jars(profile.packages, profile.ivy, fetch)
+    yield from _maven(wanted)
+    if fetch:
+        from executors.engine.spark_session import fetch_jars
+
+        try:
+            fetch_jars(estate, stores=stores)
+        except PiiTracerError as error:
+            yield Finding(Level.MISSING, "Spark jars", error.what, error.todo or "check the network, then run it again")
+            return
+    jars = Path(os.environ.get("PII_TRACER_IVY") or Path.home() / profile.ivy) / "jars"
+    named = ((name, jars / f"{'_'.join(name.split(':')[:2])}-{name.split(':')[2]}.jar") for name in wanted)
+    for name, jar in (*named, *((jar.name, jar) for jar in files)):
+        if jar.exists():
+            yield Finding(Level.OK, "Spark jar", name)
+        else:
+            yield Finding(Level.WARNING, "Spark jar", f"{name} is not cached", "run `pii-tracer doctor --fetch`")
 
 
 def _maven(coordinates: tuple[str, ...]) -> Iterator[Finding]:
@@ -228,51 +267,26 @@ def _maven(coordinates: tuple[str, ...]) -> Iterator[Finding]:
             )
 
 
-def _jars(coordinates: tuple[str, ...], ivy: str, fetch: bool) -> Iterator[Finding]:
-    from executors.engine.spark_session import fetch_jars
-
-    if fetch:
-        try:
-            fetch_jars()
-        except PiiTracerError as error:
-            yield Finding(Level.MISSING, "Spark jars", error.what, error.todo or "check the network, then run it again")
-            return
-    jars = Path(os.environ.get("PII_TRACER_IVY") or Path.home() / ivy) / "jars"
-    for coordinate in coordinates:
-        group, artifact, version = coordinate.split(":")
-        if (jars / f"{group}_{artifact}-{version}.jar").exists():
-            yield Finding(Level.OK, "Spark jar", coordinate)
-        else:
-            yield Finding(Level.WARNING, "Spark jar", f"{coordinate} is not cached", "run `pii-tracer doctor --fetch`")
-
-
-def _estate(path: Path) -> Iterator[Finding]:
-    from pii_tracer.config.estate_file import load_estate
-
-    if not path.exists():
-        yield Finding(
-            Level.WARNING, "estate file", f"{path} is not here", "run `pii-tracer init`, or name it by --estate"
-        )
-        return
-    try:
-        estate = load_estate(path)
-    except PiiTracerError as error:
-        yield Finding(Level.MISSING, "estate file", f"{path}: {error.what}", error.todo or "")
+def _estate(path: Path, asked: _Asked) -> Iterator[Finding]:
+    estate = asked.estate
+    if estate is None:
+        yield from asked.findings
         return
     yield Finding(Level.OK, "estate file", f"{path}: {estate.estate}")
     for name, catalog in catalogs_that(estate, Capability.FOLDERS).items():
         if not (real_path(path).parent / str(catalog.warehouse)).is_dir():
             yield Finding(Level.MISSING, f"catalog {name}", f"no folder {catalog.warehouse}", "correct `warehouse`")
-    yield from _catalogs(estate, real_path(path).parent)
+    yield from asked.findings
     if estate.s3:
         yield _credentials()
     yield from _tickets(estate)
 
 
-def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
-    """Whether the catalogs that list their own tables answer."""
+def _catalogs(estate: Estate, base: Path, named: list[tuple[str, Format]]) -> Iterator[Finding]:
+    """Whether the catalogs that list their own tables answer. named: takes place and format of what they list."""
     try:
         for name, listing in zip(catalogs_that(estate, Capability.TABLES), list_catalogs(estate, base), strict=True):
+            named += ((entry.location or entry.metadata or "", entry.format) for entry in listing.entries)
             unreadable = [gap for gap in listing.gaps if gap.kind is GapKind.CATALOG_UNREADABLE]
             for gap in unreadable:
                 advice = "check its address, and the credentials in the environment: docs/catalogs.md"

@@ -146,7 +146,9 @@ def elsewhere(
     searchers: Searchers = THREADS,
 ) -> Iterator[ByteVerdict]:
     """What lies in S3 and is no copy, looked at. What else of the plan lies in it is looked at, or told, apart."""
-    others, waived = sorted(_places_of(plan)), waived_files(plan, marks)
+    places = list(places)
+    apart = {(place.bucket, place.prefix) for place, _ in places}
+    others, waived = sorted(_places_of(plan) | apart), waived_files(plan, marks)
     told = {gap.dataset for gap in plan.gaps}
     for place, name in places:
         inside = list(_inside(place, others))

@@ -172,8 +172,15 @@ class EstatePaths:
 
     @property
     def remote(self) -> tuple[RemoteTable, ...]:
-        """What lies in S3: tables that catalogs name or the estate file declares, and its roots there."""
-        return (*self.registry.remote, *self._remote)
+        """What lies in S3: tables that catalogs name or the estate file declares, its roots, and tables found there."""
+        return (*self.registry.remote, *self._remote, *self.found_remote)
+
+    @cached_property
+    def found_remote(self) -> tuple[RemoteTable, ...]:
+        """Tables in the estate's roots in S3 that nobody names. It lists the roots, once."""
+        from pii_tracer.lake.tables_in_s3_roots import tables_in_roots
+
+        return tables_in_roots(self._estate, (*self.registry.remote, *self._remote), self.registry.opaque_s3)
 
     def metadata_at(self, path: Path) -> Path | None:
         """The Iceberg metadata file that a catalog points at for a location; None where no catalog does."""
@@ -225,7 +232,8 @@ class EstatePaths:
 
     def _is_inside(self, path: RemotePath) -> bool:
         if isinstance(path, S3Path):
-            return any(table.location.holds(path.location) for table in self.remote)
+            remote = (*self.registry.remote, *self._remote)
+            return any(table.location.holds(path.location) for table in remote)
         if isinstance(path, ObjectPath):
             named = (table.location for table in self.registry.stored)
             return any(place.holds(path.location) for place in (*self._places_of_objects, *named))
@@ -345,7 +353,8 @@ class EstatePaths:
                 found[declared] = self.dataset_of(path)
         for registered in self.registry.tables.values():
             found.update(dict.fromkeys(registered.names, self.dataset_of(registered.location)))
-        found.update({table.name: table.location.dataset for table in self.remote if table.name})
+        remote = (*self.registry.remote, *self._remote)
+        found.update({table.name: table.location.dataset for table in remote if table.name})
         found.update({table.name: table.location.dataset for table in self.registry.hdfs if table.name})
         found.update({table.name: table.location.dataset for table in self.registry.stored if table.name})
         found.update(self._stored)

@@ -24,12 +24,13 @@ from pii_tracer.model.locations import S3Location
 
 
 def others() -> str:
-    """Why nothing is erased at a place in S3 that is named otherwise."""
-    declared = "".join(f"{one.title}, " for one in _tables(NamedBy.ESTATE_FILE))
-    registered = ", ".join(one.title for one in _tables(NamedBy.CATALOG))
+    """Why nothing is erased in what belongs to no table in S3."""
+    alone, declared, registered = (
+        ", ".join(one.title for one in _tables(by)) for by in (NamedBy.NOBODY, NamedBy.ESTATE_FILE, NamedBy.CATALOG)
+    )
     return (
-        f"a table is erased there only if the estate file declares it ({declared}and folders of Parquet, ORC, Avro, CSV"
-        f" or JSON) or a catalog names it (these, and {registered})"
+        f"only these are erased there: tables of {alone}, and folders of Parquet, ORC, Avro, CSV or JSON alone. Tables"
+        f" of {declared} need a name in the estate file or a catalog, and tables of {registered} in a catalog"
     )
 
 

@@ -295,8 +295,8 @@ class ObjectSet(Frozen):
 class RemotePlace(Frozen):
     """A folder in S3 with tables, or files of tables.
 
-    tables: what their catalogs call them; none for a root. format: None where nobody tells one. versions: of every
-    object in it, without those that lie in another place of the inventory; uploads: the unfinished ones.
+    tables: what their catalogs call them; none for a root and what lies in it. format: None where nobody tells one.
+    versions: of every object in it, without those that lie in another place of the inventory; uploads: unfinished ones.
     unlisted: why it could not be listed. doubt: what could not be told of where its tables' files lie. untreated: why
     nothing is erased there; None where it is a table of the inventory like others.
     """

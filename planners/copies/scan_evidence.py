@@ -292,7 +292,7 @@ class RemoteEvidence:
     or kinds of place, in which such a value stands. named: objects whose names hold one, also where only a delete
     marker is left. digits: as places, of short numbers; in_digits: versions with nothing but such. short: whether a
     short number was looked for at all. unread: what could not be searched, with the reason; beyond: data files that
-    metadata names outside of every place. undeclared: for tables there that nobody names, what to write.
+    metadata names outside of every place. undeclared: of a table there that needs a name, what to write.
     """
 
     objects: int
@@ -309,7 +309,7 @@ class RemoteEvidence:
     unread_versions: int = 0
     beyond: int = 0
     hashes: FileHashes = NO_HASHES
-    undeclared: tuple[str, ...] = ()
+    undeclared: str | None = None
 
     @property
     def found(self) -> bool:
@@ -361,9 +361,10 @@ class HdfsEvidence(PlaceEvidence):
     """short: whether a short number was looked for at all. beyond: files that metadata names outside of every place.
 
     named: paths that metadata in here names. touched: files with any value, and all data files of a folder, each as it
-    was read.
+    was read. crowded: which quota has no room for the files that would be written.
     """
 
+    crowded: str | None = None
     short: bool = False
     beyond: int = 0
     named: frozenset[str] = frozenset()

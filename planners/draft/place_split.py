@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from pii_tracer.lake.object_tables import is_data_file
 from planners.draft.column_guesses import may_tell_of_person
-from planners.draft.object_tables import is_data_file
 
 
 @dataclass

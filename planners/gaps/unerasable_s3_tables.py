@@ -23,7 +23,7 @@ def remote_gap(gap: InventoryGap, place: RemotePlace, seen: RemoteEvidence | Non
         state, reason, evidence, told = "unseen", gap.reason, gap.evidence, list[str]()
     else:
         state = "person" if seen.found else "unread" if _open(place, seen) else "digits" if seen.in_digits else "clean"
-        told = [*seen.places, str(seen.named), *_rest(place, seen), *seen.digits, *seen.undeclared]
+        told = [*seen.places, str(seen.named), *_rest(place, seen), *seen.digits, seen.undeclared or ""]
         reason = "; ".join([gap.reason, _holding(seen), *_rest(place, seen), *_to_declare(place, seen)])
         evidence = "; ".join(filter(None, (gap.evidence, _few(seen.unread, "; "))))
     name = slug(f"{place.location.bucket}-{place.location.key}")
@@ -101,12 +101,11 @@ def _rest(place: RemotePlace, seen: RemoteEvidence) -> list[str]:
 
 
 def _to_declare(place: RemotePlace, seen: RemoteEvidence) -> Iterator[str]:
-    """What to write of tables there that nobody names."""
+    """What to write of a table that needs a name."""
     if seen.undeclared:
         yield (
-            "tables that nobody names lie there. Write in the estate file, under `tables` of the catalog"
-            f" `spark_catalog` of the type `declared`: {_few(seen.undeclared)}"
-            f" (`pii-tracer init --discover {place.location}` writes such lines)"
+            "write in the estate file, under `tables` of the catalog `spark_catalog` of the type `declared`:"
+            f" {seen.undeclared} (`pii-tracer init --discover {place.location}` writes such lines)"
         )
 
 

@@ -1,4 +1,4 @@
-"""What doctor says of Java, by the Java that is there, and of tickets."""
+"""What doctor says of Java, by the Java that is there, of jars, and of tickets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from pii_tracer.app import installation_checks
 from pii_tracer.app.installation_checks import Level, examine
+from pii_tracer.lake.catalogs.base import CatalogEntry, Listing
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 
 
 @pytest.mark.parametrize(
@@ -56,3 +59,65 @@ def test_a_ticket_of_each_principal_is_looked_for(tmp_path: Path, monkeypatch: p
     assert (some.level, some.detail) == (Level.OK, "some@EXAMPLE.COM: a ticket for 121 more minutes")
     assert (none.level, none.detail) == (Level.MISSING, "none@EXAMPLE.COM: NoTicket")
     assert "kinit none@EXAMPLE.COM" in none.mend
+
+
+def _jars_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **parts: object) -> dict[str, Level]:
+    """What doctor says of the jars beside the table formats'; of each the part of its coordinates that names it."""
+    monkeypatch.setenv("PII_TRACER_IVY", str(tmp_path / "ivy"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    estate = {"version": 1, "estate": "e", "environment": "local", "catalogs": {}, "roots": ["."], "lineage": {}}
+    estate["subjects"] = [{"name": "user", "source": "s", "key": "id"}]
+    (tmp_path / "pii-tracer.yaml").write_text(yaml.safe_dump({**estate, **parts}))
+    found = [one for one in examine(tmp_path / "pii-tracer.yaml") if one.what == "Spark jar"]
+    assert all(one.mend == "run `pii-tracer doctor --fetch`" for one in found if one.level is Level.WARNING)
+    formats = ("delta", "iceberg-spark", "hudi")
+    told = {one.detail: one.level for one in found}
+    return {detail: level for detail, level in told.items() if not any(name in detail for name in formats)}
+
+
+S3 = {"s3": {"region": "ap-south-1"}}
+
+
+def _declared(kind: str, location: str) -> dict[str, object]:
+    table = {"name": "db.t", "format": kind, "location": location}
+    return {"catalogs": {"spark_catalog": {"type": "declared", "tables": [table]}}}
+
+
+@pytest.mark.parametrize(
+    ("parts", "wanted"),
+    [
+        ({}, []),
+        ({**S3, **_declared("delta", "s3://lake/t")}, ["hadoop-aws"]),
+        ({**S3, **_declared("parquet", "s3://lake/t")}, []),
+        ({**S3, "roots": ["s3://lake/t"]}, ["hadoop-aws"]),
+        ({"object_stores": [{"store": "gs://lake", "places": [{"prefix": "t"}]}]}, ["gcs-connector"]),
+        (
+            {"object_stores": [{"store": "abfss://lake@account.dfs.core.windows.net", "places": [{"prefix": "t"}]}]},
+            ["hadoop-azure"],
+        ),
+    ],
+    ids=["local", "delta-s3", "bare-s3", "root-s3", "gcs", "azure"],
+)
+def test_the_jars_of_the_stores_of_an_estate_are_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: dict[str, object], wanted: list[str]
+) -> None:
+    told = _jars_of(tmp_path, monkeypatch, **parts)
+    assert [name for name in wanted if any(name in detail for detail in told)] == wanted
+    assert len(told) == len(wanted)
+    assert set(told.values()) <= {Level.WARNING}
+
+
+def test_the_jars_of_a_glue_catalog_and_its_tables_are_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = CatalogEntry("aws.db.t", ("db", "t"), ICEBERG, None, metadata="s3://lake/t/metadata/1.metadata.json")
+    monkeypatch.setattr(installation_checks, "list_catalogs", lambda estate, base: iter([Listing((entry,), ())]))
+    jar = tmp_path / "ivy" / "jars" / "org.apache.iceberg_iceberg-aws-bundle-1.12.0.jar"
+    jar.parent.mkdir(parents=True)
+    jar.touch()
+    glue = {"catalogs": {"aws": {"type": "glue", "region": "ap-south-1"}}}
+    told = _jars_of(tmp_path, monkeypatch, **S3, **glue)
+    assert told["org.apache.iceberg:iceberg-aws-bundle:1.12.0"] is Level.OK
+    assert [detail for detail, level in told.items() if level is Level.WARNING] == [
+        "org.apache.hadoop:hadoop-aws:3.3.4 is not cached"
+    ]

@@ -21,11 +21,13 @@ class StoreKit:
     server has no room for. older_takes_its_place: where the current version is deleted, the one before is current again.
     keeps_versions: what is written over or deleted stays. has_markers: an object that is deleted is hidden behind one.
     has_uploads: it lists uploads that were begun and not ended. has_holds: a version under one is not deleted.
+    writes_behind_markers: what is hidden behind a marker is absent to a write on that condition.
     """
 
     many = 30
     older_takes_its_place = True
     keeps_versions = has_markers = has_uploads = has_holds = True
+    writes_behind_markers = True
     not_taken: tuple[str, ...] = ()
 
     @pytest.fixture
@@ -134,6 +136,12 @@ class StoreKit:
         store.delete_version("k", next(v.version_id for v in listed if v.delete_marker))
         assert store.read("k", 100).data == b"first"
         self.delete(store, "k")
+        if not self.writes_behind_markers:
+            with pytest.raises(Changed):
+                put(store, "k", b"again")
+            marker = next(v for v in store.versions("") if v.delete_marker)
+            store.delete_version("k", marker.version_id)
+            store.delete_version("k", next(iter(store.versions(""))).version_id)
         put(store, "k", b"again")
         assert store.read("k", 100).data == b"again", "behind a marker nothing stands"
 

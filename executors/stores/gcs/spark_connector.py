@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from executors.engine.version_profiles import SPARK_3_5, Profile
-from executors.stores.fetched_jar import ClassifiedJar, fetched
+from executors.stores.fetched_jar import ClassifiedJar, fetched, place_of
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.errors import RunError
 
@@ -27,6 +27,16 @@ def jars(estate: Estate, profile: Profile) -> tuple[Path, ...]:
     Raises:
         RunError: this Spark was not tried with it, or it cannot be fetched.
     """
+    settings = estate.spark.conf.get("spark.jars.ivySettings")
+    return tuple(fetched(jar, profile, settings) for jar in _wanted(estate, profile))
+
+
+def places_of_jars(estate: Estate, profile: Profile) -> tuple[Path, ...]:
+    """Where the jars lie once they were fetched. Raises `RunError` as `jars`."""
+    return tuple(place_of(jar, profile) for jar in _wanted(estate, profile))
+
+
+def _wanted(estate: Estate, profile: Profile) -> tuple[ClassifiedJar, ...]:
     if estate.spark.conf.get("spark.jars"):
         return ()
     if profile.name != SPARK_3_5.name:
@@ -35,7 +45,7 @@ def jars(estate: Estate, profile: Profile) -> tuple[Path, ...]:
             where="spark.profile",
             todo="use the profile 3.5, or name the connector's jar in the estate file, `spark.conf`, as `spark.jars`",
         )
-    return (fetched(_JAR, profile, estate.spark.conf.get("spark.jars.ivySettings")),)
+    return (_JAR,)
 
 
 def conf(estate: Estate) -> dict[str, str]:

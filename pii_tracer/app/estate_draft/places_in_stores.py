@@ -12,6 +12,7 @@ from pii_tracer.app.estate_draft.unfinished_estate import Say, unfinished_estate
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import metadata_folders
+from pii_tracer.lake.object_tables import tables_of
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.webhdfs import client_at
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
@@ -19,7 +20,6 @@ from pii_tracer.lake.stores.object_places.versions import VersionState
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import EstateError, UsageError
 from pii_tracer.model.locations import ObjectLocation, hdfs_location, is_hdfs, object_location
-from planners.draft.object_tables import tables_of
 from planners.draft.place_split import Cut, cut_place
 
 _NO_RIGHT = "AccessControlException"

@@ -8,14 +8,14 @@ from pathlib import Path
 from pii_tracer.app.estate_draft.places_of_catalogs import written
 from pii_tracer.lake.formats.registry import known_format, metadata_folders
 from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.object_tables import tables_of
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.s3.table_places import is_nameless
 from pii_tracer.model.datasets import PLAIN, Format
-from pii_tracer.model.locations import is_s3, object_uri
+from pii_tracer.model.locations import is_s3
 from planners.draft.column_guesses import may_tell_of_person
-from planners.draft.object_tables import tables_of
-from planners.draft.undeclared_tables import tables_below
 
 
 def unnamed_tables(found: Inventory, base: Path) -> dict[str, Format]:
@@ -46,17 +46,11 @@ def _read(found: Inventory, base: Path) -> dict[str, Format]:
 
 def _in_s3(found: Inventory) -> dict[str, Format]:
     """Those in roots of which only the keys are known."""
-    unnamed: dict[str, Format] = {}
-    named = [str(place.location) for place in found.remote if place.tables]
-    for place in found.remote:
-        if place.tables:
-            continue
-        keys = [version.key for version in place.versions if version.latest and not version.delete_marker]
-        for folder, kind in tables_below(keys).items():
-            at = object_uri(place.location.bucket, folder)
-            if not any(at == other or at.startswith(f"{other}/") for other in named):
-                unnamed[at] = kind
-    return unnamed
+    return {
+        str(place.location): place.format
+        for place in found.remote
+        if is_nameless(place) and place.format is not None and _can_be_declared(place.format)
+    }
 
 
 def _in_stores(found: Inventory) -> Iterator[tuple[str, Format]]:

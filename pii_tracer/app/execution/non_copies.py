@@ -17,6 +17,7 @@ from pii_tracer.app.unplanned_places import (
 )
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
+from pii_tracer.lake.stores.s3.table_places import is_nameless
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.gap_kinds import GapKind
@@ -55,6 +56,8 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
             places.append((state.dataset, known_then or since))
     beyond = {gap.evidence for gap in plan.gaps if gap.kind == GapKind.EXTERNAL_FILES}
     new = [p for p in inventory.remote if p.dataset not in known and not _is_masked_in(beyond, p, looks)]
+    # what nobody names and tells of the persons by its name is looked at with the root that it lies in
+    new = [p for p in new if not (is_nameless(p) and looks.patterns.mask(str(p.location)) != str(p.location))]
     unread = _unread_still(looks)  # as it was when it was waived
     known |= {gap.dataset for gap in plan.gaps if gap.dataset and (gap.dataset, gap.kind) in unread and not gap.task}
     verdicts = []

@@ -69,6 +69,7 @@ from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.lake.read_result import in_order
+from pii_tracer.lake.tables_in_s3_roots import left_alone, without_telling
 from pii_tracer.lineage.graph.facts import with_edges
 from pii_tracer.lineage.graph.graph_file import save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
@@ -272,11 +273,13 @@ def make_plan(
     patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
     say = masked_progress(say, patterns)
     refuse_telling_texts(requests, reason, planner, waivers, patterns, out, kept)
+    inventory = without_telling(inventory, patterns.mask)
     inventory = without_telling_partitions(inventory, paths.registry.remote, patterns)
     numbers = other_numbers(surveys, graph, inventory, estate, paths, say)
     short, whole = any(k.weak for k in key_sets), WholeKeys.of(surveys, inventory)
     searchers = searchers_with_ledger(settings, estate, say)
     searched = search_places(inventory, estate, patterns, short, say, numbers, whole, searchers)
+    inventory = left_alone(inventory, searched.why)
     hdfs = search_hdfs(inventory, estate, patterns, short, say, numbers, whole)
     tables = {state.location for state in inventory.tables}
     stored = search_object_places(inventory, estate, patterns, as_of, say, numbers, whole, searchers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,8 +15,7 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.base import ObjectKind
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.inventory import Inventory, ObjectVersion, RemotePlace
-from pii_tracer.lake.read_result import in_order
-from pii_tracer.lake.stores.s3.table_places import gap_of
+from pii_tracer.lake.tables_in_s3_roots import with_places
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import FileText
@@ -35,7 +34,7 @@ from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.composite_key_match import NO_WHOLE_KEYS, WholeKeys
 from planners.copies.scan_evidence import Evidence, RemoteEvidence, RemoteKind
-from planners.draft.undeclared_tables import undeclared_tables
+from planners.draft.undeclared_table import undeclared_table
 from planners.gaps.unerasable_s3_tables import has_no_bytes
 
 if TYPE_CHECKING:
@@ -58,13 +57,13 @@ def with_lake(inventory: Inventory, estate: Estate, paths: EstatePaths) -> Inven
     known = [place.location for place in inventory.remote]
     sources = {s.source for s in estate.subjects} | {k.table for k in estate.keys}
     registry = paths.registry
-    named = (paths.declared_remote, registry.remote, known, registry.opaque_s3)
+    named = ((*paths.declared_remote, *paths.found_remote), registry.remote, known, registry.opaque_s3)
     lake = lake_tables(*named, estate.archives, sources, s3_clients(estate), lambda: paths.s3_options)
     places = [p.model_copy(update={"untreated": lake.why.get(str(p.location))}) for p in inventory.remote]
     tables = sorted((*inventory.tables, *(f.state for f in lake.found.values())), key=lambda s: s.location)
     gaps = [g for f in lake.found.values() for g in f.gaps]
     inventory = inventory.model_copy(update={"tables": tuple(tables), "gaps": (*inventory.gaps, *gaps)})
-    return _with_places(inventory, places)
+    return with_places(inventory, places)
 
 
 def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: Say) -> Inventory:
@@ -87,7 +86,7 @@ def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: S
         # a table's metadata may lead to folders that nobody named
         return next((by_table[name] for name in place.tables if name in by_table), others())
 
-    found = _with_places(inventory, [p.model_copy(update={"untreated": untreated(p)}) for p in places])
+    found = with_places(inventory, [p.model_copy(update={"untreated": untreated(p)}) for p in places])
     empty = {str(place.location) for place in found.remote if _has_nothing(place, found)}
     gaps = [g for g in found.gaps if not (g.kind == GapKind.REMOTE_TABLE and g.evidence in empty)]
     return found.model_copy(update={"gaps": tuple(gaps)})
@@ -111,20 +110,15 @@ def _refuse_others(inventory: Inventory, places: Sequence[RemotePlace]) -> None:
             )
 
 
-def _with_places(inventory: Inventory, places: Sequence[RemotePlace]) -> Inventory:
-    """The inventory with other places in S3, and a gap for each where nothing is erased."""
-    before = {str(place.location) for place in inventory.remote}
-    gaps = [g for g in inventory.gaps if not (g.kind == GapKind.REMOTE_TABLE and g.evidence in before)]
-    gaps += [gap_of(place) for place in places if place.untreated is not None]
-    return inventory.model_copy(update={"remote": tuple(places), "gaps": in_order(gaps)})
-
-
 @dataclass(frozen=True)
 class Searched:
-    """By location. tables: those of the inventory. places: all others."""
+    """By location. tables: those of the inventory. places: all others. why: of tables that no step may touch after all,
+    which are among the others.
+    """
 
     tables: Mapping[str, Evidence] = field(default_factory=dict)
     places: Mapping[str, RemoteEvidence] = field(default_factory=dict)
+    why: Mapping[str, str] = field(default_factory=dict)
 
 
 def search_places(
@@ -149,26 +143,33 @@ def search_places(
     from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 
     clients = s3_clients(estate)
-    known = [place.location for place in inventory.remote]
+    known = frozenset(place.location for place in inventory.remote)
     states = {state.location: state for state in inventory.tables}
     names = [table.name for catalog in estate.catalogs.values() for table in catalog.tables]
     names += [name for place in inventory.remote for name in place.tables]
     places: dict[str, RemoteEvidence] = {}
+    read = set[S3Location]()
     for place in listed:
         state = states.get(str(place.location))
         mine = whole.at((numbers or OtherNumbers()).at(patterns, str(place.location)), state)
         look = _VersionLook(place.location, clients(place.region), known, inventory.texts)
         seen = _seen(place, look, mine, searchers, say)
+        told = _told(seen, place.location, short)
+        if untold := inventory.texts.untold(str(place.location)):
+            untold = tuple(map(patterns.mask, untold))
+            told = replace(told, unread=(*told.unread, *untold), unread_versions=max(1, told.unread_versions))
+        undeclared = undeclared_table(place, names, estate.catalogs.keys(), patterns.mask)
+        places[str(place.location)] = replace(told, undeclared=undeclared)
         if _is_table(place):
-            tables[str(place.location)] = _evidence(seen, place, mine)
+            tables[str(place.location)] = _evidence(seen, place, mine, holds_bytes=bool(state and state.bytes))
         else:
-            undeclared = undeclared_tables(place, names, estate.catalogs.keys(), patterns.mask)
-            told = _told(seen, place.location, short)
-            if untold := inventory.texts.untold(str(place.location)):
-                untold = tuple(map(patterns.mask, untold))
-                told = replace(told, unread=(*told.unread, *untold), unread_versions=max(1, told.unread_versions))
-            places[str(place.location)] = replace(told, undeclared=undeclared)
-    return Searched(tables, places)
+            read |= look.read
+    why = {str(place): _READ for place in read if str(place) in tables}
+    tables = {place: seen for place, seen in tables.items() if place not in why}
+    return Searched(tables, {p: told for p, told in places.items() if p not in tables}, why)
+
+
+_READ = "metadata of a table that is not erased names files in it, and to write them again would break that table"
 
 
 def _is_table(place: RemotePlace) -> bool:
@@ -180,10 +181,10 @@ def _unlisted(place: RemotePlace) -> Evidence:
     return Evidence(files=0, files_with_person=0, bytes=0, unread=(f"its old versions: {place.unlisted}",))
 
 
-def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns) -> Evidence:
+def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns, *, holds_bytes: bool) -> Evidence:
     """As of a table of this machine: all versions of its objects are its files, and deleted objects have names.
 
-    No old version is left behind: a step deletes all of them.
+    No old version is left behind: a step deletes all of them. holds_bytes: whether its own reader saw bytes there.
     """
     marked = seen.explained(place.location)
     scans = [scan for _, scan in marked]
@@ -191,7 +192,9 @@ def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns) -> Evidence:
     now = [scan for version, scan in marked if version.latest]
     beyond = [f"its metadata names {counted(len(seen.beyond), 'file')} outside of it"] if seen.beyond else []
     doubts = [place.doubt] if place.doubt else []
-    unread, files = (*found.unread, *beyond, *doubts), len(scans) + len(seen.clean)
+    files = len(scans) + len(seen.clean)
+    missed = ["its objects, of which none was listed"] if holds_bytes and not files else []
+    unread = (*found.unread, *beyond, *doubts, *missed)
     compared = patterns.key_columns.rows is not None
     live = replace(found, seen=files_seen(now), numbers=numbers_seen(now))
     return replace(live, files=files, unread=unread, compared=compared)
@@ -234,8 +237,7 @@ class _Seen:
 
 def _seen(place: RemotePlace, look: _VersionLook, patterns: Patterns, searchers: Searchers, say: Say) -> _Seen:
     """All versions, each read once at most."""
-    seen, total = _Seen(beyond=look.beyond), len(place.versions)
-    shown = patterns.mask(str(place.location))
+    seen, total, shown = _Seen(beyond=look.beyond), len(place.versions), patterns.mask(str(place.location))
     say(f"looking for the persons in {shown}: {counted(total, 'version')}")
     for done, (version, scan) in enumerate(searchers.search(look, place.versions, patterns), 1):
         seen.take(version, scan, patterns)
@@ -249,14 +251,15 @@ class _VersionLook(KnownByStore):
     """How a version in a place is searched (`pii_tracer.scan.search_workers.Look`).
 
     known: all places of the inventory. texts: by what rules text is read. beyond: what metadata names outside of
-    every place; from such files it is read each time.
+    every place, and read: other places in which current metadata names files; from such files both are read each time.
     """
 
     location: S3Location
     client: S3Client
-    known: Sequence[S3Location]
+    known: Collection[S3Location]
     texts: TextPlaces
     beyond: set[str] = field(default_factory=set)
+    read: set[S3Location] = field(default_factory=set)
     keeper: Keeper | None = None
     at_once: int = 4
     only_here: ClassVar = True
@@ -280,7 +283,7 @@ class _VersionLook(KnownByStore):
         same = is_that(thing, answer, len(data))
         alone = search_whole(thing.key, data, told if same else None, patterns, text, self.keeper)
         scan = self._with_beside(thing, alone, answer, patterns)
-        untold = self._name_beyond(thing.key, data)
+        untold = self._name_beyond(thing, data)
         kept = alone if same else None
         return scan.model_copy(update={"unread": (*scan.unread, *filter(None, (untold,))), "of_bytes": kept})
 
@@ -329,20 +332,25 @@ class _VersionLook(KnownByStore):
     def _text(self, version: ObjectVersion) -> FileText | None:
         return self.texts.of(object_uri(self.location.bucket, version.key))
 
-    def _name_beyond(self, key: str, data: memoryview) -> str | None:
-        """Note the files that metadata names and that lie in no place of the inventory; why these cannot be told."""
+    def _name_beyond(self, version: ObjectVersion, data: memoryview) -> str | None:
+        """Note the files that metadata names elsewhere; why these cannot be told."""
         try:
-            self.beyond.update([name for name in named_files(key, data) if not self._covered(name)])
+            named = {name: self._place_of(name) for name in named_files(version.key, data)}
         except Exception as error:  # decoders of many families
             return f"the files that it names are unknown ({type(error).__name__})"
+        self.beyond.update(name for name, place in named.items() if place is None)
+        if version.latest:
+            self.read.update(place for place in named.values() if place not in (None, self.location))
         return None
 
-    def _covered(self, name: str) -> bool:
+    def _place_of(self, name: str) -> S3Location | None:
+        """The innermost place of the inventory in which a file lies."""
         try:
             place = location_of(name)
         except EstateError:
-            return False
-        return isinstance(place, S3Location) and any(known.holds(place) for known in self.known)
+            return None
+        folders = place.way_up if isinstance(place, S3Location) else ()
+        return next((folder for folder in folders if folder in self.known), None)
 
 
 def _tells(key: str, patterns: Patterns) -> bool:

@@ -10,6 +10,7 @@ from itertools import chain
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.stored_places.bare_folders import Names, declared_names, folder_in_hdfs
+from pii_tracer.app.stored_places.hdfs_quotas import crowded, room_in
 from pii_tracer.app.stored_places.hdfs_reading import fetch
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
@@ -19,7 +20,7 @@ from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.hdfs.discovery import places_in_hdfs
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
-from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
+from pii_tracer.lake.stores.hdfs.webhdfs import Room, WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
 from pii_tracer.scan.false_bound_hits import without_explained
@@ -56,6 +57,7 @@ def search_hdfs(
     wanted, names = places_in_hdfs(estate, known), declared_names(estate)
     tables = {state.location: state for state in inventory.tables if state.in_hdfs}
     found = {}
+    rooms = dict[str, Callable[[str], Room]]()
     for place in inventory.hdfs:
         say(f"looking for the persons in {patterns.mask(str(place.location))}: {counted(len(place.files), 'file')}")
         client = client_at(estate, place.location)
@@ -66,11 +68,15 @@ def search_hdfs(
         looked = list(several(partial(_look, client, estate.hdfs, mine, wanted, place), place.files))
         if state:
             told = _of_table(state, _explained(looked, place), place, short, mine)
-            found[state.location] = replace(told, unseen=whole.match(state) is not None)
-            continue
-        told = _told(looked, short, patterns)
-        if place.kind is HdfsKind.FOLDER and not told.unread:
-            told = _with_state(told, looked, bare(), place, mine)
+            told = replace(told, unseen=whole.match(state) is not None)
+        else:
+            told = _told(looked, short, patterns)
+            if place.kind is HdfsKind.FOLDER and not told.unread:
+                told = _with_state(told, looked, bare(), place, mine)
+        if told.state is not None:
+            holding = [one.read for one in looked if one.read and one.read.holds]
+            room = rooms.setdefault(place.location.name_node, cache(partial(room_in, client)))
+            told = replace(told, crowded=crowded(client, holding, room, by_engine=state is not None))
         found[str(place.location)] = told
     return found
 

@@ -41,6 +41,8 @@ def untreated(place: HdfsPlace, seen: HdfsEvidence | None, named: frozenset[str]
 def _unsafe(place: HdfsPlace, seen: HdfsEvidence, named: frozenset[str]) -> str | None:
     if seen.state is None:
         return ""  # what stands against it is told by its gap
+    if seen.crowded:
+        return seen.crowded
     if any(file.path in named for file in place.files):
         return "another table's metadata names files in it, which the erasure would take away from that table"
     return None
@@ -57,6 +59,8 @@ def named_for(place: HdfsPlace, inventory: Inventory, seen: Mapping[str, HdfsEvi
 def _stuck(place: HdfsPlace, seen: HdfsEvidence, named: frozenset[str]) -> str | None:
     if seen.state is None:
         return f"no step writes its files again: {seen.stuck}"
+    if seen.crowded:
+        return seen.crowded
     if any(file.path in named for file in place.files):
         return "a table's metadata names files in it, and to write them again would break the table"
     return None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from executors.engine import spark_session, version_profiles
-from executors.engine.session_settings import session_conf
+from executors.engine.session_settings import session_conf, wanted_packages
 from executors.engine.spark_plan_check import refuse_unfit
 from executors.engine.spark_session import fetching_conf
 from executors.engine.version_profiles import (
@@ -65,12 +65,14 @@ def test_delta_on_a_cluster_of_4_1_is_refused_before_its_rows_are_deleted() -> N
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
 def test_a_session_that_fetches_jars_is_told_which(profile: Profile) -> None:
-    told = fetching_conf(profile, s3=False)
+    told = fetching_conf(profile, wanted_packages(profile, None, ()))
     assert told["spark.jars.packages"].split(",") == list(profile.packages)
     assert "spark.local.dir" in told
-    with_s3 = fetching_conf(profile, s3=True)
+    assert "spark.jars" not in told
+    with_s3 = fetching_conf(profile, wanted_packages(profile, None, ["s3"]), [Path("/a.jar"), Path("/b.jar")])
     assert set(profile.s3a) < set(with_s3["spark.jars.packages"].split(","))
     assert with_s3.get("spark.jars.excludes", "") == ",".join(profile.excluded)
+    assert with_s3["spark.jars"] == "/a.jar,/b.jar"
 
 
 def test_a_local_spark_waits_for_no_host_with_its_blocks(tmp_path: Path) -> None:

@@ -6,43 +6,32 @@ import pytest
 
 from pii_tracer.lake.stores.base import ObjectStore, StoreError
 from pii_tracer.lake.stores.registry import store_at
+from pii_tracer.lake.stores.s3.object_versions import S3Client
 from pii_tracer.lake.stores.s3.store import S3Store
 from pii_tracer.model.errors import EstateError
 from tests.kits.memory_store import Faults, MemoryStore
+from tests.kits.s3_store_kit import S3Kit
 from tests.kits.store_kit import StoreKit, put
 from tests.s3support import World, estate, standin, world
 
 __all__ = ["standin", "world"]
 
 
-class TestS3Store(StoreKit):
-    many = 1100
-    """A page of S3 holds a thousand."""
+class TestS3Store(S3Kit):
     not_taken = ("line\nend",)
     """moto answers 404 to every request for it."""
 
     @pytest.fixture
-    def store(self, world: World) -> S3Store:
-        return S3Store(world.client(), world.new("kit"))
+    def client(self, world: World) -> S3Client:
+        return world.client()
 
     @pytest.fixture
-    def refusing(self, world: World) -> S3Store:
-        return S3Store(world.client(), f"nowhere-{world.suffix}")
+    def bucket(self, world: World) -> str:
+        return world.new("kit", ObjectLockEnabledForBucket=True)
 
-    def delete(self, store: ObjectStore, key: str) -> None:
-        assert isinstance(store, S3Store)
-        store.client.delete_object(Bucket=store.bucket, Key=key)
-
-    def begin_upload(self, store: ObjectStore, key: str) -> None:
-        assert isinstance(store, S3Store)
-        store.client.create_multipart_upload(Bucket=store.bucket, Key=key)
-
-    def test_versions_from_before_versioning_have_no_id(self, world: World) -> None:
-        store = S3Store(world.client(), world.new("plain", versioned=False))
-        put(store, "k", b"1")
-        assert [v.version_id for v in store.versions("")] == ["null"]
-        store.delete_version("k", "null")
-        assert list(store.versions("")) == []
+    @pytest.fixture
+    def plain(self, world: World) -> str:
+        return world.new("plain", versioned=False)
 
 
 class TestMemoryStore(StoreKit):

@@ -10,6 +10,7 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.plain_files.data_file import StoredFile, parts_below, stored_file, stored_text
 from pii_tracer.lake.formats.plain_files.table_state import told_by
 from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.object_tables import without_day
 from pii_tracer.lake.stores.remote_file import RemoteFile
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import DatasetId
@@ -84,13 +85,15 @@ def objects_below(
 ) -> tuple[list[StoredFile], list[S3Path]]:
     """As `data_files_of`, of a folder in S3. listed: what lies in it, as its `walk` tells."""
     above = object_uri(folder.location.bucket, folder.location.prefix)
-    return data_files_of(folder, ((folder / name.removeprefix(above), size) for name, size, _ in listed), text)
+    found = ((folder / name.removeprefix(above), size) for name, size, _ in listed)
+    return data_files_of(folder, found, text, dated=True)
 
 
 def data_files_of(
-    folder: P, listed: Iterable[tuple[P, int]], text: TextTable | None = None
+    folder: P, listed: Iterable[tuple[P, int]], text: TextTable | None = None, *, dated: bool = False
 ) -> tuple[list[StoredFile], list[P]]:
-    """Data files as engines read them, and everything else there that has bytes. listed: each with its size.
+    """Data files as engines read them, and everything else there that has bytes. listed: each with its size. dated:
+    whether those in folders of days, such as `2026/11/30`, count: where each file is read and written by itself.
 
     Raises:
         EstateError: a file of text has a codec that is not read here, or is no text.
@@ -98,7 +101,7 @@ def data_files_of(
     """
     files, others = [], []
     for path, size in listed:
-        file = _data_file(folder, path, text) if size else None
+        file = _data_file(folder, path, text, dated) if size else None
         if file:
             files.append(file)
         elif size:
@@ -114,11 +117,14 @@ def in_no_partition(folder: S3Path | RemoteFile, path: S3Path | RemoteFile) -> s
     return ", in a folder that is not `column=value`. Declare each such folder as a table of its own"
 
 
-def _data_file(folder: S3Path | RemoteFile, path: S3Path | RemoteFile, table: TextTable | None) -> StoredFile | None:
+def _data_file(
+    folder: S3Path | RemoteFile, path: S3Path | RemoteFile, table: TextTable | None, dated: bool
+) -> StoredFile | None:
     *folders, last = parts_below(folder, path)
     if last.startswith((".", "_")):
         return None
     if table is None:
-        return stored_file(path) if all("=" in part for part in folders) else None
+        rest = [part for part in folders if "=" not in part]
+        return stored_file(path) if not rest or (dated and not without_day("/".join(rest))) else None
     text = text_at(table, "", "/".join((*folders, last)))
     return stored_text(path, text) if text else None

@@ -147,6 +147,10 @@ class _Found:
 
     def take(self, path: str, entry: Status) -> None:
         self.files.append(HdfsFile(path, entry.size, entry.modified, entry.file_id))
+        self.mark_as(entry)
+
+    def mark_as(self, entry: Status) -> None:
+        """Of a file, or of a folder, whose new files are as the folder is."""
         self.encrypted |= entry.encrypted
         self.striped |= entry.striped
 
@@ -154,7 +158,8 @@ class _Found:
 @dataclass
 class _Walk:
     """One NameNode. known: formats that catalogs give tables, by path. found: places by path. seen: folders that were
-    listed, those of snapshots among them."""
+    listed, those of snapshots among them. marked: folders that wait to be listed, as the folder around them has them.
+    """
 
     client: WebHdfs
     name_node: str
@@ -162,6 +167,7 @@ class _Walk:
     found: dict[str, _Found] = field(default_factory=dict)
     gaps: list[InventoryGap] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
+    marked: dict[str, Status] = field(default_factory=dict)
 
     def places(self) -> Iterator[HdfsPlace]:
         """Places with anything in them, sorted."""
@@ -245,6 +251,7 @@ class _Walk:
             try:
                 entries = list(self.client.entries(path))
                 mine = self._place(path, entries, above)
+                self.found[mine].mark_as(self.marked.pop(path) if path in self.marked else self.client.status(path))
             except StoreError as error:
                 self._refused(error, path)
                 continue
@@ -256,6 +263,7 @@ class _Walk:
                 below = joined(path, entry.name)
                 if entry.kind == "DIRECTORY":
                     waiting.append((below, mine))
+                    self.marked[below] = entry
                 elif entry.kind == "FILE":
                     self.found[mine].take(below, entry)
                 else:

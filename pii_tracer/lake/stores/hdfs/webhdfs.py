@@ -50,6 +50,7 @@ _TODO = {
     "NoCertificates": "the file under `hdfs.ca` cannot be read: name a PEM file with certificates",
     "does not answer: SSLCertVerificationError": "name the file with the CA of its certificate as `hdfs.ca`",
 }
+_NO_QUOTA = 2**63 - 1
 _REACH = "check the address under `hdfs.webhdfs`, the user and the network"
 
 
@@ -86,6 +87,13 @@ class Rights(NamedTuple):
     block_size: int
     policy: int
     listed: bool
+
+
+class Room(NamedTuple):
+    """What the quotas of a folder leave: names of files and folders, bytes of all replicas; None without a quota."""
+
+    names: int | None
+    size: int | None
 
 
 def client_at(estate: Estate, place: HdfsLocation) -> WebHdfs:
@@ -158,6 +166,17 @@ class WebHdfs:
         if not isinstance(told, str) or not told.startswith("/"):
             raise self._odd("/")
         return told
+
+    def room(self, folder: str) -> Room:
+        """What the folder's own quotas leave. Raises Absent: there is no folder."""
+        told = self._told("its quotas cannot be looked at", folder, "GETQUOTAUSAGE", "QuotaUsage")
+        try:
+            quotas = int(told["quota"]), int(told["spaceQuota"])
+            used = int(told["fileAndDirectoryCount"]), int(told["spaceConsumed"])
+        except (KeyError, TypeError, ValueError):
+            raise self._odd(folder) from None
+        names, size = (most - now if 0 <= most < _NO_QUOTA else None for most, now in zip(quotas, used, strict=True))
+        return Room(names, size)
 
     def is_open(self, path: str) -> bool:
         """Whether somebody writes the file: its last block is not finished."""

@@ -13,8 +13,9 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.stores.object_stores import StoredFiles
 from pii_tracer.lake.catalogs.registered_tables import Registry
 from pii_tracer.lake.catalogs.tables_in_stores import StoredTable
-from pii_tracer.lake.formats.registry import format_of, table_formats
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.lake.object_tables import signs_of_tables
 from pii_tracer.lake.read_result import gap
 from pii_tracer.lake.stores.catalog_facts_of_table import named
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
@@ -129,7 +130,7 @@ def places_now(estate: Estate, location: ObjectLocation, declared: StoredFiles |
     store = versioned_store(estate, location)
     versions = sorted(store.all_versions(location.prefix), key=lambda v: (v.key, v.version_id, v.state))
     agreed = declared.deletable if declared else None
-    tables = _tables(versions, _signs(), location.key)
+    tables = _tables(versions, signs_of_tables(), location.key)
     parts: dict[str, list[StoredVersion]] = {}
     for version in versions:
         parts.setdefault(_folder_of(version.key, tables, location.key), []).append(version)
@@ -172,12 +173,6 @@ def unread_gap(location: ObjectLocation, error: EstateError) -> InventoryGap:
     """The gap of a place that could not be listed."""
     reason = "; ".join(filter(None, (error.what, error.todo)))
     return gap(location.dataset, GapKind.OBJECT_PLACE_UNREAD, reason, str(location))
-
-
-def _signs() -> dict[Format, re.Pattern[str]]:
-    """By format, what the key of a file in a table's folder has behind that folder."""
-    found = {one.name: "|".join(one.listed_signs()) for one in table_formats()}
-    return {name: re.compile(f"(?:^|/)(?:{signs})") for name, signs in found.items() if signs}
 
 
 def _tables(

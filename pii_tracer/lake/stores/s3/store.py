@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -73,8 +73,12 @@ class S3Store:
             yield from iter_uploads(self.client, self.bucket, prefix)
 
     def delete_version(self, key: str, version_id: str) -> None:
-        """DeleteObject by version id; S3 answers the same for one that is not there."""
-        with store_errors("a version cannot be deleted", self._where(key), "s3:DeleteObjectVersion"):
+        """DeleteObject by version id; for one that is not there S3 answers the same, and versitygw says so."""
+        gone = {Absent: _ABSENT | {"NoSuchVersion"}}
+        with (
+            suppress(Absent),
+            store_errors("a version cannot be deleted", self._where(key), "s3:DeleteObjectVersion", gone),
+        ):
             self.client.delete_object(Bucket=self.bucket, Key=key, VersionId=version_id)
 
     def _where(self, key: str) -> str:

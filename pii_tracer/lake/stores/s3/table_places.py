@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap, RemotePlace
 from pii_tracer.lake.read_result import gap
+from pii_tracer.model.datasets import PLAIN
 from pii_tracer.model.gap_kinds import GapKind
 
 NO_SETTINGS = "the estate file does not say how S3 is reached (`s3`)"
@@ -42,8 +44,18 @@ def joined(one: RemotePlace, other: RemotePlace) -> RemotePlace:
     )
 
 
+def is_nameless(place: RemotePlace) -> bool:
+    """Whether it is a table or a bare folder that was found in a root, and that nobody names."""
+    return not place.tables and place.format is not None
+
+
 def what(place: RemotePlace) -> str:
     """What lies there, as people are told."""
+    if place.format is not None and is_nameless(place):
+        named = (
+            "a folder of data files" if place.format in PLAIN else f"a nameless {format_of(place.format).title} table"
+        )
+        return f"{named} lies"
     if not place.tables:
         return "files below a root of the estate lie"
     return (
@@ -53,7 +65,8 @@ def what(place: RemotePlace) -> str:
 
 def gap_of(place: RemotePlace) -> InventoryGap:
     """The gap that a place in S3 is where nothing is erased: it can be looked into."""
-    reason = f"{what(place)} in S3 and {'is' if len(place.tables) == 1 else 'are'} not erased: {place.untreated}"
+    one = is_nameless(place) or len(place.tables) == 1
+    reason = f"{what(place)} in S3 and {'is' if one else 'are'} not erased: {place.untreated}"
     if place.unlisted and place.unlisted != place.untreated:
         reason += f"; it was not looked into: {place.unlisted}"
     return gap(place.dataset, GapKind.REMOTE_TABLE, reason, str(place.location))

@@ -17,7 +17,7 @@ from pii_tracer.lake.inventory import ObjectSet, ObjectVersion, RemotePlace
 from pii_tracer.lake.packed_versions import Packed
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, iter_object_versions, region_of
-from pii_tracer.lake.stores.s3.table_places import joined
+from pii_tracer.lake.stores.s3.table_places import is_nameless, joined
 from pii_tracer.model.locations import S3Location
 
 _TELL_EVERY = 10_000
@@ -109,7 +109,7 @@ class _Listing:
         return listed.model_copy(update={"uploads": uploads})
 
     def _is_anothers(self, key: str) -> bool:
-        """Whether an object belongs to another place, or to an archive where this one is a root."""
+        """Whether an object belongs to another place, or to an archive where nobody names this one."""
         if not self.of.tables and key.startswith(self._archives):
             return True
         ends = (end for end, sign in enumerate(key, 1) if sign == "/")
@@ -117,7 +117,10 @@ class _Listing:
 
     @cached_property
     def _archives(self) -> tuple[str, ...]:
-        return tuple(prefix for bucket, prefix in self.apart if bucket == self.of.location.bucket)
+        """Without its own objects: those of a bare folder are listed as an archive's, too."""
+        here = self.of.location
+        own = here.prefix if is_nameless(self.of) else None
+        return tuple(prefix for bucket, prefix in self.apart if bucket == here.bucket and prefix != own)
 
     def _counted(self, versions: Iterable[ObjectVersion]) -> Iterator[ObjectVersion]:
         for number, version in enumerate(versions, 1):

@@ -15,6 +15,7 @@ from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.hdfs.webhdfs import joined
 from pii_tracer.lineage.graph.facts import Facts
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
@@ -24,7 +25,7 @@ from pii_tracer.scan.value_forms import build_patterns
 from planners.copies.scan_evidence import HdfsEvidence
 from planners.gaps.copy_gaps import inventory_gaps
 from planners.locate.subject_survey import World
-from planners.stores.hdfs.places import hdfs_gap
+from planners.stores.hdfs.places import hdfs_gap, untreated
 from tests.hdfssupport import SUPERUSER, Hdfs
 
 MAIL = "ada.byron@example.org"
@@ -163,3 +164,61 @@ def test_an_undeclared_name_node_is_refused() -> None:
 
 def test_places_of_hdfs_are_no_places_of_this_machine(tmp_path: Path) -> None:
     assert EstatePaths(estate(Hdfs("hdfs://nn:8020", "http://nn:9870"), "/a"), tmp_path).roots == ()
+
+
+@pytest.mark.parametrize(
+    ("quota", "told"),
+    [
+        ({"namespacequota": "3"}, "leaves 0 more names, and to write files there again needs 1 name"),
+        ({"storagespacequota": str(20 << 20)}, f"needs {128 << 20:,} bytes for all replicas"),
+        ({"namespacequota": "1000", "storagespacequota": str(1 << 40)}, None),
+    ],
+    ids=["names", "bytes", "room"],
+)
+def test_a_quota_without_room_for_a_rewrite_is_told_at_planning(
+    hdfs: Hdfs, tmp_path: Path, quota: dict[str, str], told: str | None
+) -> None:
+    """HDFS refuses a new block where a whole one does not fit, however few bytes it gets."""
+    above = hdfs.folder()
+    root = f"{above}/lake"
+    hdfs.put(f"{root}/a.csv", ROW)
+    hdfs.ask(above, "SETQUOTA", **quota)
+    found, seen = looked(hdfs, root, tmp_path)
+    [place] = [p for p in found.hdfs if p.location.path == root]
+    why = untreated(place, seen[str(place.location)])
+    if told is None:
+        assert why is None
+        hdfs.put(f"{root}/b.csv", OTHER)
+        return
+    assert why is not None
+    assert f"the quota of {above}" in why
+    assert told in why
+    with pytest.raises(StoreError, match="QuotaExceeded"):
+        hdfs.put(f"{root}/b.csv", OTHER)
+
+
+def test_a_folder_without_the_person_needs_no_room(hdfs: Hdfs, tmp_path: Path) -> None:
+    root = hdfs.folder()
+    hdfs.put(f"{root}/a.csv", OTHER)
+    hdfs.ask(root, "SETQUOTA", namespacequota="2")
+    found, seen = looked(hdfs, root, tmp_path)
+    [place] = [p for p in found.hdfs if p.location.path == root]
+    assert untreated(place, seen[str(place.location)]) is None
+
+
+def test_a_folder_with_a_policy_of_erasure_coding_is_a_gap(hdfs: Hdfs, tmp_path: Path) -> None:
+    """Its files may be older than the policy; whatever is written there again would be coded."""
+    root = hdfs.folder()
+    for folder in ("older", "inner/deep"):
+        hdfs.put(f"{root}/{folder}/a.csv", ROW)
+    hdfs.ask("/", "ENABLEECPOLICY", ecpolicy="XOR-2-1-1024k")
+    for folder in ("older", "inner/deep"):
+        hdfs.ask(f"{root}/{folder}", "SETECPOLICY", ecpolicy="XOR-2-1-1024k")
+    found, seen = looked(hdfs, root, tmp_path)
+    places = {p.location.path: p for p in found.hdfs}
+    for folder in ("older", "inner/deep"):
+        place = places[f"{root}/{folder}"]
+        assert place.striped
+        assert untreated(place, seen[str(place.location)]) == "no step writes or deletes such files"
+    told = {gap.evidence: gap.reason for gap in found.gaps}
+    assert "it is erasure-coded" in told[f"{hdfs.uri}{root}/older"]
