@@ -234,7 +234,8 @@ def _catalogs(draft: DraftLike) -> Iterator[str]:
     yield "    tables:                   # guess: names, by the folders; write them as your jobs do"
     for table, kind, place in draft.declared:
         text = draft.texts.get(table, {})
-        told = "   # guess: options and columns, by the first lines of its files" if text else ""
+        told = "   # guess: options and columns, by the first lines of its files" if "options" in text else ""
+        told = "   # guess: the encoding, as its files are not UTF-8" if "encoding" in text else told
         yield f"      - {_word({'name': table, 'format': str(kind), 'location': place, **text})}{told}"
 
 

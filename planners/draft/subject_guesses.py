@@ -161,6 +161,8 @@ def _of(table: SampledTable) -> list[tuple[float, SubjectGuess]]:
         and (strength := key_strength(column.name, column.type, table.values(column.name)))
         for unique in [_is_unique(table, column.name)]
     ]
+    if not keys and any(_is_unique(table, name) for name in identifiers):
+        keys = _numbers_in_other_languages(table, identifiers)
     if not keys or not identifiers:
         return []
     strength, _, key, unique = max(keys)
@@ -177,6 +179,18 @@ def _of(table: SampledTable) -> list[tuple[float, SubjectGuess]]:
     )
     kind = kind_of_person(key, table.name)
     return [(score, SubjectGuess(kind, table.name, key, unique, identifiers, record_keys=records))]
+
+
+def _numbers_in_other_languages(table: SampledTable, identifiers: Collection[str]) -> list[tuple[int, int, str, bool]]:
+    """Of a table in which each mail stands once, columns called as numbers are whose values stand once, too:
+    `kunden_nr` names no person in the words that are known here."""
+    return [
+        (1, -place, column.name, True)
+        for place, column in enumerate(table.columns)
+        if column.name not in identifiers
+        and may_be_record_key(column.name, column.type)
+        and _is_unique(table, column.name)
+    ]
 
 
 def _other_numbers(table: SampledTable, key: str, others: Collection[str]) -> dict[str, Guess]:

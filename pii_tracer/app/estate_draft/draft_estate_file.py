@@ -9,7 +9,7 @@ from typing import Any
 
 from pii_tracer.app.estate_draft.archived_folders import guessed_archives
 from pii_tracer.app.estate_draft.catalog_names import by_jobs, by_themselves, refuse_silent, renamed
-from pii_tracer.app.estate_draft.delimited_text import text_options
+from pii_tracer.app.estate_draft.delimited_text import text_options, windows_text
 from pii_tracer.app.estate_draft.given_places import Places, with_roots
 from pii_tracer.app.estate_draft.lineage_of_draft import DraftLineage, read_lineage
 from pii_tracer.app.estate_draft.places_in_stores import refuse_unseen, unseen, with_object_stores
@@ -85,7 +85,8 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
     given, notes = places.roots, list[str]()
     places, found = _seen(name, places, base, say, notes)
     warehouses = _warehouses(found, base)
-    there = unnamed_tables(found, base)
+    encodings = windows_text(found, base)
+    there = {**unnamed_tables(found, base), **dict.fromkeys(encodings, Format.CSV)}
     unnamed = without_persons(there, (*places.roots, *places.in_stores))
     if apart := len(there) - len(unnamed):
         notes.append(
@@ -103,9 +104,13 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
         lineage, declared = _named(name, places, warehouses, unnamed, uncompiled, found, base, say)
     places = lineage.places
     dev_roots = development_roots({*there, *_places_of(found, base)}, _all_roots(places, warehouses))
-    estate = unfinished_estate(name, places, warehouses, declared, dev_roots)
+    texts: dict[str, Mapping[str, Any]] = {
+        table: {"encoding": encodings[at].value} for table, _, at in declared if at in encodings
+    }
+    estate = unfinished_estate(name, places, warehouses, declared, dev_roots, texts)
     found, paths = look(estate, base, say), EstatePaths(estate, base)
-    if texts := text_options(estate, found, declared, paths):
+    if options := text_options(estate, found, declared, paths):
+        texts |= options
         estate = unfinished_estate(name, places, warehouses, declared, dev_roots, texts)
         found, paths = look(estate, base, say), EstatePaths(estate, base)
     sampled, unread = sampled_tables(estate, found, paths, say)

@@ -1,4 +1,4 @@
-"""`init --discover` of a lake as companies have them: keys in structs and lists, UUIDs, CSV with semicolons, clones of
+"""`init --discover` of a lake as companies have them: keys in structs and lists, UUIDs, CSV of other kinds, clones of
 developers, a catalog that jobs call by its own name. The plan of the draft with its comments taken in is complete.
 """
 
@@ -34,10 +34,12 @@ def lake(tmp_path: Path) -> Path:
     buyers = [{"id": UUIDS[0], "segment": "a"}, {"id": UUIDS[3], "segment": "b"}]
     write_deltalake(lake / "shop/orders", pa.table({"order_no": ["B-1", "B-2"], "customer": buyers}))
     write_deltalake(lake / "shop/carts", pa.table({"cart": [1, 2], "shared_with": [UUIDS[:2], UUIDS[1:]]}))
-    for folder in ("exports/letters", "exports/parcels", "events/clicks/day=2026-11-01"):
+    for folder in ("exports/letters", "exports/parcels", "exports/notes/year=2026", "events/clicks/day=2026-11-01"):
         (lake / folder).mkdir(parents=True)
     letters = "E-Mail;Straße;Umsatz\n" + "".join(f"{mail};Weg {n}, links;{n},50\n" for n, mail in enumerate(MAILS))
-    (lake / "exports/letters/2026-11.csv").write_text(letters)
+    (lake / "exports/letters/2026-11.csv").write_bytes(letters.encode("windows-1252"))
+    notes = "mail,note\n" + "".join(f"{mail},Grüße {n}\n" for n, mail in enumerate(MAILS))
+    (lake / "exports/notes/year=2026/a.csv").write_bytes(notes.encode("windows-1252"))
     (lake / "exports/parcels/part-0.csv").write_text(
         "".join(f"B-{n}|{mail}|Ulm, Ost\n" for n, mail in enumerate(MAILS))
     )
@@ -73,6 +75,8 @@ def test_a_shop_is_drafted_and_its_plan_is_complete(
     told = {identifier.column: identifier.category for identifier in subject.identifiers}
     assert told == {"contact.email": "email", "contact.phone": "phone"}
     assert text.count("# guess: options and columns, by the first lines of its files") == 2
+    encodings = {t.name: t.encoding or t.options.get("encoding") for t in estate.catalogs["spark_catalog"].tables}
+    assert (encodings["exports.letters"], encodings["exports.notes"]) == ("windows-1252", "windows-1252")
     said = capsys.readouterr()
     for value in (UUIDS[0], MAILS[0], "555000", "Weg"):
         assert value not in text + said.out + said.err
@@ -82,6 +86,7 @@ def test_a_shop_is_drafted_and_its_plan_is_complete(
         ("dev.customers", "customer_uuid", None),
         ("events.clicks", "user.id", None),
         ("exports.letters", "E-Mail", "contact.email"),
+        ("exports.notes", "mail", "contact.email"),
         ("exports.parcels", "_c1", "contact.email"),
         ("prod.sales.payments", "payer", None),
         ("shop.carts", "shared_with.element", None),
@@ -134,3 +139,23 @@ def test_tables_in_stores_can_be_those_of_development(lake: Path) -> None:
     inside = ("s3://b/dev/t", "hdfs://nn:8020/x/dev", "abfss://lake@shop.dfs.core.windows.net/dev/t", "gs://b/dev/a/t")
     assert [paths.is_dev(place) for place in inside] == [True] * 4
     assert [paths.is_dev(f"{place}2") for place in ("s3://b/dev", "hdfs://nn:8020/x/dev", "gs://b/dev")] == [False] * 3
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {
+            "a.csv": "mail,note\na@x.example,Grüße\n".encode("windows-1252"),
+            "b.csv": "mail,note\na@x.example,Grüße\n".encode(),
+        },
+        {"a.csv": b"mail,note\na@x.example,Gr\x81\n"},
+        {"a.csv": b"mail,note\na@x.example,\xfc\x01\n"},
+        {"a.csv": "mail,note\na@x.example,Grüße\n".encode("windows-1252"), "b.json": b"{}\n"},
+    ],
+)
+def test_no_encoding_is_guessed_that_not_every_file_can_have(tmp_path: Path, files: dict[str, bytes]) -> None:
+    (tmp_path / "lake/notes").mkdir(parents=True)
+    for name, data in files.items():
+        (tmp_path / "lake/notes" / name).write_bytes(data)
+    estate = made(tmp_path / "one", "--discover", str(tmp_path / "lake"))
+    assert [table.encoding for table in estate.catalogs["spark_catalog"].tables if table.encoding] == []

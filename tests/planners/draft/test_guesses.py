@@ -365,3 +365,11 @@ def test_folders_of_development_lie_in_stores_too() -> None:
     assert development_roots(["hdfs://nn/x/dev/t"], ["hdfs://nn/x/dev"]) == ()
     assert development_roots(["dev/t", "s3://b/dev/t"], ["."]) == ("dev",)
     assert development_roots(["lake/asha@x.example/dev/t"], ["lake"]) == (), "such a name is not written"
+
+
+def test_a_number_in_another_language_is_a_key_where_each_mail_stands_once() -> None:
+    mails = ["a@x.example", "b@x.example"]
+    [found] = guess_subjects([table("crm.kunden", {"kunden_nr": [100200, 100201], "email": [*mails]})])
+    assert (found.source, found.key, found.unique) == ("crm.kunden", "kunden_nr", True)
+    assert guess_subjects([table("shop.bestellungen", {"bestell_nr": [1, 2], "email": mails[:1] * 2})]) == []
+    assert guess_subjects([table("crm.kunden", {"umsatz": [100200, 100201], "email": [*mails]})]) == []
