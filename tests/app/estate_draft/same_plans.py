@@ -8,7 +8,7 @@ from typing import Any
 _OWN = frozenset(
     {
         *("plan_id", "created_at", "graph_digest", "inventory_digest", "subjects_digest", "estate_digest"),
-        *("etag", "checksum", "seen"),
+        *("etag", "checksum", "sha256", "seen"),
     }
 )
 """What a plan has of its moment, of the folder of its estate file, and of that estate's own key: marks are made with it."""
