@@ -118,6 +118,8 @@ class DraftLike(Protocol):
     @property
     def declared(self) -> Sequence[tuple[str, Any, str]]: ...
     @property
+    def texts(self) -> Mapping[str, Mapping[str, Any]]: ...
+    @property
     def warehouses(self) -> Mapping[str, Mapping[str, str]]: ...
     @property
     def dev_roots(self) -> Sequence[str]: ...
@@ -231,7 +233,10 @@ def _catalogs(draft: DraftLike) -> Iterator[str]:
         return
     yield "    tables:                   # guess: names, by the folders; write them as your jobs do"
     for table, kind, place in draft.declared:
-        yield f"      - {_word({'name': table, 'format': str(kind), 'location': place})}"
+        text = draft.texts.get(table, {})
+        told = "   # guess: options and columns, by the first lines of its files" if "options" in text else ""
+        told = "   # guess: the encoding, as its files are not UTF-8" if "encoding" in text else told
+        yield f"      - {_word({'name': table, 'format': str(kind), 'location': place, **text})}{told}"
 
 
 def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:

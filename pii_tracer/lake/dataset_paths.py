@@ -42,6 +42,7 @@ from pii_tracer.model.locations import (
     is_s3,
     local_path,
     object_location,
+    remote_place,
     s3_location,
 )
 
@@ -64,7 +65,8 @@ class EstatePaths:
         }
         here = {self._place(r) for r in estate.roots if not (is_s3(r) or is_hdfs(r))}
         self.roots = tuple(sorted(here | set(self.warehouses.values())))
-        self._dev_roots = tuple(self._place(r) for r in estate.dev_roots)
+        self._dev_roots = tuple(self._place(r) for r in estate.dev_roots if not is_remote(r))
+        self._dev_places = tuple(f"{remote_place(r)}/" for r in estate.dev_roots if is_remote(r))
         # those with options are in the registry, with the tables of catalogs that say how text is read
         declared = [t for c in estate.catalogs.values() for t in c.tables if not t.options]
         local = [t for t in declared if not is_remote(t.location)]
@@ -374,6 +376,8 @@ class EstatePaths:
     def is_dev(self, location: str) -> bool:
         """Whether a location lies below a development root."""
         try:
+            if is_remote(location):
+                return f"{remote_place(location)}/".startswith(self._dev_places)
             path = local_path(location).resolve()
         except EstateError:
             return False

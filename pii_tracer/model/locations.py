@@ -209,6 +209,12 @@ def location_in_place(text: str) -> HdfsLocation | ObjectLocation:
     return hdfs_location(text) if is_hdfs(text) else object_location(text)
 
 
+def remote_place(text: str) -> str:
+    """A text that `is_remote` in one spelling, without a slash at its end. Raises as `location_in_place`."""
+    place = s3_location(text) if is_s3(text) else location_in_place(text)
+    return str(place).rstrip("/")
+
+
 def object_location(text: str) -> ObjectLocation:
     """A text that `is_object_place`. The key is taken as it is, letter by letter; spellings of Azure become one.
 

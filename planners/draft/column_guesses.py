@@ -12,6 +12,8 @@ from urllib.parse import unquote
 
 SHARE = 0.8
 """Of the values that are there, this part has to look like a category."""
+NAMES_PERSONS = 2
+"""The strength of a key whose name names persons."""
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _PHRASES: tuple[tuple[str, str], ...] = (
     ("email", r"e ?mail|mail address|mail"),
@@ -104,9 +106,13 @@ def key_strength(name: str, kind: str, sample: Sequence[object] = ()) -> int:
         return 0
     words = words_of(name)
     if _KEY.fullmatch(words):
-        return 2
-    values = [str(value) for value in sample if value is not None]
-    return 1 if _BARE_KEY.fullmatch(words) or _most(values, _UUID) else 0
+        return NAMES_PERSONS
+    return 1 if _BARE_KEY.fullmatch(words) or has_uuids(sample) else 0
+
+
+def has_uuids(sample: Sequence[object]) -> bool:
+    """Whether values are UUIDs."""
+    return _most([str(value) for value in sample if value is not None], _UUID)
 
 
 def may_be_record_key(name: str, kind: str) -> bool:

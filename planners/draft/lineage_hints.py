@@ -73,6 +73,23 @@ def called_by_jobs(
     return found
 
 
+def catalogs_called(unknown: Iterable[str], tables: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """What jobs call catalogs, by the name here: names of tables that nothing explains end as theirs do.
+
+    unknown: such names (`prod.sales.orders`). tables: by catalog, the names of its tables without the catalog's.
+    """
+    votes = defaultdict[str, Counter[str]](Counter)
+    ends = {catalog: {name.lower() for name in names} for catalog, names in tables.items()}
+    for name in set(unknown):
+        first, _, rest = name.partition(".")
+        for catalog, known in ends.items():
+            if first not in tables and "." in rest and rest.lower() in known:
+                votes[catalog][first] += 1
+    best = {catalog: counts.most_common(2) for catalog, counts in votes.items()}
+    told = {catalog: two[0][0] for catalog, two in best.items() if len(two) == 1 or two[0][1] > two[1][1]}
+    return {catalog: name for catalog, name in told.items() if list(told.values()).count(name) == 1}
+
+
 def moved(named: Iterable[str], here: Iterable[str]) -> tuple[str, str] | None:
     """From which folder to which one the data was moved after its lineage was recorded; None where nothing says it.
 

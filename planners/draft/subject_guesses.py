@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from pii_tracer.model.datasets import Column
 from planners.draft.column_guesses import (
+    NAMES_PERSONS,
     PERSONS,
     SHARE,
     Guess,
     category_of,
+    has_uuids,
     key_strength,
     kind_of_person,
     may_be_record_key,
@@ -31,6 +33,9 @@ class SampledTable:
     listed: values that stand in lists and maps, by the name that the estate file has for the place.
     rows: how many were read, of which a sample may hold fewer values. in_objects: it is a bare folder in S3, which
     cannot tell who the persons are. by_lineage: it is one in HDFS or in an object store, whose keys only lineage tells.
+
+    Fields of structs are among the columns, by the name that the estate file has for them. tops: the column that each
+    of them is in.
     """
 
     name: str
@@ -41,6 +46,11 @@ class SampledTable:
     in_objects: bool = False
     by_lineage: bool = False
     listed: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    tops: Mapping[str, str] = field(default_factory=dict)
+
+    def top(self, column: str) -> str:
+        """The table's column that a column or field is in: lineage of events knows no others."""
+        return self.tops.get(column, column)
 
     def values(self, column: str) -> Sequence[object]:
         """The sampled values of a column."""
@@ -151,9 +161,12 @@ def _of(table: SampledTable) -> list[tuple[float, SubjectGuess]]:
         and (strength := key_strength(column.name, column.type, table.values(column.name)))
         for unique in [_is_unique(table, column.name)]
     ]
+    if not keys and any(_is_unique(table, name) for name in identifiers):
+        keys = _numbers_in_other_languages(table, identifiers)
     if not keys or not identifiers:
         return []
     strength, _, key, unique = max(keys)
+    identifiers |= _other_numbers(table, key, [name for _, _, name, _ in keys if name != key])
     named = any(word in (person, f"{person}s") for word in words_of(table.name).split() for person in PERSONS)
     score = 3 * strength + 2 * len({g.category for g in identifiers.values()}) + 2 * named + 4 * unique
     records = tuple(
@@ -168,6 +181,37 @@ def _of(table: SampledTable) -> list[tuple[float, SubjectGuess]]:
     return [(score, SubjectGuess(kind, table.name, key, unique, identifiers, record_keys=records))]
 
 
+def _numbers_in_other_languages(table: SampledTable, identifiers: Collection[str]) -> list[tuple[int, int, str, bool]]:
+    """Of a table in which each mail stands once, columns called as numbers are whose values stand once, too:
+    `kunden_nr` names no person in the words that are known here."""
+    return [
+        (1, -place, column.name, True)
+        for place, column in enumerate(table.columns)
+        if column.name not in identifiers
+        and may_be_record_key(column.name, column.type)
+        and _is_unique(table, column.name)
+    ]
+
+
+def _other_numbers(table: SampledTable, key: str, others: Collection[str]) -> dict[str, Guess]:
+    """Columns with another number of the same persons: each stands with one key, and each key with one of them.
+
+    Other tables may have that number alone. A bare `id` counts only if it has UUIDs, and small numbers do not.
+    """
+    found = {}
+    kinds = {column.name: column.type for column in table.columns}
+    for name in others if table.is_whole(key) else ():
+        values = table.values(name)
+        pairs = _pairs(table, key, name)
+        one_to_one = len(pairs) == len({mine for mine, _ in pairs}) == len({theirs for _, theirs in pairs})
+        if not (table.is_whole(name) and len(pairs) > 1 and one_to_one):
+            continue
+        by_name = key_strength(name, kinds[name]) == NAMES_PERSONS
+        if (by_name or has_uuids(values)) and min(len(theirs) for _, theirs in pairs) >= _LONG:
+            found[name] = Guess("account_id", "name" if by_name else "values")
+    return found
+
+
 def _is_unique(table: SampledTable, column: str) -> int:
     values = [value for value in table.values(column) if value is not None]
     return int(table.is_whole(column) and len(values) > 1 and len(set(map(str, values))) == len(table.values(column)))
@@ -180,13 +224,13 @@ def _with_further(guess: SubjectGuess, tables: Sequence[SampledTable], lineage: 
     source = next(table for table in tables if table.name == guess.source)
     known = {str(value) for value in source.values(guess.key) if value is not None}
     name = words_of(guess.key)
-    keyed = lineage.reached(guess.source, [guess.key]) if lineage else frozenset[tuple[str, str]]()
+    keyed = lineage.reached(guess.source, [source.top(guess.key)]) if lineage else frozenset[tuple[str, str]]()
     further = []
     for table in sorted((table for table in tables if table.name != guess.source), key=lambda table: table.name):
         for column in table.columns:
             if words_of(column.name) != name or key_strength(column.name, column.type) < 2:
                 continue
-            if (table.name, column.name.lower()) in keyed:
+            if (table.name, table.top(column.name).lower()) in keyed:
                 break
             keys = {str(value) for value in table.values(column.name) if value is not None}
             shared = len(keys & known) / len(keys) if keys and known and source.is_whole(guess.key) else None
@@ -198,8 +242,14 @@ def _with_further(guess: SubjectGuess, tables: Sequence[SampledTable], lineage: 
         for t in tables
         if not (t.clone or t.by_lineage)
     ]
-    told = lineage.reached(guess.source, [guess.key, *guess.identifiers]) if lineage else frozenset[tuple[str, str]]()
-    mentioned = [m for m in _mentioned(guess, source, others) if (m.table, m.column.lower()) not in told]
+    personal = [source.top(column) for column in (guess.key, *guess.identifiers)]
+    told = lineage.reached(guess.source, personal) if lineage else frozenset[tuple[str, str]]()
+    tops = {table.name: table.tops for table in others}
+    mentioned = [
+        m
+        for m in _mentioned(guess, source, others)
+        if (m.table, tops[m.table].get(m.column, m.column).lower()) not in told
+    ]
     return replace(guess, further=tuple(further[:MOST_FURTHER]), mentioned=tuple(mentioned[:MOST_FURTHER]))
 
 
@@ -221,7 +271,29 @@ def _mentioned(guess: SubjectGuess, source: SampledTable, others: Sequence[Sampl
             of, shared = max(shares, key=_share, default=(None, 0.0))
             if shared >= SHARE:
                 found.append(Mentioned(table.name, name, of, shared, in_list))
-    return found
+    by_name = {table.name: table for table in others}
+    return [one for one in found if not _said_again(one, found, guess, source, by_name[one.table])]
+
+
+def _said_again(
+    one: Mentioned, found: Sequence[Mentioned], guess: SubjectGuess, source: SampledTable, table: SampledTable
+) -> bool:
+    """Whether a column names by an identifier whom another column of the row names by the key already."""
+    if one.of is None or one.in_list:
+        return False
+    pairs = _pairs(source, guess.key, one.of)
+    for other in found:
+        if other.table == one.table and other.of is None and not other.in_list:
+            mine = _pairs(table, other.column, one.column)
+            if mine and len(mine & pairs) >= SHARE * len(mine):
+                return True
+    return False
+
+
+def _pairs(table: SampledTable, one: str, other: str) -> set[tuple[str, str]]:
+    """What stands in both columns of a row."""
+    rows = zip(table.values(one), table.values(other), strict=False)
+    return {(str(mine), str(theirs)) for mine, theirs in rows if mine is not None and theirs is not None}
 
 
 def _share(item: tuple[str | None, float]) -> float:

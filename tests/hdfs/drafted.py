@@ -8,6 +8,7 @@ from typing import Any
 
 from pii_tracer.cli.main import run
 from pii_tracer.model.errors import ExitCode
+from tests.app.estate_draft.same_plans import compared, differences
 from tests.hdfs.shop import Shop
 from tests.hdfssupport import SUPERUSER
 from tests.waivers import name_what_was_seen
@@ -34,14 +35,6 @@ def planned(shop: Shop, text: str) -> tuple[int, dict[str, Any]]:
     return mine.planned() if name_what_was_seen(mine.base / "waivers.yaml", plan["gaps"]) else (code, plan)
 
 
-def told(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """What a plan does, and what it does not know."""
-    steps = plan["steps"]
-    return {
-        "gaps": sorted((gap["id"], gap["reason"]) for gap in plan["gaps"]),
-        "copies": sorted(
-            (c["id"], str(c["table"]), c["location"], c["strategy"], str(c["found"])) for c in plan["copies"]
-        ),
-        "examined": sorted(str(item["dataset"]) for item in plan["examined"]),
-        "steps": sorted((s["id"], s["action"], str(s["copy"]), str(sorted(s["depends_on"]))) for s in steps),
-    }
+def unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Where two plans that were made one after the other say something else: of steps, gaps, copies, and all else."""
+    return differences(compared(one, at_one_time=False), compared(other, at_one_time=False))

@@ -19,8 +19,10 @@ from pyiceberg.table import StaticTable
 
 from pii_tracer.model.errors import ExitCode
 from tests import hudistores
+from tests.app.estate_draft.corrections import corrected
 from tests.commands_apart import run_apart
-from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_orc, lines, parquet
+from tests.hdfs.drafted import draft_of, planned, unlike
+from tests.hdfs.shop import HELD, MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_orc, lines, parquet
 from tests.hdfs.shop import csv as as_csv
 from tests.hdfs.tables import deleted, delta, files_of, rows
 from tests.hdfssupport import SUPERUSER, Hdfs
@@ -248,6 +250,33 @@ def test_what_the_estate_file_lacks_is_told_and_what_it_says_then_is_enough(esta
     estate.shop.exports.append("scratch/calls")
     code, plan = estate.plan()
     assert (code, [gap["id"] for gap in plan["gaps"]]) == (ExitCode.DONE, [REFILLS])
+
+
+def test_the_plan_of_a_drafted_estate_is_that_of_the_one_by_hand(estate: Estate) -> None:
+    """What the company knows is corrected: two names, that a folder is no developer's, who agreed to lose what jobs and
+    snapshots keep, and what is held."""
+    shop = estate.shop
+    shop.exports.append("scratch/calls")
+    estate.trips(by_spark=False)
+    code, by_hand = estate.plan()
+    assert code == ExitCode.DONE
+    places = [str(shop.base / "tables"), f"{shop.hdfs.uri}{shop.root}", estate.hive.uri]
+    words = [word for place in places for word in ("--discover", place)]
+    text = draft_of(shop, *words, "--lineage", str(shop.base / "jobs.sql"))
+    changes = {
+        "hive: {type": "hms: {type",
+        "tables.users": "shop.users",
+        f"dev_roots: ['{shop.hdfs.uri}{shop.root}/scratch']   # guess: by the folders' names\n": "",
+        "    # deletable:": "    deletable:",
+        "# archives, backups": f"holds: {json.dumps([HELD])}\n# archives, backups",
+    }
+    for one in shop.deletable:
+        asked = f"    #   - {{path: {one['path']}, owner: NAME, reason: WHY}}"
+        changes[asked] = f"      - {json.dumps(one)}"
+    made, lines = corrected(text, changes)
+    assert lines <= 10
+    code, plan = planned(shop, made)
+    assert (code, unlike(plan, by_hand)) == (ExitCode.DONE, [])
 
 
 @pytest.mark.spark

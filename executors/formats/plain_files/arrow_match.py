@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -104,6 +106,11 @@ def person_mask(table: pa.Table, terms: tuple[MatchTerm, ...], keys: Keys) -> pa
     """True where a row is the person's; one boolean a row, never null."""
     mask = pa.array([False] * table.num_rows, pa.bool_())
     for term in terms:
+        if term.within is not None:
+            there = elements_of(_column(table, term), term, keys)
+            rows = pa.array(range(table.num_rows), pa.int64())
+            mask = pc.or_(mask, pc.is_in(rows, value_set=there.rows.filter(there.theirs).unique()))
+            continue
         leaf = joined_arrays([_leaf(_column(table, part), part) for part in term.parts])
         found = pc.is_in(leaf, value_set=_value_set(keys[term.key_set]))
         mask = pc.or_(mask, pc.fill_null(found, False))
@@ -114,6 +121,41 @@ def person_mask(table: pa.Table, terms: tuple[MatchTerm, ...], keys: Keys) -> pa
 def _value_set(values: frozenset[str]) -> pa.Array:
     """Keys as Arrow compares with them: the same ones for each piece of a file."""
     return pa.array(sorted(values), pa.large_string())
+
+
+@dataclass(frozen=True)
+class Elements:
+    """The elements of a column's lists, or the entries of its maps as structs, end to end. rows: of which row each is,
+    by number. theirs: which of them name the persons."""
+
+    values: pa.Array
+    rows: pa.Array
+    theirs: pa.Array
+
+
+def elements_of(column: pa.Array, term: MatchTerm, keys: Keys) -> Elements:
+    """What stands in the lists or maps of a column.
+
+    Raises:
+        RowsError: it has neither, or a value that cannot be compared.
+    """
+    kind, inside = column.type, term.access[1:]
+    if pa.types.is_null(kind):  # a file in which nobody has a list
+        return Elements(column.slice(0, 0), pa.array([], pa.int64()), pa.array([], pa.bool_()))
+    if pa.types.is_map(kind) and term.access[0] == ElementAccess(name="key"):  # Arrow has no kernels for these
+        fields = [pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)]
+        column, inside = column.cast(pa.list_(pa.struct(fields))), (FieldAccess(name="key"), *inside)
+    elif not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or term.access[0] != ElementAccess(
+        name="element"
+    ):
+        raise RowsError(f"`{term.label()}` is not in a list or map of a column here: {kind}", todo=BY_HAND)
+    values = pc.list_flatten(column)
+    # list_parent_indices would also count values that stand behind a list that is NULL
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    rows = pa.array(np.repeat(np.arange(len(column), dtype=np.int64), lengths))
+    texts = _leaf(values, term.model_copy(update={"access": inside}))
+    found = pc.is_in(texts, value_set=_value_set(keys[term.key_set]))
+    return Elements(values, rows, pc.fill_null(found, False))
 
 
 def _column(table: pa.Table, part: KeyPart) -> pa.Array:

@@ -18,11 +18,10 @@ from executors.formats.plain_files.arrow_match import (
     BY_HAND,
     Keys,
     RowsError,
-    person_mask,
     present_terms,
 )
 from executors.formats.plain_files.orc_tail import Tail, put_notes, read_tail
-from executors.formats.plain_files.row_masking import blanked, holding_more, places
+from executors.formats.plain_files.row_masking import holding_more, in_lists, places, rows_of, spared
 from executors.formats.plain_files.stored_file import Stored
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
@@ -41,9 +40,10 @@ def survey(path: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> 
         terms, missing = present_terms(file.schema.names, match)
         changed = 0
         for table in _all(file):
-            mine = person_mask(table, terms, keys)
+            mine = rows_of(table, terms, keys, mask)
             if mask is not None and mine.true_count:
-                changed += holding_more(table.select(places(table.column_names, mask)), mine)
+                rest = table.select(places(table.column_names, mask))
+                changed += mine.true_count if in_lists(terms) else holding_more(rest, mine)
             elif mask is None:
                 changed += mine.true_count
         return int(file.nrows), int(file.nrows) - changed, missing
@@ -145,5 +145,5 @@ def _all(file: orc.ORCFile) -> Iterator[pa.Table]:
 def _kept(file: orc.ORCFile, match: Match, keys: Keys, mask: Mask | None) -> Iterator[pa.Table]:
     terms, _ = present_terms(file.schema.names, match)
     for table in _all(file):
-        mine = person_mask(table, terms, keys)
-        yield table.filter(pc.invert(mine)) if mask is None else blanked(table, mine, mask)
+        mine = rows_of(table, terms, keys, mask)
+        yield table.filter(pc.invert(mine)) if mask is None else spared(table, mine, mask, terms, keys)

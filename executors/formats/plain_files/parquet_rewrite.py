@@ -22,17 +22,18 @@ from executors.formats.plain_files.arrow_match import (
     Keys,
     Nobodys,
     RowsError,
-    person_mask,
     present_terms,
     resolve,
 )
 from executors.formats.plain_files.parquet_dictionaries import Holds, holds_nothing
 from executors.formats.plain_files.parquet_stale_values import StaleSearch, stands_in
 from executors.formats.plain_files.row_masking import (
-    blanked,
     holding_more,
+    in_lists,
     places,
     refuse_required,
+    rows_of,
+    spared,
 )
 from pii_tracer.lake.spark_types import with_leaves, without_views
 from pii_tracer.model.datasets import Match, MatchTerm
@@ -125,13 +126,14 @@ def _found(
         if not _may_hold(source, index, terms, keys):
             continue
         # the columns of the match are enough to tell whose rows there are
-        mine = person_mask(source.read_row_group(index, columns=_columns(source, terms)), terms, keys)
+        mine = rows_of(source.read_row_group(index, columns=_columns(source, terms)), terms, keys, mask)
         persons += mine.true_count
-        if rows := mine.true_count if mask is None else _holding_more(source, index, mine, mask):
+        if rows := mine.true_count if mask is None else _holding_more(source, index, mine, mask, terms):
             changed[index] = rows
     # beside rows that stay, what is held may stand in the file's bounds and dictionaries, too; and where only a
     # column goes, the person may have rows of her own in the file, which go after it
-    within = mask.columns if mask and (persons or not mask.held) else None
+    lists = tuple(term.column for term in terms if term.within is not None)
+    within = (*mask.columns, *lists) if mask and (persons or not mask.held) else None
     compared = frozenset(_columns(source, tuple(term for term in terms if not (term.access or term.beside))))
     return changed, StaleSearch(opened, strong, compared, within, holds, nobodys)
 
@@ -283,9 +285,9 @@ def _may_hold(source: pq.ParquetFile, group: int, terms: tuple[MatchTerm, ...], 
 def _kept(source: pq.ParquetFile, group: int, terms: tuple[MatchTerm, ...], keys: Keys, mask: Mask | None) -> pa.Table:
     """What is left of a row group."""
     table = source.read_row_group(group)
-    mine = person_mask(table, terms, keys)
+    mine = rows_of(table, terms, keys, mask)
     whole = _without_views(table)
-    kept = whole.filter(pc.invert(mine)) if mask is None else blanked(whole, mine, mask)
+    kept = whole.filter(pc.invert(mine)) if mask is None else spared(whole, mine, mask, terms, keys)
     return kept if whole is table else kept.cast(table.schema)
 
 
@@ -296,13 +298,15 @@ def _without_views(table: pa.Table) -> pa.Table:
     return table if plain == table.schema else table.cast(plain)
 
 
-def _holding_more(source: pq.ParquetFile, group: int, mine: pa.Array, mask: Mask) -> int:
-    """The persons' rows of a row group in which anything has a value that becomes NULL."""
+def _holding_more(source: pq.ParquetFile, group: int, mine: pa.Array, mask: Mask, terms: tuple[MatchTerm, ...]) -> int:
+    """The persons' rows of a row group in which anything has a value that becomes NULL, or goes from a list or map."""
     if not mine.true_count:
         return 0
     schema = source.schema_arrow
     positions = places(schema.names, mask)
     refuse_required(schema, positions)
+    if in_lists(terms):
+        return int(mine.true_count)
     return holding_more(source.read_row_group(group, columns=[schema.names[p] for p in positions]), mine)
 
 

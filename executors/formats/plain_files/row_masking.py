@@ -1,16 +1,17 @@
-"""What becomes of a person's row in a file where a hold keeps columns: the row stays, the rest of it becomes NULL."""
+"""What becomes of a row that stays: columns become NULL, and lists and maps lose the elements of the persons."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from executors.formats.plain_files.arrow_match import BY_HAND, RowsError
+from executors.formats.plain_files.arrow_match import BY_HAND, Keys, RowsError, elements_of, person_mask, resolve
 from pii_tracer.common.plurals import counted
-from pii_tracer.model.datasets import Match
+from pii_tracer.model.datasets import Match, MatchTerm
 from pii_tracer.model.plan import Mask
 
 _TEXTS = (
@@ -78,6 +79,56 @@ def blanked(table: pa.Table, mine: pa.Array, mask: Mask) -> pa.Table:
         chunks = [_without(chunk, mine.slice(at, len(chunk))) for at, chunk in zip(starts, column.chunks, strict=False)]
         table = table.set_column(position, table.schema.field(position), pa.chunked_array(chunks, column.type))
     return table
+
+
+def rows_of(table: pa.Table, terms: tuple[MatchTerm, ...], keys: Keys, mask: Mask | None) -> pa.Array:
+    """As `person_mask`, of rows that go, or stay by a mask.
+
+    Raises:
+        RowsError: as `person_mask`, or rows would go that belong to everybody in a list of theirs.
+    """
+    if mask is None and in_lists(terms):
+        raise RowsError(
+            "rows with a list or map of persons belong to all of them, and are not removed", todo="plan again"
+        )
+    return person_mask(table, terms, keys)
+
+
+def spared(table: pa.Table, mine: pa.Array, mask: Mask, terms: Sequence[MatchTerm], keys: Keys) -> pa.Table:
+    """The table with the persons' rows as they stay: `blanked`, and without the persons' elements of lists and maps.
+
+    Raises:
+        RowsError: as `blanked`, and `elements_of`.
+    """
+    table = blanked(table, mine, mask)
+    for term in terms if mine.true_count else ():
+        position = resolve(table.column_names, term.column)
+        if term.within is not None and position is not None:
+            left = _without_elements(table.column(position).combine_chunks(), term, keys)
+            table = table.set_column(position, table.schema.field(position), left)
+    return table
+
+
+def in_lists(terms: Sequence[MatchTerm]) -> bool:
+    """Whether rows are found by elements of lists or maps: then each row that is found loses some."""
+    return any(term.within is not None for term in terms)
+
+
+def _without_elements(column: pa.Array, term: MatchTerm, keys: Keys) -> pa.Array:
+    """The lists or maps without the elements that name the persons, in their order. NULL and an empty list stay."""
+    there = elements_of(column, term, keys)
+    if pa.types.is_null(column.type):
+        return column
+    stays = pc.invert(there.theirs)
+    counts = np.bincount(there.rows.filter(stays).to_numpy(zero_copy_only=False), minlength=len(column))
+    width = np.int64 if pa.types.is_large_list(column.type) else np.int32
+    offsets = pa.py_buffer(np.concatenate(([0], np.cumsum(counts))).astype(width).tobytes())
+    known = pa.array(pc.is_valid(column).to_pylist(), pa.bool_()).buffers()[1] if column.null_count else None
+    left: pa.Array = pa.Array.from_buffers(
+        column.type, len(column), [known, offsets], column.null_count, 0, [there.values.filter(stays)]
+    )
+    left.validate(full=True)
+    return left
 
 
 def _without(values: pa.Array, mine: pa.Array) -> pa.Array:

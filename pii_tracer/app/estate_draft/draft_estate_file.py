@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pii_tracer.app.estate_draft.archived_folders import guessed_archives
+from pii_tracer.app.estate_draft.catalog_names import by_jobs, by_themselves, refuse_silent, renamed
+from pii_tracer.app.estate_draft.delimited_text import text_options, windows_text
 from pii_tracer.app.estate_draft.given_places import Places, with_roots
 from pii_tracer.app.estate_draft.lineage_of_draft import DraftLineage, read_lineage
 from pii_tracer.app.estate_draft.places_in_stores import refuse_unseen, unseen, with_object_stores
@@ -29,19 +32,21 @@ from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.hdfs.places import HdfsKind
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import LineageError
+from pii_tracer.model.locations import object_location
 from planners.draft.archive_guesses import ArchiveGuess
 from planners.draft.column_guesses import may_tell_of_person
+from planners.draft.folders_around import development_roots
 from planners.draft.lineage_hints import writers_of
 from planners.draft.subject_guesses import SubjectGuess, guess_subjects
 from planners.draft.table_names import names_of
 
-_DEV = frozenset({"dev", "sandbox", "scratch", "playground"})
 _AGREED = frozenset({HdfsKind.SNAPSHOT, HdfsKind.TEMPORARY})
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What a first estate file says. declared: tables that no catalog names: name, format and place.
+    """What a first estate file says. declared: tables that no catalog names: name, format and place. texts: how CSV
+    among them is read, by name, where no comma separates its cells.
 
     warehouses: catalogs that folders of tables look like, by name. subjects: guesses, the most likely first.
     unread: tables whose columns were not looked into, as they are large or could not be read. placed: roots
@@ -54,6 +59,7 @@ class Draft:
     estate: str
     places: Places
     declared: tuple[tuple[str, Format, str], ...]
+    texts: Mapping[str, Mapping[str, Any]]
     warehouses: Mapping[str, Mapping[str, str]]
     dev_roots: tuple[str, ...]
     subjects: tuple[SubjectGuess, ...]
@@ -76,23 +82,11 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
         EstateError: a place cannot be looked into.
         LineageError: a source of the lineage cannot be read.
     """
-    refuse_unseen(name, places)
-    given = places.roots
-    found = look(unfinished_estate(name, places), base, say)
-    placed, registered = roots_of_catalogs(found, places, base), in_object_stores(found)
-    folders = folders_in_stores(found)
-    if placed or registered or folders or places.in_stores:
-        places = with_roots(places, placed)
-        notes = unseen(name, places, placed)
-        places, further = with_object_stores(name, places, registered, folders, say)
-        notes += further
-        found = look(unfinished_estate(name, places), base, say)
-    else:
-        notes = []
-    refuse_unknown(places.hdfs, places.reach)
+    given, notes = places.roots, list[str]()
+    places, found = _seen(name, places, base, say, notes)
     warehouses = _warehouses(found, base)
-    taken = [table.table for table in found.tables if table.table]
-    there = unnamed_tables(found, base)
+    encodings = windows_text(found, base)
+    there = {**unnamed_tables(found, base), **dict.fromkeys(encodings, Format.CSV)}
     unnamed = without_persons(there, (*places.roots, *places.in_stores))
     if apart := len(there) - len(unnamed):
         notes.append(
@@ -100,11 +94,25 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
             " them at places without such names"
         )
     uncompiled = tuple(project for project in places.lineage.get("dbt", ()) if not _is_compiled(base / project))
-    lineage, declared = _named(name, places, warehouses, unnamed, taken, uncompiled, found, base, say)
+    lineage, declared = _named(name, places, warehouses, unnamed, uncompiled, found, base, say)
+    if warehouses and lineage.unknown:
+        found = look(unfinished_estate(name, places, warehouses), base, say)
+    if called := by_jobs(lineage, found, {**places.catalogs, **warehouses}, base):
+        places = replace(places, catalogs=renamed(places.catalogs, called, [*warehouses], notes))
+        warehouses = renamed(warehouses, called, [*places.catalogs], notes)
+        found = look(unfinished_estate(name, places, warehouses), base, say)
+        lineage, declared = _named(name, places, warehouses, unnamed, uncompiled, found, base, say)
     places = lineage.places
-    estate = unfinished_estate(name, places, warehouses, declared)
-    found = look(estate, base, say)
-    paths = EstatePaths(estate, base)
+    dev_roots = development_roots({*there, *_places_of(found, base)}, _all_roots(places, warehouses))
+    texts: dict[str, Mapping[str, Any]] = {
+        table: {"encoding": encodings[at].value} for table, _, at in declared if at in encodings
+    }
+    estate = unfinished_estate(name, places, warehouses, declared, dev_roots, texts)
+    found, paths = look(estate, base, say), EstatePaths(estate, base)
+    if options := text_options(estate, found, declared, paths):
+        texts |= options
+        estate = unfinished_estate(name, places, warehouses, declared, dev_roots, texts)
+        found, paths = look(estate, base, say), EstatePaths(estate, base)
     sampled, unread = sampled_tables(estate, found, paths, say)
     subjects = guess_subjects(sampled, lineage.of_tables(found, declared, paths, base))
     archives, further = guessed_archives(estate, found, declared, subjects[0].source if subjects else None)
@@ -118,10 +126,11 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
             (table, kind, at)
             for table, kind, at in declared
             if at not in archives
-            and not (kind in PLAIN and table not in keyed and lineage.knows_by_place(at, table, paths, base))
+            and not (kind in PLAIN and table not in {*keyed, *texts} and lineage.knows_by_place(at, table, paths, base))
         ),
+        texts=texts,
         warehouses=warehouses,
-        dev_roots=_dev_roots(found, paths.roots, base),
+        dev_roots=dev_roots,
         subjects=tuple(subjects),
         tables=_count(found),
         unread=unread,
@@ -135,12 +144,30 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
     )
 
 
+def _seen(name: str, places: Places, base: Path, say: Say, notes: list[str]) -> tuple[Places, Inventory]:
+    """The places with those that they lead to, and what is there."""
+    refuse_unseen(name, places)
+    unfinished_estate(name, places)  # which refuses entries that lack something
+    places = replace(places, catalogs=renamed(places.catalogs, by_themselves(places.catalogs, base), (), notes))
+    found = look(unfinished_estate(name, places), base, say)
+    refuse_silent(found, places)
+    placed, registered = roots_of_catalogs(found, places, base), in_object_stores(found)
+    folders = folders_in_stores(found)
+    if placed or registered or folders or places.in_stores:
+        places = with_roots(places, placed)
+        notes += unseen(name, places, placed)
+        places, further = with_object_stores(name, places, registered, folders, say)
+        notes += further
+        found = look(unfinished_estate(name, places), base, say)
+    refuse_unknown(places.hdfs, places.reach)
+    return places, found
+
+
 def _named(
     name: str,
     places: Places,
     warehouses: Mapping[str, Mapping[str, str]],
     unnamed: Mapping[str, Format],
-    taken: Sequence[str],
     uncompiled: Sequence[str],
     found: Inventory,
     base: Path,
@@ -148,6 +175,7 @@ def _named(
 ) -> tuple[DraftLineage, Declared]:
     """The lineage, and the tables that no catalog names: as jobs call them, otherwise by their folders."""
     catalogs = {*places.catalogs, *warehouses}
+    taken = [table.table for table in found.tables if table.table]
     declared = [(table, unnamed[at], at) for at, table in names_of(unnamed, taken, catalogs).items()]
     lineage = read_lineage(name, places, warehouses, declared, found, base, say, uncompiled)
     if called := lineage.called(name, declared, base):
@@ -173,6 +201,21 @@ def _count(found: Inventory) -> int:
     tables = {table.location for table in found.tables}
     there = {str(place.location) for place in found.hdfs if place.kind in (HdfsKind.TABLE, HdfsKind.FOLDER)}
     return len(tables | there | {str(place.location) for place in found.object_places})
+
+
+def _places_of(found: Inventory, base: Path) -> Iterator[str]:
+    """Where tables and folders with data lie, as the estate file writes it."""
+    for table in found.tables:
+        yield table.location if table.remote else written(Path(table.location), base)
+    yield from (str(place.location) for place in found.hdfs if place.kind in (HdfsKind.TABLE, HdfsKind.FOLDER))
+    yield from (str(place.location) for place in found.object_places)
+
+
+def _all_roots(places: Places, warehouses: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Roots, and places in object stores. A store in which nobody named a place is one."""
+    named = {object_location(place).store for place in places.in_stores}
+    whole = (store for store in places.object_stores if store not in named)
+    return [*places.roots, *(entry["warehouse"] for entry in warehouses.values()), *places.in_stores, *whole]
 
 
 def _deletable(found: Inventory) -> dict[str, tuple[str, ...]]:
@@ -206,19 +249,3 @@ def _is_compiled(project: Path) -> bool:
         return manifest_of(project).exists()
     except LineageError:
         return False
-
-
-def _dev_roots(found: Inventory, roots: Sequence[Path], base: Path) -> tuple[str, ...]:
-    """The outermost folders below the roots that are called as development is; and such roots beside others."""
-    called = {written(root, base) for root in roots if root.name.lower() in _DEV}
-    if len(called) == len(roots):  # whoever names such folders alone means them
-        called = set()
-    for table in found.tables:
-        if table.remote:
-            continue
-        place = Path(table.location)
-        for folder in reversed(place.parents):  # the outermost first
-            if folder.name.lower() in _DEV and any(root in folder.parents for root in roots):
-                called.add(written(folder, base))
-                break
-    return tuple(sorted(called))

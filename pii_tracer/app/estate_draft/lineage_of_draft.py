@@ -33,6 +33,11 @@ class DraftLineage:
     graph: LineageGraph | None = None
     meant: frozenset[str] = frozenset()
 
+    @property
+    def unknown(self) -> frozenset[str]:
+        """Names of tables in jobs that nothing explains."""
+        return _unknown(self.graph) if self.graph is not None else frozenset()
+
     def called(self, name: str, declared: Declared, base: Path) -> dict[str, str]:
         """What jobs call tables, by their place. declared: as the draft calls them so far."""
         if self.graph is None:
@@ -82,7 +87,7 @@ def read_lineage(
     for one in declared:
         (bare if one[1] in PLAIN and not (is_s3(one[2]) or in_place(one[2])) else tables).append(one)
     graph = _harvested(sources, unfinished_estate(name, places, warehouses, tables), tables, found, base, say)
-    unknown = {plain_name(d.name).removeprefix(SESSION_CATALOG) for d in graph.datasets() if d.namespace == UNRESOLVED}
+    unknown = _unknown(graph)
     meant = [one for one in bare if not unknown.isdisjoint((one[0], *shorter_names(one[0])))]
     lost = [d.name for d in graph.datasets() if d.namespace == FILE_NAMESPACE and not _is_there(Path(d.name))]
     here = [table.location for table in found.tables if not table.remote]
@@ -112,6 +117,11 @@ def _harvested(
         progress=say,
     )
     return harvest_all(sources.model_copy(update={"same": same_hdfs(estate.hdfs)}), given).graph
+
+
+def _unknown(graph: LineageGraph) -> frozenset[str]:
+    names = (dataset.name for dataset in graph.datasets() if dataset.namespace == UNRESOLVED)
+    return frozenset(plain_name(name).removeprefix(SESSION_CATALOG) for name in names)
 
 
 def _is_there(place: Path) -> bool:

@@ -26,13 +26,19 @@ def unfinished_estate(
     places: Places,
     warehouses: Mapping[str, Mapping[str, str]] | None = None,
     declared: Declared = (),
+    dev_roots: Sequence[str] = (),
+    texts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Estate:
-    """An estate that does not say yet who the persons are. declared: name, format and place of tables.
+    """An estate that does not say yet who the persons are. declared: name, format and place of tables. texts: what is
+    said of CSV beside that, by the table's name.
 
     Raises:
         UsageError: a place lacks something, or is written otherwise than estate files have it.
     """
-    tables = [{"name": table, "format": kind.value, "location": at} for table, kind, at in declared]
+    tables = [
+        {"name": table, "format": kind.value, "location": at, **(texts or {}).get(table, {})}
+        for table, kind, at in declared
+    ]
     catalogs: dict[str, Any] = {**places.catalogs, **(warehouses or {})}
     catalogs["spark_catalog"] = {"type": CatalogType.DECLARED.value, "tables": tables}
     whole = {
@@ -41,6 +47,7 @@ def unfinished_estate(
         "environment": "local",
         "catalogs": catalogs,
         "roots": places.roots,
+        "dev_roots": list(dev_roots),
         "relocations": places.relocations,
         "lineage": {},
         "subjects": [{"name": "person", "source": "not.known", "key": "id"}],

@@ -209,6 +209,11 @@ class TableCatalog:
         named = self.drafted_name is not None and self.uri is not None and re.fullmatch(self.uri, place)
         return {"uri": place} if named else None
 
+    def own_names(self, name: str, catalog: Catalog, base: Path) -> tuple[str, ...]:
+        """What such a catalog calls itself, whatever the estate file calls it; several where one place has several
+        catalogs. Empty where it has no name of its own, or does not answer. name, base: as of `tables`."""
+        return ()
+
     def warehouse_around(self, table: Path) -> Path | None:
         """The warehouse that a table's folder looks like being in, where such a catalog names tables by folders."""
         return None

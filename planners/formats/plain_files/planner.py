@@ -25,6 +25,9 @@ _TYPED = frozenset({Format.PARQUET, Format.ORC, Format.AVRO})
 _WITHOUT_SCHEMA = frozenset({Format.AVRO, Format.CSV, Format.JSON})
 """Formats of folders that are not rebuilt: their files do not carry the folder's schema as Spark writes it."""
 
+_WITH_LISTS = frozenset({Format.PARQUET, Format.ORC})
+"""Formats in whose files steps remove elements of lists and maps."""
+
 _TREATED_IN_PARQUET = frozenset({"dictionary page", "statistics", "key-value metadata"})
 """Places in a Parquet file beside its rows for which alone a step writes it again (hazard F3b), or that are a gap of
 their own (`table_text`)."""
@@ -82,6 +85,9 @@ class PlainFilesPlanner(FormatPlanner):
         if by_objects(state):
             return "a bare folder in an object store"
         return "a bare folder in HDFS" if state.in_hdfs else None
+
+    def no_removing(self, state: TableState) -> str | None:
+        return self.no_clearing(state) if state.format in _WITH_LISTS else f"the format {state.format}"
 
     def missing_column(self, state: TableState) -> str:
         if TEXT_TABLE in state.properties:

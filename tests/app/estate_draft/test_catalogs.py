@@ -49,7 +49,7 @@ def test_a_catalog_in_a_database(tmp_path: Path) -> None:
     catalog.create_namespace("crm")
     rows = pa.table({"member_id": [1, 2], "email": ["a@x.example", "b@x.example"]})
     catalog.create_table("crm.members", rows.schema).append(rows)
-    words = ["--discover", "sqlite:///core.db", "--warehouse", str(warehouse)]
+    words = ["--discover", f"sqlite:///{tmp_path / 'core.db'}", "--warehouse", str(warehouse)]
     assert cli(["init", str(tmp_path), "--state", str(tmp_path / "state"), *words]) == ExitCode.DONE
     estate = load_estate(tmp_path / "pii-tracer.yaml")
     assert estate.roots == ("warehouse",)

@@ -61,8 +61,11 @@ def planned(
     rows = teams(keys) if table is None else table
     if form == "delta":
         write_deltalake(base / "w" / "teams", rows)
-    else:
+    elif form == "parquet":
         pq.write_table(rows, base / "w" / "teams" / "part-0.parquet")
+    else:
+        lines = (json.dumps(row) + "\n" for row in only(keys, "members").to_pylist())
+        (base / "w" / "teams" / "part-0.json").write_text("".join(lines))
     made = pa.table({"who": [keys[1], keys[0]], "id": [2, 2]}) if report is None else report
     write_deltalake(base / "w" / "report", made)
     formats = {"app.users": "delta", "app.teams": form, "app.report": "delta"}
@@ -112,6 +115,21 @@ def test_a_list_of_keys_loses_the_persons_elements(
     assert step["parameters"]["columns"] == [column]
 
 
+def test_files_of_a_bare_folder_are_written_again_without_the_persons_elements(tmp_path: Path) -> None:
+    plan = planned(
+        tmp_path,
+        TOLD % ("attendees.element.user_id", ", clears: [lead]"),
+        table=only(LONG, "attendees"),
+        form="parquet",
+    )
+    assert [g for g in plan["gaps"] if g["dataset"]["name"].endswith("teams")] == []
+    copy = copy_of(plan, "app.teams")
+    assert (copy["strategy"], copy["match"], len(copy["mentions"])) == ("clear_mentions", None, 1)
+    assert actions(plan, "app.teams")[0] == "files_mask_rows"
+    (step,) = (s for s in plan["steps"] if s["action"] == "files_mask_rows")
+    assert (step["parameters"]["columns"], step["irreversible"]) == (["attendees", "lead"], True)
+
+
 def test_what_says_more_of_the_person_is_cleared_with_the_element(tmp_path: Path) -> None:
     plan = planned(tmp_path, TOLD % ("members.element", ", clears: [lead]"), table=only(LONG, "members"))
     (mention,) = copy_of(plan, "app.teams")["mentions"]
@@ -121,7 +139,8 @@ def test_what_says_more_of_the_person_is_cleared_with_the_element(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "table", "form", "why"),
     [
-        ("members.element", None, "parquet", "cannot be removed in the format parquet yet: members.element"),
+        ("members.element", None, "json", "cannot be removed in the format json yet: members.element"),
+        ("pairs.element.element", None, "parquet", "pairs.element.element is in a list inside of something else"),
         ("meta.ids.element", None, "delta", "meta.ids.element is in a list inside of something else"),
         ("pairs.element.element", None, "delta", "pairs.element.element is in a list inside of something else"),
     ],

@@ -60,7 +60,7 @@ def left() -> list[tuple[Any, ...]]:
     return found
 
 
-TABLES = {"app.teams": "delta", "ex.core.teams": "iceberg"}
+TABLES = {"app.teams": "delta", "ex.core.teams": "iceberg", "app.shelves": "parquet", "app.drawers": "orc"}
 NAMES = ("members.element", "attendees.element.user_id", "scores.key")
 
 
@@ -84,7 +84,8 @@ def write_estate(base: Path) -> None:
     subject = {"name": "user", "source": "app.users", "key": "user_id"}
     subject |= {"other_keys": [{"column": "friends.element", "row": "keep"}]}
     declared = [{"name": "app.users", "format": "delta", "location": "tables/users"}]
-    declared += [{"name": "app.teams", "format": "delta", "location": "tables/teams"}]
+    folders = {"app.teams": "teams", "app.shelves": "shelves", "app.drawers": "drawers"}
+    declared += [{"name": n, "format": TABLES[n], "location": f"tables/{folder}"} for n, folder in folders.items()]
     estate = {
         "version": 1,
         "estate": "teams",
@@ -115,7 +116,7 @@ def build(base: Path, spark: Any) -> None:
     spark._jsparkSession.sessionState().catalogManager().reset()
     for schema in ("app", "ex.core"):
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
-    for name in ("app.users", "app.teams"):
+    for name in ("app.users", "app.teams", "app.shelves", "app.drawers"):
         spark.sql(f"DROP TABLE IF EXISTS {name}")
     users = [(USER, [TWO]), (TWO, [USER, THREE]), (THREE, [])]
     spark.createDataFrame(users, "user_id string, friends array<string>").createOrReplaceTempView("made_users")
@@ -127,11 +128,15 @@ def build(base: Path, spark: Any) -> None:
     spark.sql(f"CREATE TABLE ex.core.teams USING iceberg TBLPROPERTIES ({modes}) AS SELECT * FROM made")
     spark.sql("ALTER TABLE ex.core.teams CREATE BRANCH audit")
     spark.sql("ALTER TABLE ex.core.teams CREATE TAG q1")
-    for name in TABLES:
+    for name in ("app.shelves", "app.drawers"):
+        place = f"{base}/tables/{name.partition('.')[2]}"
+        spark.sql(f"CREATE TABLE {name} USING {TABLES[name]} LOCATION '{place}' AS SELECT * FROM made")
+    for name in ("app.teams", "ex.core.teams"):
         spark.sql(f"UPDATE {name} SET id = id WHERE id = 1")
 
 
 def read(spark: Any, table: str) -> str:
+    spark.sql(f"REFRESH TABLE {table}")
     return text([tuple(row) for row in spark.table(table).collect()])
 
 

@@ -11,7 +11,7 @@ from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.graph.edges import JobRef
 from pii_tracer.model.datasets import Column, DatasetId
 from planners.draft.archive_guesses import tables_of_archives
-from planners.draft.lineage_hints import TableLineage, called_by_jobs, moved, writers_of
+from planners.draft.lineage_hints import TableLineage, called_by_jobs, catalogs_called, moved, writers_of
 from planners.draft.subject_guesses import SampledTable, guess_subjects
 from planners.draft.table_names import names_of
 from tests.lineage.harvesting import harvest
@@ -142,3 +142,26 @@ def test_an_archive_is_of_the_table_that_it_is_called_as() -> None:
         "archive/users/weekly": "prod.users",
     }
     assert "archive/payments" not in tables_of_archives(keys, tables)
+
+
+CALLED = [
+    (["prod.sales.orders"], {"glue": ["sales.orders"]}, {"glue": "prod"}),
+    (
+        ["prod.Sales.ORDERS", "old.sales.orders", "prod.sales.users"],
+        {"glue": ["sales.orders", "sales.users"]},
+        {"glue": "prod"},
+    ),
+    (["prod.sales.orders", "old.sales.orders"], {"glue": ["sales.orders"]}, {}),
+    (["prod.sales.orders"], {"glue": ["sales.orders"], "rest": ["sales.orders"]}, {}),
+    (["prod.sales.orders"], {"glue": ["sales.users"]}, {}),
+    (["sales.orders"], {"glue": ["orders", "sales.orders"]}, {}),
+    (["rest.sales.orders"], {"glue": ["sales.orders"], "rest": []}, {}),
+]
+
+
+@pytest.mark.parametrize(("unknown", "tables", "called"), CALLED)
+def test_what_jobs_call_a_catalog_is_told_by_names_that_nothing_explains(
+    unknown: list[str], tables: dict[str, list[str]], called: dict[str, str]
+) -> None:
+    """Not where two names, or two catalogs, fit as well; and a name that the draft has is that catalog's."""
+    assert catalogs_called(unknown, tables) == called

@@ -22,6 +22,16 @@ class SqlCatalogs(TableCatalog):
     default_format = TABLES
     swept = True
 
+    def drafted(self, place: str) -> dict[str, str] | None:
+        """A file is named from the folder in which the command is typed, as all files are there."""
+        found = super().drafted(place)
+        return {"uri": f"{SQLITE}{sqlite_file(place, Path.cwd())}"} if found and place.startswith(SQLITE) else found
+
+    def own_names(self, name: str, catalog: Catalog, base: Path) -> tuple[str, ...]:
+        from pii_tracer.lake.catalogs.sql.tables import catalogs_there
+
+        return catalogs_there(name, catalog, base)
+
     def tables(self, name: str, catalog: Catalog, base: Path) -> Listing:
         from pii_tracer.lake.catalogs.sql.tables import list_sql
 

@@ -36,6 +36,14 @@ def list_sql(name: str, catalog: Catalog, base: Path) -> Listing:
     return Listing(tuple(entries), tuple(gaps))
 
 
+def catalogs_there(name: str, catalog: Catalog, base: Path) -> tuple[str, ...]:
+    """The catalogs of which the database has tables; none where it does not answer."""
+    try:
+        return tuple(sorted({str(row["catalog_name"]) for row in _rows(name, str(catalog.uri), base)}))
+    except Exception:  # `list_sql` says why
+        return ()
+
+
 def _rows(name: str, uri: str, base: Path) -> Iterable[Mapping[str, Any]]:
     """Rows of `iceberg_tables`. Catalogs of the first schema version have no `iceberg_type`: all of it are tables."""
     query = f"SELECT * FROM {SQL_TABLES} ORDER BY catalog_name, table_namespace, table_name"  # noqa: S608 (a constant)

@@ -1,0 +1,70 @@
+"""How the cells of CSV files are separated where no comma does it, by the files' first lines."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_SEPARATORS = (";", "\t", "|")
+_NAME = re.compile(r"[^\W\d][\w .()/-]{0,63}")
+"""What a column may be called. A mail, a number and a date are none."""
+
+
+@dataclass(frozen=True)
+class TextGuess:
+    """separator: of cells. header: whether the first line of each file has the names. columns: these, or `_c0`, `_c1`
+    and so on, as Spark calls them. multi_line: whether a cell in quotes goes over the end of a line.
+    """
+
+    separator: str
+    header: bool
+    columns: tuple[str, ...]
+    multi_line: bool
+
+
+def guess_text(heads: Sequence[str]) -> TextGuess | None:
+    """What the first lines of the files of a folder tell. None where a comma separates cells, or nobody can tell.
+
+    Every line has the same number of cells by the right sign. A first line of names counts as a header only if a column
+    has something else than names below it: otherwise it may be somebody's row, whose values no estate file may have.
+    """
+    comma = _split(heads, ",")
+    widths = {sign: len(files[0][0]) for sign in _SEPARATORS if (files := _split(heads, sign))}
+    if comma and _is_header(comma) is not False:
+        return None
+    best = Counter(widths).most_common(2)
+    if not best or (len(best) > 1 and best[0][1] == best[1][1]) or (comma and best[0][1] <= len(comma[0][0])):
+        return None
+    separator, width = best[0]
+    files = _split(heads, separator)
+    header = _is_header(files)
+    if header is None or (header and len({tuple(rows[0]) for rows in files}) > 1):
+        return None
+    names = tuple(files[0][0]) if header else tuple(f"_c{place}" for place in range(width))
+    longer = any("\n" in cell or "\r" in cell for rows in files for row in rows for cell in row)
+    return TextGuess(separator, header, names, longer)
+
+
+def _split(heads: Sequence[str], separator: str) -> list[list[list[str]]]:
+    """The rows of each file, if all have the same number of cells, and more than one; none otherwise."""
+    files = [[row for row in csv.reader(head.splitlines(keepends=True), delimiter=separator) if row] for head in heads]
+    files = [rows for rows in files if rows]
+    even = len({len(row) for rows in files for row in rows}) == 1
+    return files if even and len(files[0][0]) > 1 and max(map(len, files)) > 1 else []
+
+
+def _is_header(files: Sequence[Sequence[Sequence[str]]]) -> bool | None:
+    """Whether the first lines have the names of columns; None where they look like names, and so does all below."""
+    first = files[0][0]
+    alike = all(_NAME.fullmatch(cell) for rows in files for cell in rows[0])
+    if not alike or len({cell.lower() for cell in first}) < len(first):
+        return False
+    below = [row for rows in files for row in rows[1:]]
+    for cells in zip(*below, strict=True):
+        told = [cell for cell in cells if cell]
+        if told and not any(_NAME.fullmatch(cell) for cell in told):
+            return True
+    return None
