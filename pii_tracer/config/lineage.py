@@ -52,13 +52,15 @@ class UnityLineage(Frozen):
     """Lineage that Databricks noted in `system.access.table_lineage` and `column_lineage`.
 
     catalog, warehouse: the catalog of the estate file whose workspace is asked, and the id of its SQL warehouse.
-    tables, columns: in place of these, exported files of the two tables, or folders of them.
+    tables, columns: in place of these, exported files of the two tables, or folders of them. told_elsewhere: what ran
+    (`JOB 41`, or all of a type: `DBSQL_QUERY`) whose SQL or events are given by another source, by the owner's word.
     """
 
     catalog: str | None = None
     warehouse: str | None = Field(default=None, pattern=r"^[0-9A-Za-z_-]{1,64}$")
     tables: str | None = None
     columns: str | None = None
+    told_elsewhere: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

@@ -316,21 +316,19 @@ def _queries(
 
 def _unity(sources: LineageSources, given: Given, ledger: Ledger, reads: list[SourceRead]) -> list[Run]:
     """What Databricks noted itself: of the workspaces that were asked, and of exported files."""
-    found = {f"the lineage of the catalog {name}": flows for name, flows in given.unity.items()}
-    reads += [SourceRead(name, flows.rows, "rows") for name, flows in found.items()]
+    runs: list[Run] = []
     for one in sources.unity:
-        flows = Flows()
+        name, flows = one.tables or f"the lineage of the catalog {one.catalog}", Flows()
+        if one.tables is None:
+            flows = given.unity[str(one.catalog)]
+            reads.append(SourceRead(name, flows.rows, "rows"))
         for place, of_columns in ((one.tables, False), (one.columns, True)):
             if place is not None:
                 files = [(f, shown(f, given.base)) for f in export_files(existing(given.base / place))]
                 before = flows.rows
                 ledger.plain_gaps += read_export(files, flows, of_columns=of_columns)
                 reads.append(SourceRead(place, flows.rows - before, "rows", len(files)))
-        if one.tables is not None:
-            found[one.tables] = flows
-    runs: list[Run] = []
-    for name, flows in found.items():
-        runs += unity_runs(name, flows, ledger)
+        runs += unity_runs(name, flows, ledger, one.told_elsewhere)
         ledger.plain_gaps += too_old(name, flows, given.created, ledger)
     return runs
 

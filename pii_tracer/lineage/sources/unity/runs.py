@@ -7,8 +7,9 @@ Nobody takes its values for the same. A table's row without rows of columns leav
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from pii_tracer.lineage.dataset_names import VIEW, is_place, plain_name
 from pii_tracer.lineage.graph.edges import LineageGap, Subtype
@@ -20,6 +21,7 @@ from pii_tracer.lineage.sources.unity.flows import End, Flow, Flows, Seen
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
 
+_T = TypeVar("_T")
 _SQL_ALONE = frozenset({"DASHBOARD_V3", "DBSQL_DASHBOARD", "DBSQL_QUERY"})
 """Entities whose whole text is SQL: what only reads shows rows to a person, and what has no source writes constants."""
 _NO_ENTITY = "a client without an entity"
@@ -39,11 +41,13 @@ class _Told:
     edges: set[tuple[ColumnId, ColumnId]] = field(default_factory=set)
 
 
-def unity_runs(source: str, flows: Flows, ledger: Ledger) -> list[Run]:
-    """The runs that the flows of a source tell. source: as it is called in evidence.
+def unity_runs(source: str, flows: Flows, ledger: Ledger, elsewhere: Collection[str] = ()) -> list[Run]:
+    """The runs that the flows of a source tell. source: as it is called in evidence. elsewhere: what ran whose flows
+    the ledger has already, with more about them; those that it does not have are told all the same.
 
     Views that catalogs show are left to their own queries.
     """
+    known = _Known(ledger) if elsewhere else None
     places = _Places(source, ledger)
     written: dict[_Job, _Told] = {}
     read: dict[_Job, Seen] = {}
@@ -55,6 +59,9 @@ def unity_runs(source: str, flows: Flows, ledger: Ledger) -> list[Run]:
             if origin is not None and flow.entity[0] not in _SQL_ALONE:
                 read[flow.entity, origin] = seen.joined(read.get((flow.entity, origin), _NEVER))
         elif target.namespace != VIEW:
+            if known and _named(flow.entity, elsewhere) and known.tells(flow, origin, target):
+                led_on |= {(flow.entity, origin)} if origin is not None else set()
+                continue
             one = written.setdefault((flow.entity, target), _Told())
             one.seen = one.seen.joined(seen)
             if origin is not None:
@@ -72,6 +79,42 @@ def unity_runs(source: str, flows: Flows, ledger: Ledger) -> list[Run]:
     made += [_run(source, entity, set(), one) for entity, one in nowhere.items()]
     ledger.plain_gaps += places.gaps()
     return sorted(made, key=lambda run: (run.proof.job, sorted(run.outputs)))
+
+
+def _named(entity: tuple[str, str], elsewhere: Collection[str]) -> bool:
+    return entity[0] != "" and not {entity[0], " ".join(entity)}.isdisjoint(elsewhere)
+
+
+class _Known:
+    """What other sources tell, also by way of views."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._columns = ledger.made_of()
+        self._tables: dict[DatasetId, set[DatasetId]] = defaultdict(set)
+        for source, target in ledger.linked(by_rows=True):
+            self._tables[target].add(source)
+
+    def tells(self, flow: Flow, origin: DatasetId | None, target: DatasetId) -> bool:
+        """Whether they tell a flow: of a column that goes into another, or of a table. A write without a source is told
+        by whatever writes there."""
+        if origin is None:
+            return bool(self._tables[target])
+        if not flow.columns or not all(flow.columns):
+            return origin in _behind(self._tables, target, lambda dataset: dataset.namespace == VIEW)
+        ends = (ColumnId(dataset=d, column=c.lower()) for d, c in zip((origin, target), flow.columns, strict=True))
+        source, into = next(ends), next(ends)
+        return source in _behind(self._columns, into, lambda column: column.dataset.namespace == VIEW)
+
+
+def _behind(made_of: Mapping[_T, set[_T]], target: _T, is_view: Callable[[_T], bool]) -> set[_T]:
+    """All that something is directly made of, views looked through."""
+    found: set[_T] = set()
+    left = [target]
+    while left:
+        more = made_of.get(left.pop(), set()) - found
+        found |= more
+        left += filter(is_view, more)
+    return found
 
 
 def too_old(source: str, flows: Flows, created: Mapping[str, int], ledger: Ledger) -> Iterator[LineageGap]:
