@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.base import in_session_catalog
 from pii_tracer.lake.formats.delta.checkpoint_texts import TRANSACTIONS_KEPT
 from pii_tracer.lake.formats.delta.log_files import is_cleared
@@ -23,6 +24,10 @@ from planners.step_drafts import CopyDraft, Draft
 CATALOG_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
 _APPEND_ONLY = "delta.appendOnly"
 _UNIFORM = "delta.universalFormat.enabledFormats"
+_OTHERS_FOLDER = "metadata"
+_OTHERS_FILES = "`*.metadata.json`, `*.avro`, `*.stats`, `*.puffin` and `version-hint.text`"
+"""Where UniForm writes Iceberg's metadata, and as what: https://docs.delta.io/latest/delta-uniform.html"""
+_NAMED = 5
 _CONSTRAINT = "delta.constraints."
 _MAPPING = "delta.columnMapping.mode"
 _MANIFESTS = "_symlink_format_manifest"
@@ -66,9 +71,19 @@ class DeltaPlanner(FormatPlanner):
             return (
                 f"a Delta table that is written as {formats} as well (UniForm). The other format's metadata keeps"
                 f" bounds and file names, and only its own engine writes it. Ask its owner to unset {_UNIFORM} and"
-                " to remove that metadata"
+                f" to remove that metadata: all {_OTHERS_FILES} in the folder `{_OTHERS_FOLDER}` of the table, and no Parquet"
+                " file"
             )
         return None
+
+    def second_reader(self, state: TableState, seen: Collection[Seen]) -> str:
+        """Bounds in manifests and in their lists, values of partitions, comments and properties."""
+        files = sorted(one.file for one in seen if PurePosixPath(one.file).parts[0] == _OTHERS_FOLDER)
+        if not files or _UNIFORM not in state.properties:
+            return ""
+        more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+        told = counted(len(files), "of these files contains", "of these files contain")
+        return f". {told} values of the persons: {', '.join(files[:_NAMED])}{more}"
 
     def no_rebuild(self, state: TableState) -> str | None:
         if state.table is None or in_session_catalog(state.table):

@@ -12,10 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
+from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.cli.main import run
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ExitCode
+from pii_tracer.scan.folder_scan import scan_tree
+from pii_tracer.scan.value_forms import build_patterns
 from tests import storeservers, unitysupport
 from tests.app.planning.test_remote import Shop
 from tests.cli.small import request
@@ -140,6 +144,37 @@ def test_what_the_log_says_of_a_table_blocks_it(lake: Lake, properties: dict[str
     log.write_text("\n".join(map(json.dumps, lines)))
     lake.jobs += "CREATE TABLE main.sales.notes USING delta AS SELECT uid, mail FROM main.sales.people;\n"
     assert told in str(lake.plan()["gaps"])
+
+
+def _with_iceberg(place: Path) -> list[Path]:
+    """Iceberg's metadata over the same files, as UniForm writes it, and by pyiceberg."""
+    catalog = SqlCatalog("c", uri=f"sqlite:///{place.parent.parent}/iceberg.db", warehouse=str(place.parent))
+    catalog.create_namespace("s")
+    table = catalog.create_table("s.t", PEOPLE.schema, location=str(place))
+    table.add_files([str(file) for file in place.glob("*.parquet")])
+    return sorted((place / "metadata").iterdir())
+
+
+def test_a_table_with_a_second_reader_names_the_files_of_it_that_hold_the_person(lake: Lake) -> None:
+    """Bounds of the first characters of a mail, and of whole numbers. Erased in Delta alone, they stay."""
+    place = lake.delta("main.sales.notes")
+    log = place / "_delta_log" / "00000000000000000000.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "metaData" in line:
+            line["metaData"]["configuration"] = {"delta.universalFormat.enabledFormats": "iceberg"}
+    log.write_text("\n".join(map(json.dumps, lines)))
+    (manifest,) = (file.name for file in _with_iceberg(place) if file.name.endswith("-m0.avro"))
+    lake.jobs += "CREATE TABLE main.sales.notes USING delta AS SELECT uid, mail FROM main.sales.people;\n"
+    gaps = {gap["kind"]: gap["reason"] for gap in lake.plan()["gaps"] if gap["dataset"]}
+    assert gaps["cannot_be_proved"].endswith(f"1 of these files contains values of the persons: metadata/{manifest}")
+
+    table = DeltaTable(place)
+    table.delete(f"uid = {PERSON}")
+    table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    mails = build_patterns([KeySet(name="mail", origin="mail", weak=False, values=(("someone", MAIL),))])
+    left = {file.path for file in scan_tree(place, mails).with_person}
+    assert left == {"_delta_log/00000000000000000000.json", f"metadata/{manifest}"}
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,16 @@ def change_last_commit(folder: Path, kind: str, change: dict[str, object]) -> No
             },
             "its catalog commits",
         ),
+        (
+            "protocol",
+            {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": ["catalogOwned-preview"],
+                "writerFeatures": ["catalogOwned-preview"],
+            },
+            "its catalog commits",
+        ),
     ],
 )
 def test_delta_tables_with_a_second_master_are_blocked(
