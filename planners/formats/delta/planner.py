@@ -12,6 +12,7 @@ from pii_tracer.lake.formats.delta.checkpoint_texts import TRANSACTIONS_KEPT
 from pii_tracer.lake.formats.delta.log_files import is_cleared
 from pii_tracer.lake.formats.delta.log_paths import LOG
 from pii_tracer.lake.formats.delta.table_features import FEATURE, beyond
+from pii_tracer.lake.formats.registry import format_names, format_of
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.table_descriptions import DOMAINS, NOTES, REST, TAGS, WRITERS
 from pii_tracer.model.datasets import Format
@@ -24,9 +25,6 @@ from planners.step_drafts import CopyDraft, Draft
 CATALOG_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
 _APPEND_ONLY = "delta.appendOnly"
 _UNIFORM = "delta.universalFormat.enabledFormats"
-_OTHERS_FOLDER = "metadata"
-_OTHERS_FILES = "`*.metadata.json`, `*.avro`, `*.stats`, `*.puffin` and `version-hint.text`"
-"""Where UniForm writes Iceberg's metadata, and as what: https://docs.delta.io/latest/delta-uniform.html"""
 _NAMED = 5
 _CONSTRAINT = "delta.constraints."
 _MAPPING = "delta.columnMapping.mode"
@@ -71,15 +69,15 @@ class DeltaPlanner(FormatPlanner):
             return (
                 f"a Delta table that is written as {formats} as well (UniForm). The other format's metadata keeps"
                 f" bounds and file names, and only its own engine writes it. Ask its owner to unset {_UNIFORM} and"
-                f" to remove that metadata: all {_OTHERS_FILES} in the folder `{_OTHERS_FOLDER}` of the table, and no Parquet"
-                " file"
+                f" to remove that metadata: {_others_folders(formats)}, and no data file. Then plan again"
             )
         return None
 
     def second_reader(self, state: TableState, seen: Collection[Seen]) -> str:
         """Bounds in manifests and in their lists, values of partitions, comments and properties."""
-        files = sorted(one.file for one in seen if PurePosixPath(one.file).parts[0] == _OTHERS_FOLDER)
-        if not files or _UNIFORM not in state.properties:
+        folders = _folders_of(state.properties.get(_UNIFORM, ""))
+        files = sorted(one.file for one in seen if PurePosixPath(one.file).parts[0] in folders)
+        if not files:
             return ""
         more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
         told = counted(len(files), "of these files contains", "of these files contain")
@@ -153,3 +151,16 @@ class DeltaPlanner(FormatPlanner):
 
     def is_log(self, path: str) -> bool:
         return re.search(r"(^|/)_delta_log/", path) is not None
+
+
+def _folders_of(formats: str) -> list[str]:
+    """The folders in a table's folder with the metadata of these formats, as far as they are known."""
+    names = sorted({name.strip().lower() for name in formats.split(",")}.intersection(format_names()))
+    return sorted({folder for name in names for folder in format_of(Format(name)).metadata_folders})
+
+
+def _others_folders(formats: str) -> str:
+    folders = _folders_of(formats)
+    return (
+        f"all files in {' and '.join(f'`{one}`' for one in folders)} of the table's folder" if folders else "all of it"
+    )
