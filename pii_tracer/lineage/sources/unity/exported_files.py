@@ -15,10 +15,7 @@ from pii_tracer.lineage.sources.unity.flows import (
     COLUMNS,
     ENDS,
     ENTITY,
-    FIRST,
-    LAST,
     OF_COLUMNS,
-    ROWS,
     TABLES,
     TIME,
     Flows,
@@ -75,13 +72,12 @@ def _parquet(file: Path, gaps: Gaps, of_columns: bool) -> Iterator[tuple[int, Ma
     import pyarrow.parquet as pq
 
     number = 0
-    wanted = (*_needed(of_columns), FIRST, LAST, ROWS)
     try:
         with pq.ParquetFile(file) as parquet:
             there = parquet.schema_arrow.names
             if not _whole(there, gaps, of_columns):
                 return
-            for batch in parquet.iter_batches(_ROWS, columns=[c for c in wanted if c in there]):
+            for batch in parquet.iter_batches(_ROWS, columns=_needed(of_columns)):
                 for row in batch.to_pylist():
                     number += 1
                     yield number, row
@@ -108,8 +104,8 @@ def _csv(file: Path, gaps: Gaps, of_columns: bool) -> Iterator[tuple[int, Mappin
             yield number, {key: "" if text == _NULL and key not in OF_COLUMNS else text for key, text in named.items()}
 
 
-def _needed(of_columns: bool) -> tuple[str, ...]:
-    return (*ENTITY, *ENDS, TIME, *(OF_COLUMNS if of_columns else ()))
+def _needed(of_columns: bool) -> list[str]:
+    return [*ENTITY, *ENDS, TIME, *(OF_COLUMNS if of_columns else ())]
 
 
 def _whole(there: list[str], gaps: Gaps, of_columns: bool) -> bool:

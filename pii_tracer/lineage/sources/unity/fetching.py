@@ -24,16 +24,13 @@ from pii_tracer.lineage.sources.unity.flows import (
     COLUMNS,
     ENDS,
     ENTITY,
-    FIRST,
-    LAST,
     OF_COLUMNS,
-    ROWS,
     TABLES,
     TIME,
-    End,
     Flow,
     Flows,
     Seen,
+    flow_of,
 )
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import LineageError
@@ -41,6 +38,10 @@ from pii_tracer.model.gap_kinds import LineageGapKind
 
 _GRANT = "USE CATALOG on `system`, USE SCHEMA on `system.access`, and SELECT on its tables {}, and enable this schema"
 _CLOSES = "harvest when it is there"
+
+
+FIRST, LAST, ROWS = "first_time", "last_time", "row_count"
+"""Columns of rows that stand for several: times in microseconds."""
 
 
 class Kept(Frozen):
@@ -121,23 +122,16 @@ def _read(warehouse: Warehouse) -> Flows:
     for table, more in ((TABLES, ()), (COLUMNS, OF_COLUMNS)):
         columns = (*ENTITY, *ENDS, *more)
         for row in warehouse.rows(_query(table, columns), (*columns, FIRST, LAST, ROWS), _GRANT.format(table)):
-            flow, seen = _flow(row, of_columns=bool(more))
+            flow, seen = _flow(row)
             if (flow.source or flow.target) and (flow.columns is None or any(flow.columns)):
                 flows.add(flow, seen)
     return flows
 
 
-def _flow(row: Row, *, of_columns: bool) -> tuple[Flow, Seen]:
-    text = [(value or "").strip() for value in row]
-    first, last, rows = (int(value) if value.isdecimal() else 0 for value in text[-3:])
-    columns = (text[8], text[9]) if of_columns else None
-    flow = Flow((text[0], text[1]), _end(text[2:5]), _end(text[5:8]), columns)
-    return flow, Seen(first, last, max(1, rows))
-
-
-def _end(parts: Sequence[str]) -> End | None:
-    name, path, kind = parts
-    return End(name, path, kind) if name or path else None
+def _flow(row: Row) -> tuple[Flow, Seen]:
+    told = [(value or "").strip() for value in row]
+    first, last, rows = (int(value) if value.isdecimal() else 0 for value in told[-3:])
+    return flow_of(told[:-3]), Seen(first, last, max(1, rows))
 
 
 def _joined(before: Kept | None, flows: Flows, now: str) -> Kept:

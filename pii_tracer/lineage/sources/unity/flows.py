@@ -7,7 +7,7 @@ is not kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,8 +19,8 @@ ENTITY = ("entity_type", "entity_id")
 ENDS = tuple(f"{end}_{part}" for end in ("source", "target") for part in ("table_full_name", "path", "type"))
 OF_COLUMNS = ("source_column_name", "target_column_name")
 TIME = "event_time"
-FIRST, LAST, ROWS = "first_time", "last_time", "row_count"
-"""Columns of rows that stand for several: times in microseconds."""
+_OF_TABLE_ROWS = (*ENTITY, *ENDS)
+_OF_COLUMN_ROWS = (*_OF_TABLE_ROWS, *OF_COLUMNS)
 
 
 class End(NamedTuple):
@@ -79,27 +79,27 @@ class Flows:
 
     def take(self, row: Mapping[str, Any], number: int, gaps: Gaps, *, of_columns: bool) -> None:
         """A row as a file has it; a value that is not there is NULL. What says nothing is a gap."""
-        source, target = _end(row, "source"), _end(row, "target")
-        if source is None and target is None:
+        told = tuple(_text(row, key) for key in (_OF_COLUMN_ROWS if of_columns else _OF_TABLE_ROWS))
+        if not any((*told[2:4], *told[5:7])):
             gaps.add(number, "the row names neither a source nor a target", "export every column of the table")
             return
-        columns = None
-        if of_columns:
-            columns = (_text(row, OF_COLUMNS[0]), _text(row, OF_COLUMNS[1]))
-            if not any(columns):
-                gaps.add(number, "the row names no column", f"export {COLUMNS} with every column of it")
-                return
-        first, last = (moment(row.get(key)) if key in row else moment(row.get(TIME)) for key in (FIRST, LAST))
-        if not first or not last:
+        if of_columns and not any(told[8:]):
+            gaps.add(number, "the row names no column", f"export {COLUMNS} with every column of it")
+            return
+        at = moment(row.get(TIME))
+        if not at:
             gaps.add(number, "the row has no time", f"export the column {TIME}")
-        count = row.get(ROWS, 1)
-        rows = count if isinstance(count, int) and count > 0 else 1
-        entity = (_text(row, ENTITY[0]), _text(row, ENTITY[1]))
-        self.add(Flow(entity, source, target, columns), Seen(first or 0, last or 0, rows))
+        self.add(flow_of(told), Seen(at or 0, at or 0, 1))
 
 
-def _end(row: Mapping[str, Any], which: str) -> End | None:
-    name, path, kind = (_text(row, f"{which}_{part}") for part in ("table_full_name", "path", "type"))
+def flow_of(told: Sequence[str]) -> Flow:
+    """What a row says whose columns are `ENTITY`, `ENDS`, and of rows about columns `OF_COLUMNS`; NULL is empty."""
+    source, target = (_end(told[at : at + len(End._fields)]) for at in (2, 5))
+    return Flow((told[0], told[1]), source, target, (told[8], told[9]) if told[8:] else None)
+
+
+def _end(parts: Sequence[str]) -> End | None:
+    name, path, kind = parts
     return End(name, path, kind) if name or path else None
 
 

@@ -128,7 +128,7 @@ def too_old(source: str, flows: Flows, created: Mapping[str, int], ledger: Ledge
         yield LineageGap(
             dataset=dataset,
             kind=LineageGapKind.LOST_EVENTS,
-            reason=f"the table is from {iso(at)}, and {source} begins at {iso(since)}: nothing tells what was written"
+            reason=f"the table is from {iso(at)}, and {source} begins at {iso(since)}: nothing shows what was written"
             " into it before",
             evidence=source,
             closes="give the SQL of the jobs that wrote it",
@@ -164,7 +164,7 @@ def _run(source: str, entity: tuple[str, str], outputs: set[DatasetId], one: _To
 class _Places:
     """Datasets of the ends of rows, by the whole name that a catalog has, or else by path.
 
-    A name of a catalog may have another path in a row: the table was made anew elsewhere, and its old files may be
+    A name of a catalog may have another path in a row: the table was created again elsewhere, and its old files may be
     there still. Then both are told apart, with a gap.
     """
 
@@ -204,8 +204,8 @@ class _Places:
             yield LineageGap(
                 dataset=place,
                 kind=LineageGapKind.UNRESOLVED_NAME,
-                reason=f"rows of lineage call it {name}, which a catalog says is {named}: the table was made anew"
-                " elsewhere, or these are two",
+                reason=f"rows of lineage call it {name}, which a catalog says is {named}: the table was created"
+                " again elsewhere, or these are two",
                 evidence=self._source,
                 closes=f"erase what is at the former place of {name}, or join the two names by `same` under `lineage`",
                 same_as=named,
