@@ -44,7 +44,7 @@ from pii_tracer.lineage.sources.statement_facts import (
 )
 from pii_tracer.lineage.sources.unity.exported_files import export_files, read_export
 from pii_tracer.lineage.sources.unity.flows import Flows
-from pii_tracer.lineage.sources.unity.runs import too_old, unity_runs
+from pii_tracer.lineage.sources.unity.runs import unity_runs, unrecorded
 from pii_tracer.lineage.sources.written_views import defined, explained, tell_through
 from pii_tracer.lineage.sql.known_dialects import known_dialect
 from pii_tracer.lineage.sql.text.table_names import Names
@@ -329,7 +329,7 @@ def _unity(sources: LineageSources, given: Given, ledger: Ledger, reads: list[So
                 ledger.plain_gaps += read_export(files, flows, of_columns=of_columns)
                 reads.append(SourceRead(place, flows.rows - before, "rows", len(files)))
         runs += unity_runs(name, flows, ledger, one.told_elsewhere)
-        ledger.plain_gaps += too_old(name, flows, given.created, ledger)
+        ledger.plain_gaps += unrecorded(name, flows, given.created, ledger)
     return runs
 
 

@@ -45,13 +45,10 @@ FIRST, LAST, ROWS = "first_time", "last_time", "row_count"
 
 
 class Kept(Frozen):
-    """One source as of its last reading. since: the oldest row of all readings (microseconds). lost: times of which
-    no reading has rows.
-    """
+    """One source as of its last reading, with what earlier ones had. lost: times of which no reading has rows."""
 
     version: int = 1
     at: str
-    since: int
     lost: tuple[str, ...] = ()
     flows: tuple[tuple[Flow, Seen], ...] = Field(default=())
 
@@ -105,8 +102,7 @@ def fetch_unity(
                 ) from None  # fmt: skip
             kept = before
             gaps.append(_gap(LineageGapKind.SOURCE_UNREACHABLE, f"{name} cannot be read: {error.reason}", name, kept))
-        lost = [f"{name}: {text}" for text in kept.lost] + ([] if kept.flows else [f"{name} has no row at all"])
-        gaps += [_gap(LineageGapKind.LOST_EVENTS, text, name, kept) for text in lost]
+        gaps += [_gap(LineageGapKind.LOST_EVENTS, f"{name}: {text}", name, kept) for text in kept.lost]
         flows[source.catalog] = Flows(dict(kept.flows))
     return Fetched(flows, tuple(gaps))
 
@@ -136,7 +132,7 @@ def _flow(row: Row) -> tuple[Flow, Seen]:
 
 def _joined(before: Kept | None, flows: Flows, now: str) -> Kept:
     """What was read now and before. Times of rows that are there now are theirs; those of others stay."""
-    lost, since = (before.lost, before.since) if before else ((), 0)
+    lost = before.lost if before else ()
     if before and flows.since and (read := micros(before.at)) and flows.since > read:
         lost = (
             *lost,
@@ -145,12 +141,11 @@ def _joined(before: Kept | None, flows: Flows, now: str) -> Kept:
     old = dict(before.flows) if before else {}
     merged = {flow: _longer(old.get(flow), seen) for flow, seen in flows.seen.items()}
     merged |= {flow: seen for flow, seen in old.items() if flow not in merged}
-    times = [at for at in (since, flows.since) if at]
-    return Kept(at=now, since=min(times, default=0), lost=lost, flows=tuple(sorted(merged.items(), key=repr)))
+    return Kept(at=now, lost=lost, flows=tuple(sorted(merged.items(), key=repr)))
 
 
 def _longer(old: Seen | None, new: Seen) -> Seen:
-    return new if old is None else Seen(min(old.first, new.first), max(old.last, new.last), max(old.rows, new.rows))
+    return new if old is None else new.joined(old)._replace(rows=max(old.rows, new.rows))
 
 
 def _gap(kind: LineageGapKind, reason: str, name: str, kept: Kept) -> LineageGap:

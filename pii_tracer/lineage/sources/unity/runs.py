@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from pii_tracer.lineage.dataset_names import VIEW, is_place, plain_name
+from pii_tracer.lineage.dataset_names import UNRESOLVED, VIEW, is_place, plain_name
 from pii_tracer.lineage.graph.edges import LineageGap, Subtype
 from pii_tracer.lineage.sources.evidence import Proof, iso
 from pii_tracer.lineage.sources.fact_ledger import Ledger
@@ -53,8 +53,8 @@ def unity_runs(source: str, flows: Flows, ledger: Ledger, elsewhere: Collection[
     read: dict[_Job, Seen] = {}
     led_on: set[_Job] = set()
     for flow, seen in sorted(flows.seen.items(), key=repr):
-        origin = places.of(flow.source, flow, seen) if flow.source else None
-        target = places.of(flow.target, flow, seen) if flow.target else None
+        origin = places.of(flow.source) if flow.source else None
+        target = places.of(flow.target) if flow.target else None
         if target is None:
             if origin is not None and flow.entity[0] not in _SQL_ALONE:
                 read[flow.entity, origin] = seen.joined(read.get((flow.entity, origin), _NEVER))
@@ -117,10 +117,18 @@ def _behind(made_of: Mapping[_T, set[_T]], target: _T, is_view: Callable[[_T], b
     return found
 
 
-def too_old(source: str, flows: Flows, created: Mapping[str, int], ledger: Ledger) -> Iterator[LineageGap]:
-    """A gap for each table that was there before the oldest row: nothing is known of what was written before. created:
-    when tables were made, in microseconds, by name."""
+def unrecorded(source: str, flows: Flows, created: Mapping[str, int], ledger: Ledger) -> Iterator[LineageGap]:
+    """A gap for each table that was there before the oldest row: nothing is known of what was written before; and one
+    where there is no row. created: when tables were made, in microseconds, by name."""
     since = flows.since
+    if not flows.seen:
+        yield LineageGap(
+            dataset=None,
+            kind=LineageGapKind.LOST_EVENTS,
+            reason=f"{source} has no row at all",
+            evidence=source,
+            closes="enable the schema `system.access`, or let the account see its rows",
+        )
     for name, at in sorted(created.items()):
         dataset = ledger.identities.aliases.get(plain_name(name))
         if dataset is None or not since or at >= since:
@@ -174,15 +182,19 @@ class _Places:
         self._found: dict[End, DatasetId] = {}
         self._moved: set[tuple[str, DatasetId, DatasetId]] = set()
         self._outside: set[DatasetId] = set()
+        self._unnamed: set[DatasetId] = set()
 
-    def of(self, end: End, flow: Flow, seen: Seen) -> DatasetId:
-        """The dataset of an end; a name that nothing explains is one of its own, with a gap."""
+    def of(self, end: End) -> DatasetId:
+        """The dataset of an end; a name that nothing explains is one of its own, with a gap.
+
+        A name with its catalog means no table of another catalog whose name is shorter.
+        """
         found = self._found.get(end)
         if found is None:
-            found = self._found[end] = self._placed(end, flow, seen)
+            found = self._found[end] = self._placed(end)
         return found
 
-    def _placed(self, end: End, flow: Flow, seen: Seen) -> DatasetId:
+    def _placed(self, end: End) -> DatasetId:
         named = self._known.get(plain_name(end.name)) if end.name else None
         place = self._ledger.identities.of_path(end.path) if end.path else None
         in_store = place is not None and is_place(place) and not end.path.startswith(_OF_WORKSPACE)
@@ -190,11 +202,10 @@ class _Places:
             if place is None or place == named or not (in_store and is_place(named)):
                 return named
             self._moved.add((end.name, named, place))
-            return place
-        if place is None:
-            mark = seen.first, f"rows about {end.name}"
-            return self._ledger.dataset(end.name, Proof("unity", _job(self._source, flow.entity), mark, mark, 1))
-        if not in_store:
+        elif place is None:
+            place = DatasetId(namespace=UNRESOLVED, name=end.name)
+            self._unnamed.add(place)
+        elif not in_store:
             self._outside.add(place)
         return place
 
@@ -217,4 +228,12 @@ class _Places:
                 reason="rows of lineage name a path of a workspace, and not the place of its files in a store",
                 evidence=self._source,
                 closes="join it with that place by `same` under `lineage`",
+            )
+        for unnamed in sorted(self._unnamed):
+            yield LineageGap(
+                dataset=unnamed,
+                kind=LineageGapKind.UNRESOLVED_NAME,
+                reason=f"no catalog lists the table {unnamed.name}, and no row of lineage names its path",
+                evidence=self._source,
+                closes="declare its catalog in the estate file, and let the account see the table",
             )
