@@ -218,7 +218,7 @@ class Unity:
         return {"tag_assignments": told} if told else {}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     unity: Unity
 
     def do_GET(self) -> None:
@@ -253,7 +253,7 @@ _LOCK = threading.Lock()
 def serving(**settings: Any) -> Iterator[Unity]:
     """A metastore of one test's own, on loopback."""
     unity = Unity(**settings)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"unity": unity}))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Handler,), {"unity": unity}))
     unity.uri = f"http://127.0.0.1:{server.server_port}{ROOT}"
     with served(server):
         yield unity

@@ -48,6 +48,28 @@ class GlueDatabase(Frozen):
     endpoint_url: str | None = Field(default=None, pattern=WEB_ADDRESS)
 
 
+class UnityLineage(Frozen):
+    """Lineage that Databricks noted in `system.access.table_lineage` and `column_lineage`.
+
+    catalog, warehouse: the catalog of the estate file whose workspace is asked, and the id of its SQL warehouse.
+    tables, columns: in place of these, exported files of the two tables, or folders of them. told_elsewhere: what ran
+    (`JOB 41`, or all of a type: `DBSQL_QUERY`) whose SQL or events are given by another source, by the owner's word.
+    """
+
+    catalog: str | None = None
+    warehouse: str | None = Field(default=None, pattern=r"^[0-9A-Za-z_-]{1,64}$")
+    tables: str | None = None
+    columns: str | None = None
+    told_elsewhere: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        asked, exported = (self.catalog, self.warehouse), (self.tables, self.columns)
+        if not (all(asked) and not any(exported)) and not (self.tables and not any(asked)):
+            raise ValueError("give `catalog` and `warehouse`, or `tables` and perhaps `columns`")
+        return self
+
+
 class SameDataset(Frozen):
     """Two names of one dataset, by the owner's word; without names, of everything in two namespaces."""
 
@@ -69,7 +91,7 @@ class LineageSources(Frozen):
     events: files or folders of OpenLineage events; sql: files or folders; dbt: target folders or `manifest.json` files.
     kafka and marquez are read into the project's own event log. dialect: of SQL that does not name its own.
     schemas: JSON files with the columns of tables; glue: catalogs that know columns and places of tables.
-    same: names of one dataset that events use.
+    same: names of one dataset that events use. unity: system tables of Databricks.
     """
 
     events: tuple[str, ...] = ()
@@ -82,3 +104,4 @@ class LineageSources(Frozen):
     schemas: tuple[str, ...] = ()
     glue: tuple[GlueDatabase, ...] = ()
     same: tuple[SameDataset, ...] = ()
+    unity: tuple[UnityLineage, ...] = ()

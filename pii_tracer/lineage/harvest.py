@@ -23,7 +23,7 @@ from pii_tracer.lineage.sources.evidence import in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.filled_by_tables import filled_by_tables
 from pii_tracer.lineage.sources.log_lines import files_of
-from pii_tracer.lineage.sources.openlineage.events import Events, event_files, read_events
+from pii_tracer.lineage.sources.openlineage.events import Events, Run, event_files, read_events
 from pii_tracer.lineage.sources.openlineage.run_lineage import tell_changes, tell_gaps, tell_run, tell_silent
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras
 from pii_tracer.lineage.sources.openlineage.sql_facets import told_by_events
@@ -43,6 +43,9 @@ from pii_tracer.lineage.sources.statement_facts import (
     tell,
     views,
 )
+from pii_tracer.lineage.sources.unity.exported_files import export_files, read_export
+from pii_tracer.lineage.sources.unity.flows import Flows
+from pii_tracer.lineage.sources.unity.runs import unity_runs, unrecorded
 from pii_tracer.lineage.sources.written_views import defined, explained, tell_through
 from pii_tracer.lineage.sql.known_dialects import known_dialect
 from pii_tracer.lineage.sql.text.table_names import Names
@@ -110,6 +113,8 @@ class Given:
     reads: Sequence[SourceRead] = ()
     progress: Progress = lambda text: None
     parser: Parser = parse_here
+    unity: Mapping[str, Flows] = field(default_factory=dict)
+    created: Mapping[str, int] = field(default_factory=dict)
 
 
 @rare_collections()
@@ -146,6 +151,7 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     for one in told:
         tell(one, ledger)
     tell_changes(events.notes.changes, ledger)
+    events.runs += _unity(sources, given, ledger, reads)
     for run in events.runs:
         tell_run(run, ledger)
     tell_through(told, shown, ledger)
@@ -204,6 +210,7 @@ def _left_out(sources: LineageSources, base: Path) -> Iterator[SourceRead]:
         (event_files, list(sources.events)),
         (sql_files, list(sources.sql)),
         (log_files, [log.path for log in sources.queries]),
+        (export_files, [place for one in sources.unity for place in (one.tables, one.columns) if place]),
     ]
     for read, places in kinds:
         for place in places:
@@ -308,6 +315,25 @@ def _queries(
         reads.append(SourceRead(log.path, rows, "rows", len(files)))
         told += made
     return told
+
+
+def _unity(sources: LineageSources, given: Given, ledger: Ledger, reads: list[SourceRead]) -> list[Run]:
+    """What Databricks noted itself: of the workspaces that were asked, and of exported files."""
+    runs: list[Run] = []
+    for one in sources.unity:
+        name, flows = one.tables or f"the lineage of the catalog {one.catalog}", Flows()
+        if one.tables is None:
+            flows = given.unity[str(one.catalog)]
+            reads.append(SourceRead(name, flows.rows, "rows"))
+        for place, of_columns in ((one.tables, False), (one.columns, True)):
+            if place is not None:
+                files = [(f, shown(f, given.base)) for f in export_files(existing(given.base / place))]
+                before = flows.rows
+                ledger.plain_gaps += read_export(files, flows, of_columns=of_columns)
+                reads.append(SourceRead(place, flows.rows - before, "rows", len(files)))
+        runs += unity_runs(name, flows, ledger, one.told_elsewhere)
+        ledger.plain_gaps += unrecorded(name, flows, given.created, ledger)
+    return runs
 
 
 def _of_log(say: Callable[[str], None], log: str, text: str) -> None:

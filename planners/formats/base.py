@@ -143,6 +143,13 @@ class FormatPlanner:
         """
         return None
 
+    def second_reader(self, state: TableState, seen: Collection[Seen]) -> str:
+        """What is to be said of files of another format that reads the table's files as well, and holds the persons.
+
+        seen: every file of the table's folder in which the scan saw a value. Empty where there is none.
+        """
+        return ""
+
     def left_behind(self, item: CopyDraft, seen: Seen) -> str | None:
         """How the owner takes the person out of a file that no step of the copy writes again or removes.
 

@@ -62,7 +62,7 @@ def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft
                 id=f"gap-no_way-{name}",
                 dataset=state.dataset,
                 kind=GapKind.CANNOT_BE_PROVED,
-                reason=_no_way(state, item),
+                reason=_no_way(state, item) + planner_of(state.format).second_reader(state, seen.seen if seen else ()),
                 evidence=carriage.reason,
             )
         )

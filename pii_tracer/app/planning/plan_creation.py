@@ -181,10 +181,12 @@ def take_lineage(
     in as many processes as this machine has cores."""
     from pii_tracer.lineage.sources.declared_schemas import glue_tables, schema_files
     from pii_tracer.lineage.sources.openlineage.event_fetching import gather, sources_of
+    from pii_tracer.lineage.sources.unity.fetching import fetch_unity
 
     base, log = settings.base, event_log(settings)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     fetched = gather(sources_of(estate.lineage, base), log, now, say)
+    noted = fetch_unity(estate.lineage.unity, estate.catalogs, log.with_name("unity"), now, say)
     glue = glue_tables(estate.lineage.glue)
     paths = EstatePaths(estate, base)
     views = paths.registry.views
@@ -198,10 +200,12 @@ def take_lineage(
         declared={**{v.name: v.columns for v in views if v.columns}, **schema_files(estate.lineage.schemas, base)},
         views=views,
         log=log,
-        gaps=fetched.gaps,
+        gaps=(*fetched.gaps, *noted.gaps),
         reads=[SourceRead(name, count, "events fetched") for name, count in fetched.reads],
         progress=say,
         parser=parser or parser_in(cores()),
+        unity=noted.flows,
+        created=paths.registry.created,
     )
     # with the names that `hdfs` gives to one HDFS
     sources = estate.lineage.model_copy(update={"same": (*estate.lineage.same, *same_hdfs(estate.hdfs))})

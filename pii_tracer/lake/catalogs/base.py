@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar
@@ -150,6 +150,7 @@ class Listing:
 
     committed: every metadata file that its history names, where an account was used that may not see all of it. views:
     those whose queries are read as lineage. unread: whether tables or partitions of a metastore may be missing here.
+    created: when tables were made, in microseconds since 1970, by name, where the catalog tells it.
     """
 
     entries: tuple[CatalogEntry, ...]
@@ -160,6 +161,7 @@ class Listing:
     places: tuple[FilePlace, ...] = ()
     views: tuple[CatalogView, ...] = ()
     unread: bool = False
+    created: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ class Registry:
     opaque: folders whose files are not the rows of a table, though they may look so, each with that table's title;
     opaque_s3: those in S3; opaque_hdfs: those in HDFS; opaque_stored: those in stores of `object_stores`. views: those
     whose queries are read as lineage. folders: those that are no tables. partitioned: as of `Inventory`; the dataset of
-    those on this machine is not told.
+    those on this machine is not told. created: as of `Listing`.
     """
 
     tables: Mapping[Path, Registered] = field(default_factory=dict)
@@ -112,6 +112,7 @@ class Registry:
     views: tuple[CatalogView, ...] = ()
     folders: tuple[FilePlace, ...] = ()
     partitioned: tuple[PartitionedTable, ...] = ()
+    created: Mapping[str, int] = field(default_factory=dict)
 
     def texts(self, others: Iterable[str] = ()) -> TextPlaces:
         """By what rules text is read, in every store. others: folders of tables that no catalog lists."""
@@ -163,12 +164,14 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
     opaque_stored: dict[ObjectLocation, str] = {}
     opaque_s3: dict[S3Location, str] = {}
     views: list[CatalogView] = []
+    created: dict[str, int] = {}
     folders: list[FilePlace] = []
     elsewhere, complete = PartitionsElsewhere(), True
     for listing in list_catalogs(estate, base):
         complete = complete and not listing.unread
         gaps += [*listing.gaps, *_former(listing.former, inside)]
         views += listing.views
+        created |= listing.created
         folders += listing.places
         for found_at in (located(estate, one, inside) for one in listing.places):
             if isinstance(found_at, S3Location):
@@ -243,6 +246,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
         views=tuple(views),
         folders=tuple(folders),
         partitioned=elsewhere.partitioned(estate),
+        created=created,
     )
 
 

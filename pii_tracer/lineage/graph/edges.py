@@ -56,7 +56,7 @@ class Evidence(Frozen):
     at the time of the last event.
     """
 
-    source: Literal["openlineage", "sql"]
+    source: Literal["openlineage", "sql", "unity"]
     where: str
     job: str | None = None
     at: str | None = None

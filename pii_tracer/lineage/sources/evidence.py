@@ -40,7 +40,7 @@ class Proof:
     runs: how many runs it stands for; 0 for a place in a file, which is never united with another one.
     """
 
-    source: Literal["openlineage", "sql"]
+    source: Literal["openlineage", "sql", "unity"]
     job: str
     first: tuple[int, str]
     last: tuple[int, str]

@@ -163,6 +163,14 @@ class Ledger:
             found[target.dataset].add(ColumnId(dataset=source.dataset, column=source.column.lower()))
         return found
 
+    def made_of(self) -> dict[ColumnId, set[ColumnId]]:
+        """Columns that something is told to go from, by the column that it goes to; names in small letters."""
+        found: dict[ColumnId, set[ColumnId]] = defaultdict(set)
+        for source, target, *_rest in self._edges:
+            into = ColumnId(dataset=target.dataset, column=target.column.lower())
+            found[into].add(ColumnId(dataset=source.dataset, column=source.column.lower()))
+        return found
+
     def grouped(self) -> set[DatasetId]:
         """Datasets whose rows stand for groups of rows of others."""
         return {target for _, target, subtype in self._members if subtype is Subtype.GROUP_BY}

@@ -6,11 +6,13 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.base import in_session_catalog
 from pii_tracer.lake.formats.delta.checkpoint_texts import TRANSACTIONS_KEPT
 from pii_tracer.lake.formats.delta.log_files import is_cleared
 from pii_tracer.lake.formats.delta.log_paths import LOG
 from pii_tracer.lake.formats.delta.table_features import FEATURE, beyond
+from pii_tracer.lake.formats.registry import format_names, format_of
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.table_descriptions import DOMAINS, NOTES, REST, TAGS, WRITERS
 from pii_tracer.model.datasets import Format
@@ -23,6 +25,7 @@ from planners.step_drafts import CopyDraft, Draft
 CATALOG_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
 _APPEND_ONLY = "delta.appendOnly"
 _UNIFORM = "delta.universalFormat.enabledFormats"
+_NAMED = 5
 _CONSTRAINT = "delta.constraints."
 _MAPPING = "delta.columnMapping.mode"
 _MANIFESTS = "_symlink_format_manifest"
@@ -66,9 +69,19 @@ class DeltaPlanner(FormatPlanner):
             return (
                 f"a Delta table that is written as {formats} as well (UniForm). The other format's metadata keeps"
                 f" bounds and file names, and only its own engine writes it. Ask its owner to unset {_UNIFORM} and"
-                " to remove that metadata"
+                f" to remove that metadata: {_others_folders(formats)}, and no data file. Then plan again"
             )
         return None
+
+    def second_reader(self, state: TableState, seen: Collection[Seen]) -> str:
+        """Bounds in manifests and in their lists, values of partitions, comments and properties."""
+        folders = _folders_of(state.properties.get(_UNIFORM, ""))
+        files = sorted(one.file for one in seen if PurePosixPath(one.file).parts[0] in folders)
+        if not files:
+            return ""
+        more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+        told = counted(len(files), "of these files contains", "of these files contain")
+        return f". {told} values of the persons: {', '.join(files[:_NAMED])}{more}"
 
     def no_rebuild(self, state: TableState) -> str | None:
         if state.table is None or in_session_catalog(state.table):
@@ -138,3 +151,16 @@ class DeltaPlanner(FormatPlanner):
 
     def is_log(self, path: str) -> bool:
         return re.search(r"(^|/)_delta_log/", path) is not None
+
+
+def _folders_of(formats: str) -> list[str]:
+    """The folders in a table's folder with the metadata of these formats, as far as they are known."""
+    names = sorted({name.strip().lower() for name in formats.split(",")}.intersection(format_names()))
+    return sorted({folder for name in names for folder in format_of(Format(name)).metadata_folders})
+
+
+def _others_folders(formats: str) -> str:
+    folders = _folders_of(formats)
+    return (
+        f"all files in {' and '.join(f'`{one}`' for one in folders)} of the table's folder" if folders else "all of it"
+    )

@@ -53,7 +53,19 @@ def change_last_commit(folder: Path, kind: str, change: dict[str, object]) -> No
 @pytest.mark.parametrize(
     ("kind", "change", "told"),
     [
-        ("metaData", {"configuration": {"delta.universalFormat.enabledFormats": "iceberg"}}, "UniForm"),
+        (
+            "metaData",
+            {"configuration": {"delta.universalFormat.enabledFormats": "iceberg"}},
+            "(UniForm). The other format's metadata keeps bounds and file names, and only its own engine writes it. Ask"
+            " its owner to unset delta.universalFormat.enabledFormats and to remove that metadata: all files in"
+            " `metadata` of the table's folder, and no data file",
+        ),
+        (
+            "metaData",
+            {"configuration": {"delta.universalFormat.enabledFormats": "iceberg, hudi"}},
+            "all files in `.hoodie` and `metadata` of the table's folder",
+        ),
+        ("metaData", {"configuration": {"delta.universalFormat.enabledFormats": "other"}}, "metadata: all of it, and"),
         ("metaData", {"configuration": {"delta.appendOnly": "true"}}, "refuses every DELETE"),
         (
             "protocol",
@@ -62,6 +74,16 @@ def change_last_commit(folder: Path, kind: str, change: dict[str, object]) -> No
                 "minWriterVersion": 7,
                 "readerFeatures": ["catalogManaged"],
                 "writerFeatures": ["catalogManaged"],
+            },
+            "its catalog commits",
+        ),
+        (
+            "protocol",
+            {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": ["catalogOwned-preview"],
+                "writerFeatures": ["catalogOwned-preview"],
             },
             "its catalog commits",
         ),

@@ -60,7 +60,7 @@ class ColumnInfo(Answer):
 
 
 class TableInfo(Named):
-    """A table or view. view_definition: SQL, and YAML of a metric view."""
+    """A table or view. view_definition: SQL, and YAML of a metric view. created_at: in milliseconds since 1970."""
 
     catalog_name: Name
     schema_name: Name
@@ -70,6 +70,7 @@ class TableInfo(Named):
     view_definition: str | None = None
     columns: list[ColumnInfo] | None = None
     properties: Properties | None = None
+    created_at: int | None = None
 
 
 class VolumeInfo(Named):

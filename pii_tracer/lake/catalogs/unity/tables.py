@@ -67,6 +67,7 @@ def list_unity(name: str, catalog: Catalog) -> Listing:
         opaque=tuple(walk.opaque),
         places=tuple(walk.places),
         views=tuple(walk.views),
+        created=walk.created,
     )
 
 
@@ -79,6 +80,7 @@ class _Walk:
         self.opaque: list[Opaque] = []
         self.places: list[FilePlace] = []
         self.views: list[CatalogView] = []
+        self.created: dict[str, int] = {}
 
     def gap(self, reason: str, *parts: str, kind: GapKind = GapKind.CATALOG_UNREADABLE) -> None:
         """A gap of the metastore, a catalog, a schema or a table."""
@@ -164,7 +166,10 @@ class _Walk:
             except UnreadText as error:
                 self._refuse(unread_text(error), table)
                 return
-        self.entries.append(CatalogEntry(sql_name(*parts), parts, kept.format, place, text=text))
+        name = sql_name(*parts)
+        self.entries.append(CatalogEntry(name, parts, kept.format, place, text=text))
+        if name is not None and table.created_at:
+            self.created[name] = table.created_at * 1_000
         if any(map(_COMMITS.fullmatch, properties)):
             self.gap(
                 "its catalog keeps commits that may not be in the table's own log yet, and refuses those of others."

@@ -82,14 +82,14 @@ class LogRows:
             if log.sql in row:
                 self._gaps.add(number, "the row holds no SQL text", "correct the log, or leave the row out")
             return None
-        at = _time(row.get(log.time)) if log.time else 0
+        at = moment(row.get(log.time)) if log.time else 0
         database = row.get(log.database) if log.database else ""
         ok = not log.status or str(row.get(log.status)).upper() in self._succeeded
         mark = (at or 0, f"{self._gaps.shown}:{number}")
         return Row(without_remarks(normal(text)), database if isinstance(database, str) else "", mark, ok)
 
 
-def _time(value: Any) -> int | None:
+def moment(value: Any) -> int | None:
     """Microseconds of a text, a number of (milli)seconds since 1970, or a moment as Parquet has it."""
     if isinstance(value, bool) or value is None:
         return None
