@@ -9,6 +9,7 @@ from pii_tracer.app.estate_readiness import trend_file
 from pii_tracer.app.estate_readiness.byte_keepers import held, keepers
 from pii_tracer.app.estate_readiness.canary_search import Followed, patterns_of, search
 from pii_tracer.app.estate_readiness.estate_facts import Named, place_facts, table_facts
+from pii_tracer.app.estate_readiness.lake_buckets import bucket_facts
 from pii_tracer.app.estate_readiness.standing_gaps import standing_gaps
 from pii_tracer.app.planning.plan_creation import take_inventory, take_lineage
 from pii_tracer.app.planning.s3_place_search import with_remote
@@ -85,10 +86,11 @@ def gather(
     sources = frozenset(aliases[name] for name in names if name in aliases)
     tables = table_facts(inventory, graph, paths, sources, _keys(followed.values()), named)
     laws, wanted = laws_of(estate.laws), estate.readiness.laws
+    places = (*place_facts(inventory, named), *bucket_facts(estate, inventory, named))
     return Given(
         estate=estate.estate,
         now=now,
-        state=EstateState(number, now.isoformat(), tables, place_facts(inventory, named)),
+        state=EstateState(number, now.isoformat(), tables, places),
         gaps=standing_gaps(estate, inventory, graph, followed.values(), paths, named),
         keepers=tuple(keepers(estate, inventory, _persons(followed.values()), named, now)),
         held=tuple(held(estate, now)),
