@@ -44,8 +44,9 @@ class SqliteFile:
 
     @contextmanager
     def connected(self) -> Iterator[SqliteConnection]:
-        """A connection. Raises `RequestError` where the file is no store, is damaged or locked, or is another one in the
-        end: SQLite goes on with a file that was removed, and what it writes there is lost."""
+        """A connection. Raises `RequestError` where the file is no store, is damaged or locked, or is another one at
+        the end: SQLite goes on with a file that was removed, and what it writes there is lost.
+        """
         there = f"{self.path.absolute().as_uri()}?mode=rw"  # one that is gone is not made again, empty
         try:
             with closing(sqlite3.connect(there, uri=True, isolation_level=None, timeout=120)) as connection:
