@@ -82,7 +82,8 @@ def _holding(graph: LineageGraph, dataset: DatasetId, found: Mapping[DatasetId, 
         why = None if name in aggregated else _why_hidden(name, column, edges)
         if why is not None and not (why == _SALTED and name in plain):  # put together, and readable
             hidden[name] = why
-    keys, carries = (), carriage.carries
+    keys: tuple[str, ...] = ()
+    carries = carriage.carries
     if carries in KEYED:
         ways = dict.fromkeys(name for term in carriage.terms for name, _ in ways_of(term))
         keys = tuple(name for name in ways if not _is_shortened(carriage.columns.get(name)))
@@ -104,7 +105,8 @@ def _holding(graph: LineageGraph, dataset: DatasetId, found: Mapping[DatasetId, 
 
 def _is_shortened(column: ColumnCarriage | None) -> bool:
     """Whether a key is cut to a number of letters in every row, so that other persons have the same."""
-    return bool(column and column.traces) and all(_shortens(trace.expression) for trace in column.traces)
+    traces = column.traces if column else ()
+    return bool(traces) and all(_shortens(trace.expression) for trace in traces)
 
 
 @lru_cache(maxsize=20_000)
