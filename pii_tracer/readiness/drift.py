@@ -56,8 +56,12 @@ def map_jobs(before: EstateState | None, now: EstateState) -> Iterator[Finding]:
 
 def _table(old: TableFacts, new: TableFacts) -> Iterator[Finding]:
     was, now = dict(old.columns), dict(new.columns)
-    if old.coverage in _KNOWN and old.explained and not new.explained:
-        text = f"lineage explained {counted(old.explained, 'column')} at the previous reading, and explains none now"
+    dropped = len(was.keys() - now.keys())  # what is gone needs no lineage
+    if old.coverage in _KNOWN and old.explained - new.explained > dropped:
+        text = (
+            f"lineage explained {counted(old.explained, 'column')} at the previous reading, and explains"
+            f" {new.explained or 'none'} now"
+        )
         yield _of(new, FindingKind.LINEAGE_LOST, Level.WARNING, text, "find out which source of lineage was lost")
     yield from _new_keys(new, old.keys)
     fresh = sorted(now.keys() - was.keys() - (set(new.keys) - set(old.keys)))

@@ -100,6 +100,10 @@ def lineage_lost(estate: Shop) -> None:
     estate.write({"shipped": JOBS["shipped"]}, READINESS)
 
 
+def lineage_lost_in_part(estate: Shop) -> None:
+    estate.write({**JOBS, "mails": "INSERT INTO app.mails (user_id) SELECT user_id FROM app.users;"}, READINESS)
+
+
 def canary_unknown_copy(estate: Shop) -> None:
     estate.table("ledger", {"note": [f"call {MAIL}"]})
     estate.write(JOBS, READINESS, ("ledger",))
@@ -122,6 +126,7 @@ def canary_gone(estate: Shop) -> None:
         (job_without_lineage, FindingKind.JOB_WITHOUT_LINEAGE, "app.mails", "mail team"),
         (kept_longer, FindingKind.KEPT_LONGER, "app.mails", "mail team"),
         (lineage_lost, FindingKind.LINEAGE_LOST, "app.mails", "mail team"),
+        (lineage_lost_in_part, FindingKind.LINEAGE_LOST, "app.mails", "mail team"),
         (canary_unknown_copy, FindingKind.CANARY_UNKNOWN_COPY, "app.ledger", "platform"),
         (canary_missing, FindingKind.CANARY_MISSING, "app.mails", "mail team"),
         (canary_gone, FindingKind.CANARY_NOT_IN_SOURCE, "app.users", "platform"),
