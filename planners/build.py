@@ -228,6 +228,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
             {*(e.dataset for e in found.examined), *(g.dataset for g in gaps if g.dataset)},
             inputs.marks,
         ),
+        known_by_key=tuple(sorted(frozenset[str]().union(*(s.keys.key_only for s in inputs.surveys)))),
     )
 
 

@@ -22,6 +22,7 @@ from pii_tracer.model.errors import ExitCode, UsageError
     type=click.IntRange(0, 100),
     help="exit 4 where the score is lower; nothing else then decides the exit code",
 )
+@click.option("--cost", is_flag=True, help="also estimate what erasing one person costs; lists all files once more")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="also write the report as an HTML page")
 @click.option("--seal-canary", metavar="NAME", help="seal this canary's key from stdin, and print it")
 @format_option("text", "json", "sarif", "prometheus")
@@ -30,6 +31,7 @@ def readiness(
     state: Path,
     as_of: str | None,
     fail_under: int | None,
+    cost: bool,
     out: Path | None,
     seal_canary: str | None,
     fmt: str,
@@ -44,7 +46,7 @@ def readiness(
     from pii_tracer.app.estate_readiness.new_reading import readiness as take
 
     with watching() as show:
-        found = take(settings, as_of=moment(as_of), show=show)
+        found = take(settings, as_of=moment(as_of), cost=cost, show=show)
     if out is not None:
         from pii_tracer.common.atomic_files import write_atomic
         from reports.readiness.readiness_html import render_readiness_html

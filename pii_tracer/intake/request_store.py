@@ -199,6 +199,11 @@ class RequestStore:
         with self.connected() as connection:
             return [name for name in names if request_of(connection, name) is not None]
 
+    def person_of(self, request: str) -> str:
+        """The keyed reference by which the store knows the person of a request."""
+        with self.connected() as connection:
+            return str(connection.execute("SELECT person FROM requests WHERE id = ?", (request,)).fetchone()[0])
+
     def key_of(self, request: str) -> str:
         """The value of the subject's key that an open request is about.
 

@@ -335,8 +335,8 @@ class ErasurePlan(Frozen):
     """A whole plan. Serialise with `to_bytes`, never by hand: the approval is bound to those bytes.
 
     only: ids of the copies that were chosen; empty for a plan of all. A plan of some can be applied and is never
-    complete. partitioned: tables whose folders do not show their partitions, which verification compares; None in plans
-    of before these were recorded.
+    complete. partitioned: tables whose folders do not show their partitions, which verification compares. known_by_key:
+    requests whose persons no version of the source is known to have. Both are None in plans of before these were known.
     """
 
     format_version: int
@@ -365,6 +365,7 @@ class ErasurePlan(Frozen):
     only: tuple[str, ...] = ()
     not_keys: tuple[NotKeys, ...] = ()
     partitioned: tuple[KnownPartitions, ...] | None = None
+    known_by_key: tuple[str, ...] | None = None
 
     @property
     def not_before(self) -> datetime | None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.readiness.estate_snapshot import FOR_EVER, Coverage, EstateState, PlaceFacts, Setting, TableFacts
+from pii_tracer.readiness.estate_snapshot import (
+    FOR_EVER,
+    UNKNOWN,
+    Coverage,
+    EstateState,
+    PlaceFacts,
+    Setting,
+    TableFacts,
+)
 from pii_tracer.readiness.findings import Finding, FindingKind, Level
 
 _KNOWN = (Coverage.FULL, Coverage.PARTIAL)
@@ -48,8 +56,12 @@ def map_jobs(before: EstateState | None, now: EstateState) -> Iterator[Finding]:
 
 def _table(old: TableFacts, new: TableFacts) -> Iterator[Finding]:
     was, now = dict(old.columns), dict(new.columns)
-    if old.coverage in _KNOWN and old.explained and not new.explained:
-        text = f"lineage explained {counted(old.explained, 'column')} at the previous reading, and explains none now"
+    dropped = len(was.keys() - now.keys())  # what is gone needs no lineage
+    if old.coverage in _KNOWN and old.explained - new.explained > dropped:
+        text = (
+            f"lineage explained {counted(old.explained, 'column')} at the previous reading, and explains"
+            f" {new.explained or 'none'} now"
+        )
         yield _of(new, FindingKind.LINEAGE_LOST, Level.WARNING, text, "find out which source of lineage was lost")
     yield from _new_keys(new, old.keys)
     fresh = sorted(now.keys() - was.keys() - (set(new.keys) - set(old.keys)))
@@ -77,7 +89,7 @@ def _places(before: tuple[PlaceFacts, ...], now: tuple[PlaceFacts, ...]) -> Iter
         old = known.get(place.name)
         if old is None:
             continue
-        if place.versioned and not old.versioned:
+        if place.versioned and old.versioned is False:
             text = "versioning was switched on: what is deleted or replaced stays as an old version"
             todo = "let the bucket's lifecycle remove old versions, or switch it off"
             yield Finding(FindingKind.VERSIONING_ON, Level.WARNING, place.name, place.owner, text, todo)
@@ -91,7 +103,9 @@ def _settings(where: str, owner: str, old: Mapping[str, Setting], new: Mapping[s
             continue
         days = (was.days if was else None, now.days if now else None)
         kind, level = FindingKind.CHANGED_SETTING, Level.NOTE
-        if now is not None and now.days is not None and (days[0] or 0) < now.days:
+        if UNKNOWN in (was, now):
+            pass  # nobody knows whether it changed
+        elif now is not None and now.days is not None and (days[0] or 0) < now.days:
             kind, level = FindingKind.KEPT_LONGER, Level.WARNING
         elif was is not None and was.days is not None and days[1] is not None:
             kind = FindingKind.KEPT_SHORTER

@@ -32,6 +32,10 @@ class Setting(msgspec.Struct, frozen=True):
     days: float | None = None
 
 
+UNKNOWN = Setting("unknown")
+"""Of a setting that could not be asked for."""
+
+
 class TableFacts(msgspec.Struct, frozen=True):
     """One table. columns: name and type. keys: columns into which lineage leads values of the subjects.
 
@@ -51,11 +55,11 @@ class TableFacts(msgspec.Struct, frozen=True):
 
 
 class PlaceFacts(msgspec.Struct, frozen=True):
-    """A bucket, prefix, topic or repository. versioned: whether it keeps replaced objects."""
+    """A bucket, prefix, topic or repository. versioned: whether it keeps replaced objects; None where nobody knows."""
 
     name: str
     owner: str
-    versioned: bool = False
+    versioned: bool | None = False
     settings: dict[str, Setting] = {}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +23,18 @@ NO_COST = (
     "prices apply to files that hold a person, and a reading plans for nobody: `pii-tracer estimate` gives bounds from"
     " listings alone, and a plan its own cost"
 )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What erasing one person costs: where nobody is found, as expected, and where the person is in every file.
+    at_least: not everything could be estimated."""
+
+    low: float
+    expected: float
+    high: float
+    currency: str
+    at_least: bool
 
 
 class TrendPoint(msgspec.Struct, frozen=True):
@@ -56,7 +68,8 @@ class Given:
 
 @dataclass(frozen=True)
 class Readiness:
-    """The answer. tables: with their coverage. trend: earlier readings, oldest first, without this one."""
+    """The answer. tables: with their coverage. trend: earlier readings, oldest first, without this one. cost: None
+    where it was not asked for."""
 
     estate: str
     number: int
@@ -68,7 +81,7 @@ class Readiness:
     provable: Provable
     canaries: CanarySearch
     trend: tuple[TrendPoint, ...] = ()
-    cost: str = NO_COST
+    cost: Cost | None = None
 
     @property
     def ready(self) -> bool:
@@ -154,8 +167,8 @@ class Readiness:
                 for c in self.canaries.canaries
             ],
             "not_looked_at": list(self.canaries.not_looked_at),
-            "cost": None,
-            "cost_left_out": self.cost,
+            "cost": asdict(self.cost) if self.cost else None,
+            "cost_left_out": None if self.cost else NO_COST,
             "findings": [finding_json(finding) for finding in self.findings],
             "trend": [{"reading": p.number, "at": p.at, "score": p.score, "ready": p.ready} for p in self.trend],
         }

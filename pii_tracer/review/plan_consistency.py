@@ -129,6 +129,8 @@ def _holds(plan: ErasurePlan) -> str | None:
 
 def _claims(plan: ErasurePlan) -> str | None:
     open_gaps = [gap for gap in plan.gaps if gap.waiver is None]
+    if not {request.id for request in plan.requests}.issuperset(plan.known_by_key or ()):
+        return "it knows persons by their keys alone for whom it has no request"
     if plan.complete is bool(open_gaps):
         return "its `complete` and its open gaps do not agree"
     if not plan.applyable:

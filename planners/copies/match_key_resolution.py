@@ -65,7 +65,8 @@ class Earlier:
 
     origins: source columns of which nobody knows the values of then. clean: the datasets (as text) in which that very
     run left nothing of the person. logged: False where the deletion log has nothing of that run. shows_the_key: a run
-    erased the person from the table and had no other person, so that what it erased was found by this very key.
+    erased the person from the table, and the key is right: its plan found the key in the source, or the run had no
+    other person, so that what it erased was found by this very key.
     """
 
     request: str

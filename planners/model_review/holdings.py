@@ -82,14 +82,16 @@ def _holding(graph: LineageGraph, dataset: DatasetId, found: Mapping[DatasetId, 
         why = None if name in aggregated else _why_hidden(name, column, edges)
         if why is not None and not (why == _SALTED and name in plain):  # put together, and readable
             hidden[name] = why
-    keys = (
-        tuple(dict.fromkeys(name for term in carriage.terms for name, _ in ways_of(term)))
-        if carriage.carries in KEYED
-        else ()
-    )
+    keys: tuple[str, ...] = ()
+    carries = carriage.carries
+    if carries in KEYED:
+        ways = dict.fromkeys(name for term in carriage.terms for name, _ in ways_of(term))
+        keys = tuple(name for name in ways if not _is_shortened(carriage.columns.get(name)))
+        if ways and not keys:  # it finds other persons' rows, too
+            carries = Carries.IDENTIFIERS if plain - hidden.keys() else Carries.UNKNOWN
     apart = frozenset(hidden) | aggregated
     return Holding(
-        carriage.carries,
+        carries,
         plain - apart,
         hashed - plain - apart,
         hidden,
@@ -99,6 +101,22 @@ def _holding(graph: LineageGraph, dataset: DatasetId, found: Mapping[DatasetId, 
         carriage.hops,
         carriage.reason,
     )
+
+
+def _is_shortened(column: ColumnCarriage | None) -> bool:
+    """Whether a key is cut to a number of letters in every row, so that other persons have the same."""
+    traces = column.traces if column else ()
+    return bool(traces) and all(_shortens(trace.expression) for trace in traces)
+
+
+@lru_cache(maxsize=20_000)
+def _shortens(expression: str) -> bool:
+    try:
+        tree = parse(expression)
+    except NotComputable:
+        return False
+    cuts = tree.find_all(exp.Left, exp.Right, exp.Substring)
+    return any(not isinstance(cut, exp.Substring) or cut.args.get("length") is not None for cut in cuts)
 
 
 def _standing(carriage: Carriage, standing: Standing) -> frozenset[str]:

@@ -51,4 +51,8 @@ def render_metrics(found: Readiness) -> str:
             [({"law": a.law}, a.deadline.timestamp()) for a in found.provable.laws],
         ),
     ]
+    if found.cost:
+        cases = (("low", found.cost.low), ("expected", found.cost.expected), ("high", found.cost.high))
+        samples: list[Sample] = [({"case": case, "currency": found.cost.currency}, amount) for case, amount in cases]
+        metrics.append(("erasure_cost", "Estimated cost of erasing one person.", samples))
     return render("pii_tracer_readiness", (Metric(*one) for one in metrics), estate)

@@ -11,7 +11,7 @@ from pii_tracer.readiness.estate_snapshot import Coverage, TableFacts
 from pii_tracer.readiness.findings import Level
 from pii_tracer.readiness.reading import Readiness, TrendPoint, counted
 from reports.html_templates import render_html
-from reports.readiness.readiness_text import provable_line, verdict
+from reports.readiness.readiness_text import cost_of, provable_line, verdict
 
 MOST_FINDINGS = 2000
 """Findings that the page lists; the others are counted, and in the JSON."""
@@ -37,6 +37,7 @@ def render_readiness_html(found: Readiness) -> str:
         found=found,
         verdict=verdict(found),
         provable=provable_line(found),
+        cost=cost_of(found),
         totals=counted(found.tables),
         owners=found.coverage(),
         coverages=[coverage.value for coverage in Coverage],

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pii_tracer.common.plurals import counted as many
 from pii_tracer.readiness.canaries import Arrival
 from pii_tracer.readiness.findings import Finding, Level
-from pii_tracer.readiness.reading import Readiness, counted
+from pii_tracer.readiness.reading import NO_COST, Readiness, counted
 from reports.escape import visible
-from reports.wording import day, number
+from reports.wording import day, money, number
 
 MOST = 50
 """Findings that the terminal lists; JSON and the page have more."""
@@ -48,11 +48,20 @@ def _lines(found: Readiness) -> Iterator[str]:
         yield "canaries: none declared, so this part of the score is 0"
     if found.canaries.not_looked_at:
         yield f"not searched for canaries: {', '.join(found.canaries.not_looked_at)}"
-    yield f"cost: left out; {found.cost}"
+    yield f"cost: {cost_of(found)}"
     for finding in found.findings[:MOST]:
         yield from _finding(finding)
     if len(found.findings) > MOST:
         yield f"{many(len(found.findings) - MOST, 'more finding')}: `--format json` has all of them"
+
+
+def cost_of(found: Readiness) -> str:
+    """What erasing one person costs, or why nobody knows."""
+    cost = found.cost
+    if cost is None:
+        return f"left out; {NO_COST}"
+    low, expected, high = (money(amount, cost.currency) for amount in (cost.low, cost.expected, cost.high))
+    return f"one person {'at least ' if cost.at_least else ''}{expected}, between {low} and {high}"
 
 
 def provable_line(found: Readiness) -> str:

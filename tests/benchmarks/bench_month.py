@@ -40,6 +40,7 @@ from pii_tracer.intake.run_results import CameTo, settle
 from pii_tracer.intake.state_changes import begin
 from tests.benchmarks.bench_requests import SUBJECT
 from tests.cli.small import declared
+from tests.review.plans import plan
 
 FIRST = datetime(2026, 8, 1, 6, tzinfo=timezone.utc)
 TAKES = timedelta(days=9)
@@ -100,7 +101,7 @@ def lived(a_day: int, days: int, capacity: int, base: Path) -> Month:
             month.named.update(one.id for one in batch.late)
         month.timed("forecast", began)
         began = time.process_time()
-        planned = SimpleNamespace(plan_id=f"plan-{day:012x}", complete=True, applyable=True)
+        planned = plan(plan_id=f"plan-{day:012x}", complete=True, applyable=True)
         with (
             patch.object(due_requests, "plan", _simulated(planned)),
             patch.object(due_requests, "moment", _clock(now)),

@@ -18,6 +18,7 @@ import uvicorn
 from pii_tracer.app.settings import Settings
 from pii_tracer.http_api.request_api import MOST_BODY, OPERATIONS, application
 from pii_tracer.http_api.server import listening
+from pii_tracer.intake.request_databases.sqlite import FILE
 from tests.http_api.clients import TOKEN, Client
 from tests.intake.places import ago, opened, place
 from tests.leaks import Person, leaks
@@ -189,6 +190,16 @@ def test_an_unexpected_error_tells_neither_client_nor_log_what_was_sent(
     assert (answer.status, answer.told["error"]) == (500, "an unexpected error")
     assert "unexpected ValueError at" in log[0]
     assert KEY not in answer.text + "\n".join(log)
+
+
+@pytest.mark.parametrize("database", ["file"], indirect=True)
+def test_a_store_that_is_gone_is_not_begun_anew(client: Client, settings: Settings) -> None:
+    file, away = settings.state / FILE, settings.base / "away"
+    file.rename(away)
+    refused = client.send("POST", "/v1/requests", BODY, once="attempt-1")
+    assert (refused.status, "the request store is gone" in refused.text, file.exists()) == (503, True, False)
+    away.rename(file)
+    assert client.send("POST", "/v1/requests", BODY, once="attempt-1").status == 201
 
 
 def test_twenty_clients_at_once_lose_nothing_and_double_nothing(

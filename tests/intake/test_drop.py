@@ -20,6 +20,7 @@ from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pii_tracer.app.intake import drop_lists
 from pii_tracer.app.intake.drop_lists import Matched, add_drop, write_answers
 from pii_tracer.app.intake.planned_requests import begin_requests
 from pii_tracer.app.intake.request_states import narrow_request, refuse_request, withdraw_request
@@ -224,6 +225,23 @@ def test_what_a_consumer_takes_back_is_not_erased(shop: Settings) -> None:
     assert answered(shop) == {}
     again = add(shop, {"Removed": gone, "Email": [(item(1), hashed("asha@north.example"))]})
     assert (again.removed, again.known, again.matched) == (0, 3, 0), "a list that came late brings nobody back"
+
+
+def test_what_was_taken_back_before_a_crash_is_withdrawn_by_the_next_call(
+    shop: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(shop, {"Email": [(item(1), hashed("asha@north.example"))]})
+    gone = {"Removed": [(item(1), "x", "Email")]}
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(drop_lists, "_withdraw", killed)
+        with pytest.raises(KeyboardInterrupt):
+            add(shop, gone)
+    assert add(shop, gone).known == 1
+    assert states(shop) == {item(1): RequestState.WITHDRAWN}
 
 
 def test_lines_that_are_wrong_are_named_and_the_others_taken(

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from pii_tracer.app.execution.run_folder import folder_of
+from pii_tracer.app.execution.run_folder import RunInfo, folder_of
 from pii_tracer.app.intake.due_requests import plan_due
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
 from pii_tracer.app.planning.erasure_plan import plan as plan_by_file
@@ -28,7 +28,7 @@ from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ExitCode, Refused, UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
-from pii_tracer.proof.deletions.entries import Entry, EntryState
+from pii_tracer.proof.deletions.entries import Entry, EntryState, Selection
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.verify.verdicts import ByteVerdict, RunVerdict, with_since
 from tests.cli.small import request as request_file
@@ -267,6 +267,8 @@ def test_who_asks_for_everything_when_nothing_is_left_is_answered_by_a_proved_se
     assert "not verified" not in capsys.readouterr().out
     answered = opened(settings).find("R-9")
     assert (answered.state, answered.kept, answered.proof is not None) == (RequestState.ERASED, (), True)
+    [row] = open_log(settings).entries(Selection(plan=empty.plan_id))
+    assert (row.request_id, row.state, row.subject) == ("R-9", EntryState.ERASED, empty.requests[0].subject)
     folder = settings.state / "runs" / empty.plan_id
     key = str(settings.state / "keys" / "attest.pem.pub")
     assert run(["attest", "verify", str(folder / "attestation.json"), "--key", key]) == ExitCode.DONE
@@ -274,7 +276,7 @@ def test_who_asks_for_everything_when_nothing_is_left_is_answered_by_a_proved_se
     assert run(["attest", "certificate", empty.plan_id, *state]) == ExitCode.DONE
     page = (folder / "certificate.html").read_text()
     assert ("nothing was left to erase" in page, "Where it was erased" in page) == (True, False)
-    assert called(settings, "attest", "answer", empty.plan_id, "--request", "R-9") == ExitCode.DONE
+    assert called(settings, "attest", "answer", "--request", "R-9") == ExitCode.DONE, "the store knows its run"
     assert "nothing more of your data was found" in next(folder.rglob("answer-*.html")).read_text()
     scope = next(folder.rglob("scope.jsonl")).read_text()
     assert ("(no copy) app.orders/" in scope, "(no copy) app.users/" in scope) == (True, True)
@@ -294,6 +296,8 @@ def test_a_person_who_came_back_is_not_called_erased_however_short_the_key_is(
     found = opened(settings).find("R-9")
     assert (found.state, "something of the persons is left" in found.reason) == (RequestState.CARRIED_OVER, True)
     assert called(settings, "verify", path) == ExitCode.RESIDUE
+    [row] = open_log(settings).entries(Selection(request="R-9"))
+    assert (row.state, row.dataset) == (EntryState.DEFERRED, "")
 
 
 def nothing_left(settings: Settings, key: int = PERSONS[0]) -> tuple[ErasurePlan, str]:
@@ -358,6 +362,79 @@ def test_who_is_shown_by_the_log_does_not_wait_for_who_is_not(tmp_path: Path) ->
     found, empty = made(settings)
     assert (found.requests, found.marked, list(found.apart)) == (("R-9",), True, ["R-8"])
     assert (empty.copies, empty.applyable) == ((), True)
+
+
+@pytest.mark.parametrize("known", ["both", "one", "earlier version"])
+def test_persons_of_one_plan_are_shown_by_it_where_the_source_knew_them(tmp_path: Path, known: str) -> None:
+    settings = shop(tmp_path)
+    asked(settings, *PERSONS[:2], days=[3, 2])
+    for name in ("R-1", "R-2"):
+        narrowed(settings, name, asked=NOW - timedelta(hours=1))
+    found, plan = made(settings)
+    assert plan.known_by_key == ()
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan)
+    logged(settings, plan, persons=2)
+    assert found.written is not None
+    by_key = {"both": (), "one": ("R-1",), "earlier version": None}[known]
+    applied(settings, plan.model_copy(update={"known_by_key": by_key}), found.written.path)
+    for name in ("users", "orders"):
+        without(settings, name, 2)
+    again(settings, NOW - timedelta(minutes=2), "R-8")
+    again(settings, NOW, key=PERSONS[1])
+    found, empty = made(settings)
+    assert (empty.copies, empty.known_by_key) == ((), {"both": ("R-8", "R-9"), "one": ("R-9",)}.get(known, ("R-9",)))
+    shown = {"both": ("R-8", "R-9"), "one": ("R-9",), "earlier version": ()}[known]
+    assert (found.requests if found.marked else (), empty.applyable) == (shown, bool(shown))
+    assert set(found.apart) == {"R-8", "R-9"} - set(shown)
+
+
+def applied(settings: Settings, plan: ErasurePlan, file: Path) -> None:
+    """What a run keeps of its plan."""
+    file.write_bytes(plan.to_bytes())
+    paths = {"plan_file": str(file), "estate_file": str(settings.estate_file), "policy_file": "p", "trusted": None}
+    info = RunInfo(
+        plan_id=plan.plan_id, plan_digest=load_plan(file).digest, approvals=(), state=str(settings.state), **paths
+    )
+    folder_of(settings.state, plan.plan_id).write_info(info)
+
+
+@pytest.mark.parametrize("log", ["shows it", "shows nothing"])
+def test_who_was_erased_and_asks_again_is_answered_by_a_proved_search(
+    tmp_path: Path, database: str | None, log: str
+) -> None:
+    """The source knows her no more. Who was never there is carried over, and holds nobody up."""
+    settings = shop(tmp_path, database)
+    erased_and_asks_again(settings, ("users", "orders"), log == "shows it")
+    took(settings, f"id,key,received\nR-7,4417700199,{NOW.isoformat()}\nR-8,{PERSONS[2]},{NOW.isoformat()}\n", "b.csv")
+    found, plan = made(settings)
+    if log == "shows it":
+        assert (found.requests, found.marked, plan.known_by_key, plan.copies) == (("R-9",), True, ("R-9",), ())
+        found, plan = made(settings)
+    else:
+        assert "does not show that the key is right" in found.apart["R-9"]
+    assert (found.requests, found.marked, plan.known_by_key) == (("R-8",), True, ())
+    assert "no version of the source" in opened(settings).find("R-7").reason
+
+
+def test_who_asks_again_waits_where_her_address_would_have_to_be_searched_for(settings: Settings) -> None:
+    erased_and_asks_again(settings, ("users", "orders", "news"), True)
+    found, plan = made(settings)
+    assert ([gap.kind for gap in plan.gaps], found.marked) == (["key_only"], False)
+    assert "key_only" in opened(settings).find("R-9").reason
+
+
+def erased_and_asks_again(settings: Settings, tables: Sequence[str], shown: bool) -> None:
+    asked(settings, PERSONS[0], days=[3])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW - timedelta(hours=3))
+    ran(settings, plan)
+    assert opened(settings).find("R-1").kept == ()
+    if shown:
+        logged(settings, plan, hours=-2)
+    for name in tables:
+        without(settings, name)
+    again(settings, NOW - timedelta(minutes=9))
 
 
 def test_a_log_that_was_pruned_may_have_had_more_persons_of_a_plan(settings: Settings) -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pii_tracer.app.intake import request_lists
 from pii_tracer.app.intake.request_lists import add_requests
 from pii_tracer.app.settings import Settings
 from pii_tracer.intake.list_files import Form
@@ -270,6 +271,39 @@ def test_the_store_is_refused_where_it_cannot_be_trusted(in_a_file: Settings) ->
         opened(in_a_file)
 
 
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_store_that_goes_away_in_the_middle_is_not_said_to_have_the_rows(
+    in_a_file: Settings, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """SQLite ends its transaction in a file that no name leads to any more."""
+    monkeypatch.setattr(request_lists, "ROWS_AT_ONCE", 2)
+    took(in_a_file, "key\n4417700101\n", "first.csv")
+    path = in_a_file.state / FILE
+    copy = path.read_bytes()
+
+    def goes(line: int, why: str) -> None:
+        path.unlink()
+        if how == "replaced":
+            path.write_bytes(copy)
+            path.chmod(0o600)
+
+    text = 'key\n4417700102\n4417700103\n4417700104\n""\n'
+    with pytest.raises(RequestError, match="moved, removed or replaced") as gone:
+        took(in_a_file, text, tell=goes)
+    assert "add the same list again" in str(gone.value.todo)
+    there = 1 if how == "replaced" else 0
+    assert len(ids(opened(in_a_file))) == there
+    assert counts(took(in_a_file, text)) == (3, 0, 0, 0, 1)
+
+
+def test_a_store_that_is_gone_is_not_made_again_by_who_had_it(in_a_file: Settings) -> None:
+    store = opened(in_a_file)
+    (in_a_file.state / FILE).unlink()
+    with pytest.raises(RequestError, match="cannot be used"):
+        store.counts()
+    assert not (in_a_file.state / FILE).exists()
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -302,6 +336,7 @@ def test_a_run_that_is_killed_leaves_what_a_second_one_completes(settings: Setti
 MEASURED = """
 import resource, sys
 from pathlib import Path
+from pii_tracer.app.intake import request_lists
 from pii_tracer.app.intake.request_lists import add_requests
 from pii_tracer.app.settings import Settings
 from pii_tracer.intake.list_files import Form

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,6 +101,10 @@ def lineage_lost(estate: Shop) -> None:
     estate.write({"shipped": JOBS["shipped"]}, READINESS)
 
 
+def lineage_lost_in_part(estate: Shop) -> None:
+    estate.write({**JOBS, "mails": "INSERT INTO app.mails (user_id) SELECT user_id FROM app.users;"}, READINESS)
+
+
 def canary_unknown_copy(estate: Shop) -> None:
     estate.table("ledger", {"note": [f"call {MAIL}"]})
     estate.write(JOBS, READINESS, ("ledger",))
@@ -122,6 +127,7 @@ def canary_gone(estate: Shop) -> None:
         (job_without_lineage, FindingKind.JOB_WITHOUT_LINEAGE, "app.mails", "mail team"),
         (kept_longer, FindingKind.KEPT_LONGER, "app.mails", "mail team"),
         (lineage_lost, FindingKind.LINEAGE_LOST, "app.mails", "mail team"),
+        (lineage_lost_in_part, FindingKind.LINEAGE_LOST, "app.mails", "mail team"),
         (canary_unknown_copy, FindingKind.CANARY_UNKNOWN_COPY, "app.ledger", "platform"),
         (canary_missing, FindingKind.CANARY_MISSING, "app.mails", "mail team"),
         (canary_gone, FindingKind.CANARY_NOT_IN_SOURCE, "app.users", "platform"),
@@ -236,6 +242,21 @@ def test_the_threshold_alone_decides_where_it_is_given(estate: Shop) -> None:
     for limit, code in (("91", ExitCode.DONE), ("92", ExitCode.POLICY_DENIED)):
         run = CliRunner().invoke(command, [*options(estate), "--fail-under", limit], standalone_mode=False)
         assert run.return_value == code, run.output
+
+
+def test_the_cost_of_one_person_is_estimated_where_it_is_asked_for(estate: Shop) -> None:
+    estate.settings.estate_file.write_text(
+        estate.settings.estate_file.read_text() + "prices: {spark_hour: 3600.0, currency: USD}\n"
+    )
+    assert estate.read().cost is None
+    found = CliRunner().invoke(command, [*options(estate), "--cost", "--format", "json"], standalone_mode=False)
+    cost = json.loads(found.stdout)["cost"]
+    assert (cost["currency"], cost["at_least"]) == ("USD", False)
+    assert 0 <= cost["low"] < cost["expected"] <= cost["high"]
+    one = CliRunner().invoke(command, [*options(estate), "--cost", "--format", "prometheus"], standalone_mode=False)
+    assert 'pii_tracer_readiness_erasure_cost{estate="shop",case="high",currency="USD"}' in one.stdout
+    text = CliRunner().invoke(command, [*options(estate), "--cost"], standalone_mode=False).stdout
+    assert re.search(r"^cost: one person \$[0-9.,]+, between \$[0-9.,]+ and \$[0-9.,]+$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("value", "told"), [("", "not set"), ("4711", "short number")])

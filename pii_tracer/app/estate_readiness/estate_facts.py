@@ -121,8 +121,8 @@ def place_facts(inventory: Inventory, named: Named) -> tuple[PlaceFacts, ...]:
     for objects in inventory.objects:
         settings = {
             "object lock": Setting(str(objects.object_lock)),
-            "default retention": Setting(objects.default_retention or "none"),
-            "lifecycle expiry": _days(objects.expires_after_days),
+            "default retention": lock_setting(objects.default_retention),
+            "lifecycle expiry": days_setting(objects.expires_after_days),
             "lifecycle expiry of old versions": Setting(str(objects.noncurrent_days)),
         }
         name = named.mask(objects.location)
@@ -143,8 +143,17 @@ def place_facts(inventory: Inventory, named: Named) -> tuple[PlaceFacts, ...]:
     return tuple(sorted(found, key=lambda place: place.name))
 
 
-def _days(days: int | None) -> Setting:
+def days_setting(days: int | None) -> Setting:
+    """When a rule removes bytes; without one they stay for ever."""
     return Setting("none", FOR_EVER) if days is None else Setting(str(days), days)
+
+
+def lock_setting(told: str | None) -> Setting:
+    """The lock that new objects get, as `GOVERNANCE, 30 days`."""
+    if told is None:
+        return Setting("none")
+    number, unit = told.rpartition(", ")[2].split(" ")
+    return Setting(told, int(number) * (366 if unit == "years" else 1)) if number.isdecimal() else Setting(told)
 
 
 def _milliseconds(name: str, value: str) -> float | None:

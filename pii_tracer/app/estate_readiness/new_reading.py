@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime
 
+from pii_tracer.app.cost_estimate.estate_estimate import estimate
 from pii_tracer.app.estate_readiness import trend_file
 from pii_tracer.app.estate_readiness.byte_keepers import held, keepers
 from pii_tracer.app.estate_readiness.canary_search import Followed, patterns_of, search
 from pii_tracer.app.estate_readiness.estate_facts import Named, place_facts, table_facts
+from pii_tracer.app.estate_readiness.lake_buckets import bucket_facts
 from pii_tracer.app.estate_readiness.standing_gaps import standing_gaps
 from pii_tracer.app.planning.plan_creation import take_inventory, take_lineage
 from pii_tracer.app.planning.s3_place_search import with_remote
@@ -22,18 +25,22 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lineage.harvest import Harvested
 from pii_tracer.model.datasets import Carries, DatasetId
+from pii_tracer.model.estimate import Estimate
 from pii_tracer.readiness.estate_snapshot import EstateState
-from pii_tracer.readiness.reading import Given, Readiness, assess
+from pii_tracer.readiness.reading import Cost, Given, Readiness, assess
 from pii_tracer.scan.search_workers import THREADS
 from planners.locate.edge_effects import declared_anonymisers
 from planners.locate.key_location import follow
 from planners.locate.tag_propagation import column_tags
 
 
-def readiness(settings: Settings, *, as_of: datetime | None = None, show: Shows = SILENT) -> Readiness:
+def readiness(
+    settings: Settings, *, as_of: datetime | None = None, cost: bool = False, show: Shows = SILENT
+) -> Readiness:
     """Take a reading, add it to the trend in the state folder, and return it. Nothing of the estate is changed.
 
-    as_of: the time of the reading; now, if none is given.
+    as_of: the time of the reading; now, if none is given. cost: estimate what erasing one person costs, too, from
+    listings.
 
     Raises:
         ConfigError: the estate file cannot be read, or a canary's key is missing or too short.
@@ -54,7 +61,12 @@ def readiness(settings: Settings, *, as_of: datetime | None = None, show: Shows 
         given = gather(settings, estate, inventory, harvested, now, number, show)
         made, state = assess(given, before.last, before.points)
         trend_file.append(folder, before, made, state)
-    return made
+    return replace(made, cost=_cost(estimate(settings, persons=1, as_of=now, show=show))) if cost else made
+
+
+def _cost(found: Estimate) -> Cost:
+    cases = found.total
+    return Cost(cases.low.cost, cases.expected.cost, cases.high.cost, found.currency, found.at_least)
 
 
 def gather(
@@ -85,10 +97,11 @@ def gather(
     sources = frozenset(aliases[name] for name in names if name in aliases)
     tables = table_facts(inventory, graph, paths, sources, _keys(followed.values()), named)
     laws, wanted = laws_of(estate.laws), estate.readiness.laws
+    places = (*place_facts(inventory, named), *bucket_facts(estate, inventory, named))
     return Given(
         estate=estate.estate,
         now=now,
-        state=EstateState(number, now.isoformat(), tables, place_facts(inventory, named)),
+        state=EstateState(number, now.isoformat(), tables, places),
         gaps=standing_gaps(estate, inventory, graph, followed.values(), paths, named),
         keepers=tuple(keepers(estate, inventory, _persons(followed.values()), named, now)),
         held=tuple(held(estate, now)),

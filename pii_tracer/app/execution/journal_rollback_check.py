@@ -79,7 +79,7 @@ def _by_the_log(state: Path, plan: ErasurePlan, known: set[str]) -> Iterator[str
         return
     for deed in DeletionLog(state / FILE, plan.estate).deeds(plan.plan_id):
         if deed.evidence not in known:
-            about = f"step {deed.step_id}" if deed.step_id else f"the run, for {deed.copy_id}"
+            about = f"step {deed.step_id}" if deed.step_id else f"the run, for {deed.copy_id or 'its search'}"
             yield f"the deletion log has one of {iso(deed.run_at)} about {about}, {deed.state.value} ({deed.evidence})"
 
 

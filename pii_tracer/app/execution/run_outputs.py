@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
     left = ResidueOfPersons(ran.verification).left(verdict, elsewhere) if done else NOBODY
     still = _still_open(ran.loaded.plan, left)
     show.step("writing the deletion log")
-    log = _deletion_log(ran, verdict)
+    log = _deletion_log(ran, verdict, left.persons if done and not ran.loaded.plan.copies else None)
     table = fill_table(log, ran.loaded.plan.estate, ran.verification.estate.deletion_log.kind)
     show.step("attesting, and writing the report")
     attestation = attest_run(ran, verdict, elsewhere, still)
@@ -169,7 +169,7 @@ def _steps(records: Sequence[Record], kind: Kind) -> Counter[str]:
     return Counter(str(r.facts["step"]) for r in records if r.kind is kind)
 
 
-def _deletion_log(ran: Ran, verdict: RunVerdict) -> DeletionLog:
+def _deletion_log(ran: Ran, verdict: RunVerdict, left: Collection[str] | None) -> DeletionLog:
     plan = ran.loaded.plan
     log = DeletionLog(Path(ran.info.state) / FILE, plan.estate)
     logged = Logged(
@@ -183,6 +183,7 @@ def _deletion_log(ran: Ran, verdict: RunVerdict) -> DeletionLog:
         approver=", ".join(a.predicate.approver for a in ran.approvals),
         tool_version=__version__,
         mask=ran.verification.patterns.mask,
+        left=left,
     )
     log.append(groups_of(logged))
     return log

@@ -272,11 +272,14 @@ def _take(connection: Connection, taker: _Taker, item: WorkItem, count: _Count, 
         _refuse(item, item.wrong, count, tell)
         return
     before = outcome_of(connection, item.id)
-    if item.list == REMOVED and before is not Outcome.REMOVED:
+    if item.list == REMOVED:
         outcome = Outcome.REMOVED
         record(connection, item.id, item.list, outcome)
-        if request := withdrawn_with(connection, item.id):
+        if request := withdrawn_with(connection, item.id):  # also of one that is known: that call may have been killed
             count.withdrawn.append(request)
+        if before is outcome:
+            count.found["known"] += 1
+            return
     elif before not in (None, Outcome.NOT_FOUND):
         count.found["known"] += 1
         return

@@ -27,9 +27,9 @@ _CARRIED = "`plan --carried-over` plans it, and nothing else does"
 _UNKNOWN = "no version of the source contains the person's key"
 _ALL_KEPT = "all that is there is kept by the hold {}"
 _NOT_SHOWN = (
-    "nothing of the person is found, and the deletion log does not show that the key is right: it has no run that"
-    " erased this person alone from a source. Compare the key with the person's, answer by hand, and then end the"
-    " request by `pii-tracer requests refuse`"
+    "nothing of the person is found, and the deletion log does not show that the key is right. No run of it erased"
+    " this person alone from a source, or has a plan, still there, that found the key in the source. Compare the key"
+    " with the person's, answer by hand, and then end the request by `pii-tracer requests refuse`"
 )
 MOST_PERSONS = 1_000
 """Persons of one plan, where the policy does not say how many (`max_persons`)."""
@@ -113,10 +113,11 @@ def plan_due(
         if begins > as_of:
             return DuePlan(None, next_batch=begins)
     apart: dict[str, str] = {}
+    erased_before: set[str] = set()
     shown: DuePlan | None = None
     raised: PersonsUnknown | PersonsApart | None = None
     while True:
-        choice = _Choice(estate, store, as_of, carried_over, apart)
+        choice = _Choice(estate, store, as_of, carried_over, apart, erased_before)
         chosen = choice.first(most, in_time=as_of + rule.takes if rule else None)
         if not chosen:
             if shown is None and raised is not None:
@@ -130,8 +131,10 @@ def plan_due(
         try:
             written = plan(settings, asked, as_of=as_of, policy=policy, by_person=True, kept=holds, **told)
         except (PersonsUnknown, PersonsApart) as some:
-            alone = dict.fromkeys(some.requests, _UNKNOWN) if isinstance(some, PersonsUnknown) else some.reasons
-            reasons: Mapping[str, str] = alone
+            if isinstance(some, PersonsUnknown):  # who was erased and asks again is looked for by her key
+                erased_before.update(one.id for one in chosen if one.repeats and one.id in some.requests)
+                alone = dict.fromkeys((name for name in some.requests if name not in erased_before), _UNKNOWN)
+            reasons: Mapping[str, str] = alone if isinstance(some, PersonsUnknown) else some.reasons
             raised = some if carried_over and len(reasons) == len(names) else raised
         else:
             made, reasons = written.plan, written.reasons
@@ -205,17 +208,23 @@ def _asked(request: Stored, key: str) -> Request:
 class _Choice:
     """Which requests go into one plan. What a hold keeps for some persons, or what these asked to keep, cannot be
     planned together with others, nor can who was in a run before be with whom the source still knows. apart: in no plan
-    of this call."""
+    of this call. erased_before: of persons whom a run erased, and whom the source knows no more."""
 
     def __init__(
-        self, estate: Estate, store: RequestStore, as_of: datetime, carried_over: bool, apart: Collection[str]
+        self,
+        estate: Estate,
+        store: RequestStore,
+        as_of: datetime,
+        carried_over: bool,
+        apart: Collection[str],
+        erased_before: Collection[str] = (),
     ) -> None:
         self._store, self._as_of, self._carried_over, self._apart = store, as_of, carried_over, apart
         self._subjects = {subject.name for subject in estate.subjects}
         self._holds = [hold for hold in estate.holds if hold.ends is None or hold.ends > as_of]
         self._aliases = store.aliases(frozenset(name for hold in self._holds for name in hold.requests))
         self._laws = laws_of(estate.laws)
-        self._kept, self._rest = store.kept(), store.erased_but_for_kept()
+        self._kept, self._rest = store.kept(), store.erased_but_for_kept().union(erased_before)
         self.aside: dict[str, str] = {}
 
     def kept_of(self, requests: Iterable[str]) -> dict[str, tuple[Narrowing, ...]]:
@@ -247,7 +256,7 @@ class _Choice:
         return request.state, frozenset(held), waits_still, self.is_erased_from_source(request)
 
     def is_erased_from_source(self, request: Stored) -> bool:
-        """Whether a run erased the person, except for what is kept: the source may know her key no more."""
+        """Whether a run erased the person, maybe except for what is kept: the source may know her key no more."""
         return request.id in self._rest
 
     def _waiting(self) -> Iterator[Stored]:

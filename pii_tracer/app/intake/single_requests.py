@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from pii_tracer.app.intake.request_store import due_by, store_of
+from pii_tracer.app.intake.request_store import due_by, existing_store
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.laws import laws_of
+from pii_tracer.intake.request_databases.sqlite import FILE
 from pii_tracer.intake.request_intake import Intake
 from pii_tracer.intake.request_store import one
 from pii_tracer.intake.requests import Stored, Taken
 from pii_tracer.intake.row_rules import Rules
-from pii_tracer.model.errors import UsageError
+from pii_tracer.model.errors import RequestError, UsageError
 
 _LINE = 1
 
@@ -30,14 +31,20 @@ def take_request(
     Raises:
         NotTaken: it is wrong; the reason holds nothing of it.
         IdempotencyConflict: it was sent before, and was another one.
-        RequestError: the store cannot be used.
+        RequestError: there is no store, or it cannot be used.
     """
     now = now or moment(None)
     estate = settings.estate()
     laws = laws_of(estate.laws)
     rules = Rules({"received": now.isoformat()}, frozenset(s.name for s in estate.subjects), laws, now)
     row = rules.judge(_LINE, told)
-    store = store_of(settings)
+    store = existing_store(settings)
+    if store is None:  # nobody who runs for long makes an empty one in the place of one that is gone
+        raise RequestError(
+            "the request store is gone",
+            where=str(settings.state / FILE),
+            todo="put the newest file back; if there was none, start the server again",
+        )
     digest = store.key.file_digest()
     digest.update(attempt.encode())
     intake = Intake(store.key, digest.hexdigest()[:32], due_by(laws))

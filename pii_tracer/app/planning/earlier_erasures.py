@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from pii_tracer.app.execution.run_folder import folder_of
 from pii_tracer.app.intake.request_store import existing_store
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.subjects import Subject
 from pii_tracer.model.datasets import DatasetId
+from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.deletions.entries import Deed, EntryState
 
@@ -42,7 +46,7 @@ def erased_earlier(
     rest = store.erased_but_for_kept() if store else frozenset()
     references = [person.reference for person in wanted]
     log_of = DeletionLog(log, settings.estate().estate) if log.exists() else None
-    logged = log_of.newest_of(references) if log_of else {}
+    logged, shows = log_of.newest_of(references) if log_of else {}, _shown_keys(settings.state, log_of)
     known_in = {origin: {reference for reference, _ in pairs} for origin, pairs in keys.base.items()} if logged else {}
     found: list[Earlier] = []
     for person in wanted:
@@ -57,7 +61,7 @@ def erased_earlier(
             origins -= known_by.get((person.reference, here[-1].plan_id), frozenset())
             clean = frozenset(_clean(deed for deed in mine if deed.plan_id == here[-1].plan_id))
             erased_by = {deed.plan_id for deed in here if deed.state in _DONE}
-            shown = log_of is not None and any(map(log_of.has_one_person, sorted(erased_by)))
+            shown = any(shows(plan, person.reference) for plan in sorted(erased_by))
             found.append(Earlier(person.request, name, origins, clean, shows_the_key=shown))
         if person.request in rest and len(found) == before:
             again = {origin for (who, _), known in known_by.items() if who == person.reference for origin in known}
@@ -65,6 +69,29 @@ def erased_earlier(
                 origins = frozenset(told.origins.values()) - again
                 found.append(Earlier(person.request, name, origins, frozenset(), logged=False))
     return tuple(found)
+
+
+def _shown_keys(state: Path, log: DeletionLog | None) -> Callable[[str, str], bool]:
+    """Whether a run that erased a person shows that the key is hers, by its plan's id and the person's reference. Each
+    plan is asked once: it may have had very many persons."""
+
+    @cache
+    def alone(plan_id: str) -> bool:
+        return log is not None and log.has_one_person(plan_id)
+
+    @cache
+    def in_source(plan_id: str) -> frozenset[str]:
+        try:
+            made = folder_of(state, plan_id).approved().plan
+        except PiiTracerError:
+            return frozenset()
+        if made.known_by_key is None:
+            return frozenset()
+        unseen = frozenset(made.known_by_key)
+        by_key = {request.subject for request in made.requests if request.id in unseen}
+        return frozenset(request.subject for request in made.requests) - by_key
+
+    return lambda plan_id, reference: reference in in_source(plan_id) or alone(plan_id)
 
 
 def _clean(deeds: Iterable[Deed]) -> Iterator[str]:

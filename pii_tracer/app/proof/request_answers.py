@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.app.execution.run_folder import PROOFS, RunFolder, choose_run, folder_of
 from pii_tracer.app.execution.run_journal_facts import now as clock
 from pii_tracer.app.execution.verify_step import is_as_noted, read_verdicts
+from pii_tracer.app.proof.answers_without_run import answer_of, asked_for
 from pii_tracer.app.proof.proof_files import attester_key, file_bytes
 from pii_tracer.app.proof.run_certificate import HeldAttestation, held_attestation, refuse_unfinished
 from pii_tracer.app.recipients.told import PassedOn, told_recipients
@@ -56,10 +57,12 @@ def write_answers(
 
     Gives each file's path when it is there: the signed JSON, the page, and with `pdf` the page as PDF. out: the folder
     that they go to; `proofs/` of the run's folder without it. key: the attester's public key, with which the run's
-    attestation is checked.
+    attestation is checked. Without a run, a request of the request store is answered by the last run that it was in, by
+    a plan that was not begun, or by the store alone; and any other request by the newest run.
 
     Raises:
-        UsageError: there is no such run, plan or request; or a plan file without a folder to write to.
+        UsageError: there is no such run, plan or request; or there is no run, and no folder to write to.
+        RequestError: the request store cannot be used.
         ProofError: the attestation or its evidence does not hold, or nobody can sign.
         JournalError: the journal was changed, or is not whole.
     """
@@ -68,6 +71,34 @@ def write_answers(
     from pii_tracer.proof.attester_keys import attester
     from reports.run.answer import render_answer
 
+    at = now or clock()
+    folder, told = _answers(settings, run, request, key, at)
+    target = out or (folder.path / PROOFS if folder else None)
+    if target is None:
+        raise UsageError("a request without a run has no folder", where="--out", todo="name one by --out")
+    estate = settings.estate()
+    signer = attester(estate.attestation_key, settings.base, settings.state, local=estate.environment == "local")
+    for answer in told:
+        signed = _new_file(target, f"answer-{answer.request}-{at:%Y%m%dT%H%M%SZ}")
+        write_atomic(signed, seal_answer(answer, signer))
+        yield signed
+        page, name = render_answer(answer, signed.name), signed.name.removesuffix(".json")
+        write_atomic(target / f"{name}.html", page.encode())
+        yield target / f"{name}.html"
+        if pdf:
+            print_pdf(page, target / f"{name}.pdf")
+            yield target / f"{name}.pdf"
+
+
+def _answers(
+    settings: Settings, run: str | None, request: str | None, key: Path | None, at: datetime
+) -> tuple[RunFolder | None, Iterator[RequestAnswer]]:
+    """The folder of the run that answers, if there is one, and the answers as they are asked for."""
+    asked = asked_for(settings, request) if run is None and request is not None else None
+    if asked:
+        if asked.run is None:
+            return None, iter((answer_of(settings, asked.request, at),))
+        run, request = asked.run, asked.request.id
     stands = _stands(settings, run, key)
     chosen = [one for one in stands.loaded.plan.requests if request in (None, one.id)]
     if not chosen:
@@ -78,24 +109,9 @@ def write_answers(
             where=stands.loaded.plan.plan_id,
             todo="this plan was changed, or is none of pii-tracer: make it again",
         )
-    target = out or (stands.folder.path / PROOFS if stands.folder else None)
-    if target is None:
-        raise UsageError("a plan that was not applied has no folder", where="--out", todo="name one by --out")
-    estate = settings.estate()
-    signer = attester(estate.attestation_key, settings.base, settings.state, local=estate.environment == "local")
-    at = now or clock()
-    passed_on = told_recipients(stands.folder, stands.loaded.plan, stands.loaded.digest, estate.recipients, at)
-    for one in chosen:
-        answer = stands.answer(one, at, passed_on)
-        signed = _new_file(target, f"answer-{one.id}-{at:%Y%m%dT%H%M%SZ}")
-        write_atomic(signed, seal_answer(answer, signer))
-        yield signed
-        page, name = render_answer(answer, signed.name), signed.name.removesuffix(".json")
-        write_atomic(target / f"{name}.html", page.encode())
-        yield target / f"{name}.html"
-        if pdf:
-            print_pdf(page, target / f"{name}.pdf")
-            yield target / f"{name}.pdf"
+    recipients = settings.estate().recipients
+    passed_on = told_recipients(stands.folder, stands.loaded.plan, stands.loaded.digest, recipients, at)
+    return stands.folder, (stands.answer(one, at, passed_on) for one in chosen)
 
 
 def _new_file(folder: Path, name: str) -> Path:

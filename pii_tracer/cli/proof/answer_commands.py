@@ -34,8 +34,9 @@ def answer(
 ) -> int:
     """Write a dated, signed answer to a request of a RUN: what is erased, what is not, and until when.
 
-    RUN is a plan's id, or a plan file (.plan.json) that was not applied yet. Unlike a certificate, there is always an
-    answer. It says that something is erased only where the run has verified it.
+    RUN is a plan's id, or a plan file (.plan.json) that was not applied yet. Without it, the request store is asked
+    for the request. Unlike a certificate, there is always an answer. It says that something is erased only where the
+    run has verified it.
 
     \b
     Example:

@@ -44,9 +44,13 @@ class SqliteFile:
 
     @contextmanager
     def connected(self) -> Iterator[SqliteConnection]:
-        """A connection. Raises `RequestError` where the file is no store, or is damaged or locked."""
+        """A connection. Raises `RequestError` where the file is no store, is damaged or locked, or is another one at
+        the end: SQLite goes on with a file that was removed, and what it writes there is lost.
+        """
+        there = f"{self.path.absolute().as_uri()}?mode=rw"  # one that is gone is not made again, empty
         try:
-            with closing(sqlite3.connect(self.path, isolation_level=None, timeout=120)) as connection:
+            with closing(sqlite3.connect(there, uri=True, isolation_level=None, timeout=120)) as connection:
+                began = self._file()
                 connection.execute("PRAGMA foreign_keys = ON")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA secure_delete = ON")
@@ -58,6 +62,19 @@ class SqliteFile:
                 where=self.where,
                 todo="repair the file system, or restore the file from a backup",
             ) from None
+        if self._file() != began:
+            raise RequestError(
+                "the request store was moved, removed or replaced while it was used",
+                where=self.where,
+                todo="put the newest file back",
+            )
+
+    def _file(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
 
 class SqliteConnection:

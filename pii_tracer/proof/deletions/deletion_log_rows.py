@@ -1,4 +1,5 @@
-"""What a run writes into the deletion log: a row for each step that came to something, and for each copy that has none.
+"""What a run writes into the deletion log: a row for each step that came to something, and for each copy that has none;
+and for the search of a plan that has nothing to erase.
 
 The same journal, plan and verdicts give the same rows; only what changed since is new.
 """
@@ -31,7 +32,8 @@ class Logged:
     erased: ids of copies in which the verifier found nothing left, but of the persons of `left_of` (by copy, keyed
     references). scopes: copy -> digest over its decoded files.
     facts: step -> facts of its answers. runs: hash of a record -> OpenLineage run of the step. mask: takes the persons'
-    values out of a text, should a reason hold one.
+    values out of a text, should a reason hold one. left: of a plan without copies, whose run searched everything, the
+    persons (keyed references) of whom something is left; None for every other run.
     """
 
     plan: ErasurePlan
@@ -44,20 +46,23 @@ class Logged:
     tool_version: str
     mask: Callable[[str], str]
     left_of: Mapping[str, Collection[str]] = field(default_factory=dict)
+    left: Collection[str] | None = None
 
 
 def groups_of(logged: Logged) -> Iterator[Group]:
     """The rows of a run as it stands: requests of which the same is left together."""
-    groups: dict[frozenset[str], list[Person]] = {}
+    groups: dict[tuple[frozenset[str], bool], list[Person]] = {}
     left_of: dict[str, set[str]] = {}
     for copy, persons in logged.left_of.items():
         for subject in persons:
             left_of.setdefault(subject, set()).add(copy)
     for request in logged.plan.requests:  # nothing else of a request decides what its rows say
         left = frozenset(left_of.get(request.subject, ()))
-        groups.setdefault(left, []).append(Person(request.id, request.subject))
-    for left, alike in groups.items():
-        yield Group(tuple(_deeds(logged, left)), alike)
+        is_left = request.subject in (logged.left or ())
+        groups.setdefault((left, is_left), []).append(Person(request.id, request.subject))
+    for (left, is_left), alike in groups.items():
+        searched = () if logged.left is None else (_of_search(logged, is_left),)
+        yield Group((*_deeds(logged, left), *searched), alike)
 
 
 def _deeds(logged: Logged, left: Collection[str]) -> Iterator[Deed]:
@@ -130,11 +135,13 @@ def _state(
 
 
 def _of_copy(logged: Logged, copy: Copy) -> Deed:
+    """The run's first record stands for it: it names the plan's digest, which holds the copy."""
     exempt = copy.strategy in HELD
     holds = [h for h in logged.plan.holds if copy.exemption and h.id in copy.exemption.holds]
     until = copy.exemption.until if copy.exemption else None
     return _without_step(
         logged,
+        logged.records[0],
         copy_id=copy.id,
         dataset=str(copy.dataset),
         format=copy.format,
@@ -146,9 +153,11 @@ def _of_copy(logged: Logged, copy: Copy) -> Deed:
 
 
 def _of_gap(logged: Logged, gap: Gap) -> Deed:
-    """What could not be proved, and a named person answers for; or what was left out, and nobody can answer for."""
+    """What could not be proved, and a named person answers for; or what was left out, and nobody can answer for. The
+    run's first record stands for it, as for a copy."""
     return _without_step(
         logged,
+        logged.records[0],
         copy_id=gap.id,
         dataset=str(gap.dataset) if gap.dataset else "",
         format=None,
@@ -158,15 +167,29 @@ def _of_gap(logged: Logged, gap: Gap) -> Deed:
     )
 
 
-def _without_step(logged: Logged, **fields: Any) -> Deed:
-    """The run's first record stands for it: it names the plan's digest, which holds the copy and the gap."""
+def _of_search(logged: Logged, is_left: bool) -> Deed:
+    """Of a run that had nothing to erase. Its last record stands for it: everything was searched after that."""
+    found = "something of this person was found" if is_left else "nothing of the person was left to erase"
+    return _without_step(
+        logged,
+        logged.records[-1],
+        copy_id="",
+        dataset="",
+        format=None,
+        state=EntryState.DEFERRED if is_left else EntryState.ERASED,
+        approver=logged.approver or None,
+        reason=f"every place was searched: {found}",
+    )
+
+
+def _without_step(logged: Logged, record: Record, **fields: Any) -> Deed:
     return Deed(
         plan_id=logged.plan.plan_id,
         step_id="",
         action=None,
-        run_at=logged.records[0].time,
+        run_at=record.time,
         tool_version=logged.tool_version,
-        evidence=logged.records[0].hash,
+        evidence=record.hash,
         **fields,
     )
 

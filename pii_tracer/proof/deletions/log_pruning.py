@@ -11,6 +11,9 @@ from typing import NamedTuple
 from pii_tracer.proof.deletions.entries import HELD, OPEN, EntryState
 from pii_tracer.proof.deletions.log_schema import Adding, Tables
 
+_SEARCH = ("", "")
+"""Copy and step of a row about a run whose plan had nothing to erase: it searched everything."""
+
 
 def first_to_stay(connection: sqlite3.Connection, tables: Tables, before: str, kept: Iterable[str]) -> int | None:
     """Number of the first row that ran then or later, or that is of a request that is still open or kept; None where
@@ -66,10 +69,19 @@ def _still_open(connection: sqlite3.Connection, tables: Tables, lists: _Lists) -
     for request, rows in groupby(connection.execute(query), itemgetter(0)):
         theirs = tuple(number for _, number in rows)
         if theirs not in known:
-            last = {one.step: one.state for number in theirs for one in lists[number]}
-            known[theirs] = any(state in OPEN for state in last.values())
+            known[theirs] = _is_open(one for number in theirs for one in lists[number])
         if known[theirs]:
             yield request
+
+
+def _is_open(deeds: Iterable[_Stands]) -> bool:
+    """Whether some step is not done. What a search of everything left open is the matter of the plan after it."""
+    last: dict[tuple[str, str], _Stands] = {}
+    for one in deeds:
+        if _SEARCH in last and last[_SEARCH].plan != one.plan:
+            del last[_SEARCH]
+        last[one.step] = one
+    return any(one.state in OPEN for one in last.values())
 
 
 def still_held(connection: sqlite3.Connection, tables: Tables) -> Iterator[str]:
@@ -95,6 +107,8 @@ def _holds(deeds: Iterable[_Stands]) -> bool:
         copy = one.step[0]
         if one.state in HELD:
             held[copy] = one.plan
+        elif one.state == EntryState.ERASED and one.step == _SEARCH:
+            held.clear()
         elif one.state == EntryState.ERASED and held.get(copy, one.plan) != one.plan:
             del held[copy]
     return bool(held)

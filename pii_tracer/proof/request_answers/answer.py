@@ -12,8 +12,10 @@ from typing import Literal
 from pydantic import AwareDatetime, ValidationError
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.model.canonical_json import canonical, iso
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import ProofError, ReviewError
+from pii_tracer.model.plan import digest_of
 from pii_tracer.review import dsse
 
 ANSWER_TYPE = "https://pii-tracer.dev/answer/v1"
@@ -84,7 +86,8 @@ class ToldRecipient(Frozen):
 
 
 class RequestAnswer(Frozen):
-    """What is told of one request. subject: keyed reference of the person. at: the time of the answer.
+    """What is told of one request. subject: keyed reference of the person. at: the time of the answer. plan_id,
+    plan_digest: None where no plan has the request.
 
     doubt: why nothing is said to be erased, where steps were done. attestation: digest of the one that it rests on;
     None where the run has none about this request. journal: hash of the last record that it rests on.
@@ -97,8 +100,8 @@ class RequestAnswer(Frozen):
     law: str
     received: AwareDatetime
     deadline: AwareDatetime
-    plan_id: str
-    plan_digest: str
+    plan_id: str | None = None
+    plan_digest: str | None = None
     at: AwareDatetime
     outcome: Outcome
     doubt: str | None = None
@@ -115,8 +118,12 @@ class RequestAnswer(Frozen):
 
 
 def seal_answer(answer: RequestAnswer, key: dsse.PrivateKey) -> bytes:
-    """The signed envelope."""
-    subject = {"name": answer.plan_id, "digest": {"sha256": answer.plan_digest.removeprefix("sha256:")}}
+    """The signed envelope. It is about the plan; or about the request itself, by a digest of who asked and when."""
+    name, digest = answer.plan_id, answer.plan_digest
+    if name is None or digest is None:
+        asked = {"request": answer.request, "subject": answer.subject, "received": iso(answer.received)}
+        name, digest = answer.request, digest_of(canonical(asked))
+    subject = {"name": name, "digest": {"sha256": digest.removeprefix("sha256:")}}
     return dsse.seal(dsse.statement(ANSWER_TYPE, [subject], answer.model_dump(mode="json")), key)
 
 

@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 
 from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.lake.stores.s3.archive_versions import discover_archives, s3_clients
-from pii_tracer.lake.stores.s3.bucket_settings import _cold_tiers, _logs
+from pii_tracer.lake.stores.s3.bucket_settings import _cold_tiers, _logs, days_of_old_versions
 from pii_tracer.model.datasets import DatasetId
 from tests.lake.stores.test_archives import PREFIX, archive, discover
 from tests.s3support import World, estate, standin, world
@@ -42,6 +42,15 @@ def test_places_that_the_names_of_objects_are_written_to(world: World) -> None:
     assert gaps == ()
     # one for a narrower prefix counts as well, one for another prefix does not
     assert sets[0].named_in == (f"inventory all in s3://{reports}/inv", f"inventory daily in s3://{reports}/inv")
+
+
+def test_when_every_old_version_is_removed() -> None:
+    old = {"Status": "Enabled", "NoncurrentVersionExpiration": {"NoncurrentDays": 30}}
+    some_stay = {**old, "NoncurrentVersionExpiration": {"NoncurrentDays": 3, "NewerNoncurrentVersions": 2}}
+    tagged = {**old, "Filter": {"Tag": {"Key": "a", "Value": "b"}}}
+    inner, off = {**old, "Filter": {"Prefix": "a/b/"}}, {**old, "Status": "Disabled"}
+    for rules, days in (([old], [30]), ([some_stay, tagged, inner, off], []), ([inner, old, old], [30, 30])):
+        assert days_of_old_versions(rules, "a/") == days
 
 
 def test_the_lock_that_new_objects_get(world: World) -> None:

@@ -271,6 +271,23 @@ def test_what_is_open_and_what_came_after_it_stays(tmp_path: Path) -> None:
     assert log.entries() == ()
 
 
+def test_a_search_of_everything_ends_what_earlier_plans_kept_or_left_open(tmp_path: Path) -> None:
+    log = DeletionLog(tmp_path / "log.db", "e")
+    nothing = {"plan_id": "q", "copy_id": "", "step_id": "", "dataset": "", "format": None, "action": None}
+    log.append(groups([entry(state=EntryState.EXEMPT)]))
+    assert log.still_held() == {"REQ-1"}
+    log.append(groups([entry(**nothing, state=EntryState.DEFERRED)]))
+    assert log.still_held() == {"REQ-1"}
+    late = NOW + timedelta(days=9)
+    assert log.prune(late, at=late) is None, "the search left the request open"
+    log.append(groups([entry(plan_id="r", run_at=late)]))
+    assert getattr(log.prune(late, at=late), "rows", 0) == 2, "a later plan answers it"
+    log.append(groups([entry(plan_id="r", copy_id="c2", state=EntryState.EXEMPT, run_at=late)]))
+    assert log.still_held() == {"REQ-1"}
+    log.append(groups([entry(**{**nothing, "plan_id": "s"}, run_at=late)]))
+    assert log.still_held() == frozenset()
+
+
 @pytest.mark.parametrize("kind", [DeletionLogKind.DELTA, DeletionLogKind.ICEBERG])
 def test_a_pruned_log_takes_the_rows_and_files_of_its_table_along(tmp_path: Path, kind: DeletionLogKind) -> None:
     log = DeletionLog(tmp_path / "deletion_log.sqlite", "e")

@@ -164,6 +164,21 @@ def test_what_is_left_of_one_person_defers_her_rows_alone(tmp_path: Path) -> Non
     assert found["REQ-2"].reason == "done; something of this person is left in the copy"
 
 
+def test_a_run_that_found_nothing_to_erase_has_a_row_for_each_person(tmp_path: Path) -> None:
+    made = everything().model_copy(update={"steps": (), "copies": (), "gaps": (), "holds": ()})
+    found, logged = rows(tmp_path, made=made)
+    assert found == [], "nobody has searched everything yet"
+    told = {e.request_id: e for e in told_of(replace(logged, left={"subj_2"}))}
+    assert {request: (e.subject, e.state, e.copy_id, e.step_id) for request, e in told.items()} == {
+        "REQ-1": ("subj_1", EntryState.ERASED, "", ""),
+        "REQ-2": ("subj_2", EntryState.DEFERRED, "", ""),
+    }
+    last = logged.records[-1]
+    assert (told["REQ-1"].evidence, told["REQ-1"].run_at, told["REQ-1"].approver) == (last.hash, last.time, "asha")
+    assert "nothing of the person was left" in (told["REQ-1"].reason or "")
+    assert "something of this person" in (told["REQ-2"].reason or "")
+
+
 def test_a_row_names_the_openlineage_run_of_its_step(tmp_path: Path) -> None:
     found, logged = rows(tmp_path)
     told = {e.run.runId: e for e in RunEvents(logged.plan).feed(logged.records)}

@@ -20,7 +20,13 @@ from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import InventoryGap, ObjectSet, ObjectVersion
 from pii_tracer.lake.packed_versions import Packed
 from pii_tracer.lake.stores.s3.archive_manifest import of_others
-from pii_tracer.lake.stores.s3.bucket_settings import prefix_of, touches, with_settings
+from pii_tracer.lake.stores.s3.bucket_settings import (
+    covering,
+    days_of_old_versions,
+    prefix_of,
+    touches,
+    with_settings,
+)
 from pii_tracer.lake.stores.s3.clients import S3Clients, clients_of
 from pii_tracer.lake.stores.s3.inventory_reports import ReportUnusable, iter_report, newest_report
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads, with_locks
@@ -371,18 +377,9 @@ def expiry_of(rules: Any, prefix: str, versioned: bool) -> Expiry | None:
     (https://docs.aws.amazon.com/AmazonS3/latest/userguide/intro-lifecycle-rules.html). Rules limited by tags or size,
     or that keep some noncurrent versions, promise nothing for all objects.
     """
-    current: list[int] = []
-    noncurrent: list[int] = []
-    for rule in rules:
-        chosen = rule.get("Filter") or rule
-        narrow = set(chosen.get("And") or chosen) & {"Tag", "Tags", "ObjectSizeGreaterThan", "ObjectSizeLessThan"}
-        if rule.get("Status") != "Enabled" or narrow or not prefix.startswith(prefix_of(rule)):
-            continue
-        if "Days" in rule.get("Expiration", {}):
-            current.append(int(rule["Expiration"]["Days"]))
-        later = rule.get("NoncurrentVersionExpiration", {})
-        if "NoncurrentDays" in later and not later.get("NewerNoncurrentVersions"):
-            noncurrent.append(int(later["NoncurrentDays"]))
+    expirations = (rule.get("Expiration", {}) for rule in covering(rules, prefix))
+    current = [int(one["Days"]) for one in expirations if "Days" in one]
+    noncurrent = days_of_old_versions(rules, prefix)
     if not current or (versioned and not noncurrent):
         return None
     return Expiry(min(current), min(noncurrent) if versioned else 0)

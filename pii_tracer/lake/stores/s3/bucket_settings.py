@@ -8,7 +8,8 @@ https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock.html, …/inte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError, PaginationError
@@ -16,20 +17,29 @@ from botocore.exceptions import BotoCoreError, ClientError, PaginationError
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import InventoryGap, ObjectSet
-from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client, region_of
 from pii_tracer.model.gap_kinds import GapKind
 
 # servers other than AWS lack some of these settings: a bucket there has none of them
 NOT_THERE = frozenset(
-    {"NotImplemented", "MethodNotAllowed", "ObjectLockConfigurationNotFoundError", "NoSuchConfiguration"}
+    {
+        "NotImplemented",
+        "MethodNotAllowed",
+        "ObjectLockConfigurationNotFoundError",
+        "NoSuchConfiguration",
+        "NoSuchLifecycleConfiguration",
+    }
 )
+
+OBJECT_LOCK, LIFECYCLE = "GetObjectLockConfiguration", "GetBucketLifecycleConfiguration"
+_SOME_STAY = "NewerNoncurrentVersions"
 
 
 def with_settings(objects: ObjectSet, clients: ClientFactory) -> tuple[ObjectSet, tuple[InventoryGap, ...]]:
     """The objects with `default_retention`, `cold_tiers` and `named_in`; a setting that is refused is a gap."""
     client, gaps = clients(objects.region), list[InventoryGap]()
     readers: dict[str, tuple[str, Callable[[S3Client, ObjectSet], Any]]] = {
-        "default_retention": ("GetObjectLockConfiguration", _default_retention),
+        "default_retention": (OBJECT_LOCK, _lock_of),
         "cold_tiers": ("ListBucketIntelligentTieringConfigurations", _cold_tiers),
         "named_in": ("ListBucketInventoryConfigurations", _inventories),
     }
@@ -59,8 +69,66 @@ def _asked(objects: ObjectSet, gaps: list[InventoryGap], operation: str, call: C
         return None
 
 
-def _default_retention(client: S3Client, objects: ObjectSet) -> str | None:
-    answer = client.get_object_lock_configuration(Bucket=objects.bucket).get("ObjectLockConfiguration") or {}
+@dataclass(frozen=True)
+class KeptByBucket:
+    """What a bucket keeps of what is replaced or deleted in it. old_versions: days that old versions stay under the
+    prefix where they stay longest; None where no rule removes them. refused: operations that were, of which nothing is
+    known then."""
+
+    versioned: bool | None
+    default_retention: str | None
+    old_versions: int | None
+    refused: frozenset[str]
+
+
+def kept_by_bucket(clients: ClientFactory, bucket: str, prefixes: Collection[str]) -> KeptByBucket:
+    """Ask a bucket. A setting that a server lacks is as if it were not there."""
+    refused: set[str] = set()
+
+    def asked(operation: str, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except (ClientError, BotoCoreError) as error:
+            if error_code(error) not in NOT_THERE:
+                refused.add(operation)
+            return None
+
+    region = asked("GetBucketLocation", lambda: region_of(clients(None), bucket))
+    client = clients(region)
+    versioning = asked("GetBucketVersioning", lambda: client.get_bucket_versioning(Bucket=bucket))
+    lifecycle = asked(LIFECYCLE, lambda: client.get_bucket_lifecycle_configuration(Bucket=bucket))
+    lock = asked(OBJECT_LOCK, lambda: _default_retention(client, bucket))
+    rules = (lifecycle or {}).get("Rules", ())
+    days = [min(days_of_old_versions(rules, prefix), default=None) for prefix in prefixes]
+    return KeptByBucket(
+        versioned=None if versioning is None else versioning.get("Status") in ("Enabled", "Suspended"),
+        default_retention=lock,
+        old_versions=None if None in days else max((day for day in days if day is not None), default=None),
+        refused=frozenset(refused),
+    )
+
+
+def covering(rules: Iterable[Mapping[str, Any]], prefix: str) -> Iterator[Mapping[str, Any]]:
+    """Lifecycle rules that are about every object under a prefix: none that tags or sizes limit."""
+    for rule in rules:
+        chosen = rule.get("Filter") or rule
+        narrow = set(chosen.get("And") or chosen) & {"Tag", "Tags", "ObjectSizeGreaterThan", "ObjectSizeLessThan"}
+        if rule.get("Status") == "Enabled" and not narrow and prefix.startswith(prefix_of(rule)):
+            yield rule
+
+
+def days_of_old_versions(rules: Iterable[Mapping[str, Any]], prefix: str) -> list[int]:
+    """After how many days rules remove every old version under a prefix; none that keep some versions."""
+    later = (rule.get("NoncurrentVersionExpiration", {}) for rule in covering(rules, prefix))
+    return [int(one["NoncurrentDays"]) for one in later if one.get("NoncurrentDays") and not one.get(_SOME_STAY)]
+
+
+def _lock_of(client: S3Client, objects: ObjectSet) -> str | None:
+    return _default_retention(client, objects.bucket)
+
+
+def _default_retention(client: S3Client, bucket: str) -> str | None:
+    answer = client.get_object_lock_configuration(Bucket=bucket).get("ObjectLockConfiguration") or {}
     rule = (answer.get("Rule") or {}).get("DefaultRetention") or {}
     if not rule:
         return None
