@@ -24,10 +24,14 @@ _SEALED = (".sealed", ".key")
 
 @dataclass(frozen=True)
 class Person:
-    """values: whole values that stand for the person wherever they are. numbers: short ones, as words of their own."""
+    """values: whole values that stand for the person wherever they are. numbers: short ones, as words of their own.
+
+    longer: values of others in which a number is a word of its own.
+    """
 
     values: tuple[str, ...]
     numbers: tuple[str, ...] = ()
+    longer: tuple[str, ...] = ()
 
 
 def forms(value: str) -> dict[bytes, str]:
@@ -82,15 +86,22 @@ def leaks(person: Person, paths: Iterable[Path]) -> list[str]:
         text.encode() for value in (*person.values, *person.numbers) for text in (value, value.lower(), value.upper())
     }
     packed = {raw for raw in packed if len(raw) >= 6}
-    alone = [re.compile(rb"(?<![0-9A-Za-z.])" + re.escape(n.encode()) + rb"(?![0-9A-Za-z])") for n in person.numbers]
+    alone = [_alone(number) for number in person.numbers]
     found = []
     for path in _files(paths):
         for data in _opened(path.read_bytes()):
+            rest = data
+            for value in person.longer:
+                rest = _alone(value).sub(b" ", rest)
             found += [f"{path}: {name}" for form, name in wanted.items() if form in data]
             found += [f"{path}: base64" for raw in packed if _in_base64(raw, data)]
-            found += [f"{path}: number" for number in alone if number.search(data)]
+            found += [f"{path}: number" for number in alone if number.search(rest)]
         found += [f"name of {path}: {name}" for form, name in wanted.items() if form in path.name.encode()]
     return sorted(set(found))
+
+
+def _alone(value: str) -> re.Pattern[bytes]:
+    return re.compile(rb"(?<![0-9A-Za-z.])" + re.escape(value.encode()) + rb"(?![0-9A-Za-z])")
 
 
 def watched_spark(folder: Path) -> dict[str, str]:

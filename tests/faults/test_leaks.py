@@ -89,3 +89,17 @@ def test_a_part_of_a_value_in_base64_is_no_leak(tmp_path: Path, offset: int) -> 
 def test_what_is_somebody_elses_is_no_leak(tmp_path: Path, text: str) -> None:
     (tmp_path / "log").write_text(f"before {text} behind")
     assert leaks(PERSON, [tmp_path]) == []
+
+
+def test_a_longer_value_of_somebody_else_is_no_leak_and_hides_none(tmp_path: Path) -> None:
+    asha = Person((), ("asha@clinic.example",), ("asha@clinic.example.au",))
+    log = tmp_path / "log"
+    for text, found in (
+        ("asha@clinic.example.au", False),
+        ("asha@clinic.example", True),
+        ("asha@clinic.example.aut", True),
+    ):
+        log.write_text(f"before {text} behind")
+        assert (leaks(asha, [log]) != []) is found
+    log.write_text("asha@clinic.example.au, asha@clinic.example")
+    assert leaks(asha, [log]) != []
