@@ -164,6 +164,7 @@ def _run(source: str, entity: tuple[str, str], outputs: set[DatasetId], one: _To
         sql=(),
         code=code,
         checked=frozenset(),
+        kept=frozenset(),
         unread=(),
         wrong=(),
     )
