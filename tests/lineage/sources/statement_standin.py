@@ -51,7 +51,8 @@ class Refusal(Exception):
 @dataclass
 class Lies:
     """busy: answers of 429 that come first. states: of a statement before it is over. ends: its last state. truncated:
-    rows are missing, and the manifest says so. short: they are, and it does not. expired: links that are refused.
+    rows are missing, and the manifest says so. short: they are, and it does not. expired: so many links, the first ones,
+    are refused.
     token_for: requests before the token is not good any more. renamed: a column has another name. unreadable: a chunk
     is no JSON.
     """
@@ -82,6 +83,7 @@ class Workspace:
     page: int = 2
     lies: Lies = field(default_factory=Lies)
     uri: str = ""
+    links: int = 0
     asked: list[str] = field(default_factory=list)
     statements: dict[str, _Statement] = field(default_factory=dict)
 
@@ -124,11 +126,12 @@ class Workspace:
         if start >= len(made.rows):
             raise Refusal(400, "INVALID_PARAMETER_VALUE")
         at = urlsplit(self.uri)
+        self.links += 1
         link = {
             "chunk_index": number,
             "row_offset": start,
             "row_count": len(made.rows[start : start + self.page]),
-            "external_link": f"{at.scheme}://{at.netloc}/storage/{name}/{number}?sig=secret",
+            "external_link": f"{at.scheme}://{at.netloc}/storage/{name}/{number}?sig=secret-{self.links}",
             "expiration": "2026-11-30T10:15:00.000Z",
             "http_headers": {"x-key": "of the store"},
         }
@@ -139,17 +142,19 @@ class Workspace:
 
     def download(self, path: str, query: str, headers: Any) -> bytes:
         """As a store: who sends a token besides the signature is refused."""
-        if parse_qs(query).get("sig") != ["secret"] or headers.get("x-key") != "of the store":
+        number = re.fullmatch(r"secret-(\d+)", parse_qs(query).get("sig", [""])[0])
+        if (
+            number is None
+            or not self.lies.expired < int(number[1]) <= self.links
+            or headers.get("x-key") != "of the store"
+        ):
             raise Refusal(403, "AccessDenied")
         if "Authorization" in headers:
             raise Refusal(400, "InvalidArgument")
-        if self.lies.expired:
-            self.lies.expired -= 1
-            raise Refusal(403, "AccessDenied")
         if self.lies.unreadable:
             return b'[["cut'
-        name, number = path.split("/")[2:]
-        start = int(number) * self.page
+        name, chunk = path.split("/")[2:]
+        start = int(chunk) * self.page
         return json.dumps(self.statements[name].rows[start : start + self.page], separators=(",", ":")).encode()
 
     def _statement(self, name: str) -> _Statement:
