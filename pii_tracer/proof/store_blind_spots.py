@@ -43,6 +43,7 @@ def unlisted(plan: ErasurePlan, not_asked: Iterable[str] = ()) -> list[str]:
     places = {copy.location for copy in plan.copies}
     places |= {f"{item.dataset.namespace}/{item.dataset.name}" for item in plan.examined}
     found = [ANYWHERE]
+    places |= {f"{gap.dataset.namespace}/{gap.dataset.name}" for gap in plan.gaps if gap.dataset}
     for store in _STORES:
         if named := sorted({_root(place) for place in places if store.of(place)}):
             found.append(f"{store.unlisted} ({', '.join(named)})")

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.model.datasets import Strategy
+from pii_tracer.model.datasets import DatasetId, Strategy
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import ErasurePlan, Exemption, Gap, HeldColumn, Mask, PlannedHold
 from pii_tracer.model.waivers import Waiver
@@ -30,7 +30,7 @@ from pii_tracer.proof.evidence_leaves import (
     ScopeFile,
 )
 from pii_tracer.proof.findings import PREDICATE_TYPE, Check
-from pii_tracer.proof.store_blind_spots import ANYWHERE
+from pii_tracer.proof.store_blind_spots import ANYWHERE, unlisted
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Journal, Kind
@@ -179,6 +179,19 @@ def test_it_names_the_stores_that_may_hold_what_they_do_not_list(tmp_path: Path)
     plain = dsse.unseal(made(tmp_path / "plain"), [KEY.public_key()]).statement["predicate"]["not_proved"]
     assert ANYWHERE in plain
     assert not any("s3://" in line for line in plain)
+
+
+def test_it_names_the_stores_of_which_only_a_gap_tells() -> None:
+    """A waived place is looked at again, by a listing of its store."""
+    about: dict[str, Any] = {"kind": "object_place", "reason": "r", "evidence": "e"}
+    gaps = tuple(
+        Gap(id=f"g{n}", dataset=DatasetId(namespace=store, name="a"), **about)
+        for n, store in enumerate(("gs://bucket", "hdfs://nn:8020", "abfss://c@account"))
+    )
+    said = "\n".join(unlisted(plan().model_copy(update={"gaps": gaps})))
+    assert "gs://bucket)" in said
+    assert "(hdfs://nn:8020)" in said
+    assert "abfss://c@account" in said
 
 
 @pytest.mark.parametrize(

@@ -110,3 +110,21 @@ def test_tiny_numbers_count_only_under_the_keys_name(tmp_path: Path, column: str
     more(tmp_path, {column: [412]})
     found = looked(tmp_path, plan, 412)
     assert {name for name, verdict in found.items() if verdict.unverified} == ({"late", "loose"} if told else set())
+
+
+def test_without_copies_nothing_else_tells_whether_the_person_is_there(tmp_path: Path) -> None:
+    plan = lake(tmp_path, jobs=JOB.format(lake=tmp_path / "lake")).model_copy(update={"copies": ()})
+    more(tmp_path, {"any": [KEY]}, "late")
+    more(tmp_path, {"any": [KEY]}, "par")
+    more(tmp_path, {"any": [KEY]})
+    found = looked(tmp_path, plan)
+    assert {name for name, verdict in found.items() if verdict.residue} >= {"late", "par"}
+    assert not found["loose"].residue
+    assert found["loose"].unverified
+
+
+def test_a_plan_that_did_not_count_them_says_nothing_of_them(tmp_path: Path) -> None:
+    plan = lake(tmp_path)
+    before = tuple(item.model_copy(update={"digits": None}) for item in plan.examined)
+    more(tmp_path, {"who": [KEY]})
+    assert looked(tmp_path, plan.model_copy(update={"examined": before}))["loose"].clean

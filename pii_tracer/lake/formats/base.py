@@ -179,6 +179,10 @@ class TableFormat:
     """How the names of columns begin that the format itself writes beside the table's, made of them; None: there are
     none."""
 
+    changes_rows_by: ClassVar[tuple[str, ...]] = ()
+    """Columns of the format's own by which its engine finds the rows that a statement changes; none where it finds them
+    by the statement's condition. Several rows with the same values are one to it."""
+
     purges_dropped: ClassVar[bool] = False
     """Whether the plan's steps write every file again that has a column which the table dropped."""
 

@@ -12,7 +12,9 @@ from executors.formats.plain_files.executor import rehearse
 from executors.stores.hdfs.executor import HdfsExecutor
 from executors.stores.object_places.executor import ObjectsExecutor
 from pii_tracer.app.execution.executor_value_search import finds
+from pii_tracer.app.planning.unmatched_rows.shared_row_keys import refuse_shared_keys
 from pii_tracer.lake.careful_reading import Readings
+from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.read_result import in_order
 from pii_tracer.model.actions import Action
@@ -48,8 +50,13 @@ def with_refused(plan: ErasurePlan, inputs: PlanInputs, base: Path, say: Callabl
     _in_stores(plan, inputs, known, base, readings, say)
     unread = {gap.dataset for gap in inventory.gaps if gap.kind == GapKind.UNREADABLE}
     states = {state.location: state for state in inventory.tables}
+    paths = EstatePaths(inputs.estate, base)
     for copy in plan.copies:
         state = states.get(copy.location)
+        if state is not None and copy.match is not None and copy.strategy in (*BY_ROWS, Strategy.MASK_COLUMNS):
+            kept = copy.strategy is Strategy.MASK_COLUMNS
+            alone = partial(refuse_shared_keys, state, copy.match, known.key_sets, paths, kept=kept)
+            readings.table(state, alone, None)
         if state is None or state.format not in PLAIN or is_remote(state.location) or state.dataset in unread:
             continue
         if copy.match is not None and copy.strategy in (*BY_ROWS, Strategy.MASK_COLUMNS):

@@ -68,6 +68,7 @@ class HudiFormat(TableFormat):
 
     erased_in_s3 = NamedBy.ESTATE_FILE
     added_columns = "_hoodie_"
+    changes_rows_by = ("_hoodie_partition_path", "_hoodie_record_key")
     # instants; before table version 8 in the second folder
     commit_log = CommitLog((".hoodie/timeline", ".hoodie"), re.compile(r"(\d{17}(?:_\d{17})?)\.\w+"))
 

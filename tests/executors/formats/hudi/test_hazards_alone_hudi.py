@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from executors.registry import build
+from pii_tracer.app.planning.unmatched_rows.shared_row_keys import refuse_shared_keys
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.model.errors import RunError
+from pii_tracer.model.errors import EstateError, RunError
 from tests.executors.formats.hudi.test_hudi import (
     CLEAN,
     COMPACT,
@@ -114,6 +117,16 @@ def test_h6_rows_of_one_record_key(spark: SparkSession, spark_estate: SparkEstat
     assert bystanders(spark.table(str(steps.table))) == others
 
 
+def planned_alone(steps: Steps, world: SparkEstate, *, kept: bool = False) -> None:
+    """What planning looks at before anybody approves the step."""
+    estate = world.estate.model_copy(update={"roots": (str(steps.location),)})
+    states = {state.location: state for state in discover(estate, world.base).tables}
+    assert steps.copy.match is not None
+    keys = {term.key_set: steps.ctx.keyring.key_set(term.key_set) for term in steps.copy.match.terms}
+    paths = EstatePaths(estate, world.base)
+    refuse_shared_keys(states[str(steps.location)], steps.copy.match, keys, paths, kept=kept)
+
+
 def test_h6_a_record_key_that_others_have_too(spark: SparkSession, spark_estate: SparkEstate) -> None:
     """Of two rows of one key in a file the first goes, whatever the condition says."""
     both = f"VALUES (60, 5555, 'someone.else@example.net', 1), (60, {UID}, '{EMAIL}', 2)"
@@ -126,6 +139,11 @@ def test_h6_a_record_key_that_others_have_too(spark: SparkSession, spark_estate:
     spark.sql(f"INSERT INTO {steps.table} {both}")
     with pytest.raises(RunError, match="1 record key of the person is in other people's rows"):
         steps.once(*DELETE[:1])
+    with pytest.raises(EstateError, match="1 record key of the person is in other people's rows"):
+        planned_alone(steps, spark_estate)
+    with pytest.raises(EstateError, match="in several rows: an update would leave one of each"):
+        planned_alone(steps, spark_estate, kept=True)
+    planned_alone(naive, spark_estate)
     assert (owned(spark, steps, "uid = 5555"), owned(spark, steps, f"uid = {UID}")) == (1, 2)
 
 
