@@ -25,8 +25,8 @@ from pii_tracer.model.locations import S3Location, is_hdfs, is_remote, is_s3, ob
 ENCODING = "csv.encoding"
 """In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
 NOT_NULL = "NOT NULL"
-GENERATED = "a generated column"
-"""In `TableState.fixed`: the table itself makes the column from others."""
+GENERATED, IDENTITY = "a generated column", "an identity column"
+"""In `TableState.fixed`: the table itself makes the column from others, or counts its rows there."""
 
 
 class RefKind(StrEnum):

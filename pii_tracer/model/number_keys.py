@@ -37,6 +37,7 @@ _LONGEST = 40
 
 _SIGNS = re.compile(r"[^0-9a-z]")
 _PARTS = re.compile(r"[.\[\]()$]+")
+_WITHIN_JSON = re.compile(r"[^\s{}\[\]\",:]+")
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
 _FRACTIONS = (".0", ".00")
 
@@ -75,9 +76,11 @@ def without_fraction(text: str) -> str:
 def can_be_one(constant: str, keys: Collection[str]) -> bool:
     """Whether a constant of a statement is one of some keys, or an engine makes one of it: `01`, `1e0`, `1.7`, `true`.
 
-    Engines cut fractions off or round them, and leave blanks and noughts out.
+    Engines cut fractions off or round them, and leave blanks and noughts out. Of packed JSON any value may be one.
     """
     text = constant.strip()
+    if text[:1] in ("{", "["):
+        return any(can_be_one(part, keys) for part in _WITHIN_JSON.findall(text))
     if text in keys or without_fraction(text) in keys:
         return True
     try:

@@ -118,17 +118,19 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     fields = by_name((f.name, f) for f in fields) if node.args.get("conflict") is not None else fields
     draft = drafted(query, effect, target, relation, fields)
     draft.partly = bool(table.args.get("partition") or node.args.get("partition") or where)
-    draft.ways = _ways(draft, body, static)
+    draft.ways = _ways(draft, body, static, query.dialect)
     draft.fields = [*with_computed(query, target, draft.fields), *(constant(n) for n in static)]
     draft.fixed = [(item.this.name, _text_of(item.expression)) for item in _fixed(table)]
     return draft
 
 
-def _ways(draft: Draft, body: object, static: Sequence[str]) -> list[tuple[str, ...]] | None:
+def _ways(draft: Draft, body: object, static: Sequence[str], dialect: str) -> list[tuple[str, ...]] | None:
     """The columns that rows come with a value for; DEFAULT in VALUES is none."""
     if draft.unknown:
         return None
     filled = set(with_values(draft.fields)) | {name.lower() for name in static}
+    if dialect in _NULL_IS_COUNTED and isinstance(body, exp.Query) and any(j.side for j in body.find_all(exp.Join)):
+        return [()]
     for row in body.expressions if isinstance(body, exp.Values) else ():
         cells = row.expressions if isinstance(row, exp.Tuple) else [row]
         filled -= {f.name.lower() for f, cell in zip(draft.fields, cells, strict=False) if is_default(cell)}
@@ -201,6 +203,8 @@ def _new_row(node: exp.Insert) -> str:
 _FILLS_LEADING = frozenset({"postgres", "redshift", "materialize", "risingwave"})
 """Dialects in which INSERT without a list of columns fills the first ones
 (https://www.postgresql.org/docs/current/sql-insert.html)."""
+_NULL_IS_COUNTED = frozenset({"mysql", "singlestore", "sqlite", "doris", "starrocks"})
+"""Dialects in which a counted column has a number of its own where NULL is written, as an outer join may do."""
 _SKIPS_COUNTED = frozenset({"tsql", "fabric", "redshift"})
 """Dialects in which INSERT without a list of columns passes over identities
 (https://learn.microsoft.com/en-us/sql/t-sql/statements/insert-transact-sql)."""

@@ -18,8 +18,10 @@ from pii_tracer.model.number_keys import can_be_one
 from planners.locate.sql.branch_identifiers import relations, table_name
 from planners.locate.sql.column_expressions import COUNTS, choices, fields_made
 from planners.locate.sql.column_references import Way, split, way_of
+from planners.locate.sql.spark_functions import compute
 from planners.locate.sql.statement_rows import Statement, parsed
 from planners.locate.sql.target_row_changes import Target, filled, inserted_values, inserts_into, listed
+from planners.locate.sql.whole_numbers import NotComputable
 
 
 class Kind(StrEnum):
@@ -237,7 +239,9 @@ class _Reader:
                 frozenset[Kind]().union(*(of(branch) for branch in choices(value) if branch is not None)) or _CONSTANT
             )
         if isinstance(value, exp.Struct):
-            found = [made for name, made in fields_made(value) if fields and name.lower() == fields[0]]
+            if not fields:
+                return frozenset[Kind]().union(*(of(made) for _, made in fields_made(value)))
+            found = [made for name, made in fields_made(value) if name.lower() == fields[0]]
             return self._kinds(found[0], fields[1:], sources, ctes) if found else _READ
         if isinstance(value, exp.Subquery):
             rows = self._rows(value.this, ctes or {})
@@ -247,9 +251,20 @@ class _Reader:
         if isinstance(value, exp.Literal | exp.Neg | exp.Boolean) and not value.find(exp.Column, exp.Func):
             text = f"-{value.this.name}" if isinstance(value, exp.Neg) else value.name or str(value.this)
             return _MADE if can_be_one(text, self.keys) else _CONSTANT
+        if isinstance(value, _OF_TEXTS) and not fields and value.find(exp.Column, exp.Query) is None:
+            return self._computed(value)
         return _READ if fields else _together(value, [of(child) for child in value.iter_expressions()])
 
+    def _computed(self, value: exp.Expression) -> Kinds:
+        """What a function makes of constants."""
+        try:
+            made = compute(value.sql(dialect="spark"), "")
+        except NotComputable:
+            return _MADE
+        return _MADE if made is not None and can_be_one(made, self.keys) else _CONSTANT
 
+
+_OF_TEXTS = (exp.Concat, exp.DPipe, exp.Lower, exp.Upper, exp.Trim)
 _PLAIN = (
     exp.Literal, exp.Null, exp.Boolean, exp.Interval, exp.Var, exp.DataType, exp.Neg, exp.Concat, exp.DPipe, exp.Lower,
     exp.Upper, exp.Trim, exp.Array, exp.Tuple, exp.Explode, exp.Posexplode, exp.Inline, exp.Uuid, exp.Identifier,

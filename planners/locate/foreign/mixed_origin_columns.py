@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.inventory import IDENTITY, TableState
 from pii_tracer.lineage.graph.edges import Edge, JobRef, Subtype
 from pii_tracer.model.datasets import Access, ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
@@ -119,6 +119,7 @@ class _Rivals:
             former = [c.column for c in renames.former(at) if renames.today(at, c.column).lower() == name.lower()]
             edges = self._edges(at, (name, *former), renames)
             self._note_makers(at, (name, *former), places, jobs, edges)
+            self._note_identity(at, name)
             self.silent.update(self._untold(at, [job for job in jobs if at != dataset or not job.inputs]))
             for edge in edges:
                 if (edge.source, name.lower()) in joined or edge.source.dataset == at:
@@ -177,6 +178,16 @@ class _Rivals:
             ways = [(name.lower(), *steps_of(place)) for name in names for place in places]
             if any(makes(statement, way, self._names, target, self.keys) for way in ways):
                 self.makers.add(job.where or job.job)
+
+    def _note_identity(self, dataset: DatasetId, column: str) -> None:
+        """A column of which its table says that it counts rows there. A job that writes keys there is told; who leaves
+        the column out may not be.
+        """
+        state = self.world.states.get(self.world.location_of(dataset) or "")
+        if state is not None and any(
+            name.lower() == column.lower() and why == IDENTITY for name, why in state.fixed.items()
+        ):
+            self.makers.add(f"the identity column of {title(state)}")
 
     def _untold(self, dataset: DatasetId, jobs: Iterable[JobRef]) -> set[str]:
         """Those of the jobs of which neither a text nor a run tells what comes into the dataset.

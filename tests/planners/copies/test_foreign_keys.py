@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.inventory import IDENTITY, NOT_NULL
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan
 from planners.copies.scan_evidence import Evidence
@@ -45,3 +46,15 @@ def test_a_mixed_table_whose_rows_are_gone_and_stored_nowhere_loses_nothing() ->
 
 def test_a_table_of_the_persons_numbers_alone_has_no_gap() -> None:
     assert mixed(Lake(objects=(archive(),)).plan()) == []
+
+
+@pytest.mark.parametrize(("fixed", "gaps"), [(IDENTITY, ["gap-foreign_keys-prod.a-uid"]), (NOT_NULL, [])])
+def test_a_column_in_which_its_table_counts_rows_is_mixed(fixed: str, gaps: list[str]) -> None:
+    """Somebody may leave the column out, also where every job that is known writes it."""
+    assert mixed(Lake(states={"a": {"fixed": {"uid": fixed}}}).plan()) == gaps
+
+
+def test_so_is_what_is_made_of_that_table() -> None:
+    plan = Lake(inputs={"b": "a"}, states={"a": {"fixed": {"UID": IDENTITY}}}).plan()
+    assert mixed(plan) == ["gap-foreign_keys-prod.a-uid", "gap-foreign_keys-prod.b-uid"]
+    assert not plan.applyable

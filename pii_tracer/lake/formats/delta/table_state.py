@@ -14,7 +14,7 @@ from pii_tracer.lake.formats.delta.stray_files import strangers
 from pii_tracer.lake.formats.delta.table_features import FEATURE, KNOWN_FEATURES, KNOWN_TO_ALL, READER_VERSION
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, LiveFile, read_log
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.inventory import GENERATED, NOT_NULL, InventoryGap, TableState
+from pii_tracer.lake.inventory import GENERATED, IDENTITY, NOT_NULL, InventoryGap, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.spark_types import padded_columns, spark_columns
 from pii_tracer.lake.stores.any_place import Place
@@ -71,7 +71,7 @@ def state_of(snapshot: DeltaSnapshot[Place], location: str, dataset: DatasetId, 
 
 _SET_BY_THE_TABLE = {
     "delta.generationExpression": GENERATED,
-    "delta.identity.start": "an identity column",
+    "delta.identity.start": IDENTITY,
     "delta.invariants": "under an invariant",
 }
 """Keys of a field's metadata (PROTOCOL.md, "Generated Columns", "Identity Columns", "Column Invariants")."""

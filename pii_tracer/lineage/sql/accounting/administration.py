@@ -248,7 +248,6 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         f"ALTER {_TABLE} REPLICA IDENTITY<tail>",
         f"ALTER {_TABLE} (?:ALTER|MODIFY)(?: COLUMN)? <n> (?:SET|UNSET) (?:TAGS?|OPTIONS)<tail>",
         f"ALTER {_TABLE} ALTER COLUMN <n> ENCODE <n>",
-        f"ALTER {_TABLE} ALTER COLUMN <n> ADD GENERATED (?:ALWAYS|BY DEFAULT) AS IDENTITY<tail>",
         rf"ALTER {_TABLE} (?:SET|RESET) \( (?:AUTOVACUUM|TOAST|FILLFACTOR|PARALLEL|USER_CATALOG_TABLE"
         rf"|LOG_AUTOVACUUM)\w*<tail> \)",
         f"ALTER {_TABLE} CONVERT TO CHARACTER SET<tail>",

@@ -92,6 +92,8 @@ _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
     (r"^(\s*DELETE)\s+(?:(?:LOW_PRIORITY|QUICK|IGNORE)\s+)+", r"\1 ", frozenset({"mysql"})),
     (r"^(\s*)REPLACE\s+(?:LOW_PRIORITY|DELAYED)\s+INTO\b", r"\1INSERT INTO", frozenset({"mysql"})),
     (r"\bWITH\s+(?:(?:CASCADED\s+|LOCAL\s+)?CHECK\s+OPTION|READ\s+ONLY)\b", " ", None),
+    (r"\bADD\s+GENERATED\s+(?:ALWAYS|BY\s+DEFAULT)\s+AS\s+IDENTITY(?:\s*\([^()]*\))?",
+     "SET DEFAULT nextval('identity')", frozenset({"postgres"})),
     (r"\bOVERRIDING\s+SYSTEM\s+VALUE\b", " ", None),
     (rf"^(\s*INSERT\s+INTO\s+{_NAME})\s+BY\s+POSITION\b", r"\1", frozenset({"duckdb"})),
     # several columns as one name, which `dialect_forms` takes apart

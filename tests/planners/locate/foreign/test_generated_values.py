@@ -41,6 +41,8 @@ def made(text: str, *way: str, views: tuple[tuple[str, str], ...] = ()) -> bool:
         "* FROM (SELECT rank() OVER (ORDER BY shop), name FROM prod.shops)",
         "(SELECT count(*) FROM prod.shops), name FROM prod.shops",
         "a, b FROM (VALUES (hash('x'), 'x')) AS t (a, b)",
+        ":system, name FROM prod.shops",
+        "?, name FROM prod.shops",
     ],
 )
 def test_a_number_that_a_branch_counts_is_made(branch: str) -> None:
@@ -131,6 +133,14 @@ def test_views_of_the_session_are_read() -> None:
         ("'71234'", True),
         ("71234.0", True),
         ("CAST('71234' AS BIGINT)", True),
+        ("071234", True),
+        ("7.1234e4", True),
+        ("71233.6", True),
+        ("' 71234 '", True),
+        ("concat('71', '234')", True),
+        ("'{\"id\":71234}'", True),
+        ("concat('71', '235')", False),
+        ("'{\"id\":712345}'", False),
         ("-71234", False),
         ("7123", False),
     ],
@@ -138,3 +148,18 @@ def test_views_of_the_session_are_read() -> None:
 def test_a_constant_counts_where_it_is_a_persons_value(written: str, is_key: bool) -> None:
     for text in (f"INSERT INTO prod.out VALUES ({written}, 'x')", UNION.format(f"{written}, name FROM prod.shops")):
         assert makes(Statement(text), ("k",), TABLES.get, OUT, {"71234"}) is is_key
+
+
+def test_a_column_that_is_not_paired_may_be_any() -> None:
+    """Nobody knows the columns of the table that is written to."""
+    text = "INSERT INTO prod.new SELECT id, mail FROM prod.users UNION ALL SELECT {}, name FROM prod.shops"
+    unknown = Target((), lambda name: name == "prod.new")
+    assert makes(Statement(text.format("rand()")), ("k",), TABLES.get, unknown)
+    assert not makes(Statement(text.format("shop")), ("k",), TABLES.get, unknown)
+    assert not makes(Statement(text.format("rand()")), ("mail",), TABLES.get, unknown)
+
+
+def test_true_is_one() -> None:
+    text = "INSERT INTO prod.out VALUES ({}, 'x')"
+    assert makes(Statement(text.format("true")), ("k",), TABLES.get, OUT, {"1"})
+    assert not makes(Statement(text.format("false")), ("k",), TABLES.get, OUT, {"1"})
