@@ -74,7 +74,7 @@ class S3Store:
 
     def delete_version(self, key: str, version_id: str) -> None:
         """DeleteObject by version id; for one that is not there S3 answers the same, and versitygw says so."""
-        gone = {Absent: _ABSENT | {"NoSuchVersion"}}
+        gone: dict[type[StoreError], frozenset[str]] = {Absent: _ABSENT | {"NoSuchVersion"}}
         with (
             suppress(Absent),
             store_errors("a version cannot be deleted", self._where(key), "s3:DeleteObjectVersion", gone),
