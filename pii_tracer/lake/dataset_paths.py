@@ -16,12 +16,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import Capability
 from pii_tracer.lake.catalogs.default_table_format import TABLES
 from pii_tracer.lake.catalogs.named_places import beyond_places
-from pii_tracer.lake.catalogs.registered_tables import (
-    Registered,
-    Registry,
-    RemoteTable,
-    read_registry,
-)
+from pii_tracer.lake.catalogs.registered_tables import Registered, Registry, RemoteTable, read_registry
 from pii_tracer.lake.catalogs.registry import catalogs_that
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap
@@ -175,14 +170,18 @@ class EstatePaths:
     @property
     def remote(self) -> tuple[RemoteTable, ...]:
         """What lies in S3: tables that catalogs name or the estate file declares, its roots, and tables found there."""
-        return (*self.registry.remote, *self._remote, *self.found_remote)
+        return (*self._named_remote, *self.found_remote)
+
+    @property
+    def _named_remote(self) -> tuple[RemoteTable, ...]:
+        return (*self.registry.remote, *self._remote)
 
     @cached_property
     def found_remote(self) -> tuple[RemoteTable, ...]:
         """Tables in the estate's roots in S3 that nobody names. It lists the roots, once."""
         from pii_tracer.lake.tables_in_s3_roots import tables_in_roots
 
-        return tables_in_roots(self._estate, (*self.registry.remote, *self._remote), self.registry.opaque_s3)
+        return tables_in_roots(self._estate, self._named_remote, self.registry.opaque_s3)
 
     def metadata_at(self, path: Path) -> Path | None:
         """The Iceberg metadata file that a catalog points at for a location; None where no catalog does."""
@@ -234,8 +233,7 @@ class EstatePaths:
 
     def _is_inside(self, path: RemotePath) -> bool:
         if isinstance(path, S3Path):
-            remote = (*self.registry.remote, *self._remote)
-            return any(table.location.holds(path.location) for table in remote)
+            return any(table.location.holds(path.location) for table in self._named_remote)
         if isinstance(path, ObjectPath):
             named = (table.location for table in self.registry.stored)
             return any(place.holds(path.location) for place in (*self._places_of_objects, *named))
@@ -355,10 +353,8 @@ class EstatePaths:
                 found[declared] = self.dataset_of(path)
         for registered in self.registry.tables.values():
             found.update(dict.fromkeys(registered.names, self.dataset_of(registered.location)))
-        remote = (*self.registry.remote, *self._remote)
-        found.update({table.name: table.location.dataset for table in remote if table.name})
-        found.update({table.name: table.location.dataset for table in self.registry.hdfs if table.name})
-        found.update({table.name: table.location.dataset for table in self.registry.stored if table.name})
+        for tables in (self._named_remote, self.registry.hdfs, self.registry.stored):
+            found.update({table.name: table.location.dataset for table in tables if table.name})
         found.update(self._stored)
         for warehouse in self.warehouses.values():
             for path in _warehouse_tables(warehouse):

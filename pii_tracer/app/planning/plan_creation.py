@@ -10,13 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from executors.engine.spark_plan_check import refuse_unfit
-from pii_tracer.app.persons_apart.gaps_by_person import (
-    Search,
-    own_gaps,
-    refuse_telling,
-    searched_apart,
-    with_persons,
-)
+from pii_tracer.app.persons_apart.gaps_by_person import Search, own_gaps, refuse_telling, searched_apart, with_persons
 from pii_tracer.app.persons_apart.requests_left_open import (
     expressions_of_then,
     known_by,
