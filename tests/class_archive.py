@@ -62,7 +62,6 @@ def in_session(use: Callable[[SparkSession, Path], None]) -> None:
         spark.stop()
         gateway.proc.stdin.close()  # what ends Java
         gateway.proc.wait()
-        gateway.shutdown()
         SparkContext._gateway = SparkContext._jvm = None  # else the next session looks for it
 
 
