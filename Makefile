@@ -20,6 +20,8 @@ PACKAGE := .venv-package
 MUTANTS := .venv-mutants
 MUTANTS_STAMP := $(MUTANTS)/.installed
 CLASSES := $(VENV)/spark-classes.jsa
+READY := $(VENV)/ready-spark
+READY_STAMP := $(READY)/ready.json
 AXE_VERSION := 4.14.1
 AXE_SHA256 := 29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c
 AXE := $(VENV)/axe-core/axe.min.js
@@ -54,7 +56,9 @@ test-slow test-nightly test-spark4: WORKERS := 2
 # `make demo`, and its test, run as users run them.
 JAVA_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC \
     -Xms1g -Xmn400m -XX:MetaspaceSize=256m -Dspark.sql.codegen.wholeStage=false -Dspark.sql.adaptive.enabled=false
-test test-slow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
+test test-slow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN
+# they find the jars that they name ready (tests/ready_submit.py); the nightly tests get them as users' sessions do
+WITH_READY = env $$(test -f $(READY_STAMP) && echo SPARK_HOME=$(CURDIR)/$(READY)) $(PYTEST)
 test-airflow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -Dspark.sql.codegen.factoryMode=NO_CODEGEN
 test-nightly: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
 test-spark4: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(SPARK4_CLASSES)
@@ -69,11 +73,11 @@ MARKS ?= not slow and not nightly
 # hundred processes would compile what it imports anew, the tests' own modules included
 export PYTHONDONTWRITEBYTECODE :=
 
-test: setup $(CLASSES) lint types imports ## every check and every test but the slow ones, the tests of a file in one order
-	$(PYTEST) -m '$(MARKS)' --ignore tests/connect
+test: setup $(READY_STAMP) lint types imports ## every check and every test but the slow ones, the tests of a file in one order
+	$(WITH_READY) -m '$(MARKS)' --ignore tests/connect
 
-test-slow: setup $(CLASSES) ## the tests that take minutes each
-	$(PYTEST) -m 'slow and not nightly' --ignore tests/connect
+test-slow: setup $(READY_STAMP) ## the tests that take minutes each
+	$(WITH_READY) -m 'slow and not nightly' --ignore tests/connect
 
 test-nightly: setup $(CLASSES) ## dear tests: further pairs and servers, whole paths of single rules
 	$(PYTEST) -m nightly --ignore tests/connect
@@ -97,6 +101,10 @@ $(AIRFLOW_STAMP): pyproject.toml constraints.txt extras/airflow/pyproject.toml e
 
 $(CLASSES): $(STAMP)
 	SPARK_SUBMIT_OPTS="$(JAVA_OF_TESTS)" $(BIN)/python -m tests.class_archive $@
+
+$(READY_STAMP): $(STAMP) tests/ready_submit.py
+	env -u SPARK_HOME SPARK_SUBMIT_OPTS="$(JAVA_OF_TESTS)" $(BIN)/python -m tests.class_archive --ready $(READY) \
+	    || echo 'Spark starts without ready jars, which takes longer'
 
 $(SPARK4_CLASSES): $(SPARK4_STAMP)
 	SPARK_SUBMIT_OPTS="$(JAVA_OF_TESTS)" $(SPARK4)/bin/python -m tests.class_archive $@

@@ -39,6 +39,7 @@ def submitted(base: Path, words: Sequence[str], *options: str) -> subprocess.Com
     program.write_text(PROGRAM)
     environment = os.environ | {
         "PYSPARK_PYTHON": sys.executable,
+        "SPARK_HOME": str(spark_jars().parent),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYTHONPATH": str(REPO),
     }
