@@ -227,7 +227,7 @@ def test_archives_are_of_the_table_that_they_are_called_as(
     world.client().put_object(Bucket=bucket, Key="new/orders/1.csv", Body=b"order_id\n10\n")
     estate = made(lake, "--discover", str(lake / "lake"), "--discover", f"s3://{bucket}", "--region", REGION)
     assert {(a.name, a.of, a.bucket, a.prefix, a.format.value) for a in estate.archives} == {
-        ("2025", "crm.orders", bucket, "old/orders/2025/", "csv"),
+        ("orders", "crm.orders", bucket, "old/orders/", "csv"),
         ("customers", "crm.customers", bucket, "old/2024/customers/", "csv"),
     }
     text = (lake / "pii-tracer.yaml").read_text()
