@@ -113,12 +113,13 @@ def plan_them(
         waiting = {str(name) for (name,) in connection.execute(query)}
         narrowed = all_in_force(connection)
         for name in requests:
-            if name not in waiting:
+            if name not in waiting:  # nor is one that is told twice
                 raise UsageError(
                     f"the request {name} was planned, or has ended, while this plan was made",
                     where=plan,
                     todo="do not use this plan; make it again",
                 )
+            waiting.remove(name)
             if asked != holds_of(narrowed.get(name, ())):
                 raise UsageError(
                     f"the request {name} was narrowed, or widened again, while this plan was made",

@@ -7,6 +7,7 @@ loader before it writes, `pii-tracer recheck` long after the run. The list is a 
 from __future__ import annotations
 
 import fcntl
+import json
 import operator
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -67,7 +68,7 @@ class SuppressionList:
         except FileNotFoundError:
             return ()
         try:
-            entries = _ENTRIES.validate_json(b"[" + b",".join(lines) + b"]")
+            entries = _ENTRIES.validate_json(b"[" + b",".join(line.strip() or b"," for line in lines) + b"]")
         except ValidationError:
             raise RunError(
                 "the suppression list is broken", where=str(self._path), todo="restore it from a backup"
@@ -134,8 +135,8 @@ class SuppressionList:
             yield
 
     def _write(self, entries: Iterable[Entry]) -> None:
-        lines = [entry.model_dump_json() for entry in entries]
-        write_atomic(self._path, ("\n".join(lines) + "\n").encode(), mode=0o600)
+        lines = [json.dumps(entry.model_dump(mode="json"), sort_keys=True) + "\n" for entry in entries]
+        write_atomic(self._path, "".join(lines).encode(), mode=0o600)
 
     def _written(
         self, values: Iterable[tuple[str, str, str]], plan_id: str, since: datetime, recheck_on: datetime

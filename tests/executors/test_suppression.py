@@ -122,9 +122,10 @@ def test_adding_twice_is_adding_once_and_runs_beside_each_other_lose_nobody(tmp_
 
 def test_a_broken_list_is_an_error_and_never_an_empty_one(tmp_path: Path) -> None:
     file = tmp_path / "s.jsonl"
-    file.write_text('{"key_set": "user.uid"}\n')
-    with pytest.raises(RunError, match="broken"):
-        SuppressionList(file, KEY).find("user.uid", PERSON)
+    for broken in ('{"key_set": "user.uid"}\n', "\n", " \n"):
+        file.write_text(broken)
+        with pytest.raises(RunError, match="broken"):
+            SuppressionList(file, KEY).find("user.uid", PERSON)
     with pytest.raises(RunError, match="broken"):
         executor(file).check(step("user.uid"), None)
 
