@@ -27,6 +27,7 @@ from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import text_of
+from planners.draft.subject_guesses import SampledTable
 from planners.draft.text_guesses import TextGuess, guess_text
 
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
@@ -50,6 +51,21 @@ def text_options(
         if guess and (entry := _entry(guess, state)):
             made[str(state.table)] = entry
     return made
+
+
+def without_values(
+    texts: Mapping[str, Mapping[str, Any]], sampled: Sequence[SampledTable]
+) -> dict[str, Mapping[str, Any]]:
+    """The options without those whose names of columns are values of a table: such a header is somebody's row."""
+    named = {
+        table: {column["name"].strip().casefold() for column in text.get("columns", ()) if text["options"]["header"]}
+        for table, text in texts.items()
+    }
+    wanted, seen = frozenset[str]().union(*named.values()), set[str]()
+    for table in sampled:
+        for values in (*table.sample.values(), *table.listed.values()) if wanted else ():
+            seen |= wanted.intersection(str(value).strip().casefold() for value in values)
+    return {table: text for table, text in texts.items() if named[table].isdisjoint(seen)}
 
 
 def windows_text(found: Inventory, base: Path) -> dict[str, TextEncoding]:

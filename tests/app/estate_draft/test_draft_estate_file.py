@@ -134,6 +134,18 @@ def test_another_number_is_a_comment_until_its_owner_takes_it_in(tmp_path: Path)
     assert [(table.key, table.of) for table in subject.tables] == [("receiver", "customer_no")]
 
 
+def test_a_persons_row_is_no_header(tmp_path: Path) -> None:
+    """Her cells are words, and those of all others are not; but a table knows her name."""
+    people = {"customer_id": [71234501, 71234502], "email": ["a@x.example", "b@x.example"], "of": ["Asha Rao", "Jo Li"]}
+    write_deltalake(tmp_path / "lake/crm/customers", pa.table(people))
+    (tmp_path / "lake/exports/notes").mkdir(parents=True)
+    (tmp_path / "lake/exports/notes/a.csv").write_text("asha rao;soon;later\nJo Li, x;5;6\n")
+    estate = made(tmp_path, "--discover", str(tmp_path / "lake"))
+    [notes] = [t for t in estate.catalogs["spark_catalog"].tables if t.name == "exports.notes"]
+    assert (dict(notes.options), notes.columns) == ({}, ())
+    assert "asha" not in (tmp_path / "pii-tracer.yaml").read_text().lower()
+
+
 def test_a_folder_above_the_root_makes_no_development_clones(tmp_path: Path) -> None:
     """Whoever names a folder means it, wherever it lies; `dev` in the way there says nothing of its tables."""
     write_deltalake(tmp_path / "dev/disk1/crm/customers", USERS)

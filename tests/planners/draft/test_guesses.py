@@ -353,6 +353,12 @@ TEXTS = [
     (["", "id;n\n1;2\n"], TextGuess(";", True, ("id", "n"), False)),
     (["a;A\n1;2\n3;4\n"], TextGuess(";", False, ("_c0", "_c1"), False)),
     ([""], None),
+    (["u-7;Asha Rao;NULL\nu-8;Ben Kim;5\nu-9;Jo Li;7\n"], None),
+    (["Asha Rao;mobile;unknown\nBen Kim;mail;2020-01-01\n"], None),
+    (["Asha;mobile;pending\nBen;mail;5\n"], None),
+    (["Asha;none;n/a\nBen;5;6\n"], None),
+    (["c-123;id;mail\n5;6;a@x.example\n"], None),
+    (["name;mail\nAsha Rao;none\nBen Kim;a@x.example\n"], TextGuess(";", True, ("name", "mail"), False)),
 ]
 
 
