@@ -33,27 +33,24 @@ def stale_entries(
     """Row groups of which a dictionary has a value among its entries (strong), or in one that no row uses (holds).
 
     paths: columns with dictionaries by row group. An entry that a row uses is a row's value: writing the file again
-    would not take it away. nobodys: as of `StaleSearch`.
+    would not take it away. nobodys: by path, entries that are not the person's.
     """
     every = sorted({path for found in paths.values() for path in found})
     with opened(read_dictionary=every) as encoded:
         for group, columns in paths.items():
-            if columns and any(_holds(found, strong, holds, nobodys) for found in _read(encoded, group, columns)):
+            if any(_holds(array, strong, holds, nobodys[path]) for path, array in _read(encoded, group, columns)):
                 yield group
 
 
-def _read(file: pq.ParquetFile, group: int, columns: Sequence[str]) -> Iterator[tuple[str, pa.DictionaryArray]]:
-    """The dictionaries of some columns, each with the column's name where it is of whole cells."""
-    table = file.read_row_group(group, columns=list(columns))
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        for chunk in column.chunks:
-            for array in _dictionaries(chunk):
-                yield name.lower() if array is chunk else "", array
+def _read(file: pq.ParquetFile, group: int, paths: Sequence[str]) -> Iterator[tuple[str, pa.DictionaryArray]]:
+    """The dictionaries of some columns, each with the column's path."""
+    for path in paths:
+        for column in file.read_row_group(group, columns=[path]).columns:
+            for chunk in column.chunks:
+                yield from ((path, array) for array in _dictionaries(chunk))
 
 
-def _holds(found: tuple[str, pa.DictionaryArray], strong: Collection[str], holds: Holds, nobodys: Nobodys) -> bool:
-    name, array = found
-    left = nobodys.get(name, frozenset())
+def _holds(array: pa.DictionaryArray, strong: Collection[str], holds: Holds, left: frozenset[str]) -> bool:
     values = pa.array(sorted(frozenset(strong) - left), pa.large_string())
     unused = (text for text in _unused(array) if without_fraction(text.strip()) not in left)
     return _equals(array.dictionary, values) or any(map(holds, unused))

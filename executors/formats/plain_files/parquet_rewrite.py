@@ -26,7 +26,7 @@ from executors.formats.plain_files.arrow_match import (
     resolve,
 )
 from executors.formats.plain_files.parquet_dictionaries import Holds, holds_nothing
-from executors.formats.plain_files.parquet_stale_values import StaleSearch, stands_in
+from executors.formats.plain_files.parquet_stale_values import StaleSearch, compared_leaves, stands_in
 from executors.formats.plain_files.row_masking import (
     holding_more,
     in_lists,
@@ -134,8 +134,7 @@ def _found(
     # column goes, the person may have rows of her own in the file, which go after it
     lists = tuple(term.column for term in terms if term.within is not None)
     within = (*mask.columns, *lists) if mask and (persons or not mask.held) else None
-    compared = frozenset(_columns(source, tuple(term for term in terms if not (term.access or term.beside))))
-    return changed, StaleSearch(opened, strong, compared, within, holds, nobodys)
+    return changed, StaleSearch(opened, strong, compared_leaves(source, terms), within, holds, nobodys)
 
 
 def write(
