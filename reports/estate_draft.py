@@ -280,7 +280,7 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
     for item in first.mentioned:
         entry = {"table": item.table, "key": item.column} | ({"of": item.of} if item.of else {})
         entry |= {"row": "keep"} if item.in_list else {}
-        only = f"; only if you take in {visible(item.of)} above" if item.of in first.others else ""
+        only = f"; only if you take in {visible(item.of)} above" if item.of and item.of in first.others else ""
         yield f"      # - {_word(entry)}   # {item.shared:.0%} of its values are in the source{only}"
     if others:
         yield "  # other tables that may know persons:"
