@@ -40,6 +40,16 @@ _COLUMNS = frozenset(
 )
 """Words of which columns of numbers and dates are called."""
 
+_WORDS_BEYOND = re.compile(
+    r"[A-Za-z]*[^\W\d_A-Za-z][A-Za-z\u0080-\uffff]*|[A-Za-z]+[\u0080-\uffff][A-Za-z\u0080-\uffff]*"
+)
+"""Words with a letter, or a sign behind a letter, that is not ASCII."""
+_MARKS = frozenset("\u2019\u2018\u2013\u2014\u00a0\u00ad\u00b4\u00b7\u00aa\u00ba")
+"""Signs inside of words."""
+_RARE = frozenset("\u00d0\u00f0\u00dd\u00fd\u00de\u00fe")
+"""Letters of Icelandic alone, which text of Turkish and of Central Europe seems to have if it is read so."""
+_NEARLY_ALL = 0.9
+
 
 @dataclass(frozen=True)
 class TextGuess:
@@ -74,6 +84,25 @@ def guess_text(heads: Sequence[str]) -> TextGuess | None:
     names = tuple(files[0][0]) if header else tuple(f"_c{place}" for place in range(width))
     longer = any("\n" in cell or "\r" in cell for rows in files for row in rows for cell in row)
     return TextGuess(separator, header, names, longer)
+
+
+def is_western(text: str) -> bool:
+    """Whether text that was read as Windows-1252 is in languages that are written so, as far as letters tell it: nearly
+    all that are not ASCII stand in words with others that are. Words of Cyrillic or Greek, read so, have none.
+    """
+    good, odd = 0, 0
+    for word in _WORDS_BEYOND.findall(text):
+        if len(word) == 1:
+            continue
+        inside = any(char.isascii() for char in word)
+        for place, char in enumerate(word):
+            if char.isascii() or ((char in _MARKS or not 0 < place < len(word) - 1) and not char.isalpha()):
+                continue
+            if inside and char.isalpha() and char not in _RARE:
+                good += 1
+            else:
+                odd += 1
+    return good > 0 and good >= _NEARLY_ALL * (good + odd)
 
 
 def _split(heads: Sequence[str], separator: str) -> list[list[list[str]]]:

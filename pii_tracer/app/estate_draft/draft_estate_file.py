@@ -85,7 +85,7 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
     given, notes = places.roots, list[str]()
     places, found = _seen(name, places, base, say, notes)
     warehouses = _warehouses(found, base)
-    encodings = windows_text(found, base)
+    encodings = windows_text(found, base, notes)
     there = {**unnamed_tables(found, base), **dict.fromkeys(encodings, Format.CSV)}
     unnamed = without_persons(there, (*places.roots, *places.in_stores))
     if apart := len(there) - len(unnamed):
