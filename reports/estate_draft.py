@@ -70,6 +70,8 @@ class SubjectLike(Protocol):
     def mentioned(self) -> Sequence[MentionedLike]: ...
     @property
     def record_keys(self) -> Sequence[str]: ...
+    @property
+    def others(self) -> Mapping[str, GuessLike]: ...
 
 
 class ArchiveLike(Protocol):
@@ -254,6 +256,9 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
     yield "    identifiers:              # guess: columns that identify a person by themselves"
     for column, guess in first.identifiers.items():
         yield f"      - {_word({'column': column, 'category': guess.category})}   # by its {guess.by}"
+    for column, guess in first.others.items():
+        line = _word({"column": column, "category": guess.category})
+        yield f"      # - {line}   # guess: take it in only if it is the same person's"
     if first.record_keys:
         yield "    # columns by which other tables may name a person's row. Take in those that no two persons share:"
         yield f"    # record_keys: {_word(list(first.record_keys))}   # guess: each value is in the source once"
@@ -275,7 +280,8 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
     for item in first.mentioned:
         entry = {"table": item.table, "key": item.column} | ({"of": item.of} if item.of else {})
         entry |= {"row": "keep"} if item.in_list else {}
-        yield f"      # - {_word(entry)}   # {item.shared:.0%} of its values are in the source"
+        only = f"; only if you take in {visible(item.of)} above" if item.of and item.of in first.others else ""
+        yield f"      # - {_word(entry)}   # {item.shared:.0%} of its values are in the source{only}"
     if others:
         yield "  # other tables that may know persons:"
     for other in others[:MOST_OTHERS]:

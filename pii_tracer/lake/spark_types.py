@@ -125,6 +125,8 @@ def with_leaves(kind: pa.DataType, change: Callable[[pa.DataType], pa.DataType])
         return pa.list_(inner(kind.value_field))
     if pa.types.is_large_list(kind):
         return pa.large_list(inner(kind.value_field))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(inner(kind.value_field), kind.list_size)
     return change(kind)
 
 

@@ -34,6 +34,37 @@ PERSONS = (
     "guest", "contact", "student", "driver", "holder", "payer", "citizen", "visitor", "profile", "party", "consumer",
     "cust", "acct", "usr", "passenger", "tenant", "borrower", "insured", "applicant", "candidate", "donor", "player",
 )  # fmt: skip
+_SOMEBODY_ELSE = frozenset(
+    {
+        *(
+            "spouse",
+            "partner",
+            "husband",
+            "wife",
+            "parent",
+            "mother",
+            "father",
+            "child",
+            "guardian",
+            "sibling",
+            "family",
+        ),
+        *(
+            "referrer",
+            "referral",
+            "referred",
+            "inviter",
+            "invited",
+            "friend",
+            "household",
+            "emergency",
+            "kin",
+            "nominee",
+        ),
+        *("guarantor", "beneficiary", "manager", "supervisor", "agent", "seller", "sender", "recipient", "company"),
+    }
+)
+"""Words of names of columns that hold what is another one's than the row's person."""
 _KEY = re.compile(rf"(.* )?(({'|'.join(PERSONS)}) (id|no|number|nr|key|uuid|guid|ref|code|num)|uid|(party|person) id)")
 _RECORD_KEY = re.compile(r"(.* )?(id|no|number|nr|key|uuid|guid|ref|num)")
 _BARE_KEY = re.compile(r"id|uuid|guid|key|no|number")
@@ -122,9 +153,19 @@ def may_be_record_key(name: str, kind: str) -> bool:
 
 def kind_of_person(key: str, table: str) -> str:
     """What a subject is called: `customer` of the key `customer_id`; else of the table's last name."""
-    for words in (words_of(key), words_of(table.rsplit(".", 1)[-1])):
-        for word in words.split():
-            for person in PERSONS:
-                if word in (person, f"{person}s"):
-                    return {"cust": "customer", "acct": "account", "usr": "user"}.get(person, person)
-    return "person"
+    return next((kind for name in (key, table.rsplit(".", 1)[-1]) for kind in _kinds_in(name)), "person")
+
+
+def names_somebody_else(name: str) -> bool:
+    """Whether a column is called as one with values of another person than the row's: `spouse_email`."""
+    return not _SOMEBODY_ELSE.isdisjoint(words_of(name).split())
+
+
+def names_another_kind(name: str, kind: str) -> bool:
+    """Whether a column's name has another kind of person than `kind`: `driver_id` in a table of customers."""
+    return any(found != kind for found in _kinds_in(name))
+
+
+def _kinds_in(name: str) -> list[str]:
+    found = [person for word in words_of(name).split() for person in PERSONS if word in (person, f"{person}s")]
+    return [{"cust": "customer", "acct": "account", "usr": "user"}.get(person, person) for person in found]

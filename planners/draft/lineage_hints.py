@@ -76,18 +76,19 @@ def called_by_jobs(
 def catalogs_called(unknown: Iterable[str], tables: Mapping[str, Collection[str]]) -> dict[str, str]:
     """What jobs call catalogs, by the name here: names of tables that nothing explains end as theirs do.
 
-    unknown: such names (`prod.sales.orders`). tables: by catalog, the names of its tables without the catalog's.
+    unknown: such names (`prod.sales.orders`). tables: by catalog, the names of its tables without the catalog's. A
+    catalog of which tables end as those of two others keeps its name.
     """
-    votes = defaultdict[str, Counter[str]](Counter)
+    called = defaultdict[str, set[str]](set)
     ends = {catalog: {name.lower() for name in names} for catalog, names in tables.items()}
     for name in set(unknown):
         first, _, rest = name.partition(".")
         for catalog, known in ends.items():
             if first not in tables and "." in rest and rest.lower() in known:
-                votes[catalog][first] += 1
-    best = {catalog: counts.most_common(2) for catalog, counts in votes.items()}
-    told = {catalog: two[0][0] for catalog, two in best.items() if len(two) == 1 or two[0][1] > two[1][1]}
-    return {catalog: name for catalog, name in told.items() if list(told.values()).count(name) == 1}
+                called[catalog].add(first)
+    told = {catalog: min(names) for catalog, names in called.items() if len(names) == 1}
+    several = Counter(first for names in called.values() for first in names)
+    return {catalog: name for catalog, name in told.items() if several[name] == 1}
 
 
 def moved(named: Iterable[str], here: Iterable[str]) -> tuple[str, str] | None:

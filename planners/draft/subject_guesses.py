@@ -16,6 +16,8 @@ from planners.draft.column_guesses import (
     key_strength,
     kind_of_person,
     may_be_record_key,
+    names_another_kind,
+    names_somebody_else,
     words_of,
 )
 from planners.draft.lineage_hints import TableLineage
@@ -24,6 +26,8 @@ MOST_FURTHER = 200
 """Further tables that a draft names."""
 _LONG = 5
 """Letters of a value from which on it is no number that every table has."""
+_FEWEST_PAIRS = 20
+"""Persons with one number each by which it may be another number of theirs: of two it is by chance."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ class Mentioned:
 class SubjectGuess:
     """A table that may know persons. identifiers: by column. unique: each sampled key stands once.
 
+    others: columns that identify either the row's person or somebody else; only their owner knows.
     record_keys: columns whose values stand once each, in a table with several rows of a person.
     """
 
@@ -103,6 +108,7 @@ class SubjectGuess:
     further: tuple[FurtherTable, ...] = ()
     mentioned: tuple[Mentioned, ...] = ()
     record_keys: tuple[str, ...] = ()
+    others: Mapping[str, Guess] = field(default_factory=dict)
 
 
 def guess_subjects(tables: Sequence[SampledTable], lineage: TableLineage | None = None) -> list[SubjectGuess]:
@@ -149,36 +155,37 @@ def _keys(table: SampledTable, column: str) -> set[str]:
 
 
 def _of(table: SampledTable) -> list[tuple[float, SubjectGuess]]:
-    identifiers = {
+    told = {
         column.name: guess
         for column in table.columns
         if (guess := category_of(column.name, column.type, table.values(column.name)))
     }
+    others = {name: guess for name, guess in told.items() if names_somebody_else(name)}
+    identifiers = {name: guess for name, guess in told.items() if name not in others}
     keys = [
         (strength + unique, -place, column.name, bool(unique))
         for place, column in enumerate(table.columns)
-        if column.name not in identifiers
-        and (strength := key_strength(column.name, column.type, table.values(column.name)))
+        if column.name not in told and (strength := key_strength(column.name, column.type, table.values(column.name)))
         for unique in [_is_unique(table, column.name)]
     ]
     if not keys and any(_is_unique(table, name) for name in identifiers):
-        keys = _numbers_in_other_languages(table, identifiers)
+        keys = _numbers_in_other_languages(table, told)
     if not keys or not identifiers:
         return []
     strength, _, key, unique = max(keys)
-    identifiers |= _other_numbers(table, key, [name for _, _, name, _ in keys if name != key])
+    kind = kind_of_person(key, table.name)
+    others |= _other_numbers(table, key, kind, [name for _, _, name, _ in keys if name != key])
     named = any(word in (person, f"{person}s") for word in words_of(table.name).split() for person in PERSONS)
     score = 3 * strength + 2 * len({g.category for g in identifiers.values()}) + 2 * named + 4 * unique
     records = tuple(
         column.name
         for column in table.columns
         if not unique
-        and column.name not in identifiers
+        and column.name not in {*told, *others}
         and may_be_record_key(column.name, column.type)
         and _is_unique(table, column.name)
     )
-    kind = kind_of_person(key, table.name)
-    return [(score, SubjectGuess(kind, table.name, key, unique, identifiers, record_keys=records))]
+    return [(score, SubjectGuess(kind, table.name, key, unique, identifiers, record_keys=records, others=others))]
 
 
 def _numbers_in_other_languages(table: SampledTable, identifiers: Collection[str]) -> list[tuple[int, int, str, bool]]:
@@ -193,18 +200,25 @@ def _numbers_in_other_languages(table: SampledTable, identifiers: Collection[str
     ]
 
 
-def _other_numbers(table: SampledTable, key: str, others: Collection[str]) -> dict[str, Guess]:
-    """Columns with another number of the same persons: each stands with one key, and each key with one of them.
+def _other_numbers(table: SampledTable, key: str, kind: str, others: Collection[str]) -> dict[str, Guess]:
+    """Columns that may have another number of the same persons: every row has one, each stands with one key, and each
+    key with one of them. Other tables may have that number alone.
 
-    Other tables may have that number alone. A bare `id` counts only if it has UUIDs, and small numbers do not.
+    A bare `id` counts only if it has UUIDs, and small numbers do not. What is called as somebody else's number is none,
+    nor what has another row's key: then a row names two persons.
     """
     found = {}
     kinds = {column.name: column.type for column in table.columns}
+    keys = _keys(table, key)
     for name in others if table.is_whole(key) else ():
+        if names_somebody_else(name) or names_another_kind(name, kind):
+            continue
         values = table.values(name)
         pairs = _pairs(table, key, name)
         one_to_one = len(pairs) == len({mine for mine, _ in pairs}) == len({theirs for _, theirs in pairs})
-        if not (table.is_whole(name) and len(pairs) > 1 and one_to_one):
+        if not (table.is_whole(name) and len(pairs) >= _FEWEST_PAIRS and one_to_one) or None in values:
+            continue
+        if any(theirs != mine and theirs in keys for mine, theirs in pairs):
             continue
         by_name = key_strength(name, kinds[name]) == NAMES_PERSONS
         if (by_name or has_uuids(values)) and min(len(theirs) for _, theirs in pairs) >= _LONG:
@@ -242,7 +256,7 @@ def _with_further(guess: SubjectGuess, tables: Sequence[SampledTable], lineage: 
         for t in tables
         if not (t.clone or t.by_lineage)
     ]
-    personal = [source.top(column) for column in (guess.key, *guess.identifiers)]
+    personal = [source.top(column) for column in (guess.key, *guess.identifiers, *guess.others)]
     told = lineage.reached(guess.source, personal) if lineage else frozenset[tuple[str, str]]()
     tops = {table.name: table.tops for table in others}
     mentioned = [
@@ -257,7 +271,7 @@ def _mentioned(guess: SubjectGuess, source: SampledTable, others: Sequence[Sampl
     """Columns whose values are nearly all the source's, as far as all of the source's were read."""
     known = {
         None if column == guess.key else column: {str(value) for value in source.values(column) if value is not None}
-        for column in (guess.key, *guess.identifiers)
+        for column in (guess.key, *guess.identifiers, *guess.others)
         if source.is_whole(column)
     }
     found = []

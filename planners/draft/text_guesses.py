@@ -8,9 +8,47 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from planners.draft.column_guesses import category_of, key_strength, may_be_record_key, may_tell_of_person, words_of
+
 _SEPARATORS = (";", "\t", "|")
 _NAME = re.compile(r"[^\W\d][\w .()/-]{0,63}")
 """What a column may be called. A mail, a number and a date are none."""
+
+_DIGITS = re.compile(r"\d{3}")
+_NOTHING = frozenset(
+    {
+        "",
+        "null",
+        "na",
+        "n/a",
+        "n.a.",
+        "none",
+        "nan",
+        "nil",
+        "unknown",
+        "undefined",
+        "missing",
+        "empty",
+        "no",
+        "-",
+        "\\n",
+    }
+)
+"""What stands in a cell without a value, in small letters."""
+_COLUMNS = frozenset(
+    {"amount", "total", "sum", "price", "count", "quantity", "score", "age", "date", "time", "timestamp", "day", "year"}
+)
+"""Words of which columns of numbers and dates are called."""
+
+_WORDS_BEYOND = re.compile(
+    r"[A-Za-z]*[^\W\d_A-Za-z][A-Za-z\u0080-\uffff]*|[A-Za-z]+[\u0080-\uffff][A-Za-z\u0080-\uffff]*"
+)
+"""Words with a letter, or a sign behind a letter, that is not ASCII."""
+_MARKS = frozenset("\u2019\u2018\u2013\u2014\u00a0\u00ad\u00b4\u00b7\u00aa\u00ba")
+"""Signs inside of words."""
+_RARE = frozenset("\u00d0\u00f0\u00dd\u00fd\u00de\u00fe")
+"""Letters of Icelandic alone, which text of Turkish and of Central Europe seems to have if it is read so."""
+_NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True)
@@ -48,6 +86,25 @@ def guess_text(heads: Sequence[str]) -> TextGuess | None:
     return TextGuess(separator, header, names, longer)
 
 
+def is_western(text: str) -> bool:
+    """Whether text that was read as Windows-1252 is in languages that are written so, as far as letters tell it: nearly
+    all that are not ASCII stand in words with others that are. Words of Cyrillic or Greek, read so, have none.
+    """
+    good, odd = 0, 0
+    for word in _WORDS_BEYOND.findall(text):
+        if len(word) == 1:
+            continue
+        inside = any(char.isascii() for char in word)
+        for place, char in enumerate(word):
+            if char.isascii() or ((char in _MARKS or not 0 < place < len(word) - 1) and not char.isalpha()):
+                continue
+            if inside and char.isalpha() and char not in _RARE:
+                good += 1
+            else:
+                odd += 1
+    return good > 0 and good >= _NEARLY_ALL * (good + odd)
+
+
 def _split(heads: Sequence[str], separator: str) -> list[list[list[str]]]:
     """The rows of each file, if all have the same number of cells, and more than one; none otherwise."""
     files = [[row for row in csv.reader(head.splitlines(keepends=True), delimiter=separator) if row] for head in heads]
@@ -57,14 +114,29 @@ def _split(heads: Sequence[str], separator: str) -> list[list[list[str]]]:
 
 
 def _is_header(files: Sequence[Sequence[Sequence[str]]]) -> bool | None:
-    """Whether the first lines have the names of columns; None where they look like names, and so does all below."""
+    """Whether the first lines have the names of columns; None where they look like names, and so does all below, or
+    a name may be a value of somebody. Where one column alone tells, it has to be called as columns are.
+    """
     first = files[0][0]
     alike = all(_NAME.fullmatch(cell) for rows in files for cell in rows[0])
     if not alike or len({cell.lower() for cell in first}) < len(first):
         return False
+    if any(_is_nothing(cell) or _DIGITS.search(cell) or may_tell_of_person(cell) for cell in first):
+        return None
     below = [row for rows in files for row in rows[1:]]
-    for cells in zip(*below, strict=True):
-        told = [cell for cell in cells if cell]
+    telling = []
+    for name, cells in zip(first, zip(*below, strict=True), strict=True):
+        told = [cell for cell in cells if not _is_nothing(cell)]
         if told and not any(_NAME.fullmatch(cell) for cell in told):
-            return True
-    return None
+            telling.append(name)
+    return True if len(telling) > 1 or any(map(_is_known, telling)) else None
+
+
+def _is_nothing(cell: str) -> bool:
+    return cell.strip().lower() in _NOTHING
+
+
+def _is_known(name: str) -> bool:
+    words = words_of(name).split()
+    known = not _COLUMNS.isdisjoint(words) or category_of(name, "string") or key_strength(name, "string")
+    return bool(known or may_be_record_key(name, "string"))

@@ -251,8 +251,10 @@ class FilesExecutor:
             raise nobodys(lost, task.match, stays, "")
 
 
-def rehearse(state: TableState, match: Match, source: KeySource) -> None:
+def rehearse(state: TableState, match: Match, source: KeySource, mask: Mask | None = None) -> None:
     """Read every file of a bare folder as the step will that writes it again, before anything is approved.
+
+    mask: of rows that stay because they are other people's, too.
 
     Raises:
         RunError: as the step would, for the first file that it refuses.
@@ -261,7 +263,7 @@ def rehearse(state: TableState, match: Match, source: KeySource) -> None:
     encoding = state.properties.get(ENCODING)
     options = {"encoding": encoding} if encoding else {}
     # what is stale beside the rows is written again, and is no reason to refuse
-    task = _Task(state.format, match, *keys_of(source, match), None, options, lambda _: False, {}, folder, text)
+    task = _Task(state.format, match, *keys_of(source, match), mask, options, lambda _: False, {}, folder, text)
     with refusals(state.location):
         for path in _data_files(folder, state.format, text):
             _guarded(task, path, _survey)

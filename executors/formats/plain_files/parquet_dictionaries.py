@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from executors.formats.plain_files.arrow_match import Nobodys
+from executors.formats.plain_files.arrow_match import BY_HAND, Nobodys, RowsError
+from pii_tracer.lake.spark_types import with_leaves
 from pii_tracer.model.number_keys import without_fraction
 
 Holds = Callable[[str], bool]
@@ -33,30 +34,58 @@ def stale_entries(
     """Row groups of which a dictionary has a value among its entries (strong), or in one that no row uses (holds).
 
     paths: columns with dictionaries by row group. An entry that a row uses is a row's value: writing the file again
-    would not take it away. nobodys: as of `StaleSearch`.
+    would not take it away. nobodys: by path, entries that are not the person's.
     """
     every = sorted({path for found in paths.values() for path in found})
     with opened(read_dictionary=every) as encoded:
         for group, columns in paths.items():
-            if columns and any(_holds(found, strong, holds, nobodys) for found in _read(encoded, group, columns)):
+            if any(_holds(array, strong, holds, nobodys[path]) for path, array in _read(encoded, group, columns)):
                 yield group
 
 
-def _read(file: pq.ParquetFile, group: int, columns: Sequence[str]) -> Iterator[tuple[str, pa.DictionaryArray]]:
-    """The dictionaries of some columns, each with the column's name where it is of whole cells."""
-    table = file.read_row_group(group, columns=list(columns))
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        for chunk in column.chunks:
-            for array in _dictionaries(chunk):
-                yield name.lower() if array is chunk else "", array
+def _read(file: pq.ParquetFile, group: int, paths: Sequence[str]) -> Iterator[tuple[str, pa.DictionaryArray]]:
+    """The dictionaries of some columns, each with the column's path."""
+    for path in paths:
+        for column in file.read_row_group(group, columns=[path]).columns:
+            for chunk in column.chunks:
+                yield from ((path, array) for array in _dictionaries(chunk))
 
 
-def _holds(found: tuple[str, pa.DictionaryArray], strong: Collection[str], holds: Holds, nobodys: Nobodys) -> bool:
-    name, array = found
-    left = nobodys.get(name, frozenset())
+def _holds(array: pa.DictionaryArray, strong: Collection[str], holds: Holds, left: frozenset[str]) -> bool:
     values = pa.array(sorted(frozenset(strong) - left), pa.large_string())
     unused = (text for text in _unused(array) if without_fraction(text.strip()) not in left)
     return _equals(array.dictionary, values) or any(map(holds, unused))
+
+
+def fresh_dictionaries(table: pa.Table) -> pa.Table:
+    """Arrow keeps filtered-out values in a column's dictionary, and Parquet would write them: encode anew, also inside
+    of lists, maps and structs.
+
+    Raises:
+        RowsError: Arrow cannot encode a type again.
+    """
+    for index, name in enumerate(table.column_names):
+        column, kind = table.column(index), table.schema.types[index]
+        if "dictionary<" not in str(kind):
+            continue
+        plain = decoded(column)
+        try:
+            encoded = (pc.dictionary_encode(plain) if pa.types.is_dictionary(kind) else plain).cast(kind)
+        except pa.ArrowException:
+            raise RowsError(f"the column `{name}` has a nested dictionary type", todo=BY_HAND) from None
+        table = table.set_column(index, table.schema.field(name), encoded)
+    return table
+
+
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with values in place of numbers of a dictionary, wherever in it."""
+    if pa.types.is_dictionary(column.type):
+        return pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
+    return column.cast(with_leaves(column.type, _without_dictionary)) if "dictionary<" in str(column.type) else column
+
+
+def _without_dictionary(leaf: pa.DataType) -> pa.DataType:
+    return leaf.value_type if pa.types.is_dictionary(leaf) else leaf
 
 
 def unused_entries(opened: Callable[..., pq.ParquetFile], paths: Sequence[str], groups: Sequence[int]) -> set[int]:

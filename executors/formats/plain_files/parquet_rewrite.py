@@ -25,8 +25,8 @@ from executors.formats.plain_files.arrow_match import (
     present_terms,
     resolve,
 )
-from executors.formats.plain_files.parquet_dictionaries import Holds, holds_nothing
-from executors.formats.plain_files.parquet_stale_values import StaleSearch, stands_in
+from executors.formats.plain_files.parquet_dictionaries import Holds, decoded, fresh_dictionaries, holds_nothing
+from executors.formats.plain_files.parquet_stale_values import StaleSearch, compared_leaves, stands_in
 from executors.formats.plain_files.row_masking import (
     holding_more,
     in_lists,
@@ -134,8 +134,7 @@ def _found(
     # column goes, the person may have rows of her own in the file, which go after it
     lists = tuple(term.column for term in terms if term.within is not None)
     within = (*mask.columns, *lists) if mask and (persons or not mask.held) else None
-    compared = frozenset(_columns(source, tuple(term for term in terms if not (term.access or term.beside))))
-    return changed, StaleSearch(opened, strong, compared, within, holds, nobodys)
+    return changed, StaleSearch(opened, strong, compared_leaves(source, terms), within, holds, nobodys)
 
 
 def write(
@@ -165,7 +164,7 @@ def write(
                     table = _kept(source, index, terms, keys, mask)
                     if table.num_rows:
                         made.append(index)
-                        writer.write_table(_fresh_dictionaries(table), row_group_size=table.num_rows)
+                        writer.write_table(fresh_dictionaries(table), row_group_size=table.num_rows)
                 # without Arrow's own schema entry the writer leaves all the others out, too
                 if not options["store_schema"]:
                     writer.add_key_value_metadata(_kv(source))
@@ -238,10 +237,8 @@ def _alike(one: pa.Table, other: pa.Table) -> bool:
 
 
 def _bits(column: pa.ChunkedArray) -> pa.Array:
-    """A column without a dictionary, with integers in place of floating-point numbers."""
-    array = column.combine_chunks()
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    """A column without dictionaries, with integers in place of floating-point numbers."""
+    array = decoded(column).combine_chunks()
     return array.view(with_leaves(array.type, _without_float))
 
 
@@ -308,19 +305,6 @@ def _holding_more(source: pq.ParquetFile, group: int, mine: pa.Array, mask: Mask
     if in_lists(terms):
         return int(mine.true_count)
     return holding_more(source.read_row_group(group, columns=[schema.names[p] for p in positions]), mine)
-
-
-def _fresh_dictionaries(table: pa.Table) -> pa.Table:
-    """Arrow keeps filtered-out values in a column's dictionary, and Parquet would write them: encode anew."""
-    for index, name in enumerate(table.column_names):
-        column = table.column(index)
-        if pa.types.is_dictionary(column.type):
-            decoded = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
-            encoded = pc.dictionary_encode(decoded).cast(column.type)
-            table = table.set_column(index, table.schema.field(name), encoded)
-        elif "dictionary<" in str(column.type):
-            raise RowsError(f"the column `{name}` has a nested dictionary type", todo=BY_HAND)
-    return table
 
 
 def _layout(file: pq.ParquetFile) -> list[str]:

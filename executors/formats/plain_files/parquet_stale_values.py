@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from executors.formats.plain_files.arrow_match import Nobodys
+from executors.formats.plain_files.arrow_match import Nobodys, resolve
 from executors.formats.plain_files.parquet_dictionaries import Holds, stale_entries, unused_entries
+from pii_tracer.model.datasets import Access, ElementAccess, FieldAccess, MatchTerm
 from pii_tracer.model.number_keys import without_fraction
 
 _ONLY_ROWS = "parquet-mr "
@@ -25,15 +28,15 @@ _SCHEMA = b"ARROW:schema"
 class StaleSearch:
     """Searches one file.
 
-    strong: values that stand for the person wherever they are found. compared: columns that the match compares; bounds
-    of these are keys: there a longer word is somebody else's. within: the columns whose statistics and dictionaries
+    strong: values that stand for the person wherever they are found. compared: as of `compared_leaves`; bounds of these
+    are keys: there a longer word is somebody else's. within: the columns whose statistics and dictionaries
     count, None for all. holds: of texts, whether any value of hers is in them. nobodys: columns of which a bound or an
     entry that is exactly such a number is another system's, not hers.
     """
 
     opened: Callable[..., pq.ParquetFile]
     strong: frozenset[str]
-    compared: frozenset[str]
+    compared: Mapping[str, str]
     within: tuple[str, ...] | None
     holds: Holds
     nobodys: Nobodys
@@ -55,7 +58,10 @@ class StaleSearch:
         """The row groups that have a value in an entry of a dictionary, one by one."""
         if not (source.metadata.created_by or "").startswith(_ONLY_ROWS):
             taken = {group: self._encoded(source, group) for group in groups}
-            yield from stale_entries(self.opened, taken, self.strong, self.holds, self.nobodys)
+            left = {
+                path: self.nobodys.get(self._label(path), frozenset()) for paths in taken.values() for path in paths
+            }
+            yield from stale_entries(self.opened, taken, self.strong, self.holds, left)
 
     def unused(self, source: pq.ParquetFile, groups: Sequence[int]) -> set[int]:
         """Row groups with entries of dictionaries that no row uses, or that may have some: whose these are, by whatever
@@ -77,6 +83,9 @@ class StaleSearch:
         """Whether a column, by its path, is one whose statistics and dictionaries count."""
         return self.within is None or _lies_in(path, self.within)
 
+    def _label(self, path: str) -> str:
+        return self.compared.get(path, path).lower()
+
     def _columns(self, source: pq.ParquetFile, group: int) -> list[Any]:
         meta = source.metadata
         columns = [meta.row_group(group).column(number) for number in range(meta.num_columns)]
@@ -86,7 +95,7 @@ class StaleSearch:
         if not column.is_stats_set or not column.statistics.has_min_max:
             return False
         word = column.path_in_schema in self.compared
-        left = self.nobodys.get(column.path_in_schema.lower(), ())
+        left = self.nobodys.get(self._label(column.path_in_schema), frozenset())
         both = (str(bound) for bound in (column.statistics.min, column.statistics.max))
         bounds = [bound for bound in both if without_fraction(bound.strip()) not in left]
         return any(stands_in(value, bound, word=word) for value in self.strong for bound in bounds)
@@ -94,6 +103,45 @@ class StaleSearch:
     def _encoded(self, source: pq.ParquetFile, group: int) -> list[str]:
         columns = self._columns(source, group)
         return sorted({c.path_in_schema for c in columns if c.physical_type == "BYTE_ARRAY" and c.has_dictionary_page})
+
+
+def compared_leaves(source: pq.ParquetFile, terms: Iterable[MatchTerm]) -> dict[str, str]:
+    """By their paths, however a writer calls what is in lists and maps, the leaves of which whole values are compared
+    with keys of one column; and the labels of their terms.
+    """
+    schema, found = source.schema_arrow, dict[str, str]()
+    starts = [*accumulate((_leaves(kind) for kind in schema.types), initial=0)]
+    for term in terms if starts[-1] == len(source.schema) else ():
+        position = resolve(schema.names, term.column)
+        if term.beside or position is None:
+            continue
+        leaf = _leaf(schema.types[position], term.access)
+        if leaf is not None:
+            found[source.schema.column(starts[position] + leaf).path] = term.label()
+    return found
+
+
+def _leaf(kind: pa.DataType, access: Sequence[Access]) -> int | None:
+    """The number of a leaf among those of a type; None where something else is compared: a text's member, a struct."""
+    number = 0
+    for step in access:
+        if isinstance(step, FieldAccess) and pa.types.is_struct(kind):
+            position = resolve([field.name for field in kind], step.name)
+            if position is None:
+                return None
+            number += sum(_leaves(field.type) for field in [*kind][:position])
+            kind = kind.field(position).type
+        elif isinstance(step, ElementAccess) and (pa.types.is_map(kind) or hasattr(kind, "value_field")):
+            kind = kind.key_type if pa.types.is_map(kind) else kind.value_type
+        else:
+            return None
+    return None if pa.types.is_nested(kind) else number
+
+
+def _leaves(kind: pa.DataType) -> int:
+    if isinstance(kind, pa.BaseExtensionType):
+        return _leaves(kind.storage_type)
+    return sum(_leaves(kind.field(n).type) for n in range(kind.num_fields)) if pa.types.is_nested(kind) else 1
 
 
 def _made_of_rows(source: pq.ParquetFile) -> bool:

@@ -56,6 +56,9 @@ def renamed(
         lacking = [other for other in others if _has_secrets(name) and not _has_secrets(other)]
         if others and not lacking and not {*taken, *made, *catalogs}.intersection(others):
             made |= {other: dict(entry) for other in others}
+            notes.append(
+                f"the catalog {name} is {', '.join(others)} here, as it is called elsewhere: correct it if it is not"
+            )
             continue
         made[name] = dict(entry)
         notes += [

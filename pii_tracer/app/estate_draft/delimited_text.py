@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from pii_tracer.app.estate_draft.places_of_catalogs import written
 from pii_tracer.app.estate_draft.table_samples import MOST_SAMPLED, bare_of, named_folders
 from pii_tracer.app.estate_draft.unfinished_estate import Declared
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import DeclaredTable, TextEncoding
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -27,7 +28,8 @@ from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import text_of
-from planners.draft.text_guesses import TextGuess, guess_text
+from planners.draft.subject_guesses import SampledTable
+from planners.draft.text_guesses import TextGuess, guess_text, is_western
 
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 MOST_FILES = 20
@@ -52,9 +54,26 @@ def text_options(
     return made
 
 
-def windows_text(found: Inventory, base: Path) -> dict[str, TextEncoding]:
-    """Folders of CSV on this machine that could not be read, as text of Windows is no UTF-8; by place."""
-    made = {}
+def without_values(
+    texts: Mapping[str, Mapping[str, Any]], sampled: Sequence[SampledTable]
+) -> dict[str, Mapping[str, Any]]:
+    """The options without those whose names of columns are values of a table: such a header is somebody's row."""
+    named = {
+        table: {column["name"].strip().casefold() for column in text.get("columns", ()) if text["options"]["header"]}
+        for table, text in texts.items()
+    }
+    wanted, seen = frozenset[str]().union(*named.values()), set[str]()
+    for table in sampled:
+        for values in (*table.sample.values(), *table.listed.values()) if wanted else ():
+            seen |= wanted.intersection(str(value).strip().casefold() for value in values)
+    return {table: text for table, text in texts.items() if named[table].isdisjoint(seen)}
+
+
+def windows_text(found: Inventory, base: Path, notes: list[str]) -> dict[str, TextEncoding]:
+    """Folders of CSV on this machine that could not be read, as text of Windows is no UTF-8; by place. Of those that
+    may be in this or in another encoding a note is made.
+    """
+    made, unsure = dict[str, TextEncoding](), set[Path]()
     for gap in found.gaps:
         path = Path(gap.evidence)
         if gap.kind is not GapKind.UNREADABLE or not path.is_absolute() or not path.is_file():
@@ -62,37 +81,43 @@ def windows_text(found: Inventory, base: Path) -> dict[str, TextEncoding]:
         file, folder = data_file(path), path.parent
         while "=" in folder.name:
             folder = folder.parent
-        if file and file.format is Format.CSV and _is_windows_text(folder):
+        text = _text_of_windows(folder) if file and file.format is Format.CSV else None
+        if text is not None and is_western(text):
             made[written(folder, base)] = TextEncoding.WINDOWS_1252
+        elif text is not None:
+            unsure.add(folder)
+    if unsure:
+        notes.append(
+            f"{counted(len(unsure), 'folder')} of CSV that is not UTF-8, in an encoding that its letters do not tell:"
+            " declare it with its `encoding`. `pii-tracer inventory` says where"
+        )
     return made
 
 
-def _is_windows_text(folder: Path) -> bool:
-    """Whether no file there is text in UTF-8, but for ASCII, and each is text in Windows-1252."""
+def _text_of_windows(folder: Path) -> str | None:
+    """What is there, if no file is text in UTF-8, but for ASCII, and each can be text in Windows-1252."""
     files = [found for path in sorted(folder.rglob("*")) if path.is_file() and (found := data_file(path))]
-    if any(file.format is not Format.CSV for file in files) or sum(f.path.stat().st_size for f in files) > MOST_SAMPLED:
-        return False
+    if any(file.format is not Format.CSV for file in files):
+        return None
+    texts, left = list[str](), MOST_SAMPLED
     try:
         for file in files:
-            with decompressed(file) as stream:
-                data = stream.read()
-            if _NO_TEXT.search(data) or not (data.isascii() or _is_of_windows(data)):
-                return False
-    except (EstateError, OSError):
+            with decompressed(file) as stream:  # a small file may have much in it
+                data = stream.read(left + 1)
+            left -= len(data)
+            if left < 0 or _NO_TEXT.search(data) or (_is_utf8(data) and not data.isascii()):
+                return None
+            texts.append(data.decode(TextEncoding.WINDOWS_1252.value))
+    except (EstateError, OSError, UnicodeDecodeError):
+        return None
+    return "\n".join(texts)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
         return False
-    return True
-
-
-def _is_of_windows(data: bytes) -> bool:
-    for encoding, wanted in (("utf-8", False), (TextEncoding.WINDOWS_1252.value, True)):
-        try:
-            data.decode(encoding)
-        except UnicodeDecodeError:
-            if wanted:
-                return False
-        else:
-            if not wanted:
-                return False
     return True
 
 

@@ -117,6 +117,35 @@ def test_columns_with_the_sources_values_are_comments_to_take_in(tmp_path: Path)
     assert (table.table, table.key, table.of) == ("mail.log", "sent_to", "contactEmail")
 
 
+def test_another_number_is_a_comment_until_its_owner_takes_it_in(tmp_path: Path) -> None:
+    """Without a word of the owner a table that has it alone keeps its rows."""
+    keys, numbers = [71234000 + n for n in range(20)], [f"N-{n:05}" for n in range(20)]
+    people = {"customer_id": keys, "email": [f"a{n}@x.example" for n in keys], "customer_no": numbers}
+    write_deltalake(tmp_path / "lake/crm/customers", pa.table(people))
+    write_deltalake(tmp_path / "lake/crm/gifts", pa.table({"receiver": numbers}))
+    [subject] = made(tmp_path, "--discover", str(tmp_path / "lake")).subjects
+    assert ([i.column for i in subject.identifiers], subject.tables) == (["email"], ())
+    file = tmp_path / "pii-tracer.yaml"
+    text = file.read_text()
+    assert "# guess: take it in only if it is the same person's\n" in text
+    assert "100% of its values are in the source; only if you take in customer_no above" in text
+    file.write_text(text.replace("# - {", "- {").replace("# tables:", "tables:"))
+    [subject] = load_estate(file).subjects
+    assert [(table.key, table.of) for table in subject.tables] == [("receiver", "customer_no")]
+
+
+def test_a_persons_row_is_no_header(tmp_path: Path) -> None:
+    """Her cells are words, and those of all others are not; but a table knows her name."""
+    people = {"customer_id": [71234501, 71234502], "email": ["a@x.example", "b@x.example"], "of": ["Asha Rao", "Jo Li"]}
+    write_deltalake(tmp_path / "lake/crm/customers", pa.table(people))
+    (tmp_path / "lake/exports/notes").mkdir(parents=True)
+    (tmp_path / "lake/exports/notes/a.csv").write_text("asha rao;soon;later\nJo Li, x;5;6\n")
+    estate = made(tmp_path, "--discover", str(tmp_path / "lake"))
+    [notes] = [t for t in estate.catalogs["spark_catalog"].tables if t.name == "exports.notes"]
+    assert (dict(notes.options), notes.columns) == ({}, ())
+    assert "asha" not in (tmp_path / "pii-tracer.yaml").read_text().lower()
+
+
 def test_a_folder_above_the_root_makes_no_development_clones(tmp_path: Path) -> None:
     """Whoever names a folder means it, wherever it lies; `dev` in the way there says nothing of its tables."""
     write_deltalake(tmp_path / "dev/disk1/crm/customers", USERS)

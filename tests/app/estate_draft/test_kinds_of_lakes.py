@@ -117,6 +117,7 @@ def test_a_catalog_has_the_name_that_jobs_have_for_it(
     words = ["--discover", str(house), "--lineage", str(lake / "jobs.sql")]
     estate = made(lake / "one", *words)
     assert estate.catalogs["big_lake"].type == CatalogType.ICEBERG_HADOOP
+    assert "the catalog house is big_lake here" in capsys.readouterr().out
     assert estate.subjects[0].source == "big_lake.crm.members"
     monkeypatch.setitem(os.environ, "PII_TRACER_CATALOG_HOUSE_TOKEN", "t0ken")
     capsys.readouterr()
@@ -149,6 +150,7 @@ def test_tables_in_stores_can_be_those_of_development(lake: Path) -> None:
             "b.csv": "mail,note\na@x.example,Grüße\n".encode(),
         },
         {"a.csv": b"mail,note\na@x.example,Gr\x81\n"},
+        {"a.csv": "mail,note\na@x.example,Анна\n".encode("windows-1251")},
         {"a.csv": b"mail,note\na@x.example,\xfc\x01\n"},
         {"a.csv": "mail,note\na@x.example,Grüße\n".encode("windows-1252"), "b.json": b"{}\n"},
     ],
@@ -159,3 +161,5 @@ def test_no_encoding_is_guessed_that_not_every_file_can_have(tmp_path: Path, fil
         (tmp_path / "lake/notes" / name).write_bytes(data)
     estate = made(tmp_path / "one", "--discover", str(tmp_path / "lake"))
     assert [table.encoding for table in estate.catalogs["spark_catalog"].tables if table.encoding] == []
+    told = "1 folder of CSV that is not UTF-8" in (tmp_path / "one/pii-tracer.yaml").read_text()
+    assert told is any("Анна".encode("windows-1251") in data for data in files.values())

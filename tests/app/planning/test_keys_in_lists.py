@@ -156,6 +156,16 @@ def test_where_no_step_removes_elements_the_copy_is_blocked(
     assert actions(plan, "app.teams") == []
 
 
+def test_what_the_step_for_a_list_refuses_the_plan_says(tmp_path: Path) -> None:
+    """Spark reads a list of a fixed size, and the step does not write one again: the run would stop in the middle."""
+    pairs = pa.array([[LONG[0], LONG[1]], None], pa.list_(pa.int64(), 2))
+    table = pa.table({"id": [1, 2], "pairs": pairs, "lead": ["a", "b"]})
+    plan = planned(tmp_path, TOLD % ("pairs.element", ""), table=table, form="parquet")
+    (gap,) = (g for g in plan["gaps"] if g["dataset"]["name"].endswith("teams"))
+    assert (gap["kind"], plan["complete"]) == ("unreadable", False)
+    assert "`pairs.element` is not in a list or map of a column here" in gap["reason"]
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [

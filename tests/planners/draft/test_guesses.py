@@ -18,7 +18,6 @@ from planners.draft.folders_around import development_roots
 from planners.draft.place_split import cut_place
 from planners.draft.subject_guesses import SampledTable, guess_subjects
 from planners.draft.table_names import names_of
-from planners.draft.text_guesses import TextGuess, guess_text
 
 MAILS = ["a@x.example", "b@x.example", None]
 CATEGORIES = [
@@ -286,29 +285,46 @@ def test_every_key_lies_in_one_place_or_is_told(keys: list[str], data: st.DataOb
         assert len(inside) + (key in cut.left) == 1, key
 
 
-UUIDS = [f"0b8a1abc-1a69-46c7-8da4-f9fc3c6da5{n}" for n in ("d7", "d8", "d9")]
+MANY = range(20)
+KEYS_OF_MANY = [71001 + n for n in MANY]
+UUIDS = [f"0b8a1abc-1a69-46c7-8da4-f9fc3c6da5{n:02}" for n in MANY]
+MAILS_OF_MANY = [f"a{n}@x.example" for n in MANY]
+NUMBERS = [
+    ("ref", UUIDS, True),
+    ("user_no", [50001 + n for n in MANY], True),
+    ("driver_id", [50001 + n for n in MANY], False),
+    ("tenant_uuid", UUIDS, False),
+    ("household_uuid", UUIDS, False),
+    ("spouse_user_id", [50001 + n for n in MANY], False),
+    ("second_user_id", KEYS_OF_MANY[::-1], False),
+    ("later_user_id", [*KEYS_OF_MANY[1:], 50001], False),
+    ("ref", [*UUIDS[1:], None], False),
+    ("ref", [*UUIDS[1:], UUIDS[1]], False),
+    ("id", [50001 + n for n in MANY], False),
+    ("user_no", [*MANY], False),
+]
 
 
-def test_another_number_of_the_same_persons_identifies_them() -> None:
-    """Not a bare number, not one that two persons share, and not one that a person has twice."""
-    mails = ["a@x.example", "b@x.example", "c@x.example"]
-    people = {
-        "user_id": [71001, 71002, 71003],
-        "ref": [*UUIDS],
-        "guest_no": [*UUIDS[:2], UUIDS[1]],
-        "id": [40001, 40002, 40003],
-        "member_id": [1, 2, 3],
-        "email": [*mails],
-    }
-    guess = guess_subjects([table("crm.people", people), table("shop.orders", {"n": [1], "buyer": [UUIDS[2]]})])[0]
-    told = {column: (found.category, found.by) for column, found in guess.identifiers.items()}
-    assert (guess.key, told.pop("email")[0]) == ("user_id", "email")
-    assert told == {"ref": ("account_id", "values")}
-    assert [(m.table, m.column, m.of) for m in guess.mentioned] == [("shop.orders", "buyer", "ref")]
-    visits = {"user_id": [71001, 71001, 71002], "guest_no": [50001, 50001, 50002], "email": [mails[0], *mails[:2]]}
-    assert list(guess_subjects([table("a.visits", visits)])[0].identifiers) == ["email", "guest_no"]
-    twice = visits | {"guest_no": [50001, 50003, 50002]}
-    assert list(guess_subjects([table("a.visits", twice)])[0].identifiers) == ["email"]
+@pytest.mark.parametrize(("name", "numbers", "proposed"), NUMBERS)
+def test_another_number_is_proposed_and_never_taken(name: str, numbers: list[object], proposed: bool) -> None:
+    """Whether it is the same person's only its owner knows: by a driver's number other people's rows would go."""
+    columns = {"user_id": [*KEYS_OF_MANY], "email": [*MAILS_OF_MANY], name: numbers}
+    orders = table("shop.orders", {"n": [1], "buyer": [numbers[3]]})
+    guess = guess_subjects([table("crm.people", columns), orders])[0]
+    assert (guess.key, [*guess.identifiers], [*guess.others]) == ("user_id", ["email"], [name] * proposed)
+    named = [(m.table, m.column, m.of) for m in guess.mentioned if m.of]
+    assert named == [("shop.orders", "buyer", name)] * proposed
+    few = {column: values[:19] for column, values in columns.items()}
+    assert not guess_subjects([table("crm.people", few)])[0].others
+    bare = {"id" if column == "user_id" else column: values for column, values in columns.items()}
+    if name == "driver_id":
+        assert not guess_subjects([table("crm.users", bare)])[0].others
+
+
+def test_a_mail_of_somebody_else_is_not_taken() -> None:
+    columns = {"user_id": [1, 2], "email": MAILS[:2], "spouse_email": MAILS[1::-1], "guardianPhone": ["1", "2"]}
+    [guess] = guess_subjects([table("crm.people", columns)])
+    assert (list(guess.identifiers), list(guess.others)) == (["email"], ["spouse_email", "guardianPhone"])
 
 
 def test_who_stands_in_a_row_by_key_is_not_named_again_by_a_mail() -> None:
@@ -318,37 +334,6 @@ def test_who_stands_in_a_row_by_key_is_not_named_again_by_a_mail() -> None:
     clicks = table("raw.clicks", {"who": [71001, 71003], "mail": [mails[0], mails[2]], "friend": [mails[1], mails[1]]})
     named = [(m.column, m.of) for m in guess_subjects([users, clicks])[0].mentioned]
     assert named == [("who", None), ("friend", "email")]
-
-
-MAIL_CSV = "E-Mail;Straße;Umsatz\na@x.example;Weg 1;1,50\nb@x.example;Gasse 2, links;12,00\n"
-TEXTS = [
-    ([MAIL_CSV], TextGuess(";", True, ("E-Mail", "Straße", "Umsatz"), False)),
-    ([MAIL_CSV, MAIL_CSV.replace("Umsatz", "Betrag")], None),
-    (["B-1|a@x.example|Bonn, Ost\nB-2|b@x.example|Ulm, Nord\n"], TextGuess("|", False, ("_c0", "_c1", "_c2"), False)),
-    (["id\tnote\n1\tx\n2\ty, z\n"], TextGuess("\t", True, ("id", "note"), False)),
-    (['id;note\n1;"two\nlines"\n2;"y;z"\n'], TextGuess(";", True, ("id", "note"), True)),
-    (["id,note\n1,a;b\n2,c;d\n"], None),
-    (["id,note\n1,a\n2,c\n"], None),
-    (["note\nsome; text\nmore\n"], None),
-    (["Anna;Bonn\nPaul;Ulm\n"], None),
-    (["a;b|c\n1;2|3\n"], None),
-    (["a;b\n"], None),
-    (["", "id;n\n1;2\n"], TextGuess(";", True, ("id", "n"), False)),
-    (["a;A\n1;2\n3;4\n"], TextGuess(";", False, ("_c0", "_c1"), False)),
-    ([""], None),
-]
-
-
-@pytest.mark.parametrize(("heads", "guess"), TEXTS)
-def test_what_separates_cells_is_told_by_the_first_lines(heads: list[str], guess: TextGuess | None) -> None:
-    """Where a first line may be somebody's row, its words name no columns: a draft has no values."""
-    assert guess_text(heads) == guess
-
-
-@given(st.lists(st.lists(st.text(max_size=4), min_size=1, max_size=4).map(";".join), max_size=4).map("\n".join))
-def test_no_text_is_too_odd_to_be_looked_at(head: str) -> None:
-    found = guess_text([head])
-    assert found is None or len(found.columns) > 1
 
 
 def test_folders_of_development_lie_in_stores_too() -> None:

@@ -146,14 +146,12 @@ def test_an_archive_is_of_the_table_that_it_is_called_as() -> None:
 
 CALLED = [
     (["prod.sales.orders"], {"glue": ["sales.orders"]}, {"glue": "prod"}),
-    (
-        ["prod.Sales.ORDERS", "old.sales.orders", "prod.sales.users"],
-        {"glue": ["sales.orders", "sales.users"]},
-        {"glue": "prod"},
-    ),
+    (["prod.Sales.ORDERS", "prod.sales.users"], {"glue": ["sales.orders", "sales.users"]}, {"glue": "prod"}),
     (["prod.sales.orders", "old.sales.orders"], {"glue": ["sales.orders"]}, {}),
     (["prod.sales.orders"], {"glue": ["sales.orders"], "rest": ["sales.orders"]}, {}),
     (["prod.sales.orders"], {"glue": ["sales.users"]}, {}),
+    (["prod.sales.orders", "prod.x.users", "old.sales.pay"], {"rest": ["sales.orders", "x.users", "sales.pay"]}, {}),
+    (["a.s.t", "b.s.u"], {"one": ["s.t"], "two": ["s.t", "s.u"]}, {}),
     (["sales.orders"], {"glue": ["orders", "sales.orders"]}, {}),
     (["rest.sales.orders"], {"glue": ["sales.orders"], "rest": []}, {}),
 ]

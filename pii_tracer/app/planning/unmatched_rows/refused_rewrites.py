@@ -18,7 +18,7 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.read_result import in_order
 from pii_tracer.model.actions import Action
-from pii_tracer.model.datasets import BY_ROWS, PLAIN, KeySet, Match, Strategy
+from pii_tracer.model.datasets import BY_ROWS, PLAIN, KeySet, Strategy
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import is_remote
@@ -59,9 +59,9 @@ def with_refused(plan: ErasurePlan, inputs: PlanInputs, base: Path, say: Callabl
             readings.table(state, alone, None)
         if state is None or state.format not in PLAIN or is_remote(state.location) or state.dataset in unread:
             continue
-        if copy.match is not None and copy.strategy in (*BY_ROWS, Strategy.MASK_COLUMNS):
+        if copy.places is not None and copy.strategy in (*BY_ROWS, Strategy.MASK_COLUMNS):
             say(f"trying what the step for {title(state)} would read")
-            readings.table(state, partial(_tried, state, copy.match, known), None, _WITHOUT)
+            readings.table(state, partial(_tried, state, copy, known), None, _WITHOUT)
     if not readings.gaps:
         return None
     gaps = in_order({*inventory.gaps, *readings.gaps})
@@ -112,8 +112,12 @@ def _tried_there(executor: HdfsExecutor | ObjectsExecutor, step: Step, copy: Cop
         raise EstateError(error.what, where=error.where, todo=error.todo) from None
 
 
-def _tried(state: TableState, match: Match, known: _Known) -> None:
+def _tried(state: TableState, copy: Copy, known: _Known) -> None:
+    """Each step: for the persons' rows, and for each column that names them in rows of others."""
     try:
-        rehearse(state, match, known)
+        if copy.match is not None:
+            rehearse(state, copy.match, known)
+        for mention in copy.mentions:
+            rehearse(state, mention.match, known, mention.mask)
     except RunError as error:
         raise EstateError(error.what, where=error.where, todo=error.todo) from None
