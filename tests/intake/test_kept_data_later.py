@@ -30,6 +30,7 @@ from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.deletions.entries import Entry, EntryState, Selection
 from pii_tracer.review.plan_file import load_plan
+from pii_tracer.review.policy import why_unapplyable
 from pii_tracer.verify.verdicts import ByteVerdict, RunVerdict, with_since
 from tests.cli.small import request as request_file
 from tests.intake.places import NOW, opened, took
@@ -362,6 +363,32 @@ def test_who_is_shown_by_the_log_does_not_wait_for_who_is_not(tmp_path: Path) ->
     found, empty = made(settings)
     assert (found.requests, found.marked, list(found.apart)) == (("R-9",), True, ["R-8"])
     assert (empty.copies, empty.applyable) == ((), True)
+
+
+@pytest.mark.parametrize("option", [False, True], ids=["by the store", "--source-erased"])
+def test_what_is_found_of_one_person_shows_no_other_s_key(tmp_path: Path, option: bool) -> None:
+    settings = shop(tmp_path)
+    asked(settings, *PERSONS[:2], days=[3, 2])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW - timedelta(hours=3))
+    ran(settings, plan)
+    without(settings, "users", 2)
+    rows = DeltaTable(str(tmp_path / "w" / "orders")).to_pyarrow_table()
+    rmtree(tmp_path / "w" / "orders")
+    write_deltalake(tmp_path / "w" / "orders", pa.concat_tables([rows.slice(0, 1), rows.slice(2)]))
+    for name, key in (("R-7", PERSONS[1]), ("R-8", PERSONS[0])):
+        again(settings, NOW - timedelta(minutes=5), name, key=key)
+    out = str(tmp_path / "b.plan.json")
+    for name, key in (("A", PERSONS[0]), ("B", PERSONS[1])):
+        (tmp_path / f"{name}.yaml").write_text(request_file("user", str(key)).replace("R-1", name))
+    files = [str(tmp_path / f"{name}.yaml") for name in "AB"]
+    assert called(settings, "plan", *files, "--source-erased", "--out", out) == ExitCode.DONE
+    both = load_plan(Path(out)).plan
+    assert (both.complete, both.applyable, len(both.copies)) == (True, False, 1)
+    assert "make a plan for each alone" in why_unapplyable(both)
+    found, left = made(settings, source_erased=option)
+    assert (found.requests, found.marked, [copy.table for copy in left.copies]) == (("R-8",), True, ["app.orders"])
+    assert "does not show that the key is right" in found.apart["R-7"]
 
 
 @pytest.mark.parametrize("known", ["both", "one", "earlier version"])
