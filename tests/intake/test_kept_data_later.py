@@ -23,6 +23,7 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.intake.kept_scopes import hold_of
 from pii_tracer.intake.requests import RequestState
+from pii_tracer.intake.state_changes import Said, release
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ExitCode, Refused, UsageError
@@ -442,6 +443,23 @@ def test_who_was_erased_and_asks_again_is_answered_by_a_proved_search(
         assert "does not show that the key is right" in found.apart["R-9"]
     assert (found.requests, found.marked, plan.known_by_key) == (("R-8",), True, ())
     assert "no version of the source" in opened(settings).find("R-7").reason
+
+
+@pytest.mark.parametrize("rest", ["orders", "nothing"])
+def test_whom_a_run_erased_from_the_source_before_it_was_given_up_is_planned_again(tmp_path: Path, rest: str) -> None:
+    settings = shop(tmp_path)
+    asked(settings, PERSONS[0], days=[3])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW - timedelta(hours=3))
+    ran(settings, plan, proved=False, done=False, failed=[{"step": "s", "reason": "r", "next": "n"}])
+    release(opened(settings), plan.plan_id, Said("asha", "it does not end", NOW))
+    for name in ("users", "orders") if rest == "nothing" else ("users",):
+        without(settings, name)
+    found, again = made(settings, carried_over=True)
+    assert (found.marked, [copy.table for copy in again.copies]) == (
+        (True, ["app.orders"]) if rest == "orders" else (False, [])
+    )
+    assert ("does not show that the key is right" in found.apart.get("R-1", "")) is (rest == "nothing")
 
 
 def test_who_asks_again_waits_where_her_address_would_have_to_be_searched_for(settings: Settings) -> None:

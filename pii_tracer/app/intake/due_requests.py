@@ -132,8 +132,9 @@ def plan_due(
         try:
             written = plan(settings, asked, as_of=as_of, policy=policy, by_person=True, kept=holds, **told)
         except (PersonsUnknown, PersonsApart) as some:
-            if isinstance(some, PersonsUnknown):  # who was erased and asks again is looked for by her key
-                erased_before.update(one.id for one in chosen if one.repeats and one.id in some.requests)
+            if isinstance(some, PersonsUnknown):  # whom a run erased, or began to, is looked for by the key
+                worked_on = (one.id for one in chosen if one.repeats or one.first_begun)
+                erased_before.update({*some.requests}.intersection(worked_on))
                 alone = dict.fromkeys((name for name in some.requests if name not in erased_before), _UNKNOWN)
             reasons: Mapping[str, str] = alone if isinstance(some, PersonsUnknown) else some.reasons
             raised = some if carried_over and len(reasons) == len(names) else raised
