@@ -37,7 +37,7 @@ from planners.copies.backups import with_backups
 from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references
 from planners.copies.partition_values import known_partitions
-from planners.copies.persons_known_by_key_only import known_by_key_only, worked_on
+from planners.copies.persons_known_by_key_only import are_shown, known_by_key_only
 from planners.copies.rebuild_candidates import unproved
 from planners.gaps.accepted_gaps import accepted
 from planners.gaps.keys_of_several_columns import not_compared, searched_in_rows
@@ -128,8 +128,7 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
     requests = planned_requests(inputs.requests, inputs.references, inputs.estate.laws, as_of)
     until = max(r.deadline for r in requests)
     plan = _built(inputs, requests, as_of, until)
-    # a run that misses the deadline may last longer than that
-    last = may_begin_until(until, plan.totals.finish)
+    last = may_begin_until(until, plan.totals.finish)  # a run that misses the deadline may last longer than that
     if any(until < hold.from_ <= last for hold in inputs.estate.holds):
         return _built(inputs, requests, as_of, last)
     return plan
@@ -208,7 +207,8 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
         # where everything is held there is nothing to run; that nothing is left of the erased is verified and attested
         applyable=all(g.kind == GapKind.LEFT_OUT for g in open_gaps)
         and Strategy.BLOCKED not in strategies
-        and (bool(strategies - {Strategy.EXEMPT}) if copies else worked_on(inputs.surveys) >= {r.id for r in requests}),
+        and strategies != {Strategy.EXEMPT}
+        and are_shown(inputs.surveys, requests, found=bool(copies)),
         gaps=gaps,
         copies=copies,
         examined=with_digits(found.examined, world),

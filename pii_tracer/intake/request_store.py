@@ -21,7 +21,7 @@ from pii_tracer.intake.kept_scopes import (
     unlike_a_plan,
 )
 from pii_tracer.intake.request_databases.base import Connection, Database
-from pii_tracer.intake.requests import OPEN, Change, LongerTime, Receipt, RequestState, Stored
+from pii_tracer.intake.requests import OPEN, PLANNED_BY, PROGRAM, Change, LongerTime, Receipt, RequestState, Stored
 from pii_tracer.intake.schema import NewerSchema, migrate
 from pii_tracer.model.canonical_json import iso, parse_time
 from pii_tracer.model.errors import RequestError, UsageError
@@ -199,10 +199,25 @@ class RequestStore:
         with self.connected() as connection:
             return [name for name in names if request_of(connection, name) is not None]
 
-    def person_of(self, request: str) -> str:
-        """The keyed reference by which the store knows the person of a request."""
+    def plans_of(self, request: str) -> list[str]:
+        """The plans that a request was put into, the newest first."""
+        query = "SELECT reason FROM changes WHERE request = ? AND state = 'planned' AND who = ? ORDER BY seq DESC"
         with self.connected() as connection:
-            return str(connection.execute("SELECT person FROM requests WHERE id = ?", (request,)).fetchone()[0])
+            told = [str(reason) for (reason,) in connection.execute(query, (request, PROGRAM)).fetchall()]
+        return [reason[len(PLANNED_BY) :] for reason in told if reason.startswith(PLANNED_BY)]
+
+    def reference_of(self, request: str) -> str:
+        """The keyed reference by which plans and answers know the person of a request. Of one that has ended, whose
+        value is gone, the one by which the store knows the person.
+
+        Raises:
+            UsageError: there is no such request.
+            PlanError: its value does not open with this estate key.
+        """
+        query = "SELECT kind, person, sealed FROM requests WHERE id = ?"
+        with self.connected() as connection:
+            kind, person, sealed = connection.execute(query, (one(connection, request).id,)).fetchone()
+        return str(person) if sealed is None else self.key.reference(kind, self.key.open_value(sealed, request))
 
     def key_of(self, request: str) -> str:
         """The value of the subject's key that an open request is about.

@@ -30,6 +30,11 @@ OPEN = (RequestState.RECEIVED, RequestState.PLANNED, RequestState.CARRIED_OVER)
 ENDED = (RequestState.REFUSED, RequestState.WITHDRAWN)
 """States in which the person is not to be erased any more."""
 
+PROGRAM = "pii-tracer"
+"""Who changes a state that no person changes."""
+PLANNED_BY = "planned by "
+"""So the reason begins for which a request is in a plan, by the program's word; the plan's id follows."""
+
 
 @dataclass(frozen=True)
 class Incoming:

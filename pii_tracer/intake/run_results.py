@@ -11,8 +11,8 @@ from pii_tracer.intake.kept_scopes import FOR_EVERYTHING, keep_on, narrowings_of
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.request_intake import Due, request_name
 from pii_tracer.intake.request_store import RequestStore, one
-from pii_tracer.intake.requests import RequestState, Stored
-from pii_tracer.intake.state_changes import PROGRAM, Said, carry, change_state, go_on, of_run
+from pii_tracer.intake.requests import PROGRAM, RequestState, Stored
+from pii_tracer.intake.state_changes import Said, carry, change_state, go_on, of_run
 from pii_tracer.model.canonical_json import iso, parse_time
 
 

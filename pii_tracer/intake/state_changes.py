@@ -14,14 +14,10 @@ from pii_tracer.intake.kept_scopes import (
 )
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.request_store import RequestStore, of_plan, one, request_of
-from pii_tracer.intake.requests import OPEN, RequestState, Stored
+from pii_tracer.intake.requests import OPEN, PLANNED_BY, PROGRAM, RequestState, Stored
 from pii_tracer.intake.row_rules import tells
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.errors import Refused, UsageError
-
-PROGRAM = "pii-tracer"
-"""Who changes a state that no person changes."""
-
 
 PersonsOf = Callable[[str], Collection[str]]
 """The person of a request that the store does not know, as the store would know them (keyed references of values)."""
@@ -126,7 +122,7 @@ def plan_them(
                     where=plan,
                     todo="do not use this plan; make it again",
                 )
-        change_state(connection, requests, RequestState.PLANNED, Said(PROGRAM, f"planned by {plan}", at))
+        change_state(connection, requests, RequestState.PLANNED, Said(PROGRAM, f"{PLANNED_BY}{plan}", at))
         query = "UPDATE requests SET plan = ?, begun = NULL, holds = '', kept = ? WHERE id = ?"
         connection.execute_each(query, [(plan, ",".join(sorted(kept)), name) for name in requests])
 

@@ -99,8 +99,11 @@ class Rule:
 def why_unapplyable(plan: ErasurePlan) -> str:
     """Why nobody can run a plan whose gaps are all waived: a waiver frees no copy."""
     blocked = [copy.table or copy.location for copy in plan.copies if copy.strategy is Strategy.BLOCKED]
-    if not blocked:
+    if not blocked and all(copy.strategy is Strategy.EXEMPT for copy in plan.copies):
         return "nothing is to be erased"
+    if not blocked:
+        gone = counted(len(plan.known_by_key or ()), "person")
+        return f"the source does not know {gone}, and what was found can be of others: make a plan for each alone"
     more = [f"{len(blocked) - _SHOWN} more"] if len(blocked) > _SHOWN else []
     names = ", ".join([*blocked[:_SHOWN], *more])
     copies = counted(len(blocked), "copy is", "copies are")

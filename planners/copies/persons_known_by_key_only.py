@@ -10,6 +10,7 @@ from pii_tracer.model.datasets import Carries, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Gap
+from pii_tracer.model.planned_requests import PlannedRequest
 from planners.copies.declared_origins import stored_places, tables_named
 from planners.copies.match_key_resolution import Keys
 from planners.locate.key_location import Carriage
@@ -47,7 +48,21 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
     ]
 
 
-def worked_on(surveys: Iterable[Survey]) -> frozenset[str]:
+def are_shown(surveys: Sequence[Survey], requests: Sequence[PlannedRequest], *, found: bool) -> bool:
+    """Whether it is shown of each person that the key is right: by the source, by an earlier run, or by what is found.
+    What several persons' keys find shows it of none of them: all of it can be of another one.
+
+    found: whether the plan has copies.
+    """
+    if found and len({request.subject for request in requests}) == 1:
+        return True
+    needed = frozenset(request.id for request in requests)
+    if found:
+        needed &= frozenset[str]().union(*(survey.keys.key_only for survey in surveys))
+    return needed <= _worked_on(surveys)
+
+
+def _worked_on(surveys: Iterable[Survey]) -> frozenset[str]:
     """Requests whose persons an earlier run erased by their keys. Of all others nobody can tell whether the key is
     right, if nothing is found by it. A key of several columns is not among them: only rows show it, and what is no copy
     is searched by its bytes."""

@@ -38,7 +38,7 @@ class Verdict(StrEnum):
 HEADLINES = {
     Verdict.INCOMPLETE: "Incomplete: gaps must be closed or waived by name before this plan can be approved",
     Verdict.LATE: "Misses the legal deadline: it cannot be done by then",
-    Verdict.NOT_APPLYABLE: "Not applyable as it is: a copy has no way to be erased, or there is none to erase",
+    Verdict.NOT_APPLYABLE: "Not applyable: a copy has no way to be erased, there is none, or a key may be wrong",
     Verdict.PARTIAL: "Not the whole erasure: copies are left out by choice; it can be applied, and is never attested",
     Verdict.READY: "Complete and ready for review",
 }

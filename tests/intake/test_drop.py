@@ -242,6 +242,9 @@ def test_what_was_taken_back_before_a_crash_is_withdrawn_by_the_next_call(
             add(shop, gone)
     assert add(shop, gone).known == 1
     assert states(shop) == {item(1): RequestState.WITHDRAWN}
+    ended: list[object] = []
+    monkeypatch.setattr(drop_lists, "end", lambda *what: ended.append(what))
+    assert (add(shop, gone).known, ended) == (1, []), "who has withdrawn is not withdrawn by each later list"
 
 
 def test_lines_that_are_wrong_are_named_and_the_others_taken(

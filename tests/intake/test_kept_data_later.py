@@ -23,6 +23,7 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.intake.kept_scopes import hold_of
 from pii_tracer.intake.requests import RequestState
+from pii_tracer.intake.state_changes import Said, release
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ExitCode, Refused, UsageError
@@ -30,6 +31,7 @@ from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.deletions.entries import Entry, EntryState, Selection
 from pii_tracer.review.plan_file import load_plan
+from pii_tracer.review.policy import why_unapplyable
 from pii_tracer.verify.verdicts import ByteVerdict, RunVerdict, with_since
 from tests.cli.small import request as request_file
 from tests.intake.places import NOW, opened, took
@@ -364,6 +366,32 @@ def test_who_is_shown_by_the_log_does_not_wait_for_who_is_not(tmp_path: Path) ->
     assert (empty.copies, empty.applyable) == ((), True)
 
 
+@pytest.mark.parametrize("option", [False, True], ids=["by the store", "--source-erased"])
+def test_what_is_found_of_one_person_shows_no_other_s_key(tmp_path: Path, option: bool) -> None:
+    settings = shop(tmp_path)
+    asked(settings, *PERSONS[:2], days=[3, 2])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW - timedelta(hours=3))
+    ran(settings, plan)
+    without(settings, "users", 2)
+    rows = DeltaTable(str(tmp_path / "w" / "orders")).to_pyarrow_table()
+    rmtree(tmp_path / "w" / "orders")
+    write_deltalake(tmp_path / "w" / "orders", pa.concat_tables([rows.slice(0, 1), rows.slice(2)]))
+    for name, key in (("R-7", PERSONS[1]), ("R-8", PERSONS[0])):
+        again(settings, NOW - timedelta(minutes=5), name, key=key)
+    out = str(tmp_path / "b.plan.json")
+    for name, key in (("A", PERSONS[0]), ("B", PERSONS[1])):
+        (tmp_path / f"{name}.yaml").write_text(request_file("user", str(key)).replace("R-1", name))
+    files = [str(tmp_path / f"{name}.yaml") for name in "AB"]
+    assert called(settings, "plan", *files, "--source-erased", "--out", out) == ExitCode.DONE
+    both = load_plan(Path(out)).plan
+    assert (both.complete, both.applyable, len(both.copies)) == (True, False, 1)
+    assert "make a plan for each alone" in why_unapplyable(both)
+    found, left = made(settings, source_erased=option)
+    assert (found.requests, found.marked, [copy.table for copy in left.copies]) == (("R-8",), True, ["app.orders"])
+    assert "does not show that the key is right" in found.apart["R-7"]
+
+
 @pytest.mark.parametrize("known", ["both", "one", "earlier version"])
 def test_persons_of_one_plan_are_shown_by_it_where_the_source_knew_them(tmp_path: Path, known: str) -> None:
     settings = shop(tmp_path)
@@ -415,6 +443,23 @@ def test_who_was_erased_and_asks_again_is_answered_by_a_proved_search(
         assert "does not show that the key is right" in found.apart["R-9"]
     assert (found.requests, found.marked, plan.known_by_key) == (("R-8",), True, ())
     assert "no version of the source" in opened(settings).find("R-7").reason
+
+
+@pytest.mark.parametrize("rest", ["orders", "nothing"])
+def test_whom_a_run_erased_from_the_source_before_it_was_given_up_is_planned_again(tmp_path: Path, rest: str) -> None:
+    settings = shop(tmp_path)
+    asked(settings, PERSONS[0], days=[3])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW - timedelta(hours=3))
+    ran(settings, plan, proved=False, done=False, failed=[{"step": "s", "reason": "r", "next": "n"}])
+    release(opened(settings), plan.plan_id, Said("asha", "it does not end", NOW))
+    for name in ("users", "orders") if rest == "nothing" else ("users",):
+        without(settings, name)
+    found, again = made(settings, carried_over=True)
+    assert (found.marked, [copy.table for copy in again.copies]) == (
+        (True, ["app.orders"]) if rest == "orders" else (False, [])
+    )
+    assert ("does not show that the key is right" in found.apart.get("R-1", "")) is (rest == "nothing")
 
 
 def test_who_asks_again_waits_where_her_address_would_have_to_be_searched_for(settings: Settings) -> None:

@@ -125,14 +125,16 @@ def plan_due(
             return replace(shown or DuePlan(None), set_aside=choice.aside, apart=apart)
         names = tuple(request.id for request in chosen)
         asked = [_asked(*pair) for pair in zip(chosen, store.keys_of(names), strict=True)]
-        holds, gone = own_holds(choice.kept_of(names), as_of), choice.is_erased_from_source(chosen[0])
-        told = options | {"source_erased": gone or options.get("source_erased", False)}
+        holds = own_holds(choice.kept_of(names), as_of)
+        gone = choice.is_erased_from_source(chosen[0]) or bool(options.get("source_erased"))
+        told = options | {"source_erased": gone}
         held: tuple[str, ...] = ()
         try:
             written = plan(settings, asked, as_of=as_of, policy=policy, by_person=True, kept=holds, **told)
         except (PersonsUnknown, PersonsApart) as some:
-            if isinstance(some, PersonsUnknown):  # who was erased and asks again is looked for by her key
-                erased_before.update(one.id for one in chosen if one.repeats and one.id in some.requests)
+            if isinstance(some, PersonsUnknown):  # whom a run erased, or began to, is looked for by the key
+                worked_on = (one.id for one in chosen if one.repeats or one.first_begun)
+                erased_before.update({*some.requests}.intersection(worked_on))
                 alone = dict.fromkeys((name for name in some.requests if name not in erased_before), _UNKNOWN)
             reasons: Mapping[str, str] = alone if isinstance(some, PersonsUnknown) else some.reasons
             raised = some if carried_over and len(reasons) == len(names) else raised
@@ -143,8 +145,8 @@ def plan_due(
             if done.marked:
                 plan_them(store, names, made.plan_id, moment(None), own, kept)
                 return done
-            if made.complete and gone and not made.copies and len(names) > 1:
-                most = 1  # an earlier run shows the key of one of them, and maybe not those of the others
+            if made.complete and gone and made.known_by_key and len(names) > 1:
+                most = 1  # the log, or what is found, shows the key of one of them, and maybe not those of the others
                 continue
             if made.complete and (kept or gone) and all(copy.strategy is Strategy.EXEMPT for copy in made.copies):
                 held = tuple(hold.id for hold in made.holds if hold.copies)

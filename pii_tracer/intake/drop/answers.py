@@ -13,7 +13,7 @@ from enum import IntEnum
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.intake.kept_scopes import WHOLLY_ERASED_SINCE
 from pii_tracer.intake.request_databases.base import Connection
-from pii_tracer.intake.requests import RequestState
+from pii_tracer.intake.requests import OPEN, RequestState
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.errors import UsageError
 
@@ -69,7 +69,9 @@ def withdrawn_with(connection: Connection, name: str) -> str | None:
 
     A request that came in otherwise as well, or by another item, stays.
     """
-    row = connection.execute("SELECT request FROM receipts WHERE id = ?", (name,)).fetchone()
+    states = ", ".join("?" for _ in OPEN)
+    query = f"SELECT r.id FROM receipts e JOIN requests r ON r.id = e.request WHERE e.id = ? AND r.state IN ({states})"  # noqa: S608
+    row = connection.execute(query, (name, *OPEN)).fetchone()
     if row is None:
         return None
     query = (

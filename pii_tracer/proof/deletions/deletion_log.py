@@ -19,6 +19,8 @@ from pii_tracer.proof.deletions.entries import (
     ALL,
     COLUMNS,
     OF_DEED,
+    STEP,
+    Cell,
     Deed,
     Entry,
     EntryState,
@@ -95,8 +97,9 @@ class DeletionLog:
     # -- adding --------------------------------------------------------------------------------------------------
 
     def append(self, groups: Iterable[Group]) -> None:
-        """Add rows, all or none. Rows that stand there already, the same in every field, are not added again; nor are
-        rows from before the last pruning, which a run that is looked at again would bring back."""
+        """Add rows, all or none. A row that is the same in every field as the last one of its person's request, plan,
+        copy and step is not added; nor are rows from before the last pruning, which a run that is looked at again would
+        bring back."""
         with self._writing() as connection:
             appending = _Appending(connection, self._tables)
             for group in groups:
@@ -297,17 +300,21 @@ class _Appending:
         self._last = max(pruned, last[0] if last else 0)
         self._find = (
             f"SELECT p.person, a.list FROM {tables.persons} AS p "  # noqa: S608 (quoted names)
-            f"LEFT JOIN {tables.answers} AS a ON a.person = p.person WHERE p.request_id = ? AND p.subject = ?"
+            f"LEFT JOIN {tables.answers} AS a ON a.person = p.person WHERE p.request_id = ? AND p.subject = ? "
+            "ORDER BY a.seq"
         )
-        self._of_list = f"SELECT deed FROM {tables.lists} WHERE list = ?"  # noqa: S608 (a quoted name)
+        self._of_list = (
+            f"SELECT d.deed, d.plan_id, d.copy_id, d.step_id FROM {tables.lists} AS l "  # noqa: S608 (quoted names)
+            f"JOIN {tables.deeds} AS d ON d.deed = l.deed WHERE l.list = ? ORDER BY l.place"
+        )
 
     def add(self, group: Group) -> None:
         """Number what is new of the deeds, for each person of a group."""
         if not group.persons:
             return
         late = (cells for cells in map(cells_of, group.deeds) if str(cells[_RUN_AT]) >= self._until)
-        wanted = tuple(dict.fromkeys(map(self._adding.deed, late)))
-        missing: dict[tuple[int, ...], tuple[int, ...]] = {(): wanted}
+        wanted = tuple((self._adding.deed(cells), tuple(cells[column] for column in STEP)) for cells in late)
+        missing: dict[tuple[int, ...], tuple[int, ...]] = {}
         for person in group.persons:
             found = self._connection.execute(self._find, person).fetchall()
             lists = tuple(number for _, number in found if number is not None)
@@ -318,10 +325,17 @@ class _Appending:
                 self._adding.answer(self._last + 1, key, missing[lists])
                 self._last += len(missing[lists])
 
-    def _beyond(self, lists: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
-        """The deeds that none of these lists has."""
-        stand = {deed for number in lists for (deed,) in self._connection.execute(self._of_list, (number,))}
-        return tuple(deed for deed in wanted if deed not in stand)
+    def _beyond(self, lists: tuple[int, ...], wanted: Iterable[tuple[int, tuple[Cell, ...]]]) -> tuple[int, ...]:
+        """The deeds that the last row of their plan, copy and step does not say already."""
+        last: dict[tuple[Cell, ...], int] = {}
+        for number in lists:
+            last |= {tuple(step): deed for deed, *step in self._connection.execute(self._of_list, (number,))}
+        beyond = []
+        for deed, step in wanted:
+            if last.get(step) != deed:
+                beyond.append(deed)
+                last[step] = deed
+        return tuple(beyond)
 
 
 _RUN_AT = OF_DEED.index("run_at")

@@ -75,13 +75,19 @@ def _still_open(connection: sqlite3.Connection, tables: Tables, lists: _Lists) -
 
 
 def _is_open(deeds: Iterable[_Stands]) -> bool:
-    """Whether some step is not done. What a search of everything left open is the matter of the plan after it."""
+    """Whether some step is not done. What a search of everything left open is the matter of the plan after it: of one
+    whose first row is later, and not of an older one that is looked at again."""
+    plans: dict[str, None] = {}
     last: dict[tuple[str, str], _Stands] = {}
+    searched: dict[str, _Stands] = {}
     for one in deeds:
-        if _SEARCH in last and last[_SEARCH].plan != one.plan:
-            del last[_SEARCH]
-        last[one.step] = one
-    return any(one.state in OPEN for one in last.values())
+        plans.setdefault(one.plan)
+        if one.step == _SEARCH:
+            searched[one.plan] = one
+        else:
+            last[one.step] = one
+    newest = searched.get(next(reversed(plans)))
+    return any(one.state in OPEN for one in (*last.values(), *([newest] if newest else [])))
 
 
 def still_held(connection: sqlite3.Connection, tables: Tables) -> Iterator[str]:
@@ -101,14 +107,21 @@ def still_held(connection: sqlite3.Connection, tables: Tables) -> Iterator[str]:
 
 
 def _holds(deeds: Iterable[_Stands]) -> bool:
-    """Whether something is held of a person. A plan that masks a copy erases and keeps there."""
-    held: dict[str, str] = {}
+    """Whether something is held of a person, by what was last said of each step. A plan that masks a copy erases and
+    keeps there. A search ends what was kept if it left nothing out: no gap that somebody answers for, or chose."""
+    said: dict[tuple[str, tuple[str, str]], _Stands] = {}
     for one in deeds:
+        said.pop((one.plan, one.step), None)
+        said[one.plan, one.step] = one
+    with_gaps = {plan for plan, step in said if step != _SEARCH}
+    held: dict[str, str] = {}
+    for one in said.values():
         copy = one.step[0]
         if one.state in HELD:
             held[copy] = one.plan
         elif one.state == EntryState.ERASED and one.step == _SEARCH:
-            held.clear()
+            if one.plan not in with_gaps:
+                held.clear()
         elif one.state == EntryState.ERASED and held.get(copy, one.plan) != one.plan:
             del held[copy]
     return bool(held)

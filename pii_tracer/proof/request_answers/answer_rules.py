@@ -29,6 +29,7 @@ _NAMED = frozenset({ReservedKind.CONFIRMED, ReservedKind.UNVERIFIED})
 _BY_RIGHT = frozenset({ReservedKind.HOLD, ReservedKind.EXEMPTION, ReservedKind.SEALED})
 """Kinds of exceptions that stand at their copy."""
 NOT_OVER = "the run did not come to its end"
+HOLD_ENDED = "a hold kept it, and has ended: it is to be planned again"
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,7 @@ def as_of(item: AnswerItem, at: datetime, *, approved: bool) -> AnswerItem:
     """How a place stands at a time. A hold that has ended keeps nothing; approved: nobody answers for what nobody
     approved."""
     if item.standing in (Standing.HELD, Standing.KEPT, Standing.PARTLY) and item.until and item.until <= at:
-        why = "a hold kept it, and has ended: it is to be planned again"
-        return AnswerItem(standing=Standing.NOT_ERASED, what=item.what, why=why)
+        return AnswerItem(standing=Standing.NOT_ERASED, what=item.what, why=HOLD_ENDED)
     return item if approved else item.model_copy(update={"who": None})
 
 

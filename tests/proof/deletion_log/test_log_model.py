@@ -93,7 +93,8 @@ class Log(RuleBasedStateMachine):
         self.log.append(groups)
         for row in apart(groups):
             late = self.cutoff is None or row.run_at >= self.cutoff
-            if late and row not in [kept for _, kept in self.rows]:
+            newest = {_step(kept): kept for _, kept in self.rows}
+            if late and row != newest.get(_step(row)):
                 self.last += 1
                 self.rows.append((self.last, row))
 
@@ -187,6 +188,10 @@ def _chosen(rows: list[Numbered], s: Selection) -> list[Numbered]:
         and (s.since is None or r.run_at >= s.since)
         and (s.until is None or r.run_at < s.until)
     ]
+
+
+def _step(row: Entry) -> tuple[str, ...]:
+    return row.request_id, row.subject, row.plan_id, row.copy_id, row.step_id
 
 
 def _deed(row: Entry) -> Deed:

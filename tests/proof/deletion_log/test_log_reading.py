@@ -5,16 +5,18 @@ from __future__ import annotations
 import sqlite3
 import tracemalloc
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from pii_tracer.proof.deletions import deletion_log, log_reading
 from pii_tracer.proof.deletions.deletion_log import DeletionLog
-from pii_tracer.proof.deletions.entries import Group, Person, Selection
+from pii_tracer.proof.deletions.entries import EntryState, Group, Person, Selection
 from pii_tracer.proof.deletions.log_reading import Answer
 from tests.proof.deletion_log.grouped import groups
 from tests.proof.deletion_log.test_deletion_log import deed, entry
+from tests.review.plans import NOW
 
 
 def test_what_is_newest_of_a_request_is_asked_once_a_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,3 +78,27 @@ def test_a_number_of_the_view_is_found_by_its_text(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "log.db")) as connection:
         rows = connection.execute("SELECT step_id FROM \"deletions e\" WHERE seq = '2'").fetchall()
     assert rows == [("c1/2",)]
+
+
+_NOTHING = {"copy_id": "", "step_id": "", "dataset": "", "format": None, "action": None}
+
+
+@pytest.mark.parametrize("state", [EntryState.CONFIRMED, EntryState.DEFERRED])
+def test_a_search_that_left_a_gap_out_ends_nothing_that_was_kept(tmp_path: Path, state: EntryState) -> None:
+    log = DeletionLog(tmp_path / "log.db", "e")
+    gap = _NOTHING | {"plan_id": "q", "copy_id": "gap-1"}
+    log.append(groups([entry(state=EntryState.EXEMPT), entry(**gap, state=state), entry(**_NOTHING, plan_id="q")]))
+    assert log.still_held() == {"REQ-1"}
+    log.append(groups([entry(**_NOTHING, plan_id="r")]))
+    assert log.still_held() == frozenset()
+    log.append(groups([entry(**_NOTHING, plan_id="r", state=EntryState.DEFERRED)]))
+    assert log.still_held() == {"REQ-1"}, "she was found again"
+
+
+def test_an_older_plan_that_is_looked_at_again_ends_no_search_that_a_later_one_left_open(tmp_path: Path) -> None:
+    log, late = DeletionLog(tmp_path / "log.db", "e"), NOW + timedelta(days=9)
+    log.append(groups([entry(state=EntryState.DEFERRED)]))
+    log.append(groups([entry(**_NOTHING, plan_id="q", state=EntryState.DEFERRED), entry()]))
+    assert log.prune(late, at=late) is None
+    log.append(groups([entry(**_NOTHING, plan_id="r")]))
+    assert getattr(log.prune(late, at=late), "rows", 0) == 4

@@ -8,6 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pii_tracer.app.execution.attesting import step_facts
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DELETE_ROWS
 from pii_tracer.model.actions import Action
@@ -252,3 +254,22 @@ def test_what_an_owner_computed_again_is_confirmed_for_nobody_who_is_left_in_a_s
     assert "computed it again" in (verified.reason or "")
     assert "computed it again" not in (noted.reason or ""), "noting files erases nothing"
     assert {found["REQ-2", name].state for name in ("c1/2", "c2/1", "c2/2")} == {EntryState.DEFERRED}
+
+
+@pytest.mark.parametrize("order", [("found", "clean", "found"), ("clean", "found", "clean")])
+@pytest.mark.parametrize("copies", [True, False], ids=["copies", "nothing to erase"])
+def test_the_newest_row_says_what_the_last_look_at_a_run_found(
+    tmp_path: Path, order: tuple[str, ...], copies: bool
+) -> None:
+    made = everything().model_copy(update={"steps": (), "copies": (), "gaps": (), "holds": ()})
+    _, logged = rows(tmp_path, ("c1",), None if copies else made)
+    persons = {"subj_1", "subj_2"}
+    found = replace(logged, left_of={"c1": persons}) if copies else replace(logged, left=persons)
+    clean = replace(logged, left=None if copies else ())
+    log = DeletionLog(tmp_path / "log.sqlite", "e")
+    for look in order:
+        for _ in range(2):
+            log.append(groups_of(found if look == "found" else clean))
+        newest = log.entries(Selection(request="REQ-2", copy="c1" if copies else "", newest=True))
+        assert {e.state for e in newest} == {EntryState.DEFERRED if look == "found" else EntryState.ERASED}
+    assert log.count() == len(log.entries()) == (2 * (8 + 4) if copies else 2 * 3)
