@@ -20,6 +20,7 @@ from pii_tracer.config.catalogs import Catalog
 from pii_tracer.config.lineage import LineageSources, SameDataset, UnityLineage
 from pii_tracer.lake.catalogs.base import CatalogView
 from pii_tracer.lake.catalogs.unity.statements import Clock, Warehouse
+from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.graph.edges import EdgeType, Subtype
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
 from pii_tracer.lineage.sources.unity.fetching import Fetched, fetch_unity
@@ -503,7 +504,9 @@ def fetched(
 ) -> Fetched:
     catalogs = {"uc": Catalog.model_validate({"type": "unity", "uri": space.uri})}
     sources = (UnityLineage(catalog="uc", warehouse=warehouse),)
-    return fetch_unity(sources, catalogs, folder, now, lambda text: None, (waits or Waits()).open)
+    names = Identities({**ALIASES, "main.sales.daily": DatasetId(namespace="s3://lake", name="daily/day=1")})
+    opened = (waits or Waits()).open
+    return fetch_unity(sources, catalogs, folder, now, lambda text: None, names.without_partitions, opened)
 
 
 def graph_of(made: Fetched, base: Path) -> Harvested:
@@ -600,6 +603,15 @@ def test_what_the_tables_forget_stays_known(tmp_path: Path) -> None:
     assert made.gaps == ()
 
 
+def test_names_of_partitions_are_not_kept(tmp_path: Path) -> None:
+    """They are values of rows, except where a table lies right there."""
+    paths = ["s3://lake/drop/user=asha.rao@mail.example/", "s3://lake/daily/day=1/user=asha.rao@mail.example"]
+    with serving([row(path, "main.sales.orders") for path in paths]) as space:
+        made = fetched(space, tmp_path)
+    assert {f.source.path for f in made.flows["uc"].seen if f.source} == {"s3://lake/drop", "s3://lake/daily/day=1"}
+    assert "asha.rao" not in next(tmp_path.iterdir()).read_text()
+
+
 def test_what_was_gone_before_it_was_read_is_a_gap(tmp_path: Path) -> None:
     with serving([row("main.sales.people", "main.old.gone", event_time="2025-01-02T00:00:00Z")]) as space:
         fetched(space, tmp_path, now="2025-02-01T00:00:00+00:00")
@@ -671,4 +683,4 @@ def test_a_catalog_of_another_type_has_no_such_tables(tmp_path: Path) -> None:
     catalogs = {"uc": Catalog.model_validate({"type": "iceberg-rest", "uri": "http://127.0.0.1:1"})}
     sources = (UnityLineage(catalog="uc", warehouse=WAREHOUSE),)
     with pytest.raises(LineageError, match="no catalog of the type `unity`"):
-        fetch_unity(sources, catalogs, tmp_path, NOW, lambda text: None)
+        fetch_unity(sources, catalogs, tmp_path, NOW, lambda text: None, str)

@@ -30,6 +30,7 @@ from pii_tracer.lineage.sources.unity.flows import (
     OF_COLUMNS,
     TABLES,
     TIME,
+    End,
     Flow,
     Flows,
     Seen,
@@ -88,9 +89,11 @@ def fetch_unity(
     folder: Path,
     now: str,
     say: Callable[[str], None],
+    dataset_path: Callable[[str], str],
     open_warehouse: Callable[[str, Catalog, str], Warehouse] = Warehouse,
 ) -> Fetched:
-    """Ask every workspace that the estate file names.
+    """Ask every workspace that the estate file names. dataset_path: a path without its partitions, whose names are
+    values of rows.
 
     Raises:
         LineageError: a workspace that was never read cannot be; the estate names no such catalog; a file of the state
@@ -114,7 +117,7 @@ def fetch_unity(
         file = folder / f"{re.sub(r'[^A-Za-z0-9_-]', '_', source.catalog)}-{mark[:16]}.json"
         before = _load(file, mark)
         try:
-            rows = _read(open_warehouse(source.catalog, catalog, source.warehouse), name)
+            rows = _read(open_warehouse(source.catalog, catalog, source.warehouse), name, dataset_path)
             kept = _joined(before or Kept(version=1, source=mark, at={}, lost=(), flows=()), rows, now)
             gaps += [_gap(LineageGapKind.LOST_EVENTS, f"{name}: {text}", name, kept) for text in _gone(kept, rows)]
             write_atomic(file, kept.model_dump_json().encode(), mode=0o600)
@@ -137,15 +140,20 @@ def _query(table: str, columns: Sequence[str]) -> str:
     return f"SELECT {', '.join(columns)}, {times} FROM system.access.{table} GROUP BY {', '.join(columns)}"  # noqa: S608
 
 
-def _read(warehouse: Warehouse, name: str) -> Flows:
+def _read(warehouse: Warehouse, name: str, dataset_path: Callable[[str], str]) -> Flows:
     flows = Flows()
     for table, more in ((TABLES, ()), (COLUMNS, OF_COLUMNS)):
         columns = (*ENTITY, *ENDS, *more)
         for row in warehouse.rows(_query(table, columns), (*columns, FIRST, LAST, ROWS), _GRANT.format(table)):
             flow, seen = _flow(row, name)
+            flow = flow._replace(source=_plain(flow.source, dataset_path), target=_plain(flow.target, dataset_path))
             if (flow.source or flow.target) and (flow.columns is None or any(flow.columns)):
                 flows.add(flow, seen)
     return flows
+
+
+def _plain(end: End | None, dataset_path: Callable[[str], str]) -> End | None:
+    return end and end._replace(path=dataset_path(end.path) if end.path else "")
 
 
 def _flow(row: Row, name: str) -> tuple[Flow, Seen]:
