@@ -53,7 +53,8 @@ class UnityLineage(Frozen):
 
     catalog, warehouse: the catalog of the estate file whose workspace is asked, and the id of its SQL warehouse.
     tables, columns: in place of these, exported files of the two tables, or folders of them. told_elsewhere: what ran
-    (`JOB 41`, or all of a type: `DBSQL_QUERY`) whose SQL or events are given by another source, by the owner's word.
+    (`JOB 41`, or all of a type: `DBSQL_QUERY`) whose SQL or events are given by another source, by the owner's word. Of
+    these, rows whose values another source leads the same way add nothing.
     """
 
     catalog: str | None = None

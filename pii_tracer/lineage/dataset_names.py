@@ -32,6 +32,7 @@ _PATH_TABLE = re.compile(rf"^(?:{'|'.join(sorted(PATH_FORMATS))}|path)\.`(?P<pat
 
 
 _STORES = ("s3://", "gs://", "gcs://", "abfss://", "abfs://", "wasbs://", "wasb://", "oss://")
+_PARTITION = re.compile(r"/[^/=]+=[^/]*/*$")
 _WITHIN = re.compile(r"^[^=]+=|[*?\[{]")
 """A partition of a table (Hive's layout), or a pattern of paths within it."""
 
@@ -96,9 +97,10 @@ class Identities:
         if full in self._roots or not is_place(full):
             return full
         parts = full.name.split("/")
-        while len(parts) > 1 and parts[-2] and _WITHIN.search(parts[-1]):
+        while len(parts) > 1 and parts[-2] and _WITHIN.search(parts[-1]) and full not in self._roots:
             parts.pop()
-        return full if len(parts) == full.name.count("/") + 1 else full.model_copy(update={"name": "/".join(parts)})
+            full = full.model_copy(update={"name": "/".join(parts)})
+        return full
 
     def _spelled(self, namespace: str, name: str, *, exact: bool = False) -> DatasetId:
         namespace, name = specified(namespace, name)
@@ -125,6 +127,13 @@ class Identities:
             return self.normal("file", "/" + (path[found.end() :] if found else path))
         bucket, _, key = path[found.end() if found else 0 :].partition("/")
         return self.normal(f"{scheme}://{bucket}", key)
+
+    def without_partitions(self, path: str) -> str:
+        """A path or URI without the segments `key=value` at its end that say nothing of which dataset it is."""
+        meant = self.of_path(path)
+        while _PARTITION.search(path) and self.of_path(shorter := path.rstrip("/").rpartition("/")[0]) == meant:
+            path = shorter
+        return path
 
     def _path(self, path: str, exact: bool) -> str:
         """A path in one spelling. exact: as a file system says it, where `%41` is no `A`.

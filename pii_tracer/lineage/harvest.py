@@ -23,7 +23,7 @@ from pii_tracer.lineage.sources.evidence import in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.filled_by_tables import filled_by_tables
 from pii_tracer.lineage.sources.log_lines import files_of
-from pii_tracer.lineage.sources.openlineage.events import Events, Run, event_files, read_events
+from pii_tracer.lineage.sources.openlineage.events import Events, event_files, read_events
 from pii_tracer.lineage.sources.openlineage.run_lineage import tell_changes, tell_gaps, tell_run, tell_silent
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras
 from pii_tracer.lineage.sources.openlineage.sql_facets import told_by_events
@@ -45,7 +45,10 @@ from pii_tracer.lineage.sources.statement_facts import (
 )
 from pii_tracer.lineage.sources.unity.exported_files import export_files, read_export
 from pii_tracer.lineage.sources.unity.flows import Flows
-from pii_tracer.lineage.sources.unity.runs import unity_runs, unrecorded
+from pii_tracer.lineage.sources.unity.places import Listed
+from pii_tracer.lineage.sources.unity.recorded_time import Frame, unrecorded
+from pii_tracer.lineage.sources.unity.run_gaps import tell_noted
+from pii_tracer.lineage.sources.unity.runs import Noted, unity_runs
 from pii_tracer.lineage.sources.written_views import defined, explained, tell_through
 from pii_tracer.lineage.sql.known_dialects import known_dialect
 from pii_tracer.lineage.sql.text.table_names import Names
@@ -98,7 +101,8 @@ class Given:
     table name, as the catalogs show them now; loose: names of those whose order the files do not tell; declared: the
     same as schemas, from files and of views, where no table tells. views: of catalogs, with their queries. log: folder
     of the project's own event log. gaps and reads: of what was fetched into it. parser: what parses the texts of query
-    logs.
+    logs. unity: rows of the system tables of each workspace, by its catalog. created: the tables and views that each
+    catalog of the type `unity` lists, with when they were made (microseconds, 0 for unknown).
     """
 
     base: Path
@@ -114,7 +118,7 @@ class Given:
     progress: Progress = lambda text: None
     parser: Parser = parse_here
     unity: Mapping[str, Flows] = field(default_factory=dict)
-    created: Mapping[str, int] = field(default_factory=dict)
+    created: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @rare_collections()
@@ -151,7 +155,6 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     for one in told:
         tell(one, ledger)
     tell_changes(events.notes.changes, ledger)
-    events.runs += _unity(sources, given, ledger, reads)
     for run in events.runs:
         tell_run(run, ledger)
     tell_through(told, shown, ledger)
@@ -159,6 +162,7 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     mended = Mended(told, ledger)
     tell_silent(events, ledger, mended)
     tell_gaps(events, ledger, mended)
+    tell_noted(_unity(sources, given, ledger, reads), ledger, mended)
     ledger.plain_gaps += events.gaps
     facts = collect(
         ledger.edges(), ledger.memberships(), ledger.jobs(), ledger.gaps(), ledger.columns, identities.aliases
@@ -317,9 +321,14 @@ def _queries(
     return told
 
 
-def _unity(sources: LineageSources, given: Given, ledger: Ledger, reads: list[SourceRead]) -> list[Run]:
-    """What Databricks noted itself: of the workspaces that were asked, and of exported files."""
-    runs: list[Run] = []
+def _unity(sources: LineageSources, given: Given, ledger: Ledger, reads: list[SourceRead]) -> list[Noted]:
+    """What Databricks noted itself: of the workspaces that were asked, and of exported files.
+
+    Sources of several metastores are looked at one by one: the rows of one say nothing of when another's begin.
+    """
+    runs: list[Noted] = []
+    frames: list[tuple[Frame, Mapping[str, int]]] = []
+    every = {name: at for made in given.created.values() for name, at in made.items()}
     for one in sources.unity:
         name, flows = one.tables or f"the lineage of the catalog {one.catalog}", Flows()
         if one.tables is None:
@@ -331,8 +340,13 @@ def _unity(sources: LineageSources, given: Given, ledger: Ledger, reads: list[So
                 before = flows.rows
                 ledger.plain_gaps += read_export(files, flows, of_columns=of_columns)
                 reads.append(SourceRead(place, flows.rows - before, "rows", len(files)))
-        runs += unity_runs(name, flows, ledger, one.told_elsewhere)
-        ledger.plain_gaps += unrecorded(name, flows, given.created, ledger)
+        own = every if one.catalog is None else given.created.get(one.catalog, {})
+        listed = Listed.of(own, sure=one.catalog is not None or len(given.created) == 1)
+        runs += unity_runs(name, flows, ledger, listed, one.told_elsewhere)
+        frames.append((Frame.of(name, flows), own))
+    together = [([frame for frame, _ in frames], every)] if len(given.created) == 1 else [([f], c) for f, c in frames]
+    for group, created in together if frames else ():
+        ledger.plain_gaps += unrecorded(group, created, ledger)
     return runs
 
 

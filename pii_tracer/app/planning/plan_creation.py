@@ -64,6 +64,7 @@ from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.lake.read_result import in_order
 from pii_tracer.lake.tables_in_s3_roots import left_alone, without_telling
+from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.graph.facts import with_edges
 from pii_tracer.lineage.graph.graph_file import save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
@@ -180,15 +181,18 @@ def take_lineage(
     base, log = settings.base, event_log(settings)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     fetched = gather(sources_of(estate.lineage, base), log, now, say)
-    noted = fetch_unity(estate.lineage.unity, estate.catalogs, log.with_name("unity"), now, say)
     glue = glue_tables(estate.lineage.glue)
     paths = EstatePaths(estate, base)
+    aliases = {**glue.aliases, **paths.aliases}
+    same = (*estate.lineage.same, *same_hdfs(estate.hdfs))  # with the names that `hdfs` gives to one HDFS
+    plain = Identities(aliases, estate.relocations, base, same).without_partitions
+    noted = fetch_unity(estate.lineage.unity, estate.catalogs, log.with_name("unity"), now, say, plain)
     views = paths.registry.views
     named = [state for state in named_tables(estate, inventory, views=bool(views)) if state.table]
     given = Given(
         base=base,
         relocations=estate.relocations,
-        aliases={**glue.aliases, **paths.aliases},
+        aliases=aliases,
         schemas={**glue.schemas, **{str(state.table): state.columns for state in named}},
         loose=frozenset(str(state.table) for state in named if state.loose),
         declared={**{v.name: v.columns for v in views if v.columns}, **schema_files(estate.lineage.schemas, base)},
@@ -201,9 +205,7 @@ def take_lineage(
         unity=noted.flows,
         created=paths.registry.created,
     )
-    # with the names that `hdfs` gives to one HDFS
-    sources = estate.lineage.model_copy(update={"same": (*estate.lineage.same, *same_hdfs(estate.hdfs))})
-    harvested = harvest_all(sources, given)
+    harvested = harvest_all(estate.lineage.model_copy(update={"same": same}), given)
     return replace(harvested, graph=_with_key_tables(harvested.graph, estate, inventory, paths))
 
 

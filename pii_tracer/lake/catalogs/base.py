@@ -150,7 +150,8 @@ class Listing:
 
     committed: every metadata file that its history names, where an account was used that may not see all of it. views:
     those whose queries are read as lineage. unread: whether tables or partitions of a metastore may be missing here.
-    created: when tables were made, in microseconds since 1970, by name, where the catalog tells it.
+    created: by the catalog's key, the names of its tables and views with when they were made (microseconds since 1970,
+    0 for unknown), where the catalog tells it.
     """
 
     entries: tuple[CatalogEntry, ...]
@@ -161,7 +162,7 @@ class Listing:
     places: tuple[FilePlace, ...] = ()
     views: tuple[CatalogView, ...] = ()
     unread: bool = False
-    created: Mapping[str, int] = field(default_factory=dict)
+    created: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

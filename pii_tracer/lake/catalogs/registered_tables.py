@@ -112,7 +112,7 @@ class Registry:
     views: tuple[CatalogView, ...] = ()
     folders: tuple[FilePlace, ...] = ()
     partitioned: tuple[PartitionedTable, ...] = ()
-    created: Mapping[str, int] = field(default_factory=dict)
+    created: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def texts(self, others: Iterable[str] = ()) -> TextPlaces:
         """By what rules text is read, in every store. others: folders of tables that no catalog lists."""
@@ -164,7 +164,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
     opaque_stored: dict[ObjectLocation, str] = {}
     opaque_s3: dict[S3Location, str] = {}
     views: list[CatalogView] = []
-    created: dict[str, int] = {}
+    created: dict[str, Mapping[str, int]] = {}
     folders: list[FilePlace] = []
     elsewhere, complete = PartitionsElsewhere(), True
     for listing in list_catalogs(estate, base):

@@ -164,9 +164,11 @@ class Ledger:
         return found
 
     def made_of(self) -> dict[ColumnId, set[ColumnId]]:
-        """Columns that something is told to go from, by the column that it goes to; names in small letters."""
+        """Columns whose values are told to go into a column, by this column; names in small letters."""
         found: dict[ColumnId, set[ColumnId]] = defaultdict(set)
-        for source, target, *_rest in self._edges:
+        for source, target, subtype, *_rest in self._edges:
+            if subtype not in DIRECT_SUBTYPES:
+                continue
             into = ColumnId(dataset=target.dataset, column=target.column.lower())
             found[into].add(ColumnId(dataset=source.dataset, column=source.column.lower()))
         return found

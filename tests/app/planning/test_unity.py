@@ -207,6 +207,29 @@ def test_rows_that_say_no_more_than_where_columns_come_from_give_no_key(
     assert [gap["kind"] for gap in plan["gaps"]] == (["cannot_be_proved"] if strategy == "blocked" else [])
 
 
+ORDERS, PEOPLE_NAME = "main.sales.orders", "main.sales.people"
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([(PEOPLE_NAME, ORDERS)], {"lineage"}),
+        ([(ORDERS, ORDERS), ("", ORDERS)], {"lineage", "foreign_keys"}),
+        ([(PEOPLE_NAME, "")], {"lineage"}),
+    ],
+    ids=["no columns", "itself and no source", "no target"],
+)
+def test_the_sql_of_another_job_closes_nothing_that_rows_leave_open(
+    lake: Lake, rows: list[tuple[str, str]], told: set[str]
+) -> None:
+    """A statement that makes the same table of the same tables does not say what this job wrote, or where it went."""
+    at = {"entity_type": "JOB", "entity_id": "42", "event_time": "2026-11-01T10:00:00Z"}
+    ends = [{"source_table_full_name": source, "target_table_full_name": target} for source, target in rows]
+    (lake.base / "t.json").write_text(json.dumps([{**at, **one} for one in ends]))
+    lake.noted = ", unity: [{tables: t.json}]"
+    assert {gap["kind"] for gap in lake.plan()["gaps"]} == told
+
+
 class _Both(statement_standin.Handler, unitysupport.Handler):
     """A workspace: its catalog, and a SQL warehouse."""
 

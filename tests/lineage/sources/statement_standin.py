@@ -54,7 +54,7 @@ class Lies:
     rows are missing, and the manifest says so. short: they are, and it does not. expired: so many links, the first ones,
     are refused.
     token_for: requests before the token is not good any more. renamed: a column has another name. unreadable: a chunk
-    is no JSON.
+    is no JSON. link: leads to a chunk in place of the right one.
     """
 
     busy: int = 0
@@ -66,6 +66,7 @@ class Lies:
     token_for: int | None = None
     renamed: bool = False
     unreadable: bool = False
+    link: str = ""
 
 
 @dataclass
@@ -131,7 +132,8 @@ class Workspace:
             "chunk_index": number,
             "row_offset": start,
             "row_count": len(made.rows[start : start + self.page]),
-            "external_link": f"{at.scheme}://{at.netloc}/storage/{name}/{number}?sig=secret-{self.links}",
+            "external_link": self.lies.link
+            or f"{at.scheme}://{at.netloc}/storage/{name}/{number}?sig=secret-{self.links}",
             "expiration": "2026-11-30T10:15:00.000Z",
             "http_headers": {"x-key": "of the store"},
         }

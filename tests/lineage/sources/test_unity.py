@@ -17,15 +17,16 @@ from deltalake import write_deltalake
 from pydantic import ValidationError
 
 from pii_tracer.config.catalogs import Catalog
-from pii_tracer.config.lineage import LineageSources, UnityLineage
+from pii_tracer.config.lineage import LineageSources, SameDataset, UnityLineage
 from pii_tracer.lake.catalogs.base import CatalogView
 from pii_tracer.lake.catalogs.unity.statements import Clock, Warehouse
+from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.graph.edges import EdgeType, Subtype
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
 from pii_tracer.lineage.sources.unity.fetching import Fetched, fetch_unity
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 from pii_tracer.model.errors import LineageError
-from tests.lineage.sources.statement_standin import SCHEMAS, SECRET_TEXT, TOKEN, WAREHOUSE, Workspace, serving
+from tests.lineage.sources.statement_standin import SCHEMAS, SECRET_TEXT, TOKEN, WAREHOUSE, Lies, Workspace, serving
 
 PEOPLE = DatasetId(namespace="s3://lake", name="people")
 ORDERS = DatasetId(namespace="s3://lake", name="orders")
@@ -35,6 +36,8 @@ SCHEMA = dict.fromkeys(ALIASES, COLUMNS)
 AT = "2026-11-01T10:00:00Z"
 NOW = "2026-11-30T10:00:00+00:00"
 UNITY = (UnityLineage(tables="t.json", columns="c.json"),)
+CREATED = {"uc": {**dict.fromkeys(ALIASES, 0), "main.sales.seen": 0, "main.sales.notes": 0}}
+"""What the catalog of the workspace lists."""
 
 
 def row(source: str = "", target: str = "", job: str = "41", kind: str = "JOB", **more: Any) -> dict[str, Any]:
@@ -59,11 +62,14 @@ def pair(*columns: str, **more: Any) -> list[dict[str, Any]]:
 BOTH = row("main.sales.people", "main.sales.orders")
 
 
-def harvested(base: Path, tables: Sequence[Any], columns: Sequence[Any] = (), **given: Any) -> Harvested:
+def harvested(
+    base: Path, tables: Sequence[Any], columns: Sequence[Any] = (), more: dict[str, Any] | None = None, **given: Any
+) -> Harvested:
+    """more: of the lineage sources of the estate file."""
     for name, rows in (("t.json", tables), ("c.json", columns)):
         (base / name).write_text("".join(json.dumps(one) + "\n" for one in rows))
-    given = {"aliases": ALIASES, "schemas": SCHEMA, **given}
-    return harvest_all(LineageSources(unity=UNITY), Given(base, **given))
+    given = {"aliases": ALIASES, "schemas": SCHEMA, "created": CREATED, **given}
+    return harvest_all(LineageSources(**{"unity": UNITY, **(more or {})}), Given(base, **given))
 
 
 def kinds(found: Harvested) -> list[str]:
@@ -108,7 +114,8 @@ NOTES = DatasetId(namespace="s3://lake", name="notes")
 
 def test_a_column_that_is_only_read_goes_nowhere(tmp_path: Path) -> None:
     columns = [*pair("uid", "mail"), row("main.sales.people", source_column_name="mail")]
-    assert len(harvested(tmp_path, [BOTH], columns).graph.facts.edges) == 2
+    found = harvested(tmp_path, [BOTH], columns)
+    assert (len(found.graph.facts.edges), kinds(found)) == (2, ["no_outputs"])
 
 
 @pytest.mark.parametrize(
@@ -118,18 +125,119 @@ def test_a_column_that_is_only_read_goes_nowhere(tmp_path: Path) -> None:
         ([row("main.sales.people", kind="", job="")], ["no_outputs"]),
         ([row("main.sales.people", kind="DBSQL_QUERY")], []),
         ([row("main.sales.people", kind="DASHBOARD_V3")], []),
-        ([row("main.sales.people"), BOTH], ["no_columns"]),
+        ([row("main.sales.people"), BOTH], ["no_columns", "no_outputs"]),
         ([row("main.sales.people", job="42"), BOTH], ["no_columns", "no_outputs"]),
         ([row("", "main.sales.orders")], ["no_columns"]),
         ([row("", "main.sales.orders", kind="DBSQL_QUERY")], []),
-        ([row("", "main.sales.orders"), BOTH], ["no_columns"]),
+        ([row("", "main.sales.orders"), BOTH], ["no_columns", "no_columns"]),
+        ([row("main.sales.orders", "main.sales.orders")], ["no_columns"]),
+        ([row("main.sales.orders", "main.sales.orders"), row("", "main.sales.orders")], ["no_columns"]),
     ],
 )
 def test_a_read_without_a_target_and_a_write_without_a_source_are_unknown(
     tmp_path: Path, rows: list[Any], told: list[str]
 ) -> None:
-    """SQL alone shows rows, or writes constants. Of all else nobody knows where it went or came from."""
-    assert kinds(harvested(tmp_path, rows)) == told
+    """SQL alone shows rows. Of all else nobody knows where it went or came from; and of what came from nowhere, whose
+    rows these are."""
+    found = harvested(tmp_path, rows)
+    assert kinds(found) == told
+    blind = any("target_table_full_name" in one and one.get("source_table_full_name") != PEOPLE_NAME for one in rows)
+    assert any(not job.inputs for job in found.graph.jobs_into(ORDERS)) is blind
+
+
+SQL = "INSERT INTO main.sales.orders SELECT uid, mail FROM main.sales.people;\n"
+PEOPLE_NAME = "main.sales.people"
+SEVERAL = [{**BOTH, "source_path": "", "entity_type": "", "entity_id": ""}]
+
+
+@pytest.mark.parametrize(
+    ("tables", "columns", "told"),
+    [
+        ([{**BOTH, "entity_id": "42"}], [], ["no_columns"]),
+        ([{**BOTH, "entity_id": "42"}], pair("uid", job="42"), ["no_columns"]),
+        ([row("", "main.sales.orders", job="42")], [], ["no_columns"]),
+        ([row("main.sales.people", job="42")], [], ["no_outputs"]),
+        ([row("main.sales.orders", "main.sales.orders", job="42")], [], ["no_columns"]),
+        ([], [{**one, "source_column_name": ""} for one in pair("uid")], ["lost_events", "no_columns", "no_columns"]),
+        (SEVERAL, [{**one, **SEVERAL[0]} for one in pair("uid", "mail")], ["no_columns"]),
+    ],
+    ids=["no columns", "a column left out", "no source", "no target", "itself", "no source column", "no entity"],
+)
+def test_what_another_source_tells_of_the_same_tables_closes_nothing(
+    tmp_path: Path, tables: list[Any], columns: list[Any], told: list[str]
+) -> None:
+    """It may be another job. Nor does one client without a name tell what another one did."""
+    (tmp_path / "job.sql").write_text(SQL)
+    found = harvested(tmp_path, tables, columns, {"sql": ("job.sql",)})
+    assert kinds(found) == told
+
+
+def test_rows_close_nothing_that_events_leave_open(tmp_path: Path) -> None:
+    event = {
+        "eventTime": AT, "eventType": "COMPLETE", "producer": "https://x", "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": "7d3b1a52-0000-4000-8000-000000000001"}, "job": {"namespace": "n", "name": "j"},
+        "inputs": [PEOPLE.model_dump()], "outputs": [ORDERS.model_dump()],
+    }  # fmt: skip
+    (tmp_path / "e.json").write_text(json.dumps(event))
+    found = harvested(tmp_path, [BOTH], pair("uid", "mail"), {"events": ("e.json",)})
+    assert kinds(found) == ["no_columns"]
+
+
+HASHED = "INSERT INTO main.sales.orders SELECT 1, 'x' FROM main.sales.people WHERE uid > 3;\n"
+
+
+@pytest.mark.parametrize(
+    ("sql", "tables", "columns", "told"),
+    [
+        (SQL, [BOTH], pair("uid", "mail"), []),
+        (SQL, [BOTH], [], []),
+        (SQL, [BOTH, row("main.sales.people")], [], []),
+        (SQL, [BOTH, row("", "main.sales.orders")], [], ["no_columns"]),
+        (SQL, [{**BOTH, "entity_id": "42"}], [], ["no_columns"]),
+        (HASHED, [BOTH], [], ["no_columns"]),
+    ],
+    ids=["columns", "a table", "a read", "a write without a source", "another job", "decided by it alone"],
+)
+def test_a_job_that_is_told_elsewhere_by_the_owners_word(
+    tmp_path: Path, sql: str, tables: list[Any], columns: list[Any], told: list[str]
+) -> None:
+    """Only values that go from the one into the other tell a row; nothing tells a write without a source."""
+    (tmp_path / "job.sql").write_text(sql)
+    word = UnityLineage(tables="t.json", columns="c.json", told_elsewhere=("JOB 41",))
+    found = harvested(tmp_path, tables, columns, {"sql": ("job.sql",), "unity": (word,)})
+    assert kinds(found) == told
+    assert {e.evidence[0].source for e in found.graph.edges_into(ORDERS)} <= {"sql"}
+
+
+def test_a_job_that_events_tell_is_told_elsewhere(tmp_path: Path) -> None:
+    fields = {
+        name: {"inputFields": [{**PEOPLE.model_dump(), "field": name, "transformations": [
+            {"type": "DIRECT", "subtype": "IDENTITY"}]}]} for name in ("uid", "mail")
+    }  # fmt: skip
+    out = {**ORDERS.model_dump(), "facets": {"columnLineage": {"_producer": "https://x", "fields": fields,
+           "_schemaURL": "https://openlineage.io/spec/facets/1-2-0/ColumnLineageDatasetFacet.json"}}}  # fmt: skip
+    event = {
+        "eventTime": AT, "eventType": "COMPLETE", "producer": "https://x", "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": "7d3b1a52-0000-4000-8000-000000000001"}, "job": {"namespace": "n", "name": "j"},
+        "inputs": [PEOPLE.model_dump()], "outputs": [out],
+    }  # fmt: skip
+    (tmp_path / "e.json").write_text(json.dumps(event))
+    word = UnityLineage(tables="t.json", columns="c.json", told_elsewhere=("JOB 41",))
+    found = harvested(tmp_path, [BOTH], pair("uid", "mail"), {"events": ("e.json",), "unity": (word,)})
+    assert found.graph.gaps == ()
+    assert {e.subtype for e in found.graph.edges_into(ORDERS)} == {Subtype.IDENTITY}
+
+
+def test_whole_numbers_name_entities_and_other_values_name_nothing(tmp_path: Path) -> None:
+    """Parquet and JSON have ids as numbers. Two jobs are not one because of that."""
+    columns = [{**one, "entity_id": 41} for one in pair("uid", "mail")]
+    found = harvested(tmp_path, [{**BOTH, "entity_id": 41}, {**row("main.sales.people"), "entity_id": 42}], columns)
+    assert kinds(found) == ["no_outputs"]
+    assert [job.job for job in found.graph.jobs_into(ORDERS)] == ["t.json: JOB 41"]
+    for odd in (41.0, True, ["41"], {"id": 41}):
+        made = harvested(tmp_path, [{**BOTH, "entity_id": odd}, {**BOTH, "entity_id": "1\x1b[2J"}])
+        assert ["no text in entity_id" in g.reason for g in made.graph.gaps if g.kind == "unreadable_event"] == [True]
+        assert "\x1b" not in str(made)
 
 
 def test_rows_of_many_runs_are_one_fact(tmp_path: Path) -> None:
@@ -156,13 +264,24 @@ def test_a_table_is_the_catalogs_by_its_name_and_its_place(tmp_path: Path, path:
         ("", DatasetId(namespace="unresolved", name="main.sales.people"), ["no_columns", "unresolved_name"]),
     ],
 )
+@pytest.mark.parametrize("alias", ["sales.people", "main.sales.people"])
 def test_a_table_of_another_metastore_is_not_taken_for_one_of_its_name(
-    tmp_path: Path, path: str, meant: DatasetId, told: list[str]
+    tmp_path: Path, path: str, meant: DatasetId, told: list[str], alias: str
 ) -> None:
-    aliases = {"sales.people": PEOPLE, "main.sales.orders": ORDERS}
-    found = harvested(tmp_path, [{**BOTH, "source_path": path}], aliases=aliases, schemas={})
+    """Another catalog of the estate file has it, perhaps by the same full name."""
+    given = {"aliases": {alias: PEOPLE, "main.sales.orders": ORDERS}, "created": {"uc": {"main.sales.orders": 0}}}
+    found = harvested(tmp_path, [{**BOTH, "source_path": path}], schemas={}, **given)
     assert found.graph.jobs_into(ORDERS)[0].inputs == (meant,)
     assert set(kinds(found)) >= set(told)
+
+
+def test_an_export_may_be_of_either_of_two_metastores(tmp_path: Path) -> None:
+    found = harvested(tmp_path, [BOTH], pair("uid", "mail"), created={**CREATED, "other": {"main.hr.staff": 0}})
+    assert kinds(found) == ["unresolved_name"] * 2
+    assert found.graph.jobs_into(ORDERS)[0].inputs == (PEOPLE,)
+    placed = {"source_path": "s3://lake/people", "target_path": "s3://lake/orders"}
+    columns = [{**one, **placed} for one in pair("uid", "mail")]
+    assert kinds(harvested(tmp_path, [{**BOTH, **placed}], columns, created={**CREATED, "other": {}})) == []
 
 
 def test_a_table_that_was_made_anew_elsewhere_is_a_gap(tmp_path: Path) -> None:
@@ -172,9 +291,15 @@ def test_a_table_that_was_made_anew_elsewhere_is_a_gap(tmp_path: Path) -> None:
     assert found.graph.sources_of(old) == (PEOPLE,)
 
 
-@pytest.mark.parametrize("path", ["dbfs:/mnt/drop", "/Volumes/main/sales/drop"])
-def test_a_path_of_a_workspace_is_no_place_in_a_store(tmp_path: Path, path: str) -> None:
-    assert kinds(harvested(tmp_path, [row("main.sales.people", path)])) == ["no_columns", "unresolved_name"]
+@pytest.mark.parametrize("path", ["dbfs:/mnt/drop", "/Volumes/main/sales/drop", "/mnt/drop", "file:/tmp/x", "s3:///"])
+def test_a_path_of_a_workspace_is_no_place_in_a_store_and_none_of_this_machine(tmp_path: Path, path: str) -> None:
+    found = harvested(tmp_path, [row("main.sales.people", path)])
+    assert kinds(found) == ["no_columns", "unresolved_name"]
+    (dataset,) = {gap.dataset for gap in found.graph.gaps}
+    assert dataset == DatasetId(namespace="unresolved", name=path)
+    same = {"from": "unresolved", "name": path, "to": "s3://lake", "to_name": "drop"}
+    more = {"same": (SameDataset.model_validate(same),)}
+    assert kinds(harvested(tmp_path, [row("main.sales.people", path)], more=more)) == ["no_columns"]
 
 
 def test_a_name_that_nobody_explains_is_a_gap(tmp_path: Path) -> None:
@@ -205,7 +330,7 @@ def test_a_view_that_no_catalog_shows_is_followed_by_its_rows(tmp_path: Path) ->
         row("main.sales.seen", "main.sales.orders", source_type="VIEW"),
     ]
     columns = [*pair("uid", "mail", target="main.sales.seen"), *pair("uid", "mail", source="main.sales.seen")]
-    found = harvested(tmp_path, tables, columns)
+    found = harvested(tmp_path, tables, columns, created={"uc": dict.fromkeys(ALIASES, 0)})
     assert kinds(found) == ["unresolved_name"]
     mail = ColumnId(dataset=PEOPLE, column="mail")
     assert ColumnId(dataset=ORDERS, column="mail") in found.graph.columns_downstream(mail)
@@ -214,12 +339,45 @@ def test_a_view_that_no_catalog_shows_is_followed_by_its_rows(tmp_path: Path) ->
 # Time
 
 
-@pytest.mark.parametrize(("created", "told"), [("2026-10-31T00:00:00Z", ["lost_events"]), ("2026-11-02T00:00:00Z", [])])
-def test_a_table_that_is_older_than_the_oldest_row_is_a_gap(tmp_path: Path, created: str, told: list[str]) -> None:
-    at = round(datetime.fromisoformat(created.replace("Z", "+00:00")).timestamp() * 1_000_000)
-    found = harvested(tmp_path, [BOTH], pair("uid", "mail"), created={"main.sales.orders": at})
+@pytest.mark.parametrize(
+    ("created", "told"),
+    [
+        ("2026-10-31T00:00:00Z", ["lost_events"]),
+        ("2026-11-02T00:00:00Z", []),
+        ("2026-11-04T00:00:00Z", ["lost_events"]),
+    ],
+)
+def test_a_table_that_is_older_or_younger_than_all_rows_is_a_gap(tmp_path: Path, created: str, told: list[str]) -> None:
+    listed = {"uc": {**CREATED["uc"], "main.sales.orders": micros_of(created)}}
+    tables = [BOTH, {**BOTH, "event_time": "2026-11-03T10:00:00Z"}]
+    found = harvested(tmp_path, tables, pair("uid", "mail"), created=listed)
     assert kinds(found) == told
     assert all(gap.dataset == ORDERS for gap in found.graph.gaps)
+
+
+def micros_of(text: str) -> int:
+    return round(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("oldest", "others", "told"),
+    [
+        ("2026-10-01T00:00:00Z", {}, []),
+        ("2026-10-01T00:00:00Z", {"other": {"main.hr.staff": 0}}, ["lost_events"]),
+        (None, {}, ["lost_events"]),
+    ],
+    ids=["one metastore", "perhaps two", "a hole between them"],
+)
+def test_what_an_older_export_covers(tmp_path: Path, oldest: str | None, others: Any, told: list[str]) -> None:
+    """It and the newer one tell of one metastore, where the estate file has no other; and nothing of what is between."""
+    placed = {"source_path": "s3://lake/people", "target_path": "s3://lake/orders"}
+    old = [{**BOTH, **placed, "event_time": at} for at in ("2026-09-01T00:00:00Z", oldest) if at]
+    newer = [{**one, **placed} for one in (BOTH, {**BOTH, "event_time": oldest or AT})]
+    (tmp_path / "old.json").write_text("".join(json.dumps(one) + "\n" for one in old))
+    unity = (UnityLineage(tables="old.json", columns="c.json"), *UNITY)
+    listed = {"uc": {**CREATED["uc"], "main.sales.orders": micros_of("2026-09-15T00:00:00Z")}, **others}
+    columns = [{**one, **placed} for one in pair("uid", "mail")]
+    assert kinds(harvested(tmp_path, newer, columns, {"unity": unity}, created=listed)) == told
 
 
 # Files
@@ -262,7 +420,7 @@ def test_every_kind_of_export_tells_the_same(tmp_path: Path, name: str) -> None:
         (tmp_path / folder / "_SUCCESS").touch()
         WRITERS[name](tmp_path / folder / name, [full(one, table) for one in rows])
     sources = LineageSources(unity=(UnityLineage(tables="t", columns="c"),))
-    found = harvest_all(sources, Given(tmp_path, aliases=ALIASES, schemas=SCHEMA))
+    found = harvest_all(sources, Given(tmp_path, aliases=ALIASES, schemas=SCHEMA, created=CREATED))
     assert found.graph.gaps == ()
     assert len(found.graph.edges_into(ORDERS)) == 2
     assert [(s.source, s.read, s.unit) for s in found.summary.sources if s.unit == "rows"] == [
@@ -300,7 +458,8 @@ def test_broken_files_are_gaps_and_stop_nothing(tmp_path: Path) -> None:
     (tmp_path / "t" / "a.parquet").write_bytes(b"PAR1")
     (tmp_path / "t" / "b.csv").write_text('entity_type,"entity\n')
     (tmp_path / "t" / "c.json").write_text("[not json\n" + json.dumps(BOTH) + "\n")
-    found = harvest_all(LineageSources(unity=(UnityLineage(tables="t"),)), Given(tmp_path, aliases=ALIASES))
+    given = Given(tmp_path, aliases=ALIASES, created=CREATED)
+    found = harvest_all(LineageSources(unity=(UnityLineage(tables="t"),)), given)
     assert {g.evidence for g in found.graph.gaps if g.kind == "unreadable_event"} == {
         "t/a.parquet:1", "t/b.csv:1", "t/c.json:1"
     }  # fmt: skip
@@ -345,12 +504,15 @@ def fetched(
 ) -> Fetched:
     catalogs = {"uc": Catalog.model_validate({"type": "unity", "uri": space.uri})}
     sources = (UnityLineage(catalog="uc", warehouse=warehouse),)
-    return fetch_unity(sources, catalogs, folder, now, lambda text: None, (waits or Waits()).open)
+    names = Identities({**ALIASES, "main.sales.daily": DatasetId(namespace="s3://lake", name="daily/day=1")})
+    opened = (waits or Waits()).open
+    return fetch_unity(sources, catalogs, folder, now, lambda text: None, names.without_partitions, opened)
 
 
 def graph_of(made: Fetched, base: Path) -> Harvested:
     sources = LineageSources(unity=(UnityLineage(catalog="uc", warehouse=WAREHOUSE),))
-    return harvest_all(sources, Given(base, aliases=ALIASES, schemas=SCHEMA, unity=made.flows, gaps=made.gaps))
+    given = Given(base, aliases=ALIASES, schemas=SCHEMA, created=CREATED, unity=made.flows, gaps=made.gaps)
+    return harvest_all(sources, given)
 
 
 def test_a_workspace_tells_what_an_export_tells(tmp_path: Path) -> None:
@@ -366,7 +528,7 @@ def test_a_workspace_tells_what_an_export_tells(tmp_path: Path) -> None:
     assert {(e.source, e.target, e.subtype) for e in here.graph.facts.edges} == {
         (e.source, e.target, e.subtype) for e in there.graph.facts.edges
     }
-    assert kinds(here) == kinds(there) == ["no_outputs"]
+    assert kinds(here) == kinds(there) == ["no_columns", "no_columns", "no_outputs"]
     (file,) = (tmp_path / "state").iterdir()
     assert file.stat().st_mode & 0o077 == 0
     assert "asha.rao" not in file.read_text()
@@ -400,24 +562,30 @@ def test_an_expired_link_is_replaced(tmp_path: Path) -> None:
         ({"busy": 99}, r"is too busy \(HTTP 429\)"),
         ({"renamed": True}, "answers with other columns than it was asked for"),
         ({"unreadable": True}, "gives a part of a result that is no list of rows"),
+        ({"link": "https://[store.example/x?sig=secret-1"}, "leads to a result at no address"),
     ],
 )
 def test_half_an_answer_is_none(tmp_path: Path, lies: dict[str, Any], told: str) -> None:
     """The first time it is an error. Afterwards what was read before stays, with a gap."""
-    with serving([BOTH], **lies) as space, pytest.raises(LineageError, match=told) as first:
-        fetched(space, tmp_path / "state")
-    assert not (tmp_path / "state").exists()
-    with serving([BOTH]) as space:
+    with serving([BOTH], **lies) as space:
+        with pytest.raises(LineageError, match=told) as first:
+            fetched(space, tmp_path / "state")
+        assert not (tmp_path / "state").exists()
+        space.lies = Lies()
         before = fetched(space, tmp_path / "state")
-    kept = next((tmp_path / "state").iterdir()).read_bytes()
-    with serving([row("main.sales.orders", "main.sales.people")], **lies) as space:
+        kept = next((tmp_path / "state").iterdir()).read_bytes()
+        space.rows["table_lineage"], space.lies, space.links = (
+            [row("main.sales.orders", "main.sales.people")],
+            Lies(**lies),
+            0,
+        )
         after = fetched(space, tmp_path / "state", now="later")
     (gap,) = after.gaps
     assert (gap.kind, NOW in gap.evidence) == ("source_unreachable", True)
     assert after.flows == before.flows
     assert next((tmp_path / "state").iterdir()).read_bytes() == kept
     for text in (str(first.value), gap.reason):
-        assert not any(secret in text for secret in (SECRET_TEXT, TOKEN, "sig=", "127.0.0.1"))
+        assert not any(secret in text for secret in (SECRET_TEXT, TOKEN, "sig=", "127.0.0.1", "store.example"))
 
 
 def test_a_warehouse_that_is_not_there_is_an_error(tmp_path: Path) -> None:
@@ -435,6 +603,15 @@ def test_what_the_tables_forget_stays_known(tmp_path: Path) -> None:
     assert made.gaps == ()
 
 
+def test_names_of_partitions_are_not_kept(tmp_path: Path) -> None:
+    """They are values of rows, except where a table lies right there."""
+    paths = ["s3://lake/drop/user=asha.rao@mail.example/", "s3://lake/daily/day=1/user=asha.rao@mail.example"]
+    with serving([row(path, "main.sales.orders") for path in paths]) as space:
+        made = fetched(space, tmp_path)
+    assert {f.source.path for f in made.flows["uc"].seen if f.source} == {"s3://lake/drop", "s3://lake/daily/day=1"}
+    assert "asha.rao" not in next(tmp_path.iterdir()).read_text()
+
+
 def test_what_was_gone_before_it_was_read_is_a_gap(tmp_path: Path) -> None:
     with serving([row("main.sales.people", "main.old.gone", event_time="2025-01-02T00:00:00Z")]) as space:
         fetched(space, tmp_path, now="2025-02-01T00:00:00+00:00")
@@ -443,6 +620,55 @@ def test_what_was_gone_before_it_was_read_is_a_gap(tmp_path: Path) -> None:
             (gap,) = fetched(space, tmp_path).gaps
             assert gap.kind == "lost_events"
             assert "between 2025-02-01T00:00:00Z and 2026-11-01T10:00:00Z" in gap.reason
+
+
+@pytest.mark.parametrize("table", ["table_lineage", "column_lineage"])
+def test_a_table_that_had_rows_and_has_none_is_a_gap(tmp_path: Path, table: str) -> None:
+    """Those that came in the meantime may be gone, too, so that the time of the last reading stays."""
+    with serving([BOTH], pair("uid", "mail")) as space:
+        fetched(space, tmp_path, now="2026-11-02T00:00:00+00:00")
+        rows, space.rows[table] = space.rows[table], []
+        for now in ("2027-11-30T00:00:00+00:00", "2027-12-30T00:00:00+00:00"):
+            made = fetched(space, tmp_path, now=now)
+            (gap,) = made.gaps
+            assert (gap.kind, f"{table} had rows when it was read at 2026-11-02" in gap.reason) == ("lost_events", True)
+            assert len(made.flows["uc"].seen) == 3
+        space.rows[table] = [{**one, "event_time": "2028-01-10T00:00:00Z"} for one in rows]
+        (gap,) = fetched(space, tmp_path, now="2028-01-30T00:00:00+00:00").gaps
+        assert f"{table} has no rows between 2026-11-02T00:00:00Z and 2028-01-10T00:00:00Z" in gap.reason
+        space.rows[table] = rows
+        assert len(fetched(space, tmp_path, now="2028-02-01T00:00:00+00:00").gaps) == 1
+
+
+def test_rows_of_another_workspace_are_not_taken_for_those_of_this_one(tmp_path: Path) -> None:
+    """Neither under the same key, nor where two keys make one name of a file, nor from a file that was moved."""
+    with serving([row("main.sales.people", "main.old.gone")]) as space:
+        fetched(space, tmp_path)
+    (old,) = tmp_path.iterdir()
+    with serving([BOTH]) as space:
+        made = fetched(space, tmp_path)
+        assert [f.target.name for f in made.flows["uc"].seen if f.target] == ["main.sales.orders"]
+        (new,) = set(tmp_path.iterdir()) - {old}
+        new.write_bytes(old.read_bytes())
+        with pytest.raises(LineageError, match="cannot be read"):
+            fetched(space, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"version": 7}, {"at": {"table_lineage": "junk"}}, {"at": {"x": NOW}}, {"flows": "negative"}, {"source": "x"}],
+    ids=str,
+)
+def test_a_file_that_is_not_as_it_was_kept_is_an_error(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with serving([BOTH]) as space:
+        fetched(space, tmp_path)
+        (file,) = tmp_path.iterdir()
+        kept = json.loads(file.read_bytes())
+        if "flows" in wrong:
+            wrong = {"flows": [[kept["flows"][0][0], [-5, 10**30, 1]]]}
+        file.write_text(json.dumps({**kept, **wrong}))
+        with pytest.raises(LineageError, match="cannot be read"):
+            fetched(space, tmp_path)
 
 
 def test_tables_without_a_row_are_a_gap(tmp_path: Path) -> None:
@@ -457,4 +683,4 @@ def test_a_catalog_of_another_type_has_no_such_tables(tmp_path: Path) -> None:
     catalogs = {"uc": Catalog.model_validate({"type": "iceberg-rest", "uri": "http://127.0.0.1:1"})}
     sources = (UnityLineage(catalog="uc", warehouse=WAREHOUSE),)
     with pytest.raises(LineageError, match="no catalog of the type `unity`"):
-        fetch_unity(sources, catalogs, tmp_path, NOW, lambda text: None)
+        fetch_unity(sources, catalogs, tmp_path, NOW, lambda text: None, str)

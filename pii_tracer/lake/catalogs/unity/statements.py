@@ -87,6 +87,11 @@ class _Statement(Answer):
     result: _Result | None = None
 
 
+def workspace(catalog: Catalog) -> str:
+    """The address of a catalog's workspace."""
+    return _CATALOG.sub("", str(catalog.uri)).rstrip("/")
+
+
 @dataclass(frozen=True)
 class Clock:
     """now: seconds of a clock that only goes forward. pause: waits so many seconds."""
@@ -104,7 +109,7 @@ class Warehouse:
     def __init__(self, name: str, catalog: Catalog, warehouse: str, clock: Clock | None = None) -> None:
         """name: the catalog's key in the estate file. warehouse: its id."""
         self._where = f"catalog {name}"
-        self._address = _CATALOG.sub("", str(catalog.uri)) + _INTERFACE
+        self._address = workspace(catalog) + _INTERFACE
         self._token = secret(name, "TOKEN")
         self._variable = secret_name(name, "TOKEN")
         self._warehouse = warehouse
@@ -191,7 +196,11 @@ class Warehouse:
         return link
 
     def _download(self, link: _Link) -> bytes:
-        if urlsplit(link.external_link).scheme == "http" and not self._address.startswith("http://"):
+        try:
+            scheme = urlsplit(link.external_link).scheme
+        except ValueError:  # it says the host
+            raise self._odd("leads to a result at no address") from None
+        if scheme == "http" and not self._address.startswith("http://"):
             raise self._odd("leads to a result in the clear")
 
         def once() -> bytes:

@@ -67,7 +67,7 @@ def list_unity(name: str, catalog: Catalog) -> Listing:
         opaque=tuple(walk.opaque),
         places=tuple(walk.places),
         views=tuple(walk.views),
-        created=walk.created,
+        created={name: walk.created},
     )
 
 
@@ -144,6 +144,7 @@ class _Walk:
         properties = _lower(table)
         columns = tuple(Column(name=column.name, type=column.type_text or "") for column in table.columns or ())
         query = table.view_definition
+        self.created[name] = 0  # its query is read, and not what was written into it
         self.views.append(CatalogView(self._name, name, query, _DIALECT, written_in(properties) or parts[:2], columns))
 
     def _files(self, parts: tuple[str, str, str], table: TableInfo, place: str) -> None:
@@ -168,8 +169,8 @@ class _Walk:
                 return
         name = sql_name(*parts)
         self.entries.append(CatalogEntry(name, parts, kept.format, place, text=text))
-        if name is not None and table.created_at:
-            self.created[name] = table.created_at * 1_000
+        if name is not None:
+            self.created[name] = (table.created_at or 0) * 1_000
         if any(map(_COMMITS.fullmatch, properties)):
             self.gap(
                 "its catalog keeps commits that may not be in the table's own log yet, and refuses those of others."

@@ -7,17 +7,20 @@ replaced only by what was read to its end.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError, model_validator
+from typing_extensions import Self
 
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.lineage import UnityLineage
 from pii_tracer.lake.catalogs.unity.client import UnityRefusal
-from pii_tracer.lake.catalogs.unity.statements import Row, Warehouse
+from pii_tracer.lake.catalogs.unity.statements import Row, Warehouse, workspace
 from pii_tracer.lineage.graph.edges import LineageGap
 from pii_tracer.lineage.sources.evidence import iso, micros
 from pii_tracer.lineage.sources.unity.flows import (
@@ -27,6 +30,7 @@ from pii_tracer.lineage.sources.unity.flows import (
     OF_COLUMNS,
     TABLES,
     TIME,
+    End,
     Flow,
     Flows,
     Seen,
@@ -38,19 +42,37 @@ from pii_tracer.model.gap_kinds import LineageGapKind
 
 _GRANT = "USE CATALOG on `system`, USE SCHEMA on `system.access`, and SELECT on its tables {}, and enable this schema"
 _CLOSES = "harvest when it is there"
-
+_YEAR_9999 = 253_370_764_800_000_000
+_DIGITS = 20
 
 FIRST, LAST, ROWS = "first_time", "last_time", "row_count"
 """Columns of rows that stand for several: times in microseconds."""
 
 
 class Kept(Frozen):
-    """One source as of its last reading, with what earlier ones had. lost: times of which no reading has rows."""
+    """One source as of its last reading, with what earlier ones had.
 
-    version: int = 1
-    at: str
-    lost: tuple[str, ...] = ()
-    flows: tuple[tuple[Flow, Seen], ...] = Field(default=())
+    source: a digest of the catalog's key and of its workspace's address. at: by table, when it was read last and had
+    rows. lost: times of which no reading has rows.
+    """
+
+    version: Literal[1]
+    source: str
+    at: dict[str, str]
+    lost: tuple[str, ...]
+    flows: tuple[tuple[Flow, Seen], ...]
+
+    @model_validator(mode="after")
+    def _times(self) -> Self:
+        if not all(table in (TABLES, COLUMNS) and micros(at) for table, at in self.at.items()):
+            raise ValueError("times of other tables, or none")
+        if not all(_is_time(seen.first) and seen.first <= seen.last and _is_time(seen.last) for _, seen in self.flows):
+            raise ValueError("rows of no time")
+        return self
+
+
+def _is_time(at: int) -> bool:
+    return 0 <= at < _YEAR_9999
 
 
 @dataclass(frozen=True)
@@ -67,9 +89,11 @@ def fetch_unity(
     folder: Path,
     now: str,
     say: Callable[[str], None],
+    dataset_path: Callable[[str], str],
     open_warehouse: Callable[[str, Catalog, str], Warehouse] = Warehouse,
 ) -> Fetched:
-    """Ask every workspace that the estate file names.
+    """Ask every workspace that the estate file names. dataset_path: a path without its partitions, whose names are
+    values of rows.
 
     Raises:
         LineageError: a workspace that was never read cannot be; the estate names no such catalog; a file of the state
@@ -89,10 +113,13 @@ def fetch_unity(
                 todo="name a catalog of that type, or export the system tables and name the files",
             )
         say(f"reading {name}")
-        file = folder / f"{re.sub(r'[^A-Za-z0-9_-]', '_', source.catalog)}.json"
-        before = _load(file)
+        mark = sha256(f"{source.catalog}\n{workspace(catalog)}".encode()).hexdigest()
+        file = folder / f"{re.sub(r'[^A-Za-z0-9_-]', '_', source.catalog)}-{mark[:16]}.json"
+        before = _load(file, mark)
         try:
-            kept = _joined(before, _read(open_warehouse(source.catalog, catalog, source.warehouse)), now)
+            rows = _read(open_warehouse(source.catalog, catalog, source.warehouse), name, dataset_path)
+            kept = _joined(before or Kept(version=1, source=mark, at={}, lost=(), flows=()), rows, now)
+            gaps += [_gap(LineageGapKind.LOST_EVENTS, f"{name}: {text}", name, kept) for text in _gone(kept, rows)]
             write_atomic(file, kept.model_dump_json().encode(), mode=0o600)
         except UnityRefusal as error:
             if before is None:
@@ -113,35 +140,53 @@ def _query(table: str, columns: Sequence[str]) -> str:
     return f"SELECT {', '.join(columns)}, {times} FROM system.access.{table} GROUP BY {', '.join(columns)}"  # noqa: S608
 
 
-def _read(warehouse: Warehouse) -> Flows:
+def _read(warehouse: Warehouse, name: str, dataset_path: Callable[[str], str]) -> Flows:
     flows = Flows()
     for table, more in ((TABLES, ()), (COLUMNS, OF_COLUMNS)):
         columns = (*ENTITY, *ENDS, *more)
         for row in warehouse.rows(_query(table, columns), (*columns, FIRST, LAST, ROWS), _GRANT.format(table)):
-            flow, seen = _flow(row)
+            flow, seen = _flow(row, name)
+            flow = flow._replace(source=_plain(flow.source, dataset_path), target=_plain(flow.target, dataset_path))
             if (flow.source or flow.target) and (flow.columns is None or any(flow.columns)):
                 flows.add(flow, seen)
     return flows
 
 
-def _flow(row: Row) -> tuple[Flow, Seen]:
+def _plain(end: End | None, dataset_path: Callable[[str], str]) -> End | None:
+    return end and end._replace(path=dataset_path(end.path) if end.path else "")
+
+
+def _flow(row: Row, name: str) -> tuple[Flow, Seen]:
     told = [(value or "").strip() for value in row]
-    first, last, rows = (int(value) if value.isdecimal() else 0 for value in told[-3:])
-    return flow_of(told[:-3]), Seen(first, last, max(1, rows))
+    times = [int(value) if len(value) < _DIGITS and value.isdecimal() else -1 for value in told[-3:]]
+    first, last, rows = times
+    if rows < 1 or not (_is_time(first) and first <= last and _is_time(last)):
+        raise UnityRefusal("the Databricks workspace gives a row without a time", name, "look at the workspace")
+    return flow_of(told[:-3]), Seen(first, last, rows)
 
 
-def _joined(before: Kept | None, flows: Flows, now: str) -> Kept:
+def _joined(before: Kept, flows: Flows, now: str) -> Kept:
     """What was read now and before. Times of rows that are there now are theirs; those of others stay."""
-    lost = before.lost if before else ()
-    if before and flows.since and (read := micros(before.at)) and flows.since > read:
-        lost = (
-            *lost,
-            f"it has no rows between {iso(read)} and {iso(flows.since)}: they were gone before they were read",
-        )
-    old = dict(before.flows) if before else {}
+    lost, at = before.lost, dict(before.at)
+    for table in (TABLES, COLUMNS):
+        since, read = flows.of(table).since, micros(at.get(table, ""))
+        if not since:
+            continue
+        if read and since > read:
+            gone = f"{table} has no rows between {iso(read)} and {iso(since)}: they were gone before they were read"
+            lost = (*lost, gone)
+        at[table] = now
+    old = dict(before.flows)
     merged = {flow: _longer(old.get(flow), seen) for flow, seen in flows.seen.items()}
     merged |= {flow: seen for flow, seen in old.items() if flow not in merged}
-    return Kept(at=now, lost=lost, flows=tuple(sorted(merged.items(), key=repr)))
+    return before.model_copy(update={"at": at, "lost": lost, "flows": tuple(sorted(merged.items(), key=repr))})
+
+
+def _gone(kept: Kept, flows: Flows) -> Iterator[str]:
+    """Tables that had rows before, and have none now. Those that came since may be gone, or the account sees none."""
+    for table, at in sorted(kept.at.items()):
+        if not flows.of(table).since:
+            yield f"{table} had rows when it was read at {at}, and has none now"
 
 
 def _longer(old: Seen | None, new: Seen) -> Seen:
@@ -149,19 +194,22 @@ def _longer(old: Seen | None, new: Seen) -> Seen:
 
 
 def _gap(kind: LineageGapKind, reason: str, name: str, kept: Kept) -> LineageGap:
-    evidence = f"{name}, read last at {kept.at}"
+    evidence = f"{name}, read last at {max(kept.at.values(), default='a time without rows')}"
     closes = _CLOSES if kind is LineageGapKind.SOURCE_UNREACHABLE else "give the SQL of the jobs of that time"
     return LineageGap(dataset=None, kind=kind, reason=reason, evidence=evidence, closes=closes)
 
 
-def _load(file: Path) -> Kept | None:
+def _load(file: Path, mark: str) -> Kept | None:
     try:
-        return Kept.model_validate_json(file.read_bytes())
+        kept = Kept.model_validate_json(file.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValidationError):
+        kept = None
+    if kept is None or kept.source != mark:
         raise LineageError(
             "lineage that was fetched before cannot be read",
             where=str(file),
             todo="restore the file, or remove it to read what the workspace still has",
-        ) from None
+        )
+    return kept

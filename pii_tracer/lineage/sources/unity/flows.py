@@ -19,6 +19,7 @@ ENTITY = ("entity_type", "entity_id")
 ENDS = tuple(f"{end}_{part}" for end in ("source", "target") for part in ("table_full_name", "path", "type"))
 OF_COLUMNS = ("source_column_name", "target_column_name")
 TIME = "event_time"
+_TEXTS = (str, int, type(None))
 _OF_TABLE_ROWS = (*ENTITY, *ENDS)
 _OF_COLUMN_ROWS = (*_OF_TABLE_ROWS, *OF_COLUMNS)
 
@@ -59,13 +60,25 @@ class Seen(NamedTuple):
 
 @dataclass
 class Flows:
-    """All flows of one source. since: the time of the oldest row, 0 where none tells a time."""
+    """All flows of one source."""
 
     seen: dict[Flow, Seen] = field(default_factory=dict)
 
+    def of(self, table: str) -> Flows:
+        """Those of one of the two system tables."""
+        return Flows(
+            {flow: seen for flow, seen in self.seen.items() if (flow.columns is not None) == (table == COLUMNS)}
+        )
+
     @property
     def since(self) -> int:
+        """The time of the oldest row, 0 where none tells a time."""
         return min((one.first for one in self.seen.values() if one.first), default=0)
+
+    @property
+    def until(self) -> int:
+        """The time of the newest row, 0 where none tells a time."""
+        return max((one.last for one in self.seen.values()), default=0)
 
     @property
     def rows(self) -> int:
@@ -78,8 +91,14 @@ class Flows:
         self.seen[flow] = seen if known is None else known.joined(seen)
 
     def take(self, row: Mapping[str, Any], number: int, gaps: Gaps, *, of_columns: bool) -> None:
-        """A row as a file has it; a value that is not there is NULL. What says nothing is a gap."""
-        told = tuple(_text(row, key) for key in (_OF_COLUMN_ROWS if of_columns else _OF_TABLE_ROWS))
+        """A row as a file has it; a value that is not there is NULL. What says nothing is a gap, and so is a value that
+        is neither a text nor a whole number: it could be another one's name."""
+        keys = _OF_COLUMN_ROWS if of_columns else _OF_TABLE_ROWS
+        odd = [key for key in keys if not isinstance(row.get(key), _TEXTS) or isinstance(row.get(key), bool)]
+        if odd:
+            gaps.add(number, f"the row has no text in {', '.join(odd)}", "export these columns as text")
+            return
+        told = tuple(_text(row, key) for key in keys)
         if not any((*told[2:4], *told[5:7])):
             gaps.add(number, "the row names neither a source nor a target", "export every column of the table")
             return
@@ -94,6 +113,7 @@ class Flows:
 
 def flow_of(told: Sequence[str]) -> Flow:
     """What a row says whose columns are `ENTITY`, `ENDS`, and of rows about columns `OF_COLUMNS`; NULL is empty."""
+    told = [_printable(text) for text in told]
     source, target = (_end(told[at : at + len(End._fields)]) for at in (2, 5))
     return Flow((told[0], told[1]), source, target, (told[8], told[9]) if told[8:] else None)
 
@@ -105,4 +125,9 @@ def _end(parts: Sequence[str]) -> End | None:
 
 def _text(row: Mapping[str, Any], key: str) -> str:
     value = row.get(key)
-    return value.strip() if isinstance(value, str) else ""
+    return "" if value is None else str(value).strip()
+
+
+def _printable(text: str) -> str:
+    """Without characters that change what a terminal shows; such a name is no table's."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
