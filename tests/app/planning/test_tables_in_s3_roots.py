@@ -159,11 +159,15 @@ def test_an_object_named_by_the_person_stops_no_plan(shop: Shop) -> None:
     assert str(PERSON) not in json.dumps(plan)
 
 
-def test_a_declared_table_at_the_root_has_no_tables_inside(shop: Shop) -> None:
+def test_a_declared_table_at_the_root_is_as_one_below_it(shop: Shop) -> None:
+    """What lies in its folder is told with it."""
     shop.roots[-1] = place(shop, "t")
     write_deltalake(place(shop, "t"), PEOPLE, storage_options=shop.options)
-    shop.put("lake/t/exports/a.parquet", parquet(PEOPLE))
+    write_deltalake(place(shop, "t/inner"), PEOPLE, storage_options=shop.options)
     shop.tables["lake.t"], shop.formats["lake.t"] = place(shop, "t"), "delta"
     filled(shop, "lake.t")
     plan = shop.plan()
-    assert place(shop, "t/exports") not in json.dumps(gaps(plan, "remote_table"))
+    assert in_s3(plan) == {place(shop, "t"): "delete_by_key"}
+    assert gaps(plan, "remote_table") == {}
+    [strange] = gaps(plan, "strange_files")
+    assert strange.startswith(place(shop, "t/inner/"))
