@@ -28,8 +28,8 @@ def others() -> str:
     by = (NamedBy.ESTATE_FILE, NamedBy.CATALOG)
     declared, registered = (", ".join(table.title for table in _tables(one)) for one in by)
     return (
-        f"only tables with a name are erased there: tables of {declared}, and folders of Parquet, ORC, Avro, CSV or"
-        f" JSON, that the estate file declares or a catalog names; and tables of {registered} that a catalog names"
+        f"only tables with a name are erased there. Tables of {declared}, and folders of Parquet, ORC, Avro, CSV or JSON,"
+        f" need a name in the estate file or a catalog. Tables of {registered} need a name in a catalog"
     )
 
 
