@@ -25,11 +25,11 @@ from pii_tracer.model.locations import S3Location
 
 def others() -> str:
     """Why nothing is erased in what belongs to no table in S3."""
-    by = (NamedBy.ESTATE_FILE, NamedBy.CATALOG)
-    declared, registered = (", ".join(table.title for table in _tables(one)) for one in by)
+    declared = "".join(f"{one.title}, " for one in _tables(NamedBy.ESTATE_FILE))
+    registered = ", ".join(one.title for one in _tables(NamedBy.CATALOG))
     return (
-        f"only tables with a name are erased there. Tables of {declared}, and folders of Parquet, ORC, Avro, CSV or JSON,"
-        f" need a name in the estate file or a catalog. Tables of {registered} need a name in a catalog"
+        f"a table is erased there only if the estate file declares it ({declared}and folders of Parquet, ORC, Avro, CSV"
+        f" or JSON) or a catalog names it (these, and {registered})"
     )
 
 
