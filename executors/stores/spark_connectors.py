@@ -68,7 +68,7 @@ def stores_of_estate(estate: Estate, named: Iterable[tuple[str, Format]]) -> fro
     """
     declared = ((table.location, table.format) for catalog in estate.catalogs.values() for table in catalog.tables)
     tables = [place for place, kind in (*declared, *named) if kind not in PLAIN]
-    places = (*tables, *(one.store for one in estate.object_stores), *filter(is_s3, estate.roots))
+    places = (*tables, *(one.store for one in estate.object_stores))
     return frozenset(store for place in places if (store := store_of(place)))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pii_tracer.config.estate_file import Archive
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.base import NamedBy, TableFormat
-from pii_tracer.lake.formats.registry import table_formats
+from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
@@ -25,13 +25,21 @@ from pii_tracer.model.locations import S3Location
 
 def others() -> str:
     """Why nothing is erased in what belongs to no table in S3."""
-    alone, declared, registered = (
-        ", ".join(one.title for one in _tables(by)) for by in (NamedBy.NOBODY, NamedBy.ESTATE_FILE, NamedBy.CATALOG)
-    )
+    declared = "".join(f"{one.title}, " for one in _tables(NamedBy.ESTATE_FILE))
+    registered = ", ".join(one.title for one in _tables(NamedBy.CATALOG))
     return (
-        f"only these are erased there: tables of {alone}, and folders of Parquet, ORC, Avro, CSV or JSON alone. Tables"
-        f" of {declared} need a name in the estate file or a catalog, and tables of {registered} in a catalog"
+        f"a table is erased there only if the estate file declares it ({declared}and folders of Parquet, ORC, Avro, CSV"
+        f" or JSON) or a catalog names it (these, and {registered})"
     )
+
+
+def _unnamed(kind: Format | None) -> str:
+    """Why nothing is erased in a table of a root that nobody names."""
+    if kind is None or (by := format_of(kind).erased_in_s3) is None:
+        return others()
+    if by is NamedBy.CATALOG:
+        return _unregistered(format_of(kind))
+    return "nobody names it, and a table elsewhere may read its files: only its owner knows whether one does"
 
 
 def _tables(by: NamedBy) -> list[TableFormat]:
@@ -52,6 +60,7 @@ def lake_tables(
     registered: Sequence[RemoteTable],
     places: Collection[S3Location],
     opaque: Mapping[S3Location, str],
+    unnamed: Sequence[RemoteTable],
     archives: Sequence[Archive],
     sources: Collection[str],
     clients: ClientFactory,
@@ -60,7 +69,8 @@ def lake_tables(
     """The tables of a lake in S3.
 
     declared: tables that the estate file declares there; registered: those that catalogs name. places: of all of these
-    and of everything else that the estate file names there. opaque: as of `Registry.opaque_s3`.
+    and of everything else that the estate file names there. opaque: as of `Registry.opaque_s3`. unnamed:
+    tables that were found in roots, and that none of these names.
     sources: tables that tell who the persons are. options: how libraries reach S3.
     """
     folders = Folders(places, opaque, archives, clients)
@@ -71,6 +81,7 @@ def lake_tables(
     wanted = {str(place) for place in places} - set(against)
     found = {str(o.location): o.result for o in looked if isinstance(o.result, Found) and str(o.location) in wanted}
     why = dict.fromkeys(map(str, places), others())
+    why |= {str(table.location): _unnamed(table.format) for table in unnamed}
     why |= {
         str(t.location): _unregistered(one)
         for one in _tables(NamedBy.CATALOG)

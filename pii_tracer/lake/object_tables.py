@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from pii_tracer.lake.formats.registry import format_of, metadata_folders, table_formats
 from pii_tracer.model.datasets import PLAIN, Format
@@ -28,6 +28,11 @@ _DAY = re.compile(
     rf"(?:^|/)(?:{_YEAR}(?:/{_MONTH}(?:/{_DATE}(?:/{_HOUR})?)?)?|{_YEAR}-{_MONTH}(?:-{_DATE})?"
     r"|(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])?)$"
 )
+_NUMBER = re.compile(r"\d+")
+_KEY = re.compile(r"[^@\s]@[^@\s]|[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|\d{6,}", re.IGNORECASE)
+_DATES = re.compile(r"(?<!\d)(?:19|20)\d\d-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?(?!\d)")
+_AT_MOST = 50
+"""Tables of one format that are told one by one beside each other."""
 _PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate")
 
 
@@ -40,7 +45,9 @@ def signs_of_tables() -> dict[Format, re.Pattern[str]]:
 def tables_below(keys: Iterable[str], above: str) -> dict[str, Format]:
     """Folders (without an end slash) that are tables by their metadata, or bare folders of files of one format.
 
-    above: the key of the folder that they lie in, or are. A folder with metadata of two formats is none.
+    above: the key of the folder that they lie in, or are. A folder with metadata of two formats is none. Hidden folders
+    (`_temporary`) are none, and one of many that have one format and one folder around them; nor are those whose names
+    may be keys of persons (`_may_be_keys`).
     """
     listed, signs = list(keys), signs_of_tables()
     signed: dict[str, set[Format]] = defaultdict(set)
@@ -50,9 +57,38 @@ def tables_below(keys: Iterable[str], above: str) -> dict[str, Format]:
                 signed[key[: seen.start()]].add(name)
     owned = {inner for inner in signed for outer in _around(inner) if _owns(signed.get(outer, ()), outer, inner)}
     tables = {at: next(iter(kinds)) for at, kinds in signed.items() if len(kinds) == 1 and at not in owned}
-    bare = tables_of(listed, dict.fromkeys(metadata_folders()), dated=True)
-    inside = {at: kind for at, kind in bare.items() if kind in PLAIN and (at == above or at.startswith(_front(above)))}
-    return inside | tables
+    marks, front = dict.fromkeys(metadata_folders()), _front(above)
+    shown = [key for key in listed if not _is_hidden(key[len(front) :].split("/")[:-1], marks)]
+    bare = tables_of(shown, marks, dated=True)
+    inside = {at: kind for at, kind in bare.items() if kind in PLAIN and (at == above or at.startswith(front))}
+    found = {at: kind for at, kind in (inside | tables).items() if not _is_hidden(at[len(front) :].split("/"), ())}
+    beside = Counter((at.rpartition("/")[0], kind) for at, kind in found.items())
+    keys = _may_be_keys(listed, found, above)
+    return {
+        at: kind for at, kind in found.items() if at not in keys and beside[at.rpartition("/")[0], kind] <= _AT_MOST
+    }
+
+
+def _is_hidden(folders: Iterable[str], marks: Collection[str]) -> bool:
+    return any(part.startswith(("_", ".")) and part not in marks for part in folders)
+
+
+def _may_be_keys(keys: Iterable[str], tables: Iterable[str], above: str) -> set[str]:
+    """Tables with a name on their way that may be a person's key: it has a mail address, a UUID or a long number, or
+    differs from that of another folder beside it by a number alone."""
+    front = _front(above)
+    folders = {key.rpartition("/")[0][len(front) :] for key in keys}
+    names: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for way in {place for folder in folders for place in (folder, *_around(folder))}:
+        around, _, name = way.rpartition("/")
+        names[around, _NUMBER.sub("0", name)].add(name)
+    alike = {(around, name) for (around, _), many in names.items() if len(many) > 1 for name in many}
+
+    def tells(way: str) -> bool:
+        around, _, name = way.rpartition("/")
+        return bool(_KEY.search(_DATES.sub("", name))) or (around, name) in alike
+
+    return {at for at in tables if any(map(tells, (at[len(front) :], *_around(at[len(front) :]))))}
 
 
 def _owns(kinds: Iterable[Format], outer: str, inner: str) -> bool:

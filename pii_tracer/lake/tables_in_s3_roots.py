@@ -24,13 +24,13 @@ def tables_in_roots(
 ) -> tuple[RemoteTable, ...]:
     """The tables and bare folders below the estate's roots in S3 that are no table of somebody's, nor in one; sorted.
 
-    named: what the estate file and catalogs name in S3. opaque: as of `Registry.opaque_s3`. Of a root that refuses,
-    nothing is told: who lists it says so.
+    named: what the estate file and catalogs name in S3, and the roots. opaque: as of `Registry.opaque_s3`. Of a root
+    that refuses, nothing is told: who lists it says so.
     """
     roots = {s3_location(root) for root in estate.roots if is_s3(root)}
     if estate.s3 is None or not roots:
         return ()
-    known = {*(table.location for table in named), *opaque} - roots
+    known = {*(table.location for table in named if table.title or table.format is not None), *opaque}
     clients = s3_clients(estate)
     found = {
         table.location: table
@@ -63,29 +63,37 @@ def with_places(inventory: Inventory, places: Sequence[RemotePlace]) -> Inventor
 
 
 def without_telling(inventory: Inventory, masked: Callable[[str], str]) -> Inventory:
-    """The inventory without tables that nobody names and whose place holds a value of the persons: a plan would list
-    it. What lies there is the root's. masked: a text without values of persons.
+    """The inventory without what would tell of the persons in a plan: tables that nobody names and whose place holds a
+    value of theirs are the root's, and reasons that name an object are masked. masked: a text without such values.
     """
     telling = {p.location: p for p in inventory.remote if is_nameless(p) and masked(str(p.location)) != str(p.location)}
-    roots = {p.location: p for p in inventory.remote if not p.tables and p.format is None}
+    roots = {p.location for p in inventory.remote if not p.tables and p.location not in telling}
     back: dict[S3Location, list[RemotePlace]] = {}
     for location, place in telling.items():
         root = next((folder for folder in location.way_up[1:] if folder in roots), None)
         if root is not None:
             back.setdefault(root, []).append(place)
     gone = {str(place.location) for places in back.values() for place in places}
-    if not gone:
-        return inventory
-    places = [_joined(p, back.get(p.location, ())) for p in inventory.remote if str(p.location) not in gone]
-    return with_places(_without_tables(inventory, gone), places)
+    places = [
+        _joined(p, back.get(p.location, ())).model_copy(update={"untreated": p.untreated and masked(p.untreated)})
+        for p in inventory.remote
+        if str(p.location) not in gone
+    ]
+    return inventory if tuple(places) == inventory.remote else with_places(inventory, places)
 
 
 def left_alone(inventory: Inventory, why: Mapping[str, str]) -> Inventory:
-    """The inventory with some tables in S3 as places where nothing is erased. why: by their places."""
+    """The inventory with some tables in S3 as places where nothing is erased. why: by their places. What else is told
+    of such a place stays told.
+    """
     if not why:
         return inventory
     places = [p.model_copy(update={"untreated": why.get(str(p.location), p.untreated)}) for p in inventory.remote]
-    return with_places(_without_tables(inventory, why.keys()), places)
+    kept = {
+        "tables": tuple(one for one in inventory.tables if one.location.rstrip("/") not in why),
+        "objects": tuple(one for one in inventory.objects if not _is_of(one, why)),
+    }
+    return with_places(inventory.model_copy(update=kept), places)
 
 
 def _joined(root: RemotePlace, inner: Iterable[RemotePlace]) -> RemotePlace:
@@ -96,16 +104,6 @@ def _joined(root: RemotePlace, inner: Iterable[RemotePlace]) -> RemotePlace:
     uploads = tuple(upload for place in places for upload in place.uploads)
     told = {"versions": Packed(ObjectVersion, versions), "uploads": uploads}
     return root.model_copy(update={**told, "unlisted": next((p.unlisted for p in places if p.unlisted), None)})
-
-
-def _without_tables(inventory: Inventory, gone: Collection[str]) -> Inventory:
-    """Without the tables in some places, and the sets of their objects."""
-    kept = {
-        "tables": tuple(one for one in inventory.tables if one.location.rstrip("/") not in gone),
-        "objects": tuple(one for one in inventory.objects if not _is_of(one, gone)),
-        "gaps": tuple(one for one in inventory.gaps if one.evidence.rstrip("/") not in gone),
-    }
-    return inventory.model_copy(update=kept)
 
 
 def _is_of(objects: ObjectSet, places: Collection[str]) -> bool:

@@ -83,8 +83,8 @@ REMEDIES: Mapping[str, str] = {
     GapKind.REGISTERED_TWICE: "Drop all but one registration.",
     GapKind.UNNAMEABLE_TABLE: "Rename the table, branch or tag.",
     GapKind.REMOTE_TABLE: (
-        "Remove the cause that the gap names, or erase the person with another tool. If it is a table that needs a "
-        "name, the gap has the line to write for it. What is supported: tables in S3 (docs/catalogs.md#tables-in-s3). "
+        "Remove the cause that the gap names, or erase the person with another tool. If nobody names the table, "
+        "the gap has the line to write for it. What is supported: tables in S3 (docs/catalogs.md#tables-in-s3). "
         "If nothing lies at the place, correct the place in the catalog or estate file, or drop the entry there."
     ),
     GapKind.WORK_BRANCH_LEFT: "Resume the run, or delete the branch while no run is active.",

@@ -104,8 +104,9 @@ def _to_declare(place: RemotePlace, seen: RemoteEvidence) -> Iterator[str]:
     """What to write of a table that needs a name."""
     if seen.undeclared:
         yield (
-            "write in the estate file, under `tables` of the catalog `spark_catalog` of the type `declared`:"
-            f" {seen.undeclared} (`pii-tracer init --discover {place.location}` writes such lines)"
+            "if no other table reads its files, write in the estate file, under `tables` of the catalog `spark_catalog`"
+            f" of the type `declared`: {seen.undeclared} (`pii-tracer init --discover {place.location}` writes such"
+            " lines)"
         )
 
 

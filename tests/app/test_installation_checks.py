@@ -89,14 +89,13 @@ def _declared(kind: str, location: str) -> dict[str, object]:
         ({}, []),
         ({**S3, **_declared("delta", "s3://lake/t")}, ["hadoop-aws"]),
         ({**S3, **_declared("parquet", "s3://lake/t")}, []),
-        ({**S3, "roots": ["s3://lake/t"]}, ["hadoop-aws"]),
         ({"object_stores": [{"store": "gs://lake", "places": [{"prefix": "t"}]}]}, ["gcs-connector"]),
         (
             {"object_stores": [{"store": "abfss://lake@account.dfs.core.windows.net", "places": [{"prefix": "t"}]}]},
             ["hadoop-azure"],
         ),
     ],
-    ids=["local", "delta-s3", "bare-s3", "root-s3", "gcs", "azure"],
+    ids=["local", "delta-s3", "bare-s3", "gcs", "azure"],
 )
 def test_the_jars_of_the_stores_of_an_estate_are_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: dict[str, object], wanted: list[str]

@@ -57,7 +57,7 @@ def with_lake(inventory: Inventory, estate: Estate, paths: EstatePaths) -> Inven
     known = [place.location for place in inventory.remote]
     sources = {s.source for s in estate.subjects} | {k.table for k in estate.keys}
     registry = paths.registry
-    named = ((*paths.declared_remote, *paths.found_remote), registry.remote, known, registry.opaque_s3)
+    named = (paths.declared_remote, registry.remote, known, registry.opaque_s3, paths.found_remote)
     lake = lake_tables(*named, estate.archives, sources, s3_clients(estate), lambda: paths.s3_options)
     places = [p.model_copy(update={"untreated": lake.why.get(str(p.location))}) for p in inventory.remote]
     tables = sorted((*inventory.tables, *(f.state for f in lake.found.values())), key=lambda s: s.location)

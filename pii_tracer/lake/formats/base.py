@@ -62,7 +62,6 @@ class Role(Enum):
 class NamedBy(Enum):
     """Who must name a table in S3, so that steps erase it there."""
 
-    NOBODY = auto()
     ESTATE_FILE = auto()
     CATALOG = auto()
 

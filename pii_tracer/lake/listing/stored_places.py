@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.base import NamedBy
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.listing.listed_place import ListedFile, ListedPlace, NotListed, PlaceKind
@@ -65,8 +64,7 @@ class StoredPlaces:
             if table.format is None:
                 yield _Stored(str(table.location), uri, PlaceKind.SEARCHED, of_root=True)
                 continue
-            by = format_of(table.format).erased_in_s3
-            erased = by is NamedBy.NOBODY or (by is not None and table.title is not None)
+            erased = format_of(table.format).erased_in_s3 is not None and table.title is not None
             kind = PlaceKind.ARCHIVE if table.format in PLAIN else PlaceKind.BUCKET_TABLE
             name = table.title or str(table.location)
             yield _Stored(name, uri, kind if erased else PlaceKind.SEARCHED, table.format)

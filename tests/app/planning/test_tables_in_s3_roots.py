@@ -1,16 +1,19 @@
-"""Roots in S3: each table and bare folder in them is a place of its own, whether somebody names it or not."""
+"""Roots in S3: each table and bare folder in them is a place of its own, and nothing is erased in one that nobody names."""
 
 from __future__ import annotations
 
 import io
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from deltalake import write_deltalake
 from pyiceberg.catalog.sql import SqlCatalog
 
@@ -70,74 +73,101 @@ def iceberg(shop: Shop, folder: str, rows: pa.Table) -> Any:
     return table
 
 
-def test_each_table_is_a_copy_and_what_is_none_stays_a_gap(shop: Shop) -> None:
+def lines(plan: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """What the gaps say to write, by place."""
+    told = "under `tables` of the catalog `spark_catalog` of the type `declared`: "
+    found = [why.partition(told)[2].partition(" (`pii-tracer init")[0] for why in gaps(plan, "remote_table").values()]
+    return {line["location"]: line for line in map(yaml.safe_load, filter(None, found))}
+
+
+def in_s3(plan: dict[str, Any]) -> dict[str, str]:
+    return {at: how for at, how in copies(plan).items() if at.startswith("s3://")}
+
+
+def test_each_table_is_a_gap_whose_line_makes_it_a_copy(shop: Shop) -> None:
     write_deltalake(place(shop, "crm/tickets"), PEOPLE, storage_options=shop.options)
     iceberg(shop, "ice", PEOPLE)
-    for key in ("parts/dt=2026-11-29", "parts/dt=2026-11-30", "days/2026/11/29", "days/2026/11/30", "lone"):
+    for key in ("parts/dt=2026-11-29", "parts/dt=2026-11-30", "days/2026/11/29", "days/2026/11/30"):
         shop.put(f"lake/{key}/a.parquet", parquet(PEOPLE))
-    shop.put("lake/clean/a.parquet", parquet(OTHERS))
+    shop.put("lake/hud/t/.hoodie/hoodie.properties", b"hoodie.table.name=t\nhoodie.table.version=9\n")
+    shop.put("lake/hud/t/a.parquet", parquet(PEOPLE))
     shop.put("lake/loose.parquet", parquet(PEOPLE))
     shop.put("lake/notes/readme.txt", MAIL.encode())
     filled(shop, f"delta.`{place(shop, 'crm/tickets')}`", *(f"parquet.`{place(shop, t)}`" for t in ("parts", "days")))
     plan = shop.plan()
-    there = {at: how for at, how in copies(plan).items() if at.startswith("s3://")}
-    assert there == {
-        place(shop, "crm/tickets"): "delete_by_key",
-        place(shop, "parts"): "restore_rewrite_archive",
-        place(shop, "days"): "restore_rewrite_archive",
-    }
+    assert in_s3(plan) == {}
     left = gaps(plan, "remote_table")
-    assert sorted(left) == [place(shop, "")[:-1], place(shop, "ice/n/t")]
+    tables = ("crm/tickets", "days", "hud/t", "ice/n/t", "parts")
+    assert sorted(left) == [place(shop, "")[:-1], *(place(shop, table) for table in tables)]
+    assert all("hold the person" in why for why in left.values())
     assert "2 of 2 objects hold the person" in left[place(shop, "")[:-1]], "the loose file and the text"
     assert "add their catalog" in left[place(shop, "ice/n/t")]
-    assert sorted(g["dataset"]["name"] for g in plan["gaps"] if g["kind"] == "unexpected_copy") == ["lake/lone"]
-    assert "lake/clean" in {one["dataset"]["name"] for one in plan["examined"]}
-
-
-def test_a_declared_name_counts_and_a_day_beside_it_is_told(shop: Shop) -> None:
-    for day in ("2026-11-29", "2026-11-30"):
-        shop.put(f"lake/days/{day}/a.parquet", parquet(PEOPLE))
-    shop.tables["lake.day"], shop.formats["lake.day"] = place(shop, "days/2026-11-29"), "parquet"
-    filled(shop, "lake.day")
-    plan = shop.plan()
-    assert place(shop, "days/2026-11-29") in copies(plan)
-    [(at, why)] = gaps(plan, "remote_table").items()
-    assert at == place(shop, "days")
-    assert f"{place(shop, 'days/2026-11-29')} lies inside its folder" in why
-
-
-def test_a_hudi_table_needs_a_name_and_is_told_the_line(shop: Shop) -> None:
-    shop.put("lake/hud/t/.hoodie/hoodie.properties", b"hoodie.table.name=t\nhoodie.table.version=9\n")
-    shop.put("lake/hud/t/a.parquet", parquet(PEOPLE))
-    [(at, why)] = gaps(shop.plan(), "remote_table").items()
-    assert at == place(shop, "hud/t")
-    assert "Hudi's procedures need a table's name: declare it" in why
-    assert f"{{name: hud.t, format: hudi, location: '{at}'}}" in why
+    assert "a table elsewhere may read its files" in left[place(shop, "days")]
+    found = lines(plan)
+    formats = {at.rpartition("lake/")[2]: line["format"] for at, line in found.items()}
+    assert formats == {"crm/tickets": "delta", "days": "parquet", "hud/t": "hudi", "parts": "parquet"}
+    for at in map(partial(place, shop), ("crm/tickets", "days", "parts")):
+        shop.tables[found[at]["name"]], shop.formats[found[at]["name"]] = at, found[at]["format"]
+    assert in_s3(shop.plan()) == {
+        place(shop, "crm/tickets"): "delete_by_key",
+        place(shop, "days"): "restore_rewrite_archive",
+        place(shop, "parts"): "restore_rewrite_archive",
+    }
 
 
 def test_files_that_another_tables_metadata_names_are_not_written_again(shop: Shop) -> None:
-    """An Iceberg table of a catalog that nobody named took over the files of a folder, and of a Delta table."""
-    write_deltalake(place(shop, "events"), PEOPLE, storage_options=shop.options)
-    shop.put("lake/raw/a.parquet", parquet(PEOPLE))
-    shop.put("lake/free/a.parquet", parquet(PEOPLE))
+    """Tables that nobody names read files of declared ones: an Iceberg table took them over, and a shallow clone."""
+    for name in ("events", "origin"):
+        write_deltalake(place(shop, name), PEOPLE, storage_options=shop.options)
+    for name in ("raw", "free"):
+        shop.put(f"lake/{name}/a.parquet", parquet(PEOPLE))
+    for name, kind in (("events", "delta"), ("origin", "delta"), ("raw", "parquet"), ("free", "parquet")):
+        shop.tables[f"lake.{name}"], shop.formats[f"lake.{name}"] = place(shop, name), kind
     [own] = shop.store.client().list_objects_v2(Bucket=shop.bucket, Prefix="lake/events/part")["Contents"]
     iceberg(shop, "ice", OTHERS).add_files([place(shop, "raw/a.parquet"), f"s3://{shop.bucket}/{own['Key']}"])
-    filled(shop, *(f"parquet.`{place(shop, t)}`" for t in ("raw", "free")), f"delta.`{place(shop, 'events')}`")
+    log = "_delta_log/00000000000000000000.json"
+    read = shop.store.client().get_object(Bucket=shop.bucket, Key=f"lake/origin/{log}")["Body"].read()
+    shop.put(f"lake/clone/{log}", read.replace(b'"path":"', f'"path":"{place(shop, "origin")}/'.encode()))
+    filled(shop, "lake.raw", "lake.free", "lake.events", "lake.origin")
     plan = shop.plan()
-    assert [at for at in copies(plan) if at.startswith("s3://")] == [place(shop, "free")]
+    assert list(in_s3(plan)) == [place(shop, "free")]
     left = gaps(plan, "remote_table")
-    for table in ("raw", "events"):
+    for table in ("raw", "events", "origin"):
         assert "to write them again would break that table" in left[place(shop, table)]
         assert "hold the person" in left[place(shop, table)]
 
 
-def test_a_place_whose_name_tells_of_the_person_is_the_roots(shop: Shop) -> None:
-    shop.put(f"lake/{PERSON}/a.parquet", parquet(PEOPLE))
+def test_names_that_may_tell_of_persons_are_the_roots(shop: Shop) -> None:
+    """Of the person, and of everybody else: a folder's name in a gap would be in the plan."""
+    mail = quote(MAIL, safe="").replace("%40", "%2540")
+    for name in (str(PERSON), mail, "users/u1", "users/u2", "4417700205", "b@example.org/x"):
+        shop.put(f"lake/{name}/a.parquet", parquet(PEOPLE))
     shop.put("lake/other/a.parquet", parquet(OTHERS))
-    filled(shop, f"parquet.`{place(shop, 'other')}`")
     plan = shop.plan()
-    [(at, why)] = gaps(plan, "remote_table").items()
-    assert at == place(shop, "")[:-1]
-    assert "1 of 1 object hold the person" in why
-    assert "the names of 1 object hold a value" in why
+    assert sorted(gaps(plan, "remote_table")) == [place(shop, "")[:-1], place(shop, "other")]
+    root = gaps(plan, "remote_table")[place(shop, "")[:-1]]
+    assert "6 of 6 objects hold the person" in root
+    assert not [told for told in (str(PERSON), mail, "4417700205", "users/", "b@ex") if told in json.dumps(plan)]
+
+
+def test_an_object_named_by_the_person_stops_no_plan(shop: Shop) -> None:
+    shop.put("lake/parts/a.parquet", parquet(PEOPLE))
+    shop.put(f"lake/parts/{PERSON}.txt", b"x")
+    shop.tables["lake.parts"], shop.formats["lake.parts"] = place(shop, "parts"), "parquet"
+    plan = shop.plan()
+    assert "object other than data files" in gaps(plan, "remote_table")[place(shop, "parts")]
     assert str(PERSON) not in json.dumps(plan)
+
+
+def test_a_declared_table_at_the_root_is_as_one_below_it(shop: Shop) -> None:
+    """What lies in its folder is told with it."""
+    shop.roots[-1] = place(shop, "t")
+    write_deltalake(place(shop, "t"), PEOPLE, storage_options=shop.options)
+    write_deltalake(place(shop, "t/inner"), PEOPLE, storage_options=shop.options)
+    shop.tables["lake.t"], shop.formats["lake.t"] = place(shop, "t"), "delta"
+    filled(shop, "lake.t")
+    plan = shop.plan()
+    assert in_s3(plan) == {place(shop, "t"): "delete_by_key"}
+    assert gaps(plan, "remote_table") == {}
+    [strange] = gaps(plan, "strange_files")
+    assert strange.startswith(place(shop, "t/inner/"))

@@ -1,4 +1,4 @@
-"""A root in S3 whose tables nobody names, erased from request to proof, and killed on the way."""
+"""A root in S3 whose tables are declared by the lines of their gaps, erased from request to proof, and killed on the way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.run.journal import Kind
 from tests.app.planning.test_remote import MAIL, OTHERS, PEOPLE, PERSON, Shop
-from tests.app.planning.test_tables_in_s3_roots import parquet, place
+from tests.app.planning.test_tables_in_s3_roots import lines, parquet, place
 from tests.e2e.processes import history, run_until
 from tests.e2e.stores.test_bare_lake import HER, READ, approved, words
 from tests.leaks import leaks
@@ -37,7 +37,7 @@ def _every_version(shop: Shop, into: Path) -> int:
     return old + len(found.get("DeleteMarkers", ()))
 
 
-def test_tables_of_a_root_are_erased_without_a_name(strict_store: Store, tmp_path: Path) -> None:
+def test_tables_of_a_root_are_erased_once_their_lines_are_written(strict_store: Store, tmp_path: Path) -> None:
     shop = Shop(tmp_path / "shop", strict_store, "root-lake")
     shop.roots.append(f"s3://{shop.bucket}/lake")
     tickets = place(shop, "crm/tickets")
@@ -49,10 +49,12 @@ def test_tables_of_a_root_are_erased_without_a_name(strict_store: Store, tmp_pat
     targets = [*(f"parquet.`{place(shop, t)}`" for t in ("parts", "days")), f"delta.`{tickets}`"]
     shop.jobs = "".join(f"INSERT INTO {t} (uid, mail) SELECT uid, mail FROM shop.people;\n" for t in targets)
     shop.more = f"spark: {json.dumps(small_spark())}\nwriters: [{{job: shop, stopped: true}}]\n"
+    for at, line in lines(shop.plan()).items():
+        shop.tables[line["name"]], shop.formats[line["name"]] = at, line["format"]
     shop.write()
     file = approved(shop)
     plan = load_plan(file).plan
-    assert {copy.table for copy in plan.copies} == {"shop.people", None}
+    assert {copy.table for copy in plan.copies} == {"shop.people", *shop.tables} - {"lake.clean"}
     journal = shop.base / "state" / "runs" / plan.plan_id / "journal.jsonl"
 
     def begun() -> bool:

@@ -73,7 +73,7 @@ class DeltaFormat(TableFormat):
 
     purges_dropped = True  # REORG TABLE … APPLY (PURGE)
 
-    erased_in_s3 = NamedBy.NOBODY
+    erased_in_s3 = NamedBy.ESTATE_FILE
     commit_log = CommitLog((LOG,), COMMIT)
 
     def is_in_glue(self, marks: GlueMarks) -> bool:

@@ -15,7 +15,6 @@ from pii_tracer.lake.stores.s3.table_reading import Looked, judged
 from pii_tracer.model.locations import S3Location, is_s3, s3_location
 
 _BOOTSTRAPPED = "it was bootstrapped, and reads files outside its folder"
-_NAMELESS = "Hudi's procedures need a table's name: declare it"
 
 
 def look_at_hudi(
@@ -34,12 +33,7 @@ def _looked(table: RemoteTable, folders: Folders, options: Callable[[], Mapping[
         base = hudi_properties(place).get(HUDI_BOOTSTRAPPED, "")
         if is_s3(base):
             reads.add(s3_location(base))
-        return (
-            folders.against(place)
-            or (_BOOTSTRAPPED if base else None)
-            or (_NAMELESS if table.name is None else None)
-            or _found(table, place, options())
-        )
+        return folders.against(place) or (_BOOTSTRAPPED if base else None) or _found(table, place, options())
 
     return Looked(table, judged(look), reads)
 

@@ -37,7 +37,7 @@ class PlainFiles(TableFormat):
     # -- what discovery and readers of rows ask -----------------------------------------------------------------------
 
     spares_shared_files = True
-    erased_in_s3 = NamedBy.NOBODY
+    erased_in_s3 = NamedBy.ESTATE_FILE
 
     def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
         from pii_tracer.lake.formats.plain_files.erasable_s3_table import look_at_bare

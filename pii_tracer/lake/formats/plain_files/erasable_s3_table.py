@@ -40,7 +40,7 @@ def _look(table: RemoteTable, sources: Collection[str], folders: Folders) -> Fou
         folders.against(place)
         or table.misread
         or folders.without_rows(table.location)
-        or (folders.unnamed_around(place) if table.partitions_of or table.title is None else None)
+        or (folders.unnamed_around(place) if table.partitions_of else None)
         or ("it is a source of the persons, and a bare folder in S3 cannot be one" if table.name in sources else None)
         or _found(table, place)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -17,7 +17,7 @@ from pii_tracer.lake.inventory import ObjectSet, ObjectVersion, RemotePlace
 from pii_tracer.lake.packed_versions import Packed
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, iter_object_versions, region_of
-from pii_tracer.lake.stores.s3.table_places import is_nameless, joined
+from pii_tracer.lake.stores.s3.table_places import joined
 from pii_tracer.model.locations import S3Location
 
 _TELL_EVERY = 10_000
@@ -44,7 +44,12 @@ def list_places(
         for folder in place.location.way_up[1:]:
             if folder in inner:
                 inner[folder].add(place.location.prefix)
-    return tuple(_Listing(place, inner[place.location], apart, clients, say).place() for place in places)
+    region = cache(partial(_region, clients))
+    return tuple(_Listing(place, inner[place.location], apart, clients, region, say).place() for place in places)
+
+
+def _region(clients: ClientFactory, bucket: str) -> str:
+    return region_of(clients(None), bucket)
 
 
 def _spread(table: RemoteTable, clients: ClientFactory) -> list[RemotePlace]:
@@ -74,18 +79,20 @@ def _metadata(file: S3Location, clients: ClientFactory) -> bytes:
 
 @dataclass(frozen=True)
 class _Listing:
-    """Lists one place. inner: what keys in other places inside begin with; apart: (bucket, prefix) of archives."""
+    """Lists one place. inner: what keys in other places inside begin with; apart: (bucket, prefix) of archives.
+    region: of a bucket."""
 
     of: RemotePlace
     inner: Collection[str]
     apart: Sequence[tuple[str, str]]
     clients: ClientFactory
+    region: Callable[[str], str]
     say: Callable[[str], None]
 
     def place(self) -> RemotePlace:
         here = self.of.location
         try:
-            region = region_of(self.clients(None), here.bucket)
+            region = self.region(here.bucket)
             client = self.clients(region)
             versions = Packed(
                 ObjectVersion,
@@ -117,10 +124,7 @@ class _Listing:
 
     @cached_property
     def _archives(self) -> tuple[str, ...]:
-        """Without its own objects: those of a bare folder are listed as an archive's, too."""
-        here = self.of.location
-        own = here.prefix if is_nameless(self.of) else None
-        return tuple(prefix for bucket, prefix in self.apart if bucket == here.bucket and prefix != own)
+        return tuple(prefix for bucket, prefix in self.apart if bucket == self.of.location.bucket)
 
     def _counted(self, versions: Iterable[ObjectVersion]) -> Iterator[ObjectVersion]:
         for number, version in enumerate(versions, 1):
