@@ -4,20 +4,22 @@ when the sources of a copy were erased that its owner computes again."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from pii_tracer.app.execution.run_folder import choose_run, folder_of
 from pii_tracer.app.execution.run_journal_facts import noted_of
 from pii_tracer.app.execution.verify_step import numbers_of
-from pii_tracer.app.persons_apart.found_since import found_by, keep_found
+from pii_tracer.app.persons_apart.found_since import FILE, change_found, found_by
 from pii_tracer.app.progress import SILENT, Shows, with_facts
 from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.app.work_pace import PLACE, Pace
+from pii_tracer.common.atomic_files import system_reason
 from pii_tracer.common.work_facts import counts_in
 from pii_tracer.model.datasets import Strategy
-from pii_tracer.model.errors import ExitCode, UsageError
+from pii_tracer.model.errors import ExitCode, Refused, UsageError
 from pii_tracer.model.plan import HELD, ErasurePlan
 from pii_tracer.proof.attestation import recomputed_words
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
@@ -29,12 +31,13 @@ from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
 
 @dataclass(frozen=True)
 class PlanVerification:
-    """What a look for the persons of a plan found. left: of whom."""
+    """What a look for the persons of a plan found. left: of whom. unkept: why the plan's run will not know it."""
 
     plan: ErasurePlan
     verdict: RunVerdict
     reading: Reading = field(default_factory=Reading)
     left: PersonsLeft = NOBODY
+    unkept: str | None = None
 
     @property
     def open_requests(self) -> tuple[str, ...]:
@@ -43,12 +46,16 @@ class PlanVerification:
 
     @property
     def exit_code(self) -> ExitCode:
-        """9 for residue, 7 where something could not be looked at, 3 for an incomplete plan, 0 otherwise."""
+        """9 for residue, 7 where something could not be looked at or kept, 3 for an incomplete plan, 0 otherwise."""
         if self.verdict.residue:
             return ExitCode.RESIDUE
-        if self.verdict.unverified:
+        if self._unverified:
             return ExitCode.PARTIAL
         return ExitCode.DONE if self.plan.complete else ExitCode.INCOMPLETE
+
+    @property
+    def _unverified(self) -> tuple[str, ...]:
+        return (*((self.unkept,) if self.unkept else ()), *self.verdict.unverified)
 
     @property
     def _computed_again(self) -> dict[str, str]:
@@ -67,7 +74,7 @@ class PlanVerification:
         erased = set(verdict.erased) - {c.id for c in plan.copies if c.strategy in HELD} - again.keys()
         return {
             "plan_id": plan.plan_id,
-            "state": "complete" if plan.complete and not residue and not verdict.unverified else "partial",
+            "state": "complete" if plan.complete and not residue and not self._unverified else "partial",
             "copies_total": len(counted),
             "copies_erased": sum(c.id in erased for c in counted),
             "copies_confirmed": len(again),
@@ -75,7 +82,7 @@ class PlanVerification:
             "computed_again": [{"copy": name, "proved": words} for name, words in again.items()],
             "residue": [r.as_json() for r in residue],
             "open_requests": list(self.open_requests),
-            "unverified": list(verdict.unverified),
+            "unverified": list(self._unverified),
             "not_asked": list(verdict.not_asked),
             "reading": self.reading.model_dump(mode="json"),
             "rows_erased": None,
@@ -95,6 +102,7 @@ def verify(
     Raises:
         UsageError: there is no run, or its plan file is missing or another one.
         PlanError: the sealed manifest does not open.
+        Refused: what was found before cannot be read.
         ConfigError, EstateError: the estate cannot be read.
     """
     from executors.engine.spark_session import open_session
@@ -123,7 +131,8 @@ def verify(
             where=str(plan_file),
             todo="put it back, or name the plan to verify",
         )
-    plan = loaded.plan
+    plan, began = loaded.plan, datetime.now(timezone.utc)
+    folder_of(settings.state, plan.plan_id).found_since()
     estate_key = settings.key()
     keyring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, estate_key)
     estate = settings.estate()
@@ -157,27 +166,37 @@ def verify(
     left = whose.left(RunVerdict(copies=tuple(verdicts)), elsewhere)
     verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in elsewhere]
     whole = RunVerdict(copies=tuple(verdicts))
-    _keep(settings, loaded, whole, left, show)
-    return PlanVerification(plan, whole, verification.whole_reading(), left)
+    unkept = _keep(settings, loaded, whole, left, began)
+    if unkept:
+        show.warn(unkept)
+    return PlanVerification(plan, whole, verification.whole_reading(), left, unkept)
 
 
-def _keep(settings: Settings, loaded: LoadedPlan, verdict: RunVerdict, left: PersonsLeft, show: Shows) -> None:
-    """Tell the plan's run what was found where it had found nothing, as far as it is known who wrote the journal."""
+def _keep(
+    settings: Settings, loaded: LoadedPlan, verdict: RunVerdict, left: PersonsLeft, began: datetime
+) -> str | None:
+    """Tell the plan's run what was found where it had found nothing, as far as it is known who wrote the journal; or
+    say why that cannot be done."""
     folder = folder_of(settings.state, loaded.plan.plan_id)
     try:
         if folder.recorded().plan_digest != loaded.digest:
-            return
+            return None
     except UsageError:
-        return  # it has not begun
-    before = folder.found_since()
-    found = found_by(loaded, _records_of(settings, loaded), verdict, left, before, moment(None))
-    if found is None and before is None:
-        return
+        return None  # it has not begun
+    records, at = _records_of(settings, loaded), datetime.now(timezone.utc)
     try:
-        keep_found(folder.path, found)
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        show.warn(f"{folder.path}: what was found cannot be written there ({why}), and the run will not know it")
+        change_found(
+            folder.path,
+            loaded.digest,
+            lambda before: found_by(loaded, records, verdict, left, before, began, at),
+        )
+    except (OSError, Refused) as error:
+        why = error.what if isinstance(error, Refused) else system_reason(error) or type(error).__name__
+        return (
+            f"{folder.path / FILE}: what was found now cannot be kept there ({why}), so the run does not know it:"
+            " make the folder writable, and verify again"
+        )
+    return None
 
 
 def _records_of(settings: Settings, loaded: LoadedPlan) -> tuple[Record, ...]:

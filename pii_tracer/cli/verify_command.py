@@ -90,7 +90,7 @@ def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: st
         click.echo(
             f"{result['copies_erased']}/{counted(result['copies_total'], 'copy', 'copies')} without the person ·"
             f"{' ' + str(found.plan.totals.exempt) + ' kept by a hold ·' if found.plan.totals.exempt else ''}"
-            f" residue {len(found.verdict.residue)} · unverified {len(found.verdict.unverified)}"
+            f" residue {len(found.verdict.residue)} · unverified {len(result['unverified'])}"
         )
         if found.open_requests and len(found.plan.requests) > 1:
             asked = f"{len(found.open_requests):,} of {counted(len(found.plan.requests), 'request')}"

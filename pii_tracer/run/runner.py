@@ -38,6 +38,7 @@ from pii_tracer.run.run_state import RunState, State, StepEvent, StepFailure
 from pii_tracer.run.step_progress import (
     FRESH,
     StepTrack,
+    came_to_its_end,
     came_to_nothing,
     planned_waits,
     running_order,
@@ -135,7 +136,7 @@ class _Run:
         self.suspects = self._suspects()
 
     def go(self) -> RunState:
-        if len(self.done) == len(self.order) and self._finished_before():
+        if len(self.done) == len(self.order) and came_to_its_end(self.journal.records):
             return self._state(State.COMPLETE)
         self.lease.check()
         self.journal.append(
@@ -157,11 +158,6 @@ class _Run:
             waiting_until=min(self.waiting.values(), default=None),
         )
         return self._state(state)
-
-    def _finished_before(self) -> bool:
-        known = self.journal.records  # what `verify` found since is noted behind the end
-        ended = any(r.kind is Kind.RUN_FINISHED and r.facts.get("state") == State.COMPLETE for r in known)
-        return ended and known[-1].kind is not Kind.STEP_NOTED
 
     def _walk(self) -> None:
         for position, step in enumerate(self.order, 1):

@@ -11,6 +11,10 @@ from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.run.journal import Kind, Record
+from pii_tracer.run.run_state import State
+
+BY_VERIFY = {"found_by": "verify"}
+"""In what is noted of a step: `verify` found something after the step was verified."""
 
 
 def running_order(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -57,6 +61,19 @@ class StepTrack:
 
 FRESH = StepTrack(begun=False, last=None)
 """A step that the journal does not know."""
+
+
+def came_to_its_end(records: Iterable[Record]) -> bool:
+    """Whether a run was complete, and nothing that `verify` found was noted since it ended last: a run that went on for
+    that, and was killed, has still to search again."""
+    ended = noted = False
+    for record in records:
+        facts = record.facts.get("facts")
+        if record.kind is Kind.RUN_FINISHED:
+            ended, noted = ended or record.facts.get("state") == State.COMPLETE, False
+        elif record.kind is Kind.STEP_NOTED and isinstance(facts, dict):
+            noted = noted or facts.items() >= BY_VERIFY.items()
+    return ended and not noted
 
 
 def track(records: Iterable[Record]) -> dict[str, StepTrack]:

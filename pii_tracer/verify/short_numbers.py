@@ -1,4 +1,9 @@
-"""Short numbers in what is no copy: those that came after planning were judged by nobody."""
+"""Short numbers in what is no copy: those that came after planning were judged by nobody.
+
+They count where planning needs no other rows to judge them: in columns that are called as the key, and where lineage
+leads. Elsewhere a number is the key if its column holds keys of the source, and nobody reads these again: in a table
+that grows, numbers of other things would equal a key by chance at every look.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +29,9 @@ class ShortNumbersThen:
     """What a plan knows of the short numbers in a place that is no copy.
 
     known: how many there were at planning. certain: others are the persons'. connected: lineage connects the place
-    with the persons, so that others are theirs in a column that is called as the key. explained: columns in which they
-    mean something else. called: by key set, what columns with it are called. tiny: key sets whose numbers stand
-    everywhere by chance, and count only in such columns.
+    with the persons, so that others may be theirs in any column, and are theirs in one that is called as the key.
+    explained: columns in which they mean something else. called: by key set, what columns with it are called. tiny: key
+    sets of which all numbers stand everywhere by chance: they count only in columns called so.
     """
 
     known: Mapping[Place, int] = field(default_factory=dict)
@@ -51,7 +56,7 @@ class ShortNumbersThen:
         return (at in self.known and count <= self.known[at]) or stands_in(at[1], self.explained) is not None
 
     def _may_be(self, at: Place) -> bool:
-        return at[0] not in self.tiny or self._is_called(at)
+        return self._is_called(at) or (self.connected and at[0] not in self.tiny)
 
     def _is_called(self, at: Place) -> bool:
         return bool(self.called.get(at[0], frozenset()) & bare_parts(at[1]))
@@ -61,7 +66,8 @@ def unjudged(places: Iterable[Place]) -> tuple[str, ...]:
     """Why a place with such numbers is not verified."""
     return tuple(
         f"digits of a short key ({key_set}) are in {place} and were not there at planning: nobody knows whether they"
-        " are the person's; plan again"
+        " are the person's. To know it, plan again. If the column has another system's numbers, declare it under"
+        " `not_keys`"
         for key_set, place in sorted(set(places))
     )
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +13,13 @@ import pytest
 
 from pii_tracer.app.execution.run_folder import RunFolder, over
 from pii_tracer.app.execution.run_journal_facts import noted_of
-from pii_tracer.app.persons_apart.found_since import FILE, FoundSince, found_by, keep_found
-from pii_tracer.app.persons_apart.requests_left_open import left_something, places_of
+from pii_tracer.app.persons_apart import requests_left_open
+from pii_tracer.app.persons_apart.found_since import FILE, FoundSince, FoundThere, change_found, found_by, keep_found
+from pii_tracer.app.persons_apart.requests_left_open import answered, left_something, places_of
+from pii_tracer.app.plan_verification import PlanVerification, _keep
+from pii_tracer.cli.main import run as run_command
 from pii_tracer.model.actions import Action
-from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.errors import ExitCode, Refused
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.proof.open_requests import left_of_step
 from pii_tracer.review.plan_file import LoadedPlan
@@ -35,9 +41,28 @@ def seen(*places: str) -> RunVerdict:
     return RunVerdict(copies=tuple(CopyVerdict(copy_id=look.copy_id, bytes=look) for look in looks))
 
 
-def found(folder: RunFolder, *places: str, left: PersonsLeft = EVERYBODY) -> FoundSince | None:
+def unread(*places: str) -> RunVerdict:
+    """A look that could read nothing."""
+    looks = (ByteVerdict(copy_id=name, root="", files=(), unverified=("no answer",)) for name in places)
+    return RunVerdict(copies=tuple(CopyVerdict(copy_id=look.copy_id, bytes=look) for look in looks))
+
+
+def look(
+    folder: RunFolder, verdict: RunVerdict, *, began: int, ended: int, left: PersonsLeft = EVERYBODY
+) -> FoundSince | None:
+    """What is known after a look of these minutes."""
     loaded, records = folder.approved(), Journal.open(folder.journal).records
-    return found_by(loaded, records, seen(*places), left, folder.found_since(), NOW)
+    first, last = NOW + timedelta(minutes=began), NOW + timedelta(minutes=ended)
+    return found_by(loaded, records, verdict, left, folder.found_since(), first, last)
+
+
+def found(folder: RunFolder, *places: str, gone: Sequence[str] = ()) -> FoundSince | None:
+    """After a look that came behind all others. gone: places that it saw without the persons."""
+    before = folder.found_since()
+    minute = 2 + (int((before.at - NOW).total_seconds()) // 60 if before else 0)
+    clean = tuple(CopyVerdict(copy_id=n, bytes=ByteVerdict(copy_id=n, root="", files=())) for n in gone)
+    verdict = RunVerdict(copies=(*seen(*places).copies, *clean))
+    return look(folder, verdict, began=minute - 1, ended=minute)
 
 
 def test_what_is_found_after_the_end_keeps_the_values_until_a_look_finds_nothing(
@@ -45,8 +70,8 @@ def test_what_is_found_after_the_end_keeps_the_values_until_a_look_finds_nothing
 ) -> None:
     ended(begun, **OVER)
     copy = begun.approved().plan.copies[0]
-    for place in (copy.id, "(new) late"):
-        keep_found(begun.path, found(begun, place))
+    for place, gone in ((copy.id, ()), ("(new) late", [copy.id])):
+        keep_found(begun.path, found(begun, place, gone=gone))
         result = begun.last_result() or {}
         assert (result["state"], [one["copy"] for one in result["residue"]]) == ("partial", [place])
         assert not over(result)
@@ -54,6 +79,8 @@ def test_what_is_found_after_the_end_keeps_the_values_until_a_look_finds_nothing
         assert "not over" in capsys.readouterr().err
     assert "ABCDE" not in (begun.path / FILE).read_text()
     keep_found(begun.path, found(begun))
+    assert not over(begun.last_result() or {}), "nobody looked there"
+    keep_found(begun.path, found(begun, gone=["(new) late"]))
     assert begun.last_result() == {**OVER, "attestation": "a"}
     kept = begun.found_since()
     assert kept is not None
@@ -93,7 +120,7 @@ def test_whose_alone_it_is_stays_open_alone(begun: RunFolder) -> None:
     copy = both.copies[0]
     left = PersonsLeft(frozenset({asked.subject}), {asked.subject: (copy.id,)})
     records = Journal.open(begun.journal).records
-    late = found_by(LoadedPlan(both, b"", loaded.digest, "p"), records, seen(copy.id), left, None, NOW)
+    late = found_by(LoadedPlan(both, b"", loaded.digest, "p"), records, seen(copy.id), left, None, NOW, NOW)
     assert late is not None
     assert (late.open_requests, late.of_copies) == ((asked.id,), {copy.id: (asked.subject,)})
     assert not left_something(begun)
@@ -113,3 +140,102 @@ def test_the_journal_hears_it_as_of_a_look_of_the_run_and_a_note_of_files_is_voi
     again: Any = noted_of(heard, made, copy)
     assert again.erased_since
     assert left_of_step(heard, step) == {"l"}
+
+
+def test_a_look_that_reads_nothing_withdraws_nothing(begun: RunFolder) -> None:
+    ended(begun, **OVER)
+    copy = begun.approved().plan.copies[0]
+    keep_found(begun.path, found(begun, copy.id, "(new) late"))
+    kept = look(begun, unread(copy.id, "(new) late"), began=5, ended=6)
+    assert kept is not None
+    assert kept.places.keys() == {copy.id, "(new) late"}
+    loaded = begun.approved()
+    nobodys = found_by(loaded, (), seen(), EVERYBODY, begun.found_since(), NOW, NOW)
+    assert nobodys == begun.found_since(), "without its journal nothing is known of the run"
+
+
+def test_what_another_look_found_meanwhile_stays(begun: RunFolder) -> None:
+    ended(begun, **OVER)
+    copy = begun.approved().plan.copies[0]
+    keep_found(begun.path, look(begun, seen(copy.id), began=4, ended=5))
+    clean = RunVerdict(copies=(CopyVerdict(copy_id=copy.id, bytes=ByteVerdict(copy_id=copy.id, root="", files=())),))
+    older = look(begun, clean, began=5, ended=9)
+    assert older is not None
+    assert older.places.keys() == {copy.id}
+    keep_found(begun.path, older)
+    later = look(begun, clean, began=10, ended=11)
+    assert later is not None
+    assert not later.places
+
+
+def test_a_run_that_went_on_and_was_killed_has_ended_once(begun: RunFolder) -> None:
+    ended(begun, **OVER)
+    journal, loaded = Journal.open(begun.journal), begun.approved()
+    keep_found(begun.path, found(begun, "(new) late"))
+    journal.append(Kind.RUN_STARTED, plan_id=loaded.plan.plan_id, plan_digest=loaded.digest)
+    late = found(begun, "(new) late", "(new) later")
+    assert late is not None
+    assert late.places.keys() == {"(new) late", "(new) later"}
+
+
+@pytest.mark.parametrize("how", ["cut", "unknown field", "no file"])
+def test_what_cannot_be_read_refuses_all_that_is_said_of_the_run(
+    begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    ended(begun, **OVER)
+    copy = begun.approved().plan.copies[0]
+    keep_found(begun.path, found(begun, copy.id))
+    file = begun.path / FILE
+    text = file.read_text()
+    file.unlink()
+    if how == "no file":
+        file.mkdir()
+    else:
+        file.write_text(text[:50] if how == "cut" else json.dumps(json.loads(text) | {"later_field": 1}))
+    state = begun.info().state
+    for command in (
+        ["close", begun.path.name],
+        ["attest", "certificate"],
+        ["attest", "answer", begun.path.name, "--all", "--estate", str(tmp_path / "pii-tracer.yaml")],
+    ):
+        assert run_command([*command, "--state", state]) != 0, command
+        told = capsys.readouterr().err
+        assert "cannot be read" in told, (command, told)
+        assert "pii-tracer verify" in told
+    assert (tmp_path / "p.subjects.sealed").exists()
+    assert run_command(["status", begun.path.name, "--state", state]) in (0, 1)
+    assert "cannot be read" in capsys.readouterr().out
+    with pytest.raises(Refused):
+        change_found(begun.path, begun.approved().digest, lambda _: None)
+
+
+def test_anybodys_residue_answers_no_earlier_run(begun: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a person whose it is for certain, too: the run itself is open then."""
+    ended(begun, **OVER)
+    plan = begun.approved().plan
+    (asked,) = plan.requests
+    mine = FoundThere(at=NOW, residue=({"copy": "c"},), persons=(asked.subject,))
+    late = FoundSince(at=NOW, plan_digest=begun.approved().digest, places={"c": mine})
+    assert late.in_result({"state": "partial", "open_requests": ["R-9"]})["open_requests"] == []
+    earlier = begun.path.with_name("earlier")
+    shutil.copytree(begun.path, earlier)
+    before = RunFolder(earlier)
+    of_then = plan.model_copy(update={"created_at": plan.created_at - timedelta(days=1)})
+    monkeypatch.setattr(requests_left_open, "_plan_of", lambda run: of_then if run.path == earlier else plan)
+    assert answered(begun.state, before, {asked.subject}) == {asked.subject}
+    keep_found(begun.path, late)
+    assert answered(begun.state, before, {asked.subject}) == frozenset()
+
+
+def test_what_cannot_be_kept_is_told_as_unverified(begun: RunFolder) -> None:
+    ended(begun, **OVER)
+    loaded = begun.approved()
+    clean = RunVerdict(copies=())
+    assert _keep(begun.settings(), loaded, clean, EVERYBODY, NOW) is None
+    (begun.path / ".found.lock").unlink()
+    (begun.path / ".found.lock").mkdir()
+    why = _keep(begun.settings(), loaded, clean, EVERYBODY, NOW)
+    told = PlanVerification(loaded.plan, clean, unkept=why)
+    assert told.exit_code == ExitCode.PARTIAL
+    assert (told.as_json()["state"], told.as_json()["unverified"]) == ("partial", [why])
+    assert "verify again" in str(why)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from executors.stores.object_places import object_rewrite
 from pii_tracer.model.errors import ExitCode
 from tests.gcs.shop import BUCKET, Shop
 from tests.gcssupport import Gcs, Lies
@@ -50,6 +51,19 @@ def test_what_the_step_would_refuse_is_a_gap_of_the_plan(gcs: Gcs, tmp_path: Pat
     shop.export("csv", "a.csv", csv(OTHERS[0], (USER, '"a\nb,c"')))
     (reason,) = [reason for name, reason in shop.reasons() if "unreadable" in name]
     assert "a CSV record of the person continues over lines" in reason
+
+
+def test_one_of_others_that_is_too_large_to_be_read_is_a_gap_of_the_plan(
+    gcs: Gcs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run reads each of them, also those in which the search saw nobody."""
+    shop = Shop.of(gcs, tmp_path)
+    shop.export("csv", "a.csv", csv(OTHERS[0], PERSON))
+    large = csv(*OTHERS, *OTHERS)
+    shop.export("csv", "b.csv", large)
+    monkeypatch.setattr(object_rewrite, "MAX_OBJECT_BYTES", len(large) - 1)
+    (reason,) = [reason for name, reason in shop.reasons() if "unreadable" in name]
+    assert f"the object has {len(large)} bytes, more than a rewrite in memory may have" in reason
 
 
 def test_soft_deleted_bytes_are_dated_and_never_called_clean_before(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from executors.stores.hdfs import file_rewrite
 from pii_tracer.model.errors import ExitCode
 from tests.hdfs.running import Killed, killed_after
 from tests.hdfs.shop import HELD, MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_orc, csv, lines, parquet
@@ -92,6 +93,18 @@ def test_what_the_step_would_refuse_is_a_gap_of_the_plan(shop: Shop) -> None:
     shop.export("csv", "a.csv", csv(OTHERS[0], (USER, '"a\nb,c"')))
     (reason,) = refused()
     assert "a CSV record of the person continues over lines" in reason
+
+
+def test_one_of_others_that_is_too_large_to_be_read_is_a_gap_of_the_plan(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run reads each of them, also those in which the search saw nobody."""
+    shop.export("csv", "a.csv", csv(OTHERS[0], PERSON))
+    large = csv(*OTHERS, *OTHERS)
+    shop.export("csv", "b.csv", large)
+    monkeypatch.setattr(file_rewrite, "MAX_OBJECT_BYTES", len(large) - 1)
+    (reason,) = [gap["reason"] for gap in shop.plan()[1]["gaps"] if gap["kind"] == "unreadable"]
+    assert f"the file has {len(large)} bytes, more than a rewrite in memory may have" in reason
 
 
 def test_a_file_that_came_since_the_plan_is_drift(shop: Shop) -> None:

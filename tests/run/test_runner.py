@@ -18,11 +18,12 @@ from pii_tracer.run.executor_protocol import Outcome
 from pii_tracer.run.journal import Journal, Kind
 from pii_tracer.run.run_state import RunState, State, StepEvent
 from pii_tracer.run.runner import run
-from pii_tracer.run.step_progress import running_order
+from pii_tracer.run.step_progress import BY_VERIFY, running_order
 from tests.review.plans import NOW, copy, plan, snapshot, step
 from tests.run.fakes import (
     FakeExecutor,
     FakeLease,
+    Killed,
     Ticking,
     World,
 )
@@ -321,6 +322,23 @@ def test_a_step_that_holds_no_longer_at_the_end_keeps_the_plan_open(tmp_path: Pa
     assert go(tmp_path, a_plan, FakeExecutor(world), undone=unreadable).state is State.PARTIAL
     assert go(tmp_path, a_plan, FakeExecutor(world)).state is State.COMPLETE
     assert violations(Journal.open(tmp_path / "journal.jsonl", Ticking()).records, a_plan) == []
+
+
+def test_what_verify_found_is_searched_again_after_a_crash_in_that_search(tmp_path: Path) -> None:
+    a_plan, world = plan(), World()
+    assert go(tmp_path, a_plan, FakeExecutor(world)).state is State.COMPLETE
+    noted = {**BY_VERIFY, "left_of": ["l"]}
+    Journal.open(tmp_path / "journal.jsonl", Ticking()).append(Kind.STEP_NOTED, step="c1/2", facts=noted)
+
+    def killed(a_step: Step) -> str | None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        go(tmp_path, a_plan, FakeExecutor(world), undone=killed)
+    asked: list[str] = []
+    assert go(tmp_path, a_plan, FakeExecutor(world), undone=lambda s: asked.append(s.id)).state is State.COMPLETE
+    assert asked == ["c1/1", "c1/2"]
+    assert go(tmp_path, a_plan, FakeExecutor(world), undone=killed).state is State.COMPLETE, "and it is over then"
 
 
 def test_a_file_that_is_named_after_somebody_is_not_named_in_the_journal(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class Rewriting(HdfsPart):
 
     def rehearse(self, names: Container[str]) -> None:
         """Read files as `run` will, and write nothing. names: paths of those that are read; of the others only what the
-        NameNode tells is looked at.
+        NameNode tells is looked at, with their size: `run` reads each of them.
 
         Raises:
             RunError: as `run` would, for the first file that it refuses.
@@ -50,6 +50,7 @@ class Rewriting(HdfsPart):
         removal, client = self._removal(), self._client
         for file in self.parameters.files:
             self._rights(client, file)
+            self._refuse_large(client, file)
             if file.path in names:
                 with placed(f"{client.name}{file.path}"):
                     removal.kept(self._read(client, file), file.path)
@@ -137,13 +138,16 @@ class Rewriting(HdfsPart):
         told = {"sha256_before": hashlib.sha256(old).hexdigest(), "rows_dropped": kept.rows_before - kept.rows_after}
         return self._replaced(client, file, kept.data, self._rights(client, file), told)
 
-    def _read(self, client: WebHdfs, file: FileRef) -> bytes:
+    def _refuse_large(self, client: WebHdfs, file: FileRef) -> None:
         if file.size > MAX_OBJECT_BYTES:
             raise RunError(
                 f"the file has {file.size} bytes, more than a rewrite in memory may have",
                 where=f"{client.name}{file.path}",
                 todo="let its job write smaller files, then make a new plan",
             )
+
+    def _read(self, client: WebHdfs, file: FileRef) -> bytes:
+        self._refuse_large(client, file)
         data = whole(client, file.path, file.size)
         if len(data) != file.size:
             raise RunError(

@@ -50,17 +50,22 @@ class Rewriting(ObjectPart):
 
     def rehearse(self, names: Container[str]) -> None:
         """Read objects as `run` will, and write nothing. names: keys of those that are read; of the others only what
-        the store lists is looked at.
+        one listing of the place tells is looked at, with their size: `run` reads each of them.
 
         Raises:
             RunError: as `run` would, for the first object that it refuses.
         """
         removal, store = self._removal(), self._store
+        wanted = {ref.key for ref in self.parameters.versions}
+        listed = store.live_objects(self.parameters.place.prefix)
+        there = {found.key: found for found in listed if found.key in wanted}
         for ref in self.parameters.versions:
-            found = live_version(store, ref.key)
-            if found is not None:
-                self._refuse_another(store, ref, found)
-            if found is not None and ref.key in names:
+            found = there.get(ref.key)
+            if found is None:
+                continue
+            self._refuse_another(store, ref, found)
+            self._refuse_large(store, found)
+            if ref.key in names:
                 with placed(f"{store.name}/{ref.key}"):
                     removal.kept(self._read(store, found), ref.key)
 
@@ -188,14 +193,17 @@ class Rewriting(ObjectPart):
             )
         return note
 
-    def _read(self, store: VersionedStore, version: StoredVersion) -> bytes:
-        where = f"{store.name}/{version.key}"
+    def _refuse_large(self, store: VersionedStore, version: StoredVersion) -> None:
         if version.size > MAX_OBJECT_BYTES:
             raise RunError(
                 f"the object has {version.size} bytes, more than a rewrite in memory may have",
-                where=where,
+                where=f"{store.name}/{version.key}",
                 todo="let its job write smaller objects, then make a new plan",
             )
+
+    def _read(self, store: VersionedStore, version: StoredVersion) -> bytes:
+        self._refuse_large(store, version)
+        where = f"{store.name}/{version.key}"
         data = VersionFile(store, version.key, version.size, version).whole()
         if len(data) != version.size:
             raise RunError("the bytes of an object ended too early", where=where, todo="`pii-tracer resume`")

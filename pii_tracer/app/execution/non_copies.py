@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.app.planning.value_masking import telling_left
@@ -21,7 +22,7 @@ from pii_tracer.lake.stores.s3.table_places import is_nameless
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import s3_place
+from pii_tracer.model.locations import below, s3_place
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.short_numbers import ShortNumbersThen, short_numbers_in_file, short_numbers_then
@@ -60,6 +61,8 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
     new = [p for p in new if not (is_nameless(p) and looks.patterns.mask(str(p.location)) != str(p.location))]
     unread = _unread_still(looks)  # as it was when it was waived
     known |= {gap.dataset for gap in plan.gaps if gap.dataset and (gap.dataset, gap.kind) in unread and not gap.task}
+    seen_apart = {dataset for dataset, _ in places} | {copy.dataset for copy in plan.copies}
+    apart = sorted(s.location for s in inventory.tables if s.dataset in seen_apart and not s.remote)  # as at planning
     verdicts = []
     for dataset, name in places:
         place = paths.real_path(dataset)
@@ -67,7 +70,8 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
             continue
         patterns = looks.patterns_at(dataset)
         root = looks.patterns.mask(str(place))
-        found = scan_tree(place, patterns, searchers=looks.searchers, texts=inventory.texts).files
+        inside = [Path(one) for one in below(str(place), apart)]
+        found = scan_tree(place, patterns, inside, looks.searchers, inventory.texts).files
         stays = waived.get(dataset, NOTHING_WAIVED)
         short = short_numbers_then(plan, dataset, name, patterns.key_sets)
         verdicts.append(look_past(name, root, found, named=not plan.copies, short=short, waived=stays).at(dataset))

@@ -22,7 +22,7 @@ from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
-from pii_tracer.app.persons_apart.found_since import FoundSince, keep_found
+from pii_tracer.app.persons_apart.found_since import FoundSince, found_locked, keep_found
 from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
 from pii_tracer.app.planning.plan_files import key_sets_at_hand, manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
@@ -278,14 +278,15 @@ def perform(
 
 def _taken_over(folder: RunFolder, plan: ErasurePlan, ctx: ExecutionContext) -> FoundSince | None:
     """What `verify` found since the run went on last, which the journal hears of now."""
-    found = folder.found_since()
-    if found is None or not found.of_copies:
-        return found
-    for step, facts in found.notes(plan):
-        ctx.note(step, facts)
-    heard = found.model_copy(update={"of_copies": {}})
-    keep_found(folder.path, heard)
-    return heard
+    with found_locked(folder.path):
+        found = folder.found_since()
+        if found is None or not found.of_copies:
+            return found
+        for step, facts in found.notes(plan):
+            ctx.note(step, facts)
+        heard = found.model_copy(update={"of_copies": {}})
+        keep_found(folder.path, heard)
+        return heard
 
 
 def _context(

@@ -234,7 +234,11 @@ class RunFolder:
         return Settings(Path(info.estate_file), self.state)
 
     def last_result(self) -> dict[str, Any] | None:
-        """The final object of the run, if it came to one, with what `verify` has found since."""
+        """The final object of the run, if it came to one, with what `verify` has found since.
+
+        Raises:
+            Refused: what was found since cannot be read.
+        """
         try:
             data = json.loads(self.result.read_bytes())
         except (OSError, ValueError):
@@ -245,13 +249,25 @@ class RunFolder:
         return found.in_result(data) if found else data
 
     def found_since(self) -> FoundSince | None:
-        """What `verify` found where the run had found nothing, and the run has not looked at again."""
+        """What `verify` found where the run had found nothing, and the run has not looked at again.
+
+        Raises:
+            Refused: it cannot be read.
+        """
         from pii_tracer.app.persons_apart.found_since import read_found
 
         try:
-            return read_found(self.path, self.recorded().plan_digest)
+            digest = self.recorded().plan_digest
         except UsageError:
             return None
+        return read_found(self.path, digest)
+
+    def result_known(self) -> tuple[dict[str, Any], str | None]:
+        """The final object, empty without one, and why it is not known; for looking only."""
+        try:
+            return self.last_result() or {}, None
+        except Refused as error:
+            return {}, error.what
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -304,7 +320,7 @@ def choose_run(state: Path, name: str | None, *, unfinished: bool) -> RunFolder:
                 return run
         raise UsageError(f"there is no run `{name}`", where=str(state), todo="`pii-tracer status` lists the runs")
     if unfinished:
-        runs = tuple(r for r in runs if not over(r.last_result() or {}))
+        runs = tuple(r for r in runs if not over(r.result_known()[0]))
     if not runs:
         raise UsageError(
             "there is no run to go on with" if unfinished else "there is no run",

@@ -73,6 +73,7 @@ def _how_far(folder: RunFolder) -> RunStatus:
         steps = None  # the plan was made again into the same file, or is gone: its number is not this run's
     tracks = track(records)
     lasts = {step: found.last for step, found in tracks.items() if found.last}
+    result, unknown = folder.result_known()
     return RunStatus(
         plan_id=info.plan_id,
         steps=steps,
@@ -83,7 +84,7 @@ def _how_far(folder: RunFolder) -> RunStatus:
         torn_bytes=torn,
         run_by=run_by,
         killed=bool(records) and records[-1].kind is not Kind.RUN_FINISHED and run_by is None,
-        problem=problem,
-        state=str((folder.last_result() or {}).get("state", "not finished")),
+        problem=problem or unknown,
+        state=str(result.get("state", "not finished")),
         closed=folder.closed_at(),
     )

@@ -6,48 +6,73 @@ it over when it goes on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import fcntl
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.common.atomic_files import system_reason, write_atomic
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.errors import Refused
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.open_requests import LEFT_OF
 from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.run_state import State
-from pii_tracer.run.step_progress import track
+from pii_tracer.run.step_progress import BY_VERIFY, track
 from pii_tracer.verify.persons_left import PersonsLeft
 from pii_tracer.verify.verdicts import Residue, RunVerdict
 
 FILE = "found.json"
+_LOCK = ".found.lock"
+
+
+class FoundThere(Frozen):
+    """What is known to be in one place. at: when the look that found it ended. residue: without persons. persons: keyed
+    references of those whose it may be."""
+
+    at: datetime
+    residue: tuple[dict[str, str], ...]
+    persons: tuple[str, ...]
+
+    def and_(self, other: FoundThere) -> FoundThere:
+        """Both together: looks that went on at the same time."""
+        more = (one for one in other.residue if one not in self.residue)
+        persons = tuple(sorted({*self.persons, *other.persons}))
+        return FoundThere(at=max(self.at, other.at), residue=(*self.residue, *more), persons=persons)
 
 
 class FoundSince(Frozen):
-    """residue: what the last look found, without persons. open_requests: of those whose it may be, unless these are
-    all: then the run itself is open. of_copies: by copy, keyed references of persons of whom any look found something
-    since the journal heard of it.
+    """places: by place as verdicts name it, what was found and no later look has seen gone. open_requests: of those
+    whose it may be, unless these are all: then the run itself is open. of_copies: by copy, keyed references of persons
+    of whom any look found something since the journal heard of it.
     """
 
     at: datetime
     plan_digest: str
-    residue: tuple[dict[str, str], ...] = ()
+    places: dict[str, FoundThere] = {}
     open_requests: tuple[str, ...] = ()
     of_copies: dict[str, tuple[str, ...]] = {}
 
+    @property
+    def residue(self) -> tuple[dict[str, str], ...]:
+        """Of all places."""
+        return tuple(one for there in self.places.values() for one in there.residue)
+
     def in_result(self, result: Mapping[str, Any]) -> dict[str, Any]:
         """The final object of the run, with what was found since."""
-        if not self.residue:
+        if not self.places:
             return dict(result)
         before = list(result.get("residue") or ())
         more = [one for one in self.residue if one not in before]
-        still = sorted({*(result.get("open_requests") or ()), *self.open_requests})
+        still = sorted({*(result.get("open_requests") or ()), *self.open_requests}) if self.open_requests else []
         state = State.PARTIAL.value if result.get("state") == State.COMPLETE else result.get("state")
         return {**result, "state": state, "residue": [*before, *more], "open_requests": still}
 
@@ -55,7 +80,7 @@ class FoundSince(Frozen):
         """What the journal is told of it: as the verification of the copy would note it, by its step."""
         for step in plan.steps:
             if step.action is Action.VERIFY_COPY and step.copy_ in self.of_copies:
-                yield step.id, {LEFT_OF: list(self.of_copies[step.copy_]), "found_by": "verify", "at": iso(self.at)}
+                yield step.id, {LEFT_OF: list(self.of_copies[step.copy_]), **BY_VERIFY, "at": iso(self.at)}
 
 
 def found_by(
@@ -64,31 +89,52 @@ def found_by(
     verdict: RunVerdict,
     left: PersonsLeft,
     before: FoundSince | None,
+    began: datetime,
     at: datetime,
 ) -> FoundSince | None:
-    """What a look found where the run of a plan had found nothing; None where neither this one nor an earlier one did.
+    """What is known after a look where the run of a plan had found nothing; None where no look found anything.
 
     A copy that the run has not verified yet may hold the persons. So may what is no copy, until the run is complete.
+    What was found before stays, unless it was there before this look began and the look read its place as a whole and
+    found nothing. began, at: when the look began and ended.
     """
+    if not records:
+        return before  # nobody can say how far the run is
     plan, everybody = loaded.plan, {request.subject for request in loaded.plan.requests}
     tracks, copies = track(records), {copy.id for copy in plan.copies}
     looks = {s.copy_ for s in plan.steps if s.action is Action.VERIFY_COPY and s.id in tracks and tracks[s.id].verified}
-    done = bool(records) and records[-1].kind is Kind.RUN_FINISHED and records[-1].facts.get("state") == State.COMPLETE
+    done = any(r.kind is Kind.RUN_FINISHED and r.facts.get("state") == State.COMPLETE for r in records)
     residue = [r for r in verdict.residue if (r.copy_id in looks if r.copy_id in copies else done)]
-    whose = {place: _persons_at(place, left, everybody) for place in {r.copy_id for r in residue}}
-    of_copies = {name: tuple(sorted(persons)) for name, persons in whose.items() if name in copies}
+    whose = {place: tuple(sorted(_persons_at(place, left, everybody))) for place in {r.copy_id for r in residue}}
+    places = {
+        place: FoundThere(at=at, residue=tuple(_told(r for r in residue if r.copy_id == place)), persons=persons)
+        for place, persons in whose.items()
+    }
+    of_copies = {name: persons for name, persons in whose.items() if name in copies}
+    gone = _clean(verdict)
+    for place, there in (before.places if before else {}).items():
+        if there.at >= began:
+            places[place] = there.and_(places[place]) if place in places else there
+        elif place not in places and place not in gone:
+            places[place] = there
     for name, known in (before.of_copies if before else {}).items():
         of_copies[name] = tuple(sorted({*known, *of_copies.get(name, ())}))
-    if not residue and not of_copies:
+    if not places and not of_copies:
         return None
-    persons = frozenset[str]().union(*whose.values())
+    persons = {person for there in places.values() for person in there.persons}
     return FoundSince(
         at=at,
         plan_digest=loaded.digest,
-        residue=tuple(_told(residue)),
+        places=dict(sorted(places.items())),
         open_requests=tuple(sorted(r.id for r in plan.requests if r.subject in persons)) if persons < everybody else (),
         of_copies=dict(sorted(of_copies.items())),
     )
+
+
+def _clean(verdict: RunVerdict) -> frozenset[str]:
+    """Places that were read as a whole, with nothing found. Two places may have one name: then both."""
+    names = {one.copy_id for one in verdict.copies if one.bytes is not None or one.rows is not None}
+    return frozenset(names - {one.copy_id for one in verdict.copies if one.residue or one.unverified})
 
 
 def _persons_at(place: str, left: PersonsLeft, everybody: Collection[str]) -> frozenset[str]:
@@ -101,12 +147,52 @@ def _told(residue: Iterable[Residue]) -> Iterator[dict[str, str]]:
 
 
 def read_found(folder: Path, plan_digest: str) -> FoundSince | None:
-    """What was found since the run in this folder; None where nothing was, or only of a run of another plan."""
+    """What was found since the run in this folder; None where nothing was, or only of a run of another plan.
+
+    Raises:
+        Refused: something is written there, and it cannot be read: nothing may be said of the run then.
+    """
     try:
         found = FoundSince.model_validate_json((folder / FILE).read_bytes())
-    except (OSError, ValidationError):
+    except FileNotFoundError:
         return None
+    except (OSError, ValidationError) as error:
+        why = system_reason(error) or "its content is not what this version writes"
+        raise Refused(
+            f"what `pii-tracer verify` found of the run's persons cannot be read: {why}",
+            where=str(folder / FILE),
+            todo="make it readable or put it back from a backup. If there is none, remove it, run `pii-tracer verify`"
+            " with the run's plan, and do nothing else before that has ended",
+        ) from None
     return found if found.plan_digest == plan_digest else None
+
+
+@contextmanager
+def found_locked(folder: Path) -> Iterator[None]:
+    """Nobody else reads what was found to change it meanwhile. Raises `OSError` where that cannot be had."""
+    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def change_found(
+    folder: Path, plan_digest: str, change: Callable[[FoundSince | None], FoundSince | None]
+) -> FoundSince | None:
+    """Make of what was found what it is now, with nobody else at it.
+
+    Raises:
+        Refused: what is there cannot be read.
+        OSError: it cannot be written.
+    """
+    with found_locked(folder):
+        before = read_found(folder, plan_digest)
+        found = change(before)
+        if found != before:
+            keep_found(folder, found)
+    return found
 
 
 def keep_found(folder: Path, found: FoundSince | None) -> None:

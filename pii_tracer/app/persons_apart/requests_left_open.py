@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.run_folder import RunFolder, all_runs
 from pii_tracer.app.planning.plan_files import manifest_path
@@ -123,11 +123,17 @@ def _later(
     for later in all_runs(state) if made is not None else ():
         if later.path.name == folder.path.name or name not in (None, later.path.name):
             continue
-        plan = _plan_of(later) if (later.last_result() or {}).get("attestation") else None
+        result = later.last_result() or {}
+        plan = _plan_of(later) if result.get("attestation") and not _anybodys(result) else None
         if made is None or plan is None or plan.created_at <= made.created_at:
             continue
         if not wanted.isdisjoint(request.subject for request in plan.requests):
             yield later, wanted & attested_persons(later) - places_of(later).keys()
+
+
+def _anybodys(result: Mapping[str, Any]) -> bool:
+    """Whether a run has residue that may be of each of its persons: it erased none of them for certain."""
+    return bool(result.get("residue")) and not result.get("open_requests")
 
 
 def unanswered(state: Path, folder: RunFolder, key: Callable[[], EstateKey]) -> frozenset[str]:

@@ -105,7 +105,7 @@ class RunList:
             what = "This folder is not a run, or its description cannot be read"
             return Broken(key_of(folder.path.name), folder.path.name, what, "put `run.json` back from a backup")
         lines = _lines(steps, track(records))
-        result = folder.last_result() or {}
+        result, unknown = folder.result_known()
         made = RunProgress(
             key=key_of(folder.path.name),
             plan_id=folder.path.name,
@@ -117,7 +117,7 @@ class RunList:
             lines=lines,
             last=records[-1].time if records else None,
             run_by=run_by,
-            problem=problem or torn,
+            problem=problem or torn or unknown,
             closed=folder.closed_at(),
             residue=_residue(result),
             attested=folder.attestation.is_file(),

@@ -90,12 +90,12 @@ def _in_stores(
         Action.HDFS_REWRITE: HdfsExecutor(ctx),
         Action.OBJECT_REWRITE: ObjectsExecutor(ctx),
     }
-    hidden = any(keys.columns for keys in everything)
     for step in plan.steps:
         copy = copies.get(step.copy_ or "")
         seen = world.hdfs.get(copy.location) or world.stored.get(copy.location) if copy else None
         if copy is None or seen is None or seen.state is None or step.action not in trying:
             continue
+        hidden = any(known.key_sets[term.key_set].columns for term in (copy.match.terms if copy.match else ()))
         if isinstance(seen, HdfsEvidence):
             names = {read.path for read in seen.touched if hidden or read.holds}
         else:

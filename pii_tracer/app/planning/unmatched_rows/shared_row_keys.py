@@ -4,8 +4,9 @@ and several rows have one. Its step refuses that; the plan says it before anybod
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import partial, reduce
+from typing import TYPE_CHECKING
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -15,6 +16,9 @@ from pii_tracer.lake.rows.current_rows import guarded
 from pii_tracer.model.datasets import KeySet, Match
 from pii_tracer.model.errors import EstateError
 from planners.copies.person_rows import rows_together, theirs
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def refuse_shared_keys(
@@ -33,20 +37,29 @@ def refuse_shared_keys(
     if not by:
         return
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     try:
         rows = guarded(state, partial(adapter.read_columns, state, sorted({*match.columns, *by}), paths))
     except EstateError:
         return
-    found: list[pa.Table] = []
+    wanted: tuple[set[str | None], ...] = tuple(set() for _ in by)
+    told: list[pa.BooleanArray] = []
     for batch in rows_together(rows, match, key_sets):
         mine = theirs(batch, match, key_sets)
         if mine is None or not {*by} <= {*batch.schema.names}:
             return  # only Spark can tell, and the step asks it
-        columns = [batch.column(batch.schema.get_field_index(name)).cast(pa.string()) for name in by]
-        found.append(pa.table([*columns, mine.cast(pa.int64())], names=[*by, "mine"]))
-    if not found:
+        told.append(mine)
+        for values, column in zip(wanted, _texts(batch.filter(mine), by), strict=True):
+            values.update(column.to_pylist())
+    if not all(wanted):
         return
+    sets = [pa.array(sorted(values, key=str), pa.string()) for values in wanted]
+    found: list[pa.Table] = []  # the others' keys are not kept: there may be very many
+    for batch, mine in zip(rows_together(rows, match, key_sets), told, strict=True):
+        columns = _texts(batch, by)
+        same = reduce(pc.and_, (pc.is_in(c, value_set=values) for c, values in zip(columns, sets, strict=True)))
+        found.append(pa.table([*columns, mine.cast(pa.int64())], names=[*by, "mine"]).filter(same))
     groups = pa.concat_tables(found).group_by(list(by)).aggregate([("mine", "sum"), ("mine", "count")])
     sums, counts = (groups[f"mine_{how}"].to_pylist() for how in ("sum", "count"))
     several = sum(bool(mine) and (all_ > mine or (kept and all_ > 1)) for mine, all_ in zip(sums, counts, strict=True))
@@ -55,3 +68,7 @@ def refuse_shared_keys(
         what = "in other people's rows, too: a delete would take those"
         what = "in several rows: an update would leave one of each" if kept else what
         raise EstateError(f"{keys} {what}", where=state.location, todo="make the record keys unique; then plan again")
+
+
+def _texts(batch: pa.RecordBatch, names: Sequence[str]) -> list[pa.Array]:
+    return [batch.column(batch.schema.get_field_index(name)).cast("string") for name in names]
